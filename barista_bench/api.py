@@ -27,21 +27,15 @@ from barista_bench.core.guarding import note_fault
 from barista_bench.core.plugins import load_plugin
 from barista_bench.core.resampling import LEVEL, RESAMPLES
 from barista_bench.data.register import register as register
-from barista_bench.errors import DataError, TaskError
+from barista_bench.errors import ConfigError, DataError, TaskError
 from barista_bench.files import text_out
 from barista_bench.runs.ask.config import RunConfig, Shard, checked
-from barista_bench.runs.ask.runner import open_tasks, run_config
+from barista_bench.runs.ask.opening import open_tasks
+from barista_bench.runs.ask.runner import run_config
 from barista_bench.runs.run_folder import CONFIG_FILE
 from barista_bench.runs.score.scoring import ScoredRun, options_of_each, read_scored, score_tasks
 from barista_bench.stats import compare_runs
-from barista_bench.stats.tables import (
-    breakdown_table,
-    comparison_table,
-    figure_table,
-    headline_table,
-    named,
-    plot_figures,
-)
+from barista_bench.stats.tables import breakdown_table, comparison_table, figure_table, headline_table, named
 from barista_bench.tables import Table, to_html, to_text
 
 if TYPE_CHECKING:
@@ -128,9 +122,33 @@ class Evaluation:
         """
         return breakdown_table(self.runs, keys, resamples=resamples)
 
-    def plot(self) -> Figure:
-        """The primary figures with their 95% intervals, a panel a task. Needs the extra `viz`."""
-        return plot_figures(self.figures)
+    def plot(self, figure: str | None = None, *, out: str | Path | None = None) -> Figure:
+        """A figure of `report --figures`, by the name of its file. Needs the extra `viz`.
+
+        Args:
+            figure: one of `plots`; by default the first: the primary figures with their 95% intervals, a panel a task.
+            out: folder in which `<figure>.svg` and `.pdf`, and its numbers as `.csv` and `.tex`, are written too.
+
+        Raises:
+            ConfigError: there is no such figure of these runs; names those that there are.
+            ModelError: Matplotlib is not installed.
+        """
+        from barista_bench.plots import draw, write_figure
+
+        name = next(iter(self.plots)) if figure is None else figure
+        if name not in self.plots:
+            raise ConfigError(f"no figure {name!r} of these runs. Remedy: name one of {', '.join(self.plots)}")
+        if out is not None:
+            Path(out).mkdir(parents=True, exist_ok=True)
+            write_figure(self.plots[name], Path(out), name)
+        return draw(self.plots[name])
+
+    @cached_property
+    def plots(self) -> Mapping[str, Table]:
+        """What `plot` can draw of these runs: the numbers of each figure, by its name."""
+        from barista_bench.reporting.figures import figures_of
+
+        return figures_of(self.runs)
 
 
 def evaluate(

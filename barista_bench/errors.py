@@ -53,4 +53,9 @@ def require_extra(purpose: str, *libraries: str, extra: str) -> None:
     """Raise ModelError, with the command that installs them, unless all libraries of an extra are installed."""
     missing = [library for library in libraries if find_spec(library) is None]
     if missing:
-        raise ModelError(f"{purpose} needs {', '.join(missing)}. Remedy: pip install barista_bench[{extra}]")
+        raise ModelError(f"{purpose} needs {', '.join(missing)}. Remedy: {install_command(extra)}")
+
+
+def install_command(extra: str) -> str:
+    """What adds the libraries of an extra."""
+    return f"pip install 'barista_bench[{extra}]'"

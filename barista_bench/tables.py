@@ -34,6 +34,8 @@ class Ranged(NamedTuple):
 Value: TypeAlias = str | int | float | Ranged | None
 """None: an empty cell."""
 Query: TypeAlias = tuple[tuple[str, str], ...]
+Drawing: TypeAlias = Literal["line", "bar", "forest", "heat", "radar", "stack", "scatter"]
+"""How a table is drawn: see `barista_bench.plots`."""
 X = TypeVar("X", bound=str | float)
 
 
@@ -102,16 +104,17 @@ Row: TypeAlias = Sequence[Cell | Value]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows have one cell a column.
+    """Rows have one cell a column; the last `apart` rows have no rank.
 
-    Of a `drawn` table a page shows the figure too: each column against the first one, as a line or as bars.
+    Of a `drawn` table there is a figure too. A page shows lines and bars: each column against the first one.
     """
 
     title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
-    drawn: Literal["", "line", "bar"] = ""
+    drawn: Drawing | None = None
+    apart: int = 0
 
     @classmethod
     def of(cls, title: str, columns: Iterable[Column | str], rows: Iterable[Row], note: str = "") -> Table:
@@ -245,7 +248,7 @@ def markdown_page(title: str, tables: Iterable[Table]) -> str:
 
 
 def _marked(cell: Cell) -> str:
-    text = markdown(_joined(cell.text, cell.extra, *cell.notes))
+    text = markdown(_spaced(cell.text, cell.extra, *cell.notes))
     return f"**{text}**" if cell.warn else text
 
 
@@ -318,12 +321,12 @@ def _printed(table: Table) -> pd.DataFrame:
     import pandas as pd
 
     rows = [
-        [one_line(_joined(c.text, c.extra, *(note for note in c.notes if note.startswith("[")))) for c in row]
+        [one_line(_spaced(c.text, c.extra, *(note for note in c.notes if note.startswith("[")))) for c in row]
         for row in table.rows
     ]
     frame = pd.DataFrame(rows, columns=range(len(table.columns)), dtype="object")
     return frame.set_axis(pd.Index(map(one_line, table.heads), dtype="object"), axis="columns")  # names may repeat
 
 
-def _joined(*parts: str) -> str:
+def _spaced(*parts: str) -> str:
     return " ".join(part for part in parts if part)

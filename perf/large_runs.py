@@ -30,7 +30,8 @@ from PIL import Image
 from barista_bench.data.folder import build
 from barista_bench.mini import write_kitchen
 from barista_bench.runs.ask.config import RunConfig, checked
-from barista_bench.runs.ask.runner import open_tasks, run_config
+from barista_bench.runs.ask.opening import open_tasks
+from barista_bench.runs.ask.runner import run_config
 from barista_bench.runs.log.log_reader import LogReader
 from barista_bench.runs.log.sample_log import LOG_FILE
 

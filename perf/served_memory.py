@@ -30,7 +30,8 @@ from barista_bench.mini import write_kitchen
 from barista_bench.models import Answered, GenerationConfig, Request
 from barista_bench.models.served.model import ServedModel
 from barista_bench.runs.ask.config import RunConfig, checked
-from barista_bench.runs.ask.runner import open_tasks, run_config
+from barista_bench.runs.ask.opening import open_tasks
+from barista_bench.runs.ask.runner import run_config
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests import served_standin

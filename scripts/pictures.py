@@ -15,11 +15,14 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
+import typer
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
 from barista_bench.annotate.project import open_project
+from barista_bench.api import load_results
 from barista_bench.benchmarks import get_task
+from barista_bench.cli import app
 from barista_bench.data.dataset import open_examples
 from barista_bench.studio.server import serving
 from barista_bench.studio.workspace import open_workspace
@@ -28,6 +31,15 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILD, OUT = ROOT / "build", ROOT / "docs" / "images"
 GAP = 8
 """Pixels between two pictures."""
+
+
+FIGURES = {
+    "figure_forest": "leaderboard_barista",
+    "figure_radar": "tasks_leaderboard_barista",
+    "figure_errors": "barista_relations_what_went_wrong",
+    "figure_preparation": "all_tasks_by_preparation",
+}
+"""Vector pictures of docs/figures.md: what each is drawn of."""
 
 
 class Screen(NamedTuple):
@@ -73,6 +85,12 @@ ANNOTATING = (
     Screen("studio_annotate_dark", "#/project/{video}?frame=40", ".player[data-frame]", dark=True),
 )
 """Of the project in build/own."""
+WORKING = (
+    Screen("studio_home", "#/", ".poster img"),
+    Screen("studio_home_dark", "#/", ".poster img", size=(2560, 1300), dark=True),
+    Screen("studio_make", "#/make?step=validate", "details[open] .line:not(:empty)"),
+)
+"""Of all of build/, in which commands can be run."""
 TRAINING = Screen("report_training", "#barista_relations", ".tile", size=(1280, 1860))
 TRAINED = BUILD / "training" / "report" / "report.html"
 """Not of `make run`: docs/training.md says how it is made."""
@@ -86,6 +104,15 @@ def kitchen() -> Image.Image:
     both.paste(frame, (0, 0))
     both.paste(marked, (frame.width + GAP, 0))
     return both
+
+
+def figures() -> None:
+    """What `report --figures` draws of BARISTA's runs, as it is."""
+    results = load_results(sorted((BUILD / "runs").glob("*/barista")))
+    with tempfile.TemporaryDirectory() as folder:
+        for name, figure in FIGURES.items():
+            results.plot(figure, out=folder)
+            shutil.copy(Path(folder) / f"{figure}.svg", OUT / f"{name}.svg")
 
 
 def picture(browser: Browser, page_address: str, screen: Screen, sample: str, video: str = "") -> None:
@@ -111,11 +138,12 @@ def picture(browser: Browser, page_address: str, screen: Screen, sample: str, vi
 
 
 @contextmanager
-def studio(paths: list[Path]) -> Iterator[str]:
+def studio(paths: list[Path], folder: Path | None = None) -> Iterator[str]:
     """The address of a studio on these paths."""
+    program = typer.main.get_command(app)
     with (
         tempfile.TemporaryDirectory() as people,
-        serving(open_workspace(paths, person="anna", out=Path(people))) as server,
+        serving(open_workspace(paths, person="anna", out=Path(people), folder=folder), program=program) as server,
     ):
         thread = threading.Thread(target=server.run)
         thread.start()
@@ -127,6 +155,7 @@ def studio(paths: list[Path]) -> Iterator[str]:
 if __name__ == "__main__":
     OUT.mkdir(exist_ok=True)
     kitchen().quantize(128).save(OUT / "kitchen.png", optimize=True)
+    figures()
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
     if not chromium:
         raise SystemExit("no browser. Remedy: apt-get install chromium, or name one in the variable CHROMIUM")
@@ -147,4 +176,7 @@ if __name__ == "__main__":
         with studio([project]) as address:
             for screen in ANNOTATING:
                 picture(browser, address, screen, sample, video=next(iter(open_project(project).file.videos)))
+        with studio([project, BUILD / "kitchen", BUILD / "data" / "barista", BUILD / "runs"], BUILD) as address:
+            for screen in WORKING:
+                picture(browser, address, screen, sample)
         browser.close()

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from barista_bench.runs.ask.asking import Session
 from barista_bench.runs.ask.config import RunConfig, checked
-from barista_bench.runs.ask.runner import open_tasks, run_config
+from barista_bench.runs.ask.opening import open_tasks
+from barista_bench.runs.ask.runner import run_config
 
 
 def run(data: str | Path, folder: str | Path, **settings: object) -> Session:

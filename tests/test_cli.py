@@ -22,6 +22,8 @@ from barista_bench.benchmarks import BENCHMARKS, task_names
 from barista_bench.cli.annotate_commands import DescribingSettings
 from barista_bench.data.folder import build
 from barista_bench.data.trace import trace
+from barista_bench.demo import demo
+from barista_bench.doctor import examine
 from barista_bench.generate.audit import choice_sets
 from barista_bench.generate.generator import generate
 from barista_bench.generate.writing.config import QuestionConfig, RewordConfig
@@ -70,8 +72,10 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "audit": ([choice_sets], {"runs", "out"}),
     "validate": ([validate], {"strict", "show", "benchmark", "videos"}),
     "tasks": ([], {"json"}),
+    "doctor": ([examine], {"json"}),
     "stats": ([SceneGraph, statistics, write_statistics, set_statistics], {"json"}),
     "build": ([build], {"protocol"}),
+    "demo": ([demo], {"browser"}),
     "run": ([RunConfig], {"config", "dry_run"}),
     "evaluate": ([RunConfig], {"config"}),
     "trace": ([trace], {"data"}),
@@ -158,7 +162,7 @@ def test_stats_writes_tables_and_plots_and_json_is_equal(small_release: Path, tm
     assert shown.exit_code == 0, shown.output
     assert "6 videos, 240 frames, 1020 instances" in shown.output
     assert {"statistics.json", "statistics.md"} <= {path.name for path in (tmp_path / "s").iterdir()}
-    assert bool(list((tmp_path / "s").rglob("*.png"))) != bool(plots)
+    assert bool(list((tmp_path / "s").rglob("*.svg"))) != bool(plots)
     if plots:
         again = invoke(cli.app, [*arguments, "--json"])
         assert json.loads(again.stdout) == json.loads((tmp_path / "s" / "statistics.json").read_text())

@@ -56,6 +56,28 @@ def test_the_examples_of_a_page_run(page: Path, workplace: Path) -> None:
         assert shown in done.stdout
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("page", ["your_own_model.md", "paper_tables.md"])
+def test_the_scripts_of_a_tutorial_run_and_end_in_a_report(page: str, tmp_path: Path) -> None:
+    scripts = re.findall(r"```bash\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
+    (tmp_path / "bin").mkdir()
+    for name, module in (("barista-bench", "-m barista_bench.cli"), ("python", "")):
+        program = tmp_path / "bin" / name
+        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -W ignore {module} "$@"\n')
+        program.chmod(0o755)
+    path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-e", "-u", "-c", "\n".join(scripts)],
+        cwd=tmp_path,
+        env={**environment(tmp_path), "PATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert (tmp_path / "report" / "report.html").stat().st_size > 10_000
+    assert "error" not in done.stderr
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_and_files_that_pages_name_exist(page: Path) -> None:
     text = page.read_text()
@@ -83,6 +105,32 @@ def test_every_promise_names_tests_that_exist() -> None:
         assert named, row
         for file, test in named:
             assert f"\ndef {test}(" in (ROOT / file).read_text(encoding="utf-8"), test
+
+
+def test_the_trail_of_the_design_leads_to_files_that_define_what_it_names() -> None:
+    """A name beside a file (`core/boxes.py`: `BoxFormat`, or `Task.frame_times` (`core/task.py`)) is defined there."""
+    files = [ROOT / "setup.cfg", *(path for path in (ROOT / "barista_bench").rglob("*") if path.is_file())]
+    text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8").partition("| to change | look in |")[2]
+    rows = [row.split(" | ", 1)[1] for row in text.partition("\n\n")[0].splitlines()[2:]]
+    defined = 0
+    for row in rows:
+        for name in re.findall(r"`([\w/]+\.\w+)`", row):
+            if Path(name).suffix in {".py", ".js", ".ts", ".yaml", ".cfg"}:
+                assert [path for path in files if f"/{path}".endswith(f"/{name}")], (name, row)
+        places = [*re.findall(r"`([\w/]+\.py)`(?: \(|: )((?:`[\w.]+`(?:, )?)+)", row)]
+        places += [(file, name) for name, file in re.findall(r"(`[\w.]+`) \(`([\w/]+\.py)`\)", row)]
+        for file, names in places:
+            (source,) = (
+                path.read_text(encoding="utf-8") for path in files if f"/{path}".endswith(f"barista_bench/{file}")
+            )
+            for name in re.findall(r"(\w+)`", names):
+                assert re.search(rf"^ *((async )?def|class) {name}\b|^ *{name}\b.* = ", source, re.MULTILINE), (
+                    file,
+                    name,
+                )
+                defined += 1
+    assert len(rows) > 20
+    assert defined > 10
 
 
 def test_every_option_of_a_task_is_documented() -> None:

@@ -85,15 +85,15 @@ class _SharedKeyframes:
 
     def ious(self, frame: int) -> list[float]:
         """Of each object of a keyframe; 0 for one that one of them alone has drawn."""
-        both, alone = self._drawn(frame)
+        both, alone = self._mask_pairs(frame)
         return [*(float(mask_ious([rle], [other])[0, 0]) for rle, other in both), *alone]
 
     def boundaries(self, frame: int) -> list[float]:
         """As `ious`, boundary F."""
-        both, alone = self._drawn(frame)
+        both, alone = self._mask_pairs(frame)
         return [*(float(boundary_f(*map(msgspec.to_builtins, pair))) for pair in both), *alone]
 
-    def _drawn(self, frame: int) -> tuple[list[tuple[Rle, Rle]], list[float]]:
+    def _mask_pairs(self, frame: int) -> tuple[list[tuple[Rle, Rle]], list[float]]:
         mine, theirs = self._mine[frame], self._theirs[frame]
         both = [(rle, theirs[self.pairs[key]]) for key, rle in mine.items() if self.pairs.get(key) in theirs]
         return both, [0.0] * (len(mine) + len(theirs) - 2 * len(both))

@@ -10,10 +10,12 @@
                     "proposals": {"spoon-1": "1f0c9d2a"},
                     "attributes": [{"object": "cup-1", "type": "state", "value": "empty"}]}],
      "layers": {"attributes": [], "relations": [], "activities": [], "process_steps": []},
+     "withdrawn": [90],
      "edits": [{"edit": "merge", "into": "cup-1", "objects": ["cup-2"]}]}
 
 Masks may also be polygons as COCO has them, or proposals by their ids. Layers replace those accepted before, prompts
-those of their frames; a keyframe's masks are added to those of its frame, or replace them where it is complete.
+those of their frames; a keyframe's masks are added to those of its frame, or replace them where it is complete. All
+that was accepted on frames that are withdrawn goes.
 Everything is checked before the first file is written.
 """
 
@@ -90,6 +92,7 @@ class Decisions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     prompts: list[MaskPrompt] = []
     objects: dict[Name, Name] = {}
     keyframes: list[DecidedKeyframe] = []
+    withdrawn: list[Frame] = []
     layers: Layers | None = None
     edits: list[Edit] = []
 
@@ -228,7 +231,7 @@ def _accept(project: Project, decisions: Decisions, by: str | None) -> list[str]
     if decisions.prompts:
         records.append(_prompts(decisions.prompts, video, domain))
     accepted = video.accepted()
-    if decisions.keyframes or decisions.objects:
+    if decisions.keyframes or decisions.objects or decisions.withdrawn:
         accepted = _accepted(decisions, video, domain, accepted, who)
         records.append(accepted)
     edits = [*video.edits(), *(SignedEdit(by=who, edit=edit) for edit in decisions.edits)]
@@ -269,7 +272,7 @@ def _accepted(decisions: Decisions, video: VideoFiles, domain: Domain, before: A
     objects = {**proposed, **before.objects, **decisions.objects}
     for name, category in objects.items():
         _check_category(category, video, f"objects.{name}", domain)
-    by_frame = {keyframe.frame: keyframe for keyframe in before.keyframes}
+    by_frame = {k.frame: k for k in before.keyframes if k.frame not in decisions.withdrawn}
     asked, corrections = video.asked(), before.corrections
     for keyframe in decisions.keyframes:
         masks = _masks(keyframe, video, objects)

@@ -18,7 +18,7 @@ from barista_bench.annotate.agreement import AnnotatorAgreement, agreement
 from barista_bench.annotate.decisions import within_vocabulary
 from barista_bench.annotate.project import VideoFiles, open_project
 from barista_bench.annotate.records import Layers, ProjectRecord, Range, TrackLine, write_record
-from barista_bench.core.cluster import map_in_processes
+from barista_bench.cluster import map_in_processes
 from barista_bench.errors import DataError
 from barista_bench.files.writing import atomic_write, replacing_folder, write_whole
 from barista_bench.media.video import open_reader

@@ -47,15 +47,15 @@ class ProjectSettings(ProjectRecord, frozen=True, kw_only=True):
         segments: from contact signal to segments.
         detector: an open-vocabulary detector of transformers, or `sam3:CHECKPOINT`, which bootstraps the contact signal
             and looks for words; null for none.
-        segmenter: what proposes masks from prompts, and on keyframes in the detector's boxes: `sam:CHECKPOINT` (SAM 2
-            or 3), or another package's; null for none.
+        segmenter: what makes masks of prompts, in the studio and as proposals, and on keyframes in the boxes of the
+            detector: `grabcut` (needs no weights), `sam:CHECKPOINT` (SAM 2 or 3), or another package's; null for none.
         link_threshold: agreement of masks (0..1) from which objects of adjacent segments are one.
     """
 
     propagator: str = "flow"
     segments: SegmentSettings = SegmentSettings()
     detector: str | None = None
-    segmenter: str | None = None
+    segmenter: str | None = "grabcut"
     link_threshold: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.5
 
 

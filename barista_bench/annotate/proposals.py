@@ -174,7 +174,7 @@ _SEGMENTERS = {
 
 
 class SegmentedMask(NamedTuple):
-    """A mask of the picture's size, and SAM's own estimate of its IoU, 0..1."""
+    """A mask of the picture's size, and the segmenter's own estimate how good it is, 0..1; of SAM, of its IoU."""
 
     mask: NDArray[np.bool_]
     score: float
@@ -185,7 +185,7 @@ ShapePrompt: TypeAlias = "tuple[tuple[float, float, float, float] | None, Sequen
 
 
 class Segmenter(Protocol):
-    """A model that answers prompts with masks (`segmenter` in project.json)."""
+    """What answers prompts with masks (`segmenter` in project.json). Points along a line make a stroke."""
 
     identity: ModelIdentity
 
@@ -282,7 +282,7 @@ class Proposer:
 
     def _check(self, prompts: Sequence[MaskPrompt], video: VideoFiles) -> None:
         if prompts and self.segmenter is None:
-            remedy = 'name "sam:CHECKPOINT" as "segmenter" in project.json'
+            remedy = 'name "grabcut" or "sam:CHECKPOINT" as "segmenter" in project.json'
             raise DataError(f"{video.file(PromptsFile)}: nothing can answer prompts. Remedy: {remedy}")
         if self.detector is None and any(prompt.words for prompt in prompts):
             remedy = 'name a "detector" in project.json, or give a box or points'

@@ -13,7 +13,7 @@ import msgspec
 from barista_bench.annotate.project import PROJECT_FILE, VOCABULARY_FILE, Project, VideoFiles, open_project, writing
 from barista_bench.annotate.records import KeyframesFile, ProjectRecord
 from barista_bench.annotate.stages import AFTER_MASKS, BEFORE_MASKS, AnnotationStage
-from barista_bench.core.cluster import RayCluster, cluster_of, map_in_processes
+from barista_bench.cluster import RayCluster, cluster_of, map_in_processes
 from barista_bench.errors import BaristaError, ConfigError, ModelError
 from barista_bench.files.reading import confined
 from barista_bench.files.writing import write_whole
@@ -74,7 +74,7 @@ def run(project: Project, *, num_proc: int = 1, cluster: str | None = None) -> I
 def _run_on(cluster: RayCluster, project: Project, video_ids: Sequence[str]) -> Iterator[VideoOutcome]:
     settings = project.settings
     by_arithmetic = settings.propagator.partition(":")[0] in ("flow", "copy_nearest", "linear_box")
-    loads_models = not by_arithmetic or settings.detector or settings.segmenter
+    loads_models = not by_arithmetic or settings.detector or settings.segmenter not in (None, "grabcut")
     gpus = 1 if loads_models and any(node.gpus for node in cluster.nodes) else 0
     jobs = (VideoJob.of(project.folder, video_id) for video_id in video_ids)
     for result in cluster.stream(run_job, jobs, gpus=gpus):

@@ -19,6 +19,7 @@ import msgspec
 
 from barista_bench.annotate.flow_propagation import FlowPropagator
 from barista_bench.annotate.geometry import bootstrap_layers
+from barista_bench.annotate.grab_cut import GrabCutSegmenter
 from barista_bench.annotate.identities import conditioning, link_segments, segments_of
 from barista_bench.annotate.project import VideoFiles, file_sha256, read_tracks
 from barista_bench.annotate.propagation import CopyNearest, FrameMasks, LinearBox, Propagator, given_masks
@@ -74,17 +75,17 @@ def propagator_of(name: str) -> Propagator:
 
 def flow(rest: str) -> Propagator:
     """The propagator `flow`, or `flow:colour`, which also corrects masks by colour."""
-    _refuse_rest("flow", rest, "colour")
+    _refuse_rest("propagator flow", rest, "colour")
     return FlowPropagator(colour=rest == "colour")
 
 
 def copy_nearest(rest: str) -> Propagator:
-    _refuse_rest("copy_nearest", rest)
+    _refuse_rest("propagator copy_nearest", rest)
     return CopyNearest()
 
 
 def linear_box(rest: str) -> Propagator:
-    _refuse_rest("linear_box", rest)
+    _refuse_rest("propagator linear_box", rest)
     return LinearBox()
 
 
@@ -102,6 +103,12 @@ def segmenter_of(name: str) -> Segmenter:
     return cast("Callable[[str], Segmenter]", load_plugin("segmenters", kind))(rest)
 
 
+def grab_cut(rest: str) -> Segmenter:
+    """The segmenter `grabcut`."""
+    _refuse_rest("segmenter grabcut", rest)
+    return GrabCutSegmenter()
+
+
 def sam_segmenter(rest: str) -> Segmenter:
     """The segmenter `sam:CHECKPOINT`."""
     if not rest:
@@ -111,8 +118,9 @@ def sam_segmenter(rest: str) -> Segmenter:
 
 def _refuse_rest(name: str, rest: str, *known: str) -> None:
     if rest and rest not in known:
-        choices = " or ".join((name, *(f"{name}:{choice}" for choice in known)))
-        raise ConfigError(f"propagator {name}:{rest} is unknown. Remedy: write {choices}")
+        plain = name.split()[-1]
+        choices = " or ".join((plain, *(f"{plain}:{choice}" for choice in known)))
+        raise ConfigError(f"{name}:{rest} is unknown. Remedy: write {choices}")
 
 
 def _propagator(video: VideoFiles) -> Propagator:
@@ -207,7 +215,7 @@ def _proposing(video: VideoFiles) -> ModelIdentity | None:
     """None where there is nothing to ask, or nothing to be asked."""
     accepted = {keyframe.frame for keyframe in video.accepted().keyframes}
     is_waiting = bool(video.asked().keys() - accepted)
-    if not video.has(PromptsFile) and not (is_waiting and (_segmenter(video) or accepted)):
+    if not video.has(PromptsFile) and not (is_waiting and ((_segmenter(video) and _detector(video)) or accepted)):
         return None
     models = {"segmenter": _segmenter(video), "detector": _detector(video), "propagator": _propagator(video)}
     settings: dict[str, str | int | float | bool | None] = {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
 from collections import UserDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from barista_bench.core.plugins import load_plugin, registered
 from barista_bench.core.prompt import PromptTexts, load_prompts, named_domain, packaged_prompts, released_clone
 from barista_bench.core.task import Example, Fields, Json, Scored, Task
 from barista_bench.errors import ConfigError
+from barista_bench.files.reading import json_value
 from barista_bench.scene_graph import Problem
 
 if TYPE_CHECKING:
@@ -294,18 +294,11 @@ def parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:
             raise ConfigError(f"{shown(pair)} is no setting. Remedy: write name=value")
         task, dot, option = name.partition(".")
         settings = overrides.setdefault(task, {}) if dot else overrides
-        key, setting = option if dot else name, _parsed(value)
+        key, setting = option if dot else name, json_value(value, otherwise=value)
         if not isinstance(settings, dict) or (key in settings and settings[key] != setting):
             raise ConfigError(f"{shown(pair)} contradicts an earlier setting of {shown(task)}. Remedy: keep one")
         settings[key] = setting
     return overrides
-
-
-def _parsed(text: str) -> object:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
 
 
 def task_options(tasks: Sequence[type[Task]], given: Mapping[str, Any]) -> list[dict[str, object]]:

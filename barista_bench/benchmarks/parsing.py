@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeGuard
 
 from barista_bench.core.task import Fields, Json
+from barista_bench.files.reading import json_value
 
 MAX_ANSWER = 1_000_000
 """Characters of an answer that are looked at."""
@@ -61,10 +62,7 @@ def whole_array(text: str) -> list[object] | None:
     >>> whole_array("[1, 2]"), whole_array("so [1]")
     ([1, 2], None)
     """
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+    value = json_value(text)
     return value if isinstance(value, list) else None
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from barista_bench.errors import ConfigError, DataError, ModelError
+from barista_bench.errors import ConfigError, DataError, ModelError, install_command
 from barista_bench.files.checkpoints import device_of, load_pretrained, require_libraries, revision_of
 from barista_bench.files.text_out import first_line
 
@@ -62,7 +62,7 @@ class SentenceEncoder:
         try:
             from sentence_transformers import SentenceTransformer
         except ImportError as error:
-            remedy = "pip install barista_bench[sentence]"
+            remedy = install_command("sentence")
             raise ModelError(f"comparing sentences needs sentence-transformers ({error}). Remedy: {remedy}") from error
         from transformers import AutoModel, AutoTokenizer
 

@@ -16,6 +16,7 @@ from json_repair import repair_json
 from pydantic_core import from_json
 
 from barista_bench.benchmarks.parsing import MAX_ANSWER
+from barista_bench.files.reading import json_value
 
 MAX_REPAIRED = 4_000
 """Characters that repair is given. An entry is shorter by far, and complete ones are taken out before."""
@@ -76,7 +77,7 @@ def cut_object(text: str, name: str) -> tuple[CutList, dict[str, object]] | None
     repaired = _repaired(skeleton)
     if not isinstance(repaired, dict) or not isinstance(repaired.get(name), list):
         return None
-    if not _is_closed(skeleton):
+    if json_value(skeleton) is None:
         repaired[list(repaired)[-1]] = None  # what stands last may have been cut: half a number is a number too
     return CutList(entries, _begun(body, end)), {key: value for key, value in repaired.items() if key != name}
 
@@ -95,14 +96,6 @@ def _is_json_so_far(text: str) -> bool:
     try:
         from_json(text, allow_partial="trailing-strings")
     except ValueError:
-        return False
-    return True
-
-
-def _is_closed(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
         return False
     return True
 

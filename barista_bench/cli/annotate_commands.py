@@ -25,8 +25,8 @@ from barista_bench.cli.app import (
     print_result,
     with_flags,
 )
+from barista_bench.core.model_names import ABLATIONS, SCRIPTED
 from barista_bench.errors import DataError
-from barista_bench.models.base import ABLATIONS, SCRIPTED
 from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, ModelSettings, resolve
 
 if TYPE_CHECKING:

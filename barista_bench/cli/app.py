@@ -55,12 +55,11 @@ with ending_at_once():  # little is imported above: nothing is understood before
 
     from barista_bench.benchmarks import BENCHMARKS, parse_pairs, task_names
     from barista_bench.core.guarding import faults_at_the_end
+    from barista_bench.core.model_names import ABLATIONS, BASELINES
     from barista_bench.core.plugins import registered
     from barista_bench.errors import BaristaError, BudgetError, ConfigError
     from barista_bench.files import text_out
     from barista_bench.files.text_out import LogFormatter, system_problem
-    from barista_bench.models.base import ABLATIONS, SCRIPTED
-    from barista_bench.models.embedded import EMBEDDED
     from barista_bench.models.settings import ServedSettings, SettingsTable, TransformersSettings, VllmSettings
     from barista_bench.runs.ask.config import CLUSTER_HELP, ModelSettings, SpendingSettings, resolve
     from barista_bench.version import __version__
@@ -74,7 +73,7 @@ if TYPE_CHECKING:
 
 MAKE, RUN, LOOK, PUBLISH = "Make data", "Run and score", "Look", "Exchange and publish"
 """What people do with commands: sections of the help."""
-_ARGUMENTS, _OPTIONS, _RARE = "Arguments", "Options", "Rare settings"
+_ARGUMENTS, _OPTIONS, RARE = "Arguments", "Options", "Rare settings"
 _QUIET = ContextVar("quiet", default=False)
 _JSON_ALONE = ContextVar("json_alone", default=False)
 
@@ -124,7 +123,7 @@ class FlagsBySection(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401  (as typer has it)
         """Flags by their `rich_help_panel`, as plain text."""
-        sections: dict[str, list[tuple[str, str]]] = {title: [] for title in (_ARGUMENTS, _OPTIONS, *_TABLES, _RARE)}
+        sections: dict[str, list[tuple[str, str]]] = {title: [] for title in (_ARGUMENTS, _OPTIONS, *_TABLES, RARE)}
         for parameter in self.get_params(ctx):
             panel = getattr(parameter, "rich_help_panel", None)
             if record := parameter.get_help_record(ctx):
@@ -168,10 +167,11 @@ def _json_alone(asked: bool) -> bool:
 app = typer.Typer(
     name="barista-bench",
     cls=Commands,
-    no_args_is_help=True,
+    invoke_without_command=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     help="Evaluate vision-language models on egocentric video, from one scene graph.\n\n"
+    "Start with `barista-bench demo`, which goes the whole way in a minute. "
     "The way of the data: mini or a release -> validate -> build -> run -> score -> report.",
 )
 
@@ -274,8 +274,23 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
+_FIRST = f"""barista-bench {__version__}: evaluate vision-language models on egocentric video, and see where they fail.
+
+First steps, offline and without a GPU:
+  barista-bench demo      the whole way in a minute: a toy kitchen, answers of small models, their report in the browser
+  barista-bench doctor    what this machine has, and how to add what is missing
+
+The way of the data, with videos and models of yours:
+  barista-bench validate FOLDER                             is every record, mask and video of a release sound?
+  barista-bench build --source FOLDER --out data            questions from its scene graphs
+  barista-bench evaluate data --model MODEL --out runs      answers, scores, and runs/report/report.html
+
+All commands: barista-bench --help. One of them: barista-bench COMMAND --help."""
+
+
 @app.callback()
 def _options(
+    ctx: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
@@ -289,6 +304,8 @@ def _options(
     del version
     _QUIET.set(quiet)
     _JSON_ALONE.set(False)
+    if ctx.invoked_subcommand is None:
+        print_result(*_FIRST.splitlines())
 
 
 CONFIG_FLAG = inspect.Parameter(
@@ -353,7 +370,7 @@ def complete_models(incomplete: str) -> list[str]:
         return [f"{kind}:{name}" for name in complete_models(rest)]
     kinds = (f"{name}:" for name in (*ABLATIONS, *registered("models")))
     folders = (path for path in glob.glob(f"{glob.escape(incomplete)}*") if os.path.isdir(path))
-    return [*_starting(incomplete, (*SCRIPTED, *EMBEDDED, "tiny", *kinds)), *folders]
+    return [*_starting(incomplete, (*BASELINES, *kinds)), *folders]
 
 
 def _starting(beginning: str, names: Iterable[str]) -> list[str]:
@@ -380,7 +397,7 @@ _RARELY_SET = frozenset(
 def _panel(name: str) -> str | None:
     """The section of a flag: rare ones, then those that only one way of reaching a model reads."""
     if name in _RARELY_SET:
-        return _RARE
+        return RARE
     return next((title for title, table in _TABLES.items() if name in table.model_fields), None)
 
 

@@ -170,9 +170,13 @@ def stats(
     root: Annotated[Path, typer.Argument(help="Data root: one folder a video; of other benchmarks, a built dataset.")],
     benchmark: Annotated[str, typer.Option(help="Whose data it is.")] = "barista",
     out: Annotated[
-        Path, typer.Option(help="Folder for statistics.md; of a data root, statistics.json and the plots too.")
+        Path, typer.Option(help="Folder for statistics.md and the plots; of a data root, statistics.json too.")
     ] = Path("statistics"),
-    plots: Annotated[bool, typer.Option(help="Draw the plots of a data root; needs the extra viz.")] = True,
+    plots: Annotated[bool, typer.Option(help="Draw the plots, as SVG and PDF; needs the extra viz.")] = True,
+    domain_draft: Annotated[
+        Path | None,
+        typer.Option(help="Only propose a domain file from a data root's own words: write it there, to be finished."),
+    ] = None,
     progress: Progress = True,
     json: Json = False,
 ) -> None:
@@ -183,8 +187,11 @@ def stats(
     from barista_bench.scene_graph.statistics import statistics
     from barista_bench.scene_graph.statistics_files import write_statistics
 
+    if domain_draft is not None:
+        _draft_domain(root, benchmark, domain_draft)
+        return
     if benchmark != "barista":
-        _set_statistics(root, benchmark, out, json)
+        _set_statistics(root, benchmark, out, plots, json)
         return
     with exit_on_error():
         check_target(out, STATISTICS)
@@ -199,7 +206,26 @@ def stats(
     echo(f"wrote {', '.join(str(file) for file in files)}")
 
 
-def _set_statistics(data: Path, benchmark: str, out: Path, json: bool) -> None:
+def _draft_domain(root: Path, benchmark: str, out: Path) -> None:
+    from barista_bench.files.writing import write_whole
+    from barista_bench.scene_graph.domain_draft import draft
+    from barista_bench.scene_graph.graph_words import survey
+
+    with exit_on_error():
+        if benchmark != "barista":
+            raise ConfigError("--domain-draft: is of scene graphs. Remedy: name a data root, without --benchmark")
+        if out.exists():
+            raise ConfigError(f"{out}: is there already. Remedy: name a new file, or delete this one")
+        graph = SceneGraph(root)
+        text = draft(survey(graph), graph.root.resolve().name)
+        write_whole(out, text.encode())
+    print_result(f"{text.count(' x, ')} proposals of {len(graph.video_ids)} videos")
+    echo(f"wrote {out}")
+
+
+def _set_statistics(data: Path, benchmark: str, out: Path, plots: bool, json: bool) -> None:
+    from barista_bench.plots import write_figure
+    from barista_bench.reporting.figures import drawn
     from barista_bench.reporting.paper import set_statistics
     from barista_bench.tables import markdown_page, to_json
 
@@ -209,6 +235,8 @@ def _set_statistics(data: Path, benchmark: str, out: Path, json: bool) -> None:
         text = markdown_page(f"What this set of {get_benchmark(benchmark).title} holds", tables)
         with replacing_folder(out, STATISTICS) as folder:
             (folder / "statistics.md").write_text(text, encoding="utf-8", errors="backslashreplace")
+            for name, table in drawn([("", table) for table in tables]).items() if plots else ():
+                write_figure(table, folder, name)
     if json:
         print_json([to_json(table) for table in tables])
     print_result(*text.splitlines())

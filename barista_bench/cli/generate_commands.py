@@ -48,6 +48,9 @@ def generate(
             help="Accuracy that a guesser may reach from the texts of a subtask, see `audit`; chance by default."
         ),
     ] = None,
+    difficulty: Annotated[
+        str, typer.Option(help="Levels of the questions: easy, medium or hard, or from one to another.")
+    ] = "easy:hard",
     strict: Annotated[
         bool, typer.Option(help="Fail, and write nothing, where one of the families finds nothing to ask.")
     ] = False,
@@ -59,7 +62,7 @@ def generate(
 
     Then `build --benchmark NAME --source OUT/NAME`, as for the benchmark's own release.
     """
-    from barista_bench.generate.generator import generate as make
+    from barista_bench.generate.generator import generate as make, in_lines, read_missing
 
     with exit_on_error():
         reports = make(
@@ -71,6 +74,7 @@ def generate(
             domain=domain,
             review=review,
             ceiling=ceiling,
+            difficulty=difficulty,
             strict=strict,
             num_proc=num_proc,
             cluster=cluster,
@@ -81,6 +85,8 @@ def generate(
     for report in reports:
         if not report.sampled:
             echo(f"warning: {report.shortage}", color="yellow", err=True)
+    for line in in_lines(read_missing(out)):
+        echo(line)
     echo(f"wrote {out}")
 
 

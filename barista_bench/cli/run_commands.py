@@ -1,4 +1,4 @@
-"""Commands on runs: run, evaluate, score, report, diff, compact, merge, compare, agreement, analyse, submit."""
+"""Commands on runs: demo, run, evaluate, score, report, diff, compact, merge, compare, agreement, analyse, submit."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from barista_bench.cli.app import (
     FlagsBySection,
     Json,
     Options,
+    Progress,
     Root,
     app,
     echo,
@@ -43,6 +44,39 @@ if TYPE_CHECKING:
     from barista_bench.hub.files import Existing
     from barista_bench.runs.ask.asking import Session
     from barista_bench.stats import AnswerAgreement, Comparison
+
+
+@app.command(rich_help_panel=RUN)
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for kitchen, data, runs and report.")] = Path("barista_demo"),
+    num_proc: Annotated[int, typer.Option(help="Processes that render.", min=1)] = 2,
+    browser: Annotated[bool, typer.Option(help="Open the report in a browser.")] = True,
+    progress: Progress = True,
+) -> None:
+    """Start here: render a toy kitchen, ask it BARISTA's tasks and open the report, offline and in under a minute.
+
+    The embedded models' answers come with the package, so that neither torch nor a GPU is needed; they are scored here.
+    """
+    import webbrowser
+
+    from barista_bench.demo import demo as make
+
+    with exit_on_error():
+        page = make(out, num_proc=num_proc, progress=progress, tell=echo)
+    print_result(f"report: {page}", *_NEXT.format(out=out).splitlines())
+    if browser and not webbrowser.open(page.resolve().as_uri()):
+        echo(f"no browser here: open {page} yourself")
+
+
+_NEXT = """next, each with what it needs:
+  pip install 'barista_bench[run]'     # a model itself, with torch: this one, or any checkpoint
+  barista-bench run {out}/data --task all --model kitchen --runs 1 --out {out}/asked
+  pip install 'barista_bench[viz]'     # figures for papers
+  barista-bench report {out}/runs --figures --out {out}/figures
+  pip install 'barista_bench[studio]'  # graphs and masks to look at, and your own answers
+  barista-bench studio {out}/kitchen {out}/data {out}/runs
+served models need [api], videos of your own [annotate]; docs/tutorial.md goes on from here"""
+"""What there is to do after the demo, and what each needs."""
 
 
 _HELP = f"""Ask a model every example; every answer is logged at once, and nothing answered is asked again.
@@ -74,7 +108,8 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
     from barista_bench.files.writing import REPORT, check_target
     from barista_bench.reporting import write_report
     from barista_bench.runs.ask.config import Shard
-    from barista_bench.runs.ask.runner import open_tasks, run_config
+    from barista_bench.runs.ask.opening import open_tasks
+    from barista_bench.runs.ask.runner import run_config
     from barista_bench.runs.score.scoring import score_tasks
 
     with exit_on_error():
@@ -142,7 +177,7 @@ def score(
     --predictions, answers that another harness recorded become run folders first.
     """
     from barista_bench.api import run_folders
-    from barista_bench.core.cluster import map_in_processes
+    from barista_bench.cluster import map_in_processes
     from barista_bench.judging.scoring import ScoreJob, score_with_judges
     from barista_bench.runs.score.scoring import options_of_each
 
@@ -186,6 +221,9 @@ def report(
     max_size: Annotated[float, typer.Option(help="Megabytes that the page may have.", min=0)] = 18,
     compare: Annotated[bool, typer.Option(help="Make the paired comparisons, which take longest.")] = True,
     tables: Annotated[bool, typer.Option("--tables", help="Write every table as CSV and LaTeX, too.")] = False,
+    figures: Annotated[
+        bool, typer.Option("--figures", help="Draw figures for papers: SVG, PDF, CSV, LaTeX; needs the extra viz.")
+    ] = False,
     data: Data = None,
     root: Root = None,
     option: Options = None,
@@ -198,7 +236,9 @@ def report(
         check_target(out, REPORT)
         scored = scored_runs(folders, data, root, option)
         size = round(max_size * 1_000_000)
-        html, markdown = write_report(scored, out, samples=samples, compare=compare, max_bytes=size, tables=tables)
+        html, markdown = write_report(
+            scored, out, samples=samples, compare=compare, max_bytes=size, tables=tables, figures=figures
+        )
         for run in scored:
             echo(summary_line(run.results))
         echo(f"wrote {html} and {markdown}")
@@ -337,7 +377,7 @@ def comparison_line(item: Comparison) -> str:
         f"= {signed(item.difference)} {interval}, p {item.p_value:.4f} (Holm {item.p_adjusted:.4f}); "
         f"{item.sample_name} {signed(item.sample_difference)}, d {effect}, "
         f"{item.wins} better, {item.ties} equal, {item.losses} worse; "
-        f"{item.examples} examples in {item.videos} videos, {item.samples} samples{part}"
+        f"{item.examples} examples in {item.units} resampling units, {item.samples} samples{part}"
     )
 
 

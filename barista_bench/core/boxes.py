@@ -51,6 +51,13 @@ class BoxFormat:
 
 DEFAULT_BOXES = BoxFormat()
 """How boxes are written where nobody says: by models of unknown families, and in the columns of datasets."""
+FAMILY_FORMATS = {
+    "gemma": BoxFormat("yxyx"),
+    "gemini": BoxFormat("yxyx"),
+    "gpt": BoxFormat("yxyx"),
+    "qwen": BoxFormat(),
+}
+"""How each family was taught to write boxes, which is how the release asks it to, by how its name starts."""
 GRID = 1000
 LARGEST = 1e9
 """Larger coordinates are refused: arithmetic on them could overflow."""

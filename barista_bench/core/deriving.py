@@ -23,7 +23,7 @@ Vocabulary: TypeAlias = "tuple[tuple[str, str], ...]"
 class Candidate(NamedTuple):
     """Where an example can be made. Light: a release has hundreds of thousands, of which a few thousand are sampled.
 
-    Args:
+    Attributes:
         video_id: the video of the example's frames.
         frame: the first of them.
         group: class, category or question type, by which a task caps.

@@ -8,7 +8,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from barista_bench.core.example import Scored, content_seed
+from barista_bench.core.example import Example, Scored, content_seed
+from barista_bench.core.guarding import guarded, unit_of
 from barista_bench.core.statistics import Floats, SampleStatistics
 from barista_bench.core.task import Task
 
@@ -32,19 +33,19 @@ class Interval:
     resamples: int
 
 
-def video_resamples(videos: int, resamples: int, seed: int) -> Floats:
-    """(resamples, videos) how often each video is taken, as many in all as there are, with replacement."""
+def unit_resamples(count: int, resamples: int, seed: int) -> Floats:
+    """(resamples, count) how often each resampling unit is taken, as many in all as there are, with replacement."""
     rng = np.random.default_rng(seed)
-    return rng.multinomial(videos, np.full(videos, 1 / videos), size=resamples).astype(np.float64)
+    return rng.multinomial(count, np.full(count, 1 / count), size=resamples).astype(np.float64)
 
 
-def without_each(videos: int) -> Floats:
-    """(videos, videos) all but one, for the jackknife."""
-    return 1 - np.eye(videos)
+def without_each(count: int) -> Floats:
+    """(count, count) all but one, for the jackknife."""
+    return 1 - np.eye(count)
 
 
-def bootstrap_seed(videos: Iterable[str]) -> int:
-    return content_seed("bootstrap", *sorted(set(videos)))
+def bootstrap_seed(units: Iterable[str]) -> int:
+    return content_seed("bootstrap", *sorted(set(units)))
 
 
 class ResampledRun(NamedTuple):
@@ -54,8 +55,11 @@ class ResampledRun(NamedTuple):
     units: tuple[str, ...]
 
     @classmethod
-    def of(cls, task: Task, samples: Sequence[Scored]) -> ResampledRun:
-        return cls(task.statistics(samples), tuple(task.resampling_unit(sample.example) for sample in samples))
+    def of(cls, task: Task, samples: Sequence[Scored], about: Example | str) -> ResampledRun:
+        """Of these samples, which are about an example, or of the runs that `about` names. Raises TaskError."""
+        with guarded(task, "statistics", about):
+            statistics = task.statistics(samples)
+        return cls(statistics, tuple(unit_of(task, sample.example) for sample in samples))
 
     def among(self, samples: Sequence[int]) -> ResampledRun:
         """Some of the samples, by their positions."""
@@ -129,7 +133,7 @@ def ratio_interval(
 def interval_weights(units: Sequence[str], resamples: int) -> Floats:
     """(1 + V + D, V) the V units as they are, without each in turn, and as they are resampled."""
     count = len(units)
-    return np.vstack([np.ones(count), without_each(count), video_resamples(count, resamples, bootstrap_seed(units))])
+    return np.vstack([np.ones(count), without_each(count), unit_resamples(count, resamples, bootstrap_seed(units))])
 
 
 def resampled_interval(values: Floats, count: int, level: float = LEVEL) -> Interval | None:
@@ -145,7 +149,7 @@ def interval(
     Args:
         point: the figure itself.
         resampled: (D,) of each resample; NaN are passed over.
-        left_out: (V,) without each video in turn, for BCa; None for the plain percentiles.
+        left_out: (V,) without each unit in turn, for BCa; None for the plain percentiles.
         units: how many units were resampled.
         level: fraction of cases in which the interval should hold the true value.
 
@@ -168,7 +172,7 @@ def _bca_tails(point: float, resampled: Floats, left_out: Floats, tails: Floats)
     below = ((resampled < point).sum() + (resampled <= point).sum()) / (2 * len(resampled))
     spread = left_out.mean() - left_out
     total = float((spread**2).sum())
-    if not 0 < below < 1 or not total > 0:  # also where a figure is NaN without some video
+    if not 0 < below < 1 or not total > 0:  # also where a figure is NaN without some unit
         return None
     bias, acceleration = ndtri(below), float((spread**3).sum()) / (6 * total**1.5)
     z = bias + ndtri(tails)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from barista_bench.benchmarks import Benchmark, get_benchmark, get_task
-from barista_bench.core.cluster import RayCluster
+from barista_bench.cluster import RayCluster
 from barista_bench.core.task import Example, Task
 from barista_bench.data.frozen import lines_sha256
 from barista_bench.data.manifest import LostExample

@@ -25,8 +25,8 @@ from datasets.info import DatasetInfosDict
 from PIL import ImageDraw
 
 from barista_bench.benchmarks import get_benchmark, get_task, read_wording, task_class, task_options
+from barista_bench.cluster import RayCluster, cluster_of, forked_workers
 from barista_bench.core.boxes import DEFAULT_BOXES
-from barista_bench.core.cluster import RayCluster, cluster_of, forked_workers
 from barista_bench.core.leaderboards import EVAL_FILE, FRAMEWORK, OURS, RULES_FILE, SCALE, task_id
 from barista_bench.data.builder import BenchmarkBuilder
 from barista_bench.data.dataset import open_examples
@@ -360,7 +360,7 @@ def write_hub_files(folder: Path, built: Built) -> None:
     known = get_benchmark(built.benchmark)
     tasks = [config for config in built.configs if config.content_hash]
     notes = "; ".join(
-        f"{task.name}: {_shown(task.primary)} over {task.row_note}"
+        f"{task.name}: {_figure_words(task.primary)} over {task.row_note}"
         for task in (get_task(known.name, config.name) for config in tasks)
     )
     wordings = [OURS, *([known.released_code.wording] if known.released_code else [])]
@@ -394,7 +394,7 @@ def _splits(built: Built, config: BuiltConfig) -> Iterator[tuple[str, str]]:
             yield split, "+".join(names)
 
 
-def _shown(primary: str) -> str:
+def _figure_words(primary: str) -> str:
     return "mean score of a language-model judge" if primary.startswith("lexical_") else primary
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from barista_bench.benchmarks import Benchmark, get_benchmark
-from barista_bench.core.cluster import RayCluster
+from barista_bench.cluster import RayCluster
 from barista_bench.core.deriving import GraphTask, Release
 from barista_bench.core.example import content_seed
 from barista_bench.core.options import Sampling

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from tqdm import tqdm
 
 from barista_bench.benchmarks import task_class
-from barista_bench.core.cluster import RayCluster, worker_processes
+from barista_bench.cluster import RayCluster, worker_processes
 from barista_bench.core.deriving import Candidate, GraphTask, Release, ReleaseTask, Vocabulary
 from barista_bench.core.example import SkippedExample
 from barista_bench.core.options import Sampling
@@ -303,7 +303,7 @@ def _surveyed(graph: SceneGraph, outcomes: Iterable[VideoSurvey | Problem], prog
     return surveys
 
 
-def _joined(surveys: Iterable[TaskSurvey]) -> TaskSurvey:
+def _one_survey(surveys: Iterable[TaskSurvey]) -> TaskSurvey:
     """The surveys of several videos, in the order given, as one."""
     parts = list(surveys)
     return TaskSurvey(
@@ -317,10 +317,10 @@ def _sample_of(
     task: AnyGraphTask, sampling: Sampling, surveys: Sequence[VideoSurvey], splits: Mapping[str, str]
 ) -> _Sampled:
     """Caps over all videos, then the sample, of candidates in the selected splits."""
-    inside = _joined(
+    inside = _one_survey(
         s.tasks[task.name] for s in surveys if not sampling.splits or splits[s.video_id] in sampling.splits
     )
-    vocabulary = _joined(TaskSurvey(survey.tasks[task.name].vocabulary) for survey in surveys).vocabulary
+    vocabulary = _one_survey(TaskSurvey(survey.tasks[task.name].vocabulary) for survey in surveys).vocabulary
     capped = list(task.select(inside.candidates, vocabulary, sampling))
     selected = [item for item in capped if isinstance(item, Candidate)]
     skipped = (*inside.skipped, *(item for item in capped if isinstance(item, SkippedExample)))

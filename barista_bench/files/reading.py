@@ -154,6 +154,14 @@ def read_bounded_text(
         raise DataError(f"{path}: {what} (is not UTF-8: {raised.reason}). Remedy: {remedy}") from raised
 
 
+def json_value(text: str, otherwise: object = None) -> Any:  # noqa: ANN401  # as `json.loads`
+    """The JSON value of a text that anybody may have written; `otherwise` of what is none, or nested too deeply."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return otherwise
+
+
 def read_bounded_json(path: str | Path, most: int, *, what: str = "cannot be read", remedy: str) -> object:
     """A file's JSON value. Raises DataError as `read_bounded` does, also for what is no JSON."""
     data = read_bounded(path, most, what=what, remedy=remedy)

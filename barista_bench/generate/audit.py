@@ -105,13 +105,18 @@ def generated_sets(folder: Path) -> dict[str, list[AskedChoices]]:
         for _, item in rows if path.is_file() else ():
             if item.subtask in subtasks:
                 texts = tuple(choice.text for choice in item.choices)
-                asked = AskedChoices(item.video_id, item.question, texts, item.correct)
+                level = item.difficulty.level if item.difficulty else ""
+                asked = AskedChoices(item.video_id, item.question, texts, item.correct, item.form, level)
                 sets.setdefault(f"{family} {item.subtask}", []).append(asked)
     return sets
 
 
 class _ItemText(msgspec.Struct):
     text: str
+
+
+class _ItemLevel(msgspec.Struct):
+    level: str
 
 
 class _ItemLine(msgspec.Struct):
@@ -122,6 +127,8 @@ class _ItemLine(msgspec.Struct):
     question: str
     choices: tuple[_ItemText, ...]
     correct: tuple[int, ...]
+    form: str = ""
+    difficulty: _ItemLevel | None = None
 
 
 _DECODER = msgspec.json.Decoder(_ItemLine)

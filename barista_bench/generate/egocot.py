@@ -39,7 +39,7 @@ from barista_bench.generate.family import Family, section
 from barista_bench.generate.media import place_video
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import ActionSpan, ValueSpan, overlapping, third_person
-from barista_bench.generate.statements import AllOf, Changes, Does, HasValue, Precedes, Statement, Touches
+from barista_bench.generate.statements import AllOf, AnyOf, Changes, Does, HasValue, Precedes, Statement, Touches
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.reading import ProblemLog
@@ -100,7 +100,7 @@ class EvidenceMaker:
     def facts(self, statement: Statement) -> Iterator[StatedFact]:
         """The facts that a statement is made of, whether or not they hold."""
         match statement:
-            case AllOf(parts):
+            case AllOf(parts) | AnyOf(parts):
                 for part in parts:
                     yield from self.facts(part)
             case Touches(side, object_id, frame) | AwayFrom(side, object_id, frame):
@@ -204,7 +204,7 @@ class EvidenceMaker:
 
 def _objects(statement: Statement) -> Iterator[str]:
     match statement:
-        case AllOf(parts):
+        case AllOf(parts) | AnyOf(parts):
             for part in parts:
                 yield from _objects(part)
         case Precedes(objects):

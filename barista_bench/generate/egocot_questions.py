@@ -22,6 +22,7 @@ from barista_bench.generate.egocot_statements import (
     Down,
     InQuarter,
     InStep,
+    Moment,
     Moments,
     NextAction,
     NextState,
@@ -31,7 +32,17 @@ from barista_bench.generate.egocot_statements import (
     touching,
 )
 from barista_bench.generate.spans import SIDES, HandUse, NamedObject, ValueSpan, third_person
-from barista_bench.generate.statements import AllOf, Changes, HasValue, Precedes, Seen, Touches, Unique
+from barista_bench.generate.statements import (
+    AllOf,
+    Changes,
+    HasValue,
+    OnlyDuring,
+    Precedes,
+    Seen,
+    Statement,
+    Touches,
+    Unique,
+)
 from barista_bench.scene_graph.domain import Side
 
 QUARTERS: tuple[tuple[Down, Across], ...] = tuple(product(("upper", "lower"), ("left", "right")))
@@ -39,12 +50,16 @@ QUARTERS: tuple[tuple[Down, Across], ...] = tuple(product(("upper", "lower"), ("
 
 def active_object(at: Moments) -> Iterator[QuestionCandidate]:
     """AOG: what a hand is on."""
-    for frame in at.shown:
-        for use in at.contacts(frame):
-            choice = partial(_touched, use.side, frame)
-            question = f"At {at.time(frame)}, which object is the {use.side} hand touching?"
-            choices = [choice(thing) for thing in _whole(at, [use.thing, *at.visible(at.by_use, frame)])]
-            yield at.question("AOG", question, choice(use.thing), choices, [frame], [use.thing])
+    for when in at.moments():
+        for use in at.contacts(*when.frames):
+            things = _whole(at, at.not_named(when, [use.thing, *at.visible(at.by_use, *when.frames)]))
+            if use.thing not in things:
+                continue
+            right = Choice(f"The {use.thing.name}.", when.always(partial(Touches, use.side, use.thing.id)))
+            choices = [Choice(f"The {t.name}.", when.ever(partial(Touches, use.side, t.id))) for t in things]
+            slots = {**when.slots, "side": use.side}
+            asked = f"AOG{when.wording}", slots, right, choices, when.frames, [use.thing]
+            yield at.question(*asked, given=when.given)
 
 
 def _whole(at: Moments, things: Sequence[NamedObject]) -> list[NamedObject]:
@@ -56,25 +71,26 @@ def _whole(at: Moments, things: Sequence[NamedObject]) -> list[NamedObject]:
     return kept
 
 
-def _touched(side: Side, frame: int, thing: NamedObject) -> Choice:
-    return Choice(f"The {thing.name}.", Touches(side, thing.id, frame))
-
-
 def hand_of_object(at: Moments) -> Iterator[QuestionCandidate]:
     """HOA: which hand is on which of two objects."""
-    for frame in at.shown:
-        for use in at.contacts(frame):
-            for other in at.visible(at.used, frame):
-                if other == use.thing or at.scene.is_part_of_other(other.id, use.thing.id):
+    for when in at.moments():
+        for use in at.contacts(*when.frames):
+            for other in at.not_named(when, at.visible(at.used, *when.frames)):
+                if (
+                    use.thing not in at.not_named(when, [use.thing])
+                    or other == use.thing
+                    or at.scene.is_part_of_other(other.id, use.thing.id)
+                ):
                     continue
                 things = [use.thing, other]
-                choices = [_touches(frame, side, thing) for side, thing in product(SIDES, things)]
-                question = f"At {at.time(frame)}, which hand is touching which object?"
-                yield at.question("HOA", question, _touches(frame, use.side, use.thing), choices, [frame], things)
+                right = _touches(when.always, use.side, use.thing)
+                choices = [_touches(when.ever, side, thing) for side, thing in product(SIDES, things)]
+                asked = f"HOA{when.wording}", when.slots, right, choices, when.frames, things
+                yield at.question(*asked, given=when.given)
 
 
-def _touches(frame: int, side: Side, thing: NamedObject) -> Choice:
-    return Choice(sentence(touching(side, thing)), Touches(side, thing.id, frame))
+def _touches(over: Callable[[Callable[[int], Statement]], Statement], side: Side, thing: NamedObject) -> Choice:
+    return Choice(sentence(touching(side, thing)), over(partial(Touches, side, thing.id)))
 
 
 def state_in_use(at: Moments) -> Iterator[QuestionCandidate]:
@@ -84,9 +100,9 @@ def state_in_use(at: Moments) -> Iterator[QuestionCandidate]:
             is_on = Touches(side, thing.id, frame).truth(at.scene) is True
             for now, other in _alternatives(at, thing, frame):
                 choice = partial(_state_and_hand, at, side, frame, now)
-                question = f"At {at.time(frame)}, in what state is the {thing.name}, and where is the {side} hand?"
+                slots = {"time": at.time(frame), "thing": thing.name, "side": side}
                 choices = [choice(value, touches) for value in (now.value, other) for touches in (True, False)]
-                yield at.question("MSP", question, choice(now.value, is_on), choices, [frame], [thing])
+                yield at.question("MSP", slots, choice(now.value, is_on), choices, [frame], [thing])
 
 
 def _alternatives(at: Moments, thing: NamedObject, frame: int) -> Iterator[tuple[ValueSpan, str]]:
@@ -109,10 +125,10 @@ def when_it_changed(at: Moments) -> Iterator[QuestionCandidate]:
     """SR: until when something was in its former state."""
     for before, after in at.scene.changes:
         first, last = at.words.state(before.value), at.words.state(after.value)
-        question = f"Looking back, when did the {before.thing.name} go from {first} to {last}?"
+        slots = {"thing": before.thing.name, "before": first, "after": last}
         for row, number in at.intervals(after.start):
             choices = [_changes(at, before, after, *interval) for interval in row]
-            asked = "SR", question, choices[number], choices, row[number], [before.thing]
+            asked = "SR", slots, choices[number], choices, row[number], [before.thing]
             yield at.question(*asked, answer=f"interval {number}", event=f"{after.thing.id} from {after.start}")
 
 
@@ -126,9 +142,9 @@ def place_before(at: Moments) -> Iterator[QuestionCandidate]:
     for thing in at.used:
         for frame in at.shown:
             if quarter := quarter_of(at.scene, thing.id, frame):
-                question = f"Looking back at {at.time(frame)}, in which part of the frame was the {thing.name}?"
+                slots = {"time": at.time(frame), "thing": thing.name}
                 right = in_quarter(thing, frame, quarter)
-                yield at.question("LVR", question, right, quarters(thing, frame), [frame], [thing])
+                yield at.question("LVR", slots, right, quarters(thing, frame), [frame], [thing])
 
 
 def quarters(thing: NamedObject, frame: int) -> list[Choice]:
@@ -151,11 +167,11 @@ def order_of_contacts(at: Moments) -> Iterator[QuestionCandidate]:
         for first, shared, last in permutations(things):
             if first.id < last.id:  # or else it is the same question
                 names = sorted(f"the {thing.name}" for thing in things)
-                question = f"In which order did the hands first touch {names[0]}, {names[1]} and {names[2]}?"
+                slots = {"names": f"{names[0]}, {names[1]} and {names[2]}"}
                 ways = product(((first, shared), (shared, first)), ((shared, last), (last, shared)))
                 choices = [_in_order(frames[-1], *way) for way in ways]
                 right = next(choice for choice in choices if choice.statement.truth(at.scene) is not False)
-                candidate = at.question("HOTR", question, right, choices, frames, answer=f"way {choices.index(right)}")
+                candidate = at.question("HOTR", slots, right, choices, frames, answer=f"way {choices.index(right)}")
                 named = tuple(Unique(thing.id, (frame,)) for thing, frame in zip(things, frames, strict=True))
                 ids = tuple(thing.id for thing in things)
                 yield msgspec.structs.replace(candidate, given=named, objects=ids, event=" ".join(ids))
@@ -184,8 +200,7 @@ def next_state(at: Moments) -> Iterator[QuestionCandidate]:
             choice = partial(_comes_next, at, frame, moments[1])
             things = at.visible(at.by_use, frame, moments[1])
             choices = [choice(span) for span in states if span.thing in things]
-            question = f"After {at.time(frame)}, which of these comes to be the case next?"
-            asked = "NSA", question, choice(after), choices, [frame, moments[1]], [after.thing]
+            asked = "NSA", {"time": at.time(frame)}, choice(after), choices, [frame, moments[1]], [after.thing]
             yield at.question(*asked, event=f"{after.thing.id} from {after.start}")
         since = after.start
 
@@ -204,12 +219,23 @@ def next_action(at: Moments) -> Iterator[QuestionCandidate]:
             continue
         noun, start = following.noun, following.start
         nearest = sorted(actions, key=lambda action: (action.noun != noun, abs(action.start - start)))
-        choices = [_done_next(at, action.name, frame, until) for action in nearest]
         hands = [Seen(hand, until) for use in at.contacts(until)[:1] if (hand := at.scene.hand_id(use.side))]
-        question = f"After {at.time(frame)}, what does the person do next?"
-        right = _done_next(at, following.name, frame, until)
         event = f"{following.name} from {following.start}"
-        yield at.question("NAA", question, right, choices, [frame, until], event=event, given=hands)
+        for since in _since(at, frame):
+            choices = [_done_next(at, action.name, since.frames[0], until) for action in nearest]
+            right = _done_next(at, following.name, since.frames[0], until)
+            asked = f"NAA{since.wording}", since.slots, right, choices, [frame, until]
+            yield at.question(*asked, event=event, given=(*hands, *since.given))
+
+
+def _since(at: Moments, frame: int) -> Iterator[Moment]:
+    """A moment by the clock, and by the last action that begins before it, where it is the only one of its kind."""
+    yield Moment((frame,), "", {"time": at.time(frame)})
+    before = [action for action in at.scene.actions if action.start <= frame]
+    if before and frame < before[-1].end:
+        only = OnlyDuring(*before[-1])
+        if only.truth(at.scene):
+            yield Moment((before[-1].start,), " order", {"do": at.said(before[-1].name)}, (only,))
 
 
 def _done_next(at: Moments, name: str, frame: int, until: int) -> Choice:
@@ -229,9 +255,9 @@ def cause_of_change(at: Moments) -> Iterator[QuestionCandidate]:
             continue
         choice = partial(_brings_about, at, *moments)
         choices = [choice(*other) for other in outcomes if at.scene.unique(other[2].thing, moments)]
-        question = f"Between {at.time(moments[0])} and {at.time(moments[1])}, which action has which result?"
+        slots = {"start": at.time(moments[0]), "end": at.time(moments[1])}
         event = f"{after.thing.id} from {after.start}"
-        yield at.question("LCOI", question, choice(name, before, after), choices, moments, [after.thing], event=event)
+        yield at.question("LCOI", slots, choice(name, before, after), choices, moments, [after.thing], event=event)
 
 
 def _brings_about(at: Moments, start: int, end: int, name: str, before: ValueSpan, after: ValueSpan) -> Choice:
@@ -247,23 +273,21 @@ def progress(at: Moments) -> Iterator[QuestionCandidate]:
     for frame in at.shown:
         for name in dict.fromkeys(step.name for step in at.scene.steps if step.start <= frame < step.end):
             choices = [_under_way(at, other, frame) for other in names]
-            question = f"Which step of the work is under way at {at.time(frame)}?"
-            yield at.question("PR", question, _under_way(at, name, frame), choices, [frame])
+            slots = {"time": at.time(frame)}
+            yield at.question("PR step", slots, _under_way(at, name, frame), choices, [frame])
     for first, second in pairwise(at.scene.steps):
-        steps = [f'the step "{at.said(step.name)}"' for step in (first, second)]
-        question = f"When did the work pass from {steps[0]} to {steps[1]}?"
+        slots = {"first": at.said(first.name), "second": at.said(second.name)}
         for row, number in at.intervals(second.start):
-            choices = [_passes(at, first.name, second.name, *interval) for interval in row]
-            asked = "PR", question, choices[number], choices, row[number]
+            choices = [
+                Choice(at.between(start, end), AllOf((InStep(first.name, start), InStep(second.name, end))))
+                for start, end in row
+            ]
+            asked = "PR passage", slots, choices[number], choices, row[number]
             yield at.question(*asked, answer=f"interval {number}", event=f"step from {second.start}")
 
 
 def _under_way(at: Moments, name: str, frame: int) -> Choice:
     return Choice(sentence(at.said(name)), InStep(name, frame))
-
-
-def _passes(at: Moments, first: str, second: str, start: int, end: int) -> Choice:
-    return Choice(at.between(start, end), AllOf((InStep(first, start), InStep(second, end))))
 
 
 def hands_over_time(at: Moments) -> Iterator[QuestionCandidate]:
@@ -278,9 +302,9 @@ def hands_over_time(at: Moments) -> Iterator[QuestionCandidate]:
                 continue
             choice = partial(_touch_in_turn, (start, before), (end, after))
             choices = [choice(*pair) for pair in product(things, repeat=2)]
-            question = f"Which of these is true of the hands, first at {at.time(start)} and later at {at.time(end)}?"
+            slots = {"first": at.time(start), "second": at.time(end)}
             right, answer = choice(before.thing, after.thing), "the same" if is_same else "another"
-            yield at.question("HGC", question, right, choices, [start, end], things, answer=answer)
+            yield at.question("HGC", slots, right, choices, [start, end], things, answer=answer)
 
 
 def _touch_in_turn(
@@ -297,14 +321,13 @@ def tracked_object(at: Moments) -> Iterator[QuestionCandidate]:
     for role_frame in at.shown:
         for use in at.contacts(role_frame):
             in_hand = [other for other in at.contacts(role_frame) if other.side == use.side]
-            role = f"the object that the {use.side} hand is touching at {at.time(role_frame)}"
             for frame in at.shown:
                 quarter = quarter_of(at.scene, use.thing.id, frame)
                 if frame != role_frame and quarter is not None and len(in_hand) == 1:
-                    question = f"Take {role}. In which part of the frame does it lie at {at.time(frame)}?"
+                    slots = {"side": use.side, "role": at.time(role_frame), "time": at.time(frame)}
                     right, choices = in_quarter(use.thing, frame, quarter), quarters(use.thing, frame)
                     given = [Touches(use.side, use.thing.id, role_frame)]
-                    yield at.question("GOT", question, right, choices, [role_frame, frame], [use.thing], given=given)
+                    yield at.question("GOT", slots, right, choices, [role_frame, frame], [use.thing], given=given)
 
 
 QUESTIONS: Mapping[str, Callable[[Moments], Iterator[QuestionCandidate]]] = {

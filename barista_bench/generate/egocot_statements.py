@@ -6,10 +6,10 @@ Frames count from 0; spans are [start, end).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -19,10 +19,13 @@ from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import ActionSpan, HandUse, NamedObject, ValueSpan
 from barista_bench.generate.statements import (
+    AllOf,
+    AnyOf,
     Changes,
     Does,
     DoesNext,
     HasValue,
+    OnlyDuring,
     Seen,
     Statement,
     Touches,
@@ -30,6 +33,7 @@ from barista_bench.generate.statements import (
     Unique,
     differ,
 )
+from barista_bench.generate.wordings import Slots, plain
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph import Layer
 from barista_bench.scene_graph.domain import DomainRecord, Side
@@ -98,6 +102,7 @@ class NextAction(Statement, frozen=True):
     true_needs: ClassVar[tuple[Layer, ...]] = ("activities",)
     false_needs: ClassVar[tuple[Layer, ...]] = ("activities",)
 
+    steps: ClassVar[int] = 2
     action: str
     frame: int
     until: int
@@ -123,6 +128,7 @@ class NextState(Statement, frozen=True):
 
     false_needs: ClassVar[tuple[Layer, ...]] = ("attributes",)
 
+    steps: ClassVar[int] = 2
     object: str
     type: str
     value: str
@@ -151,6 +157,7 @@ class BringsAbout(Statement, frozen=True):
     true_needs: ClassVar[tuple[Layer, ...]] = ("activities", "attributes")
     false_needs: ClassVar[tuple[Layer, ...]] = ("activities", "attributes")
 
+    steps: ClassVar[int] = 3
     action: str
     object: str
     type: str
@@ -236,6 +243,30 @@ class EgoCoTWords(DomainRecord, frozen=True):
         return " ".join(text)
 
 
+class Moment(NamedTuple):
+    """When a question is about: frames at which its answer must hold, and what says when.
+
+    Args:
+        wording: behind the subtask's key in `wordings.yaml`.
+        given: what makes `slots` say just these frames.
+        noun: a name that `slots` say, which would give a thing of that name away.
+    """
+
+    frames: tuple[int, ...]
+    wording: str
+    slots: Slots
+    given: tuple[Statement, ...] = ()
+    noun: str = ""
+
+    def always(self, said: Callable[[int], Statement]) -> Statement:
+        """That something holds on all of the frames."""
+        return AllOf(tuple(map(said, self.frames))) if len(self.frames) > 1 else said(self.frames[0])
+
+    def ever(self, said: Callable[[int], Statement]) -> Statement:
+        """That it holds on one of them at the least, which excludes a distractor if it is false."""
+        return AnyOf(tuple(map(said, self.frames))) if len(self.frames) > 1 else said(self.frames[0])
+
+
 _PREPOSITIONS = ("to", "into", "in", "on", "onto", "from", "with", "of")
 _NO_NAMES = ("up", "down", "off", "out", "away", "the", "a", "an")
 
@@ -246,6 +277,7 @@ class Moments:
     def __init__(self, scene: Scene, words: EgoCoTWords) -> None:
         self.scene = scene
         self.words = words
+        self.participles: Mapping[str, str] = scene.domain.families.get("handyvqa", {}).get("doing", {})
         self.shown = evenly_spaced(scene.frame_count, Cot.sampling.frames)
 
     def time(self, frame: int) -> str:
@@ -254,6 +286,25 @@ class Moments:
     def said(self, action: str) -> str:
         """The name of an action or a step, with articles."""
         return self.words.said(self.scene.in_words(action))
+
+    def doing(self, action: str) -> str:
+        """The same as what goes on, "pouring the milk"; empty where the domain has no participle of the verb."""
+        verb = action.partition(" ")[0].lower()
+        rest = self.said(action).removeprefix(self.words.verbs.get(verb, verb))
+        return f"{self.participles[verb]}{rest}" if verb in self.participles else ""
+
+    def moments(self) -> Iterator[Moment]:
+        """Each moment shown, by the clock, and those of each action of which there is but one."""
+        yield from (Moment((frame,), "", {"time": self.time(frame)}) for frame in self.shown)
+        for action in self.scene.actions:
+            frames = tuple(frame for frame in self.shown if action.start <= frame < action.end)
+            only = OnlyDuring(action.name, action.start, action.end)
+            if frames and (doing := self.doing(action.name)) and only.truth(self.scene):
+                yield Moment(frames, " while", {"doing": doing}, (only,), action.noun)
+
+    def not_named(self, when: Moment, things: Sequence[NamedObject]) -> list[NamedObject]:
+        """Those that the question does not name already."""
+        return [t for t in things if not when.noun or not self.scene.domain.same_noun(when.noun, t.noun)]
 
     def between(self, start: int, end: int) -> str:
         return f"Between {self.time(start)} and {self.time(end)}."
@@ -282,9 +333,13 @@ class Moments:
             if all(self.scene.visible(thing.id, frame) for frame in frames) and self.scene.unique(thing, frames)
         ]
 
-    def contacts(self, frame: int) -> list[HandUse]:
-        """Objects that hands are on at a frame."""
-        return [use for use in self.scene.uses if any(start <= frame < end for _, start, end in use.contacts)]
+    def contacts(self, *frames: int) -> list[HandUse]:
+        """Objects that hands are on at each of the frames."""
+        return [
+            use
+            for use in self.scene.uses
+            if all(any(start <= frame < end for _, start, end in use.contacts) for frame in frames)
+        ]
 
     @cached_property
     def first_uses(self) -> dict[HandUse, int]:
@@ -313,8 +368,8 @@ class Moments:
 
     def question(
         self,
-        subtask: str,
-        text: str,
+        wording: str,
+        slots: Slots,
         right: Choice,
         choices: Sequence[Choice],
         frames: Sequence[int],
@@ -327,15 +382,18 @@ class Moments:
         """A candidate about things that must be well to be seen, by names of their own, on all of the frames.
 
         Args:
+            wording: subtask, and behind a space which wording of it, with what fills its `slots`.
             choices: may hold the right one.
             event: as `QuestionCandidate` has it.
         """
         asked = tuple(dict.fromkeys(frames))
         seen = (Seen(thing.id, frame) for thing in things for frame in asked)
         return QuestionCandidate(
-            subtask=subtask,
+            subtask=wording.partition(" ")[0],
             video_id=self.scene.video_id,
-            question=text,
+            question=plain(f"egocot/{wording}", slots),
+            wording=f"egocot/{wording}",
+            slots=dict(slots),
             right=(right,),
             distractors=tuple(choice for choice in choices if choice.text != right.text),
             given=(*seen, *(Unique(thing.id, asked) for thing in things), *given),

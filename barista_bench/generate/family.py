@@ -13,7 +13,9 @@ import msgspec
 from barista_bench.errors import ConfigError
 from barista_bench.generate.candidates import (
     DECIDED,
+    LEVELS,
     Item,
+    Level,
     QuestionCandidate,
     Tally,
     decide,
@@ -22,8 +24,11 @@ from barista_bench.generate.candidates import (
     thin,
     with_choices,
 )
+from barista_bench.generate.difficulty import described
+from barista_bench.generate.missing import Waiting
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.shortcuts import AskedChoices, guessable
+from barista_bench.generate.wordings import worded
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain, DomainRecord
 
@@ -39,8 +44,9 @@ class SampledItems(NamedTuple):
 
 def as_asked(item: Item) -> AskedChoices:
     """An item as a guesser sees it."""
-    texts = tuple(choice.text for choice in item.choices)
-    return AskedChoices(item.candidate.video_id, item.candidate.question, texts, item.correct)
+    candidate, texts = item.candidate, tuple(choice.text for choice in item.choices)
+    level = candidate.difficulty.level if candidate.difficulty else ""
+    return AskedChoices(candidate.video_id, candidate.question, texts, item.correct, candidate.form, level)
 
 
 class Family(ABC):
@@ -56,6 +62,8 @@ class Family(ABC):
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
+        self.levels: tuple[Level, ...] = LEVELS
+        """Of difficulty, that are asked for."""
 
     @abstractmethod
     def candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
@@ -65,17 +73,27 @@ class Family(ABC):
     def distractors_needed(self, candidate: QuestionCandidate) -> int:
         """How many distractors a question takes; 0 where the family has none."""
 
-    def decided(self, scene: Scene, tally: Tally) -> Iterator[QuestionCandidate]:
-        """The candidates that the graph decides; the others are counted by their reason."""
+    def decided(self, scene: Scene, tally: Tally, waiting: Waiting | None = None) -> Iterator[QuestionCandidate]:
+        """The candidates that the graph decides, of the levels asked for; the others are counted by their reason, and
+        noted in `waiting` by the annotation that they lack."""
         for candidate in self.candidates(scene):
-            verdict = decide(candidate, scene, self.distractors_needed(candidate))
+            needed = self.distractors_needed(candidate)
+            verdict = decide(candidate, scene, needed)
+            if isinstance(verdict, str) and waiting is not None:
+                waiting.add(self.name, candidate, scene, needed, verdict)
+            if not isinstance(verdict, str):
+                verdict = described(verdict, scene, needed)
+                if verdict.difficulty and verdict.difficulty.level not in self.levels:
+                    verdict = f"it is {verdict.difficulty.level}"
             tally[candidate.subtask, verdict if isinstance(verdict, str) else DECIDED] += 1
             if not isinstance(verdict, str):
                 yield verdict
 
-    def offered(self, scene: Scene, tally: Tally, most: int, seed: int) -> list[QuestionCandidate]:
+    def offered(
+        self, scene: Scene, tally: Tally, most: int, seed: int, waiting: Waiting | None = None
+    ) -> list[QuestionCandidate]:
         """The decided candidates that a video offers: one an event, of each subtask about `most`."""
-        return self.thinned(once_an_event(self.decided(scene, tally), seed, tally), most, seed)
+        return self.thinned(once_an_event(self.decided(scene, tally, waiting), seed, tally), most, seed)
 
     def thinned(self, candidates: Sequence[QuestionCandidate], most: int, seed: int) -> list[QuestionCandidate]:
         """Of each subtask about `most`; the order of `candidates` does not matter."""
@@ -91,12 +109,16 @@ class Family(ABC):
     def sampled_of(self, subtask: str, offered: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
         return with_choices(sample(offered, size, seed), subtask.lower(), self.distractors_needed, seed)
 
+    def worded(self, items: Sequence[Item], seed: int) -> list[Item]:
+        """The sampled items, each in a form of its wording."""
+        return worded(items, seed)
+
     def items(
         self, candidates: Sequence[QuestionCandidate], size: int, seed: int, ceiling: float | None = None
     ) -> SampledItems:
         """The sample, without the items that make a subtask guessable from its texts: beyond chance, or, where it is
         given, with an accuracy above `ceiling`."""
-        items = self.sampled(candidates, size, seed)
+        items = self.worded(self.sampled(candidates, size, seed), seed)
         given_away: dict[str, int] = {}
         for subtask in self.choice_subtasks:
             asked = [item for item in items if item.candidate.subtask == subtask]

@@ -11,13 +11,15 @@ from typing import Any, NamedTuple
 import msgspec
 from tqdm import tqdm
 
-from barista_bench.core.cluster import RayCluster, cluster_of, map_in_processes
+from barista_bench.cluster import RayCluster, cluster_of, map_in_processes
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.text_out import counted
 from barista_bench.files.writing import check_target, refuse_inside, replacing_folder, write_whole
 from barista_bench.generate.candidates import DECIDED, Item, QuestionCandidate, Tally, reasons_of
+from barista_bench.generate.difficulty import levels_of
 from barista_bench.generate.family import Family, SampledItems, family_class
 from barista_bench.generate.media import check_placeable
+from barista_bench.generate.missing import Unlocked, Waiting
 from barista_bench.generate.review import (
     Retention,
     ReviewedItem,
@@ -30,11 +32,16 @@ from barista_bench.generate.review import (
 from barista_bench.generate.scene import Scene
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import load_domain
+from barista_bench.scene_graph.domain_draft import lacking as lacking_lines
+from barista_bench.scene_graph.graph_words import GraphWords, words_of
 from barista_bench.scene_graph.terms import TERMS_FILE, read_terms, terms_bytes
 
 REVIEW_FILE = "review.jsonl"
+MISSING_FILE = "missing.json"
 SPARE = 4
 """How many times what is asked for is kept to choose from: of a video times its fraction of the set, of all the set."""
+MOST_FRAMES = 6
+"""Frames of a missing annotation that are named."""
 UNBALANCED = "left out, so that the set stays in balance"
 """Why what could be asked is not, though there is room for it."""
 
@@ -73,11 +80,21 @@ class FamilyReport(msgspec.Struct, frozen=True):
 
 
 class Offers(NamedTuple):
-    """Candidates that one or all videos offer and refuse, by family, and why videos were lost, by id."""
+    """Candidates that one or all videos offer and refuse, by family; why videos were lost, by id; the graphs' words;
+    and what undecided candidates wait for."""
 
     candidates: dict[str, list[QuestionCandidate]]
     tallies: dict[str, Tally]
     lost_videos: dict[str, str]
+    words: GraphWords
+    waiting: Waiting
+
+
+class Missing(msgspec.Struct, frozen=True):
+    """What would let more be asked: lines that the domain file lacks, and annotations, the most useful first."""
+
+    domain_lines: list[str]
+    annotations: list[Unlocked]
 
 
 def generate(
@@ -90,6 +107,7 @@ def generate(
     domain: str | Path | None = None,
     review: str | Path | None = None,
     ceiling: float | None = None,
+    difficulty: str = "easy:hard",
     strict: bool = False,
     num_proc: int = 1,
     cluster: str | None = None,
@@ -100,7 +118,8 @@ def generate(
     A family that finds nothing to ask costs no other: its report has no items, and says why.
 
     Each family's release lies in `out/<family>`, what each of its items rests on in `out/<family>.items.jsonl`, what
-    was asked for and refused in `out/<family>.report.json`, and all items in `out/review.jsonl`, for people to accept,
+    was asked for and refused in `out/<family>.report.json`, what would let more be asked in `out/missing.json`, and all
+    items in `out/review.jsonl`, for people to accept,
     revise or reject. Same source, domain, review and seed: same bytes, on any number of processes.
 
     Args:
@@ -112,6 +131,7 @@ def generate(
         review: a filled-in `review.jsonl` that this function wrote with the same arguments: what it rejects is left
             out, what it revises is asked in its words.
         ceiling: accuracy, 0 to 1, that a guesser may reach from the texts of a subtask's questions; None: chance.
+        difficulty: levels of the questions, from one to another, `easy:medium`, or one; see `Difficulty`.
         strict: write nothing where one family finds nothing to ask.
         num_proc: processes; each holds one video at a time.
         cluster: address of a Ray cluster whose nodes read the videos instead, see `RayCluster`.
@@ -129,6 +149,8 @@ def generate(
     terms = read_terms(graph.root)
     words = load_domain(Path(domain) if domain else None)
     makers = {name: family_class(name)(words) for name in families}
+    for maker in makers.values():
+        maker.levels = levels_of(difficulty)
     if not makers:
         raise ConfigError("families: none is named. Remedy: name one at the least")
     refuse_inside(out, graph.root)
@@ -153,12 +175,35 @@ def generate(
                     write_whole(folder / family.name / TERMS_FILE, terms_bytes(terms))
                 write_whole(folder / f"{family.name}.items.jsonl", b"".join(_item_line(item) for item in items))
             rows += [verdicts.get(row.item, row) for row in to_review]
+        missing = Missing(lacking_lines(offers.words, words), offers.waiting.unlocked())
+        write_whole(folder / MISSING_FILE, msgspec.json.format(msgspec.json.encode(missing), indent=1) + b"\n")
         lacking = [report for report in reports if not report.sampled]
         if len(lacking) == len(reports) or (strict and lacking):
             remedy = "annotate what is missing" + (", or leave the family out" if len(lacking) < len(reports) else "")
-            raise DataError(f"{graph.root}: {'; '.join(report.shortage for report in lacking)}. Remedy: {remedy}")
+            lines = "\n".join(in_lines(missing))
+            shortage = "; ".join(report.shortage for report in lacking)
+            raise DataError(f"{graph.root}: {shortage}. Remedy: {remedy}" + (f"\n{lines}" if lines else ""))
         write_whole(folder / REVIEW_FILE, review_bytes(rows))
     return reports
+
+
+def read_missing(folder: Path) -> Missing:
+    """What `generate` wrote of it beside its releases."""
+    return msgspec.json.decode((folder / MISSING_FILE).read_bytes(), type=Missing)
+
+
+def in_lines(missing: Missing) -> list[str]:
+    """For a person to read."""
+    lines = ["the domain file lacks these lines:"] if missing.domain_lines else []
+    lines += [f"  {line}" for line in missing.domain_lines]
+    lines += ["annotations that would let more be asked:"] if missing.annotations else []
+    for row in missing.annotations:
+        subtasks = ", ".join(f"{count} x {name}" for name, count in row.subtasks.items())
+        frames = ", ".join(map(str, row.frames[:MOST_FRAMES]))
+        more = f" and {len(row.frames) - MOST_FRAMES} more" if len(row.frames) > MOST_FRAMES else ""
+        where = f"{row.video_id}: {row.work} (frames {frames}{more})"
+        lines.append(f"  {where}: up to {row.items} items ({subtasks})")
+    return lines
 
 
 def _check_revisable(family: Family, rows: Sequence[ReviewedItem], verdicts: Mapping[str, ReviewedItem]) -> None:
@@ -185,10 +230,12 @@ def offers_of(
     video_ids = graph.video_ids
     most = max(SPARE, -(-SPARE * per_subtask // max(1, len(video_ids))))
     work = partial(_of_video, graph=graph, families=families, most=most, seed=seed)
-    offers = Offers({name: [] for name in families}, {name: Tally() for name in families}, {})
+    offers = Offers({name: [] for name in families}, {name: Tally() for name in families}, {}, GraphWords(), Waiting())
     results = cluster.map(work, video_ids) if cluster else map_in_processes(work, video_ids, num_proc)
     for result in tqdm(results, total=len(video_ids), desc="reading graphs", unit="video", disable=not progress):
         offers.lost_videos.update(result.lost_videos)
+        offers.words.merge(result.words)
+        offers.waiting.merge(result.waiting)
         for name, candidates in result.candidates.items():
             offers.tallies[name].update(result.tallies[name])
             held = offers.candidates[name] + candidates
@@ -199,15 +246,18 @@ def offers_of(
 
 
 def _of_video(video_id: str, graph: SceneGraph, families: Mapping[str, Family], most: int, seed: int) -> Offers:
-    tallies = {name: Tally() for name in families}
+    tallies, waiting = {name: Tally() for name in families}, Waiting()
     domain = next(iter(families.values())).domain
     try:
         check_placeable(graph, graph[video_id])
         scene = Scene(graph[video_id], domain)
-        candidates = {name: family.offered(scene, tallies[name], most, seed) for name, family in families.items()}
+        candidates = {
+            name: family.offered(scene, tallies[name], most, seed, waiting) for name, family in families.items()
+        }
+        words = words_of(graph[video_id])
     except DataError as error:
-        return Offers({}, {}, {video_id: str(error)})
-    return Offers(candidates, tallies, {})
+        return Offers({}, {}, {video_id: str(error)}, GraphWords(), Waiting())
+    return Offers(candidates, tallies, {}, words, waiting)
 
 
 def _report(
@@ -244,7 +294,12 @@ def _item_line(item: Item) -> bytes:
         "frames": candidate.frames,
         "objects": candidate.objects,
         "question": candidate.question,
-        "choices": [{"text": choice.text, "statement": choice.statement} for choice in item.choices or candidate.right],
+        "form": candidate.form,
+        "difficulty": candidate.difficulty,
+        "choices": [
+            {"text": choice.text, "statement": choice.statement, "origin": candidate.origins.get(choice.text, "")}
+            for choice in item.choices or candidate.right
+        ],
         "correct": item.correct if item.choices else tuple(range(len(candidate.right))),
         "given": candidate.given,
         "extra": candidate.extra,

@@ -15,17 +15,10 @@ from barista_bench.benchmarks.handyvqa import release
 from barista_bench.benchmarks.kinds.masks import union
 from barista_bench.errors import DataError
 from barista_bench.files.writing import write_whole
-from barista_bench.generate.candidates import (
-    Choice,
-    Item,
-    QuestionCandidate,
-    by_video,
-    sample,
-    sample_balanced,
-    with_choices,
-)
+from barista_bench.generate.balanced import sample_balanced
+from barista_bench.generate.candidates import Choice, Item, QuestionCandidate, by_video, sample, with_choices
 from barista_bench.generate.family import Family, refusal, section
-from barista_bench.generate.handyvqa_questions import ABOUT, HanDyVQAWords, Questions
+from barista_bench.generate.handyvqa_questions import HanDyVQAWords, Questions
 from barista_bench.generate.media import place_video
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import COLOUR
@@ -81,7 +74,7 @@ class HanDyVQAFamily(Family):
         of one video apart."""
         words, named = (
             [word for word in re.findall(r"\w+", text.lower()) if word not in self._colours]
-            for text in (choice.text, candidate.extra.get(ABOUT, ""))
+            for text in (choice.text, candidate.slots.get("name", ""))
         )
         return tuple(dict.fromkeys((*words, " ".join(words), " ".join([*named, "?", *words]))))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise, product
 from typing import Any
 
@@ -31,18 +31,11 @@ from barista_bench.generate.handyvqa_statements import (
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import SIDES, HandUse, NamedObject, PlaceSpan
 from barista_bench.generate.statements import Does, Seen, Statement
+from barista_bench.generate.wordings import plain
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph.domain import AttributeWords, DomainRecord, Side
 
 Asked = Iterator[QuestionCandidate]
-ACTION = "What is the person doing with their hands halfway through the clip?"
-PROCESS = "How do the hands work halfway through the clip?"
-PARTS = "Which part of an object does the {side} hand touch halfway through the clip?"
-OBJECTS = "Which objects do the hands touch?"
-STATE = "In what state is the {name} during the clip?"
-LOCATION = {"start": "Where is the {name} when the clip begins?", "end": "Where is the {name} when the clip ends?"}
-ABOUT = "about"
-"""Key of `extra`: the name in a question that stands in not all of its subtask."""
 OTHER_DEEDS = 8
 """Contacts of other times that wrong answers are made of, at one moment."""
 LONGEST_COURSE = 3
@@ -93,7 +86,7 @@ class Questions:
                 )
                 during = tuple(at for at in clip.shown if action.start <= at < action.end)
                 given = (InWords(action.name, bool(texts[action.name])), HandAtWork(action.name, during))
-                yield self._asked("action", ACTION, clip, right, distractors, given)
+                yield self._asked("action", clip, right, distractors, given)
 
     def _doing(self, action: str) -> str:
         """A sentence about an activity; empty where its verb has no participle."""
@@ -115,7 +108,7 @@ class Questions:
             right = self._hands(done["left"], done["right"], clip, frame)
             distractors = [self._hands(*pair, clip, frame) for pair in others]
             ids = tuple(dict.fromkeys(action[1] for action in action))
-            yield self._asked("process", PROCESS, clip, right, distractors, self._clear(ids, clip), ids)
+            yield self._asked("process", clip, right, distractors, self._clear(ids, clip), ids)
 
     def _other_actions(self, clip: ClipWindow, frame: int) -> list[HandAction]:
         """Actions of hands at other times, the nearest first, on things whose names are clear in a clip."""
@@ -181,11 +174,10 @@ class Questions:
                 parts = [part for part in every if self._is_clear(part, clip)]
                 choices = {part: self._part(part, use.side, clip, frame) for part in parts}
                 right = choices.pop(use.thing.id, None) or self._part(use.thing.id, use.side, clip, frame)
-                question, given = PARTS.format(side=use.side), self._clear((use.thing.id,), clip)
-                yield self._asked("parts", question, clip, right, choices.values(), given, (use.thing.id,))
-                yield self._asked_masks(
-                    "rvos_parts", question, clip, (right,), choices.values(), given, [use.thing.id], [use]
-                )
+                slots, given = {"side": use.side}, self._clear((use.thing.id,), clip)
+                asked = clip, right, choices.values(), given, (use.thing.id,)
+                yield self._asked("parts", *asked, slots=slots)
+                yield self._asked_masks("rvos_parts", *asked, [use], slots=slots)
 
     def _part(self, part: str, side: Side, clip: ClipWindow, frame: int) -> Choice:
         owners = [thing.name for thing in self.scene.things.values() if thing.id in self.scene.owners[part]]
@@ -202,7 +194,7 @@ class Questions:
             uses = [use for use in scene.uses if use.start < clip.stop and use.end > clip.start]
             touched = dict.fromkeys(use.thing.id for use in uses)
             counted = [item for item in touched if not any(whole in touched for whole in scene.wholes.get(item, ()))]
-            joined = {other for item in touched for other in self._joined(item, clip)}
+            joined = {other for item in touched for other in self._touched_with(item, clip)}
             others = [item for item in scene.things if item not in joined and self._is_clear(item, clip)]
             right = tuple(self._object(item, clip) for item in counted)
             given = (
@@ -210,13 +202,14 @@ class Questions:
                 NothingElseTouched(tuple(counted), clip.start, clip.stop, clip.shown),
             )
             distractors = [self._object(item, clip) for item in others]
-            yield self._asked("objects", OBJECTS, clip, right, distractors, given, tuple(counted))
-            yield self._asked_masks("rvos_objects", OBJECTS, clip, right, distractors, given, counted, uses)
+            asked = clip, right, distractors, given, tuple(counted)
+            yield self._asked("objects", *asked)
+            yield self._asked_masks("rvos_objects", *asked, uses)
 
     def _object(self, item: str, clip: ClipWindow) -> Choice:
         return Choice(self._name(item), TouchedInClip(item, clip.start, clip.stop, clip.shown))
 
-    def _joined(self, item: str, clip: ClipWindow) -> Iterator[str]:
+    def _touched_with(self, item: str, clip: ClipWindow) -> Iterator[str]:
         """A thing, its parts and wholes, and what is in, on or at it in a clip: a touch of one may be said of both."""
         yield item
         yield from (other for other in self.scene.things if self.scene.is_part_of_other(item, other))
@@ -227,13 +220,13 @@ class Questions:
     def _asked_masks(
         self,
         subtask: str,
-        question: str,
         clip: ClipWindow,
-        right: tuple[Choice, ...],
+        right: Choice | tuple[Choice, ...],
         distractors: Iterable[Choice],
         given: tuple[Statement, ...],
-        items: Sequence[str],
+        items: tuple[str, ...],
         uses: Sequence[HandUse],
+        slots: Mapping[str, str] | None = None,
     ) -> QuestionCandidate:
         """A question answered by masks: of the objects `items`, in the order of `right`, each with its parts."""
         wholes = self.scene.wholes
@@ -241,7 +234,7 @@ class Questions:
         frames = self._masked_frames(clip, items, uses)
         readable = Masked(tuple(object_id for ids in masked for object_id in ids), frames)
         extra = {"annotated": list(frames), "masked": masked}
-        return self._asked(subtask, question, clip, right, distractors, (*given, readable), tuple(items), extra)
+        return self._asked(subtask, clip, right, distractors, (*given, readable), items, slots=slots, extra=extra)
 
     def _masked_frames(self, clip: ClipWindow, items: Sequence[str], uses: Sequence[HandUse]) -> tuple[int, ...]:
         """Frames on which the answer is masked: all of it is well to be seen or not in the picture; where there are
@@ -274,10 +267,8 @@ class Questions:
                 courses = (course, *_courses(words, course[0], usual))
                 choices = {values: self._course(thing, values, clip) for values in courses}
                 right = choices.pop(course)
-                question, given = STATE.format(name=thing.name), self._clear((thing.id,), clip)
-                asked = self._asked(
-                    "state", question, clip, right, choices.values(), given, (thing.id,), {ABOUT: thing.name}
-                )
+                given, slots = self._clear((thing.id,), clip), {"name": thing.name}
+                asked = self._asked("state", clip, right, choices.values(), given, (thing.id,), slots=slots)
                 changes = [span.start for span in spans_of_thing if clip.start < span.start < clip.stop]
                 yield msgspec.structs.replace(asked, event=f"{thing.id} {course} {changes}")
 
@@ -302,11 +293,10 @@ class Questions:
                 in_both = all(choice.statement.truth(scene) for choice in hands)  # so that neither says where it is
                 every = [*choices.values(), *([] if in_both else hands)]
                 right = next((choice for choice in every if choice.statement.truth(scene)), every[-1])
-                question, distractors = LOCATION[end].format(name=thing.name), [c for c in every if c is not right]
+                distractors = [choice for choice in every if choice is not right]
                 given = (*self._clear((thing.id,), clip), Seen(thing.id, frame))
-                yield self._asked(
-                    "location", question, clip, right, distractors, given, (thing.id,), {ABOUT: thing.name}
-                )
+                asked = clip, right, distractors, given, (thing.id,)
+                yield self._asked(f"location {end}", *asked, slots={"name": thing.name})
 
     def _moves(self) -> list[tuple[int, NamedObject]]:
         """Centres of clips with a touch or a passing place of a thing halfway or at an end, or a change halfway."""
@@ -349,19 +339,25 @@ class Questions:
 
     def _asked(
         self,
-        subtask: str,
-        question: str,
+        wording: str,
         clip: ClipWindow,
         right: Choice | tuple[Choice, ...],
         distractors: Iterable[Choice],
         given: tuple[Statement, ...] = (),
         objects: tuple[str, ...] = (),
+        *,
+        slots: Mapping[str, str] | None = None,
         extra: dict[str, Any] | None = None,
     ) -> QuestionCandidate:
+        """A candidate. `wording`: its subtask, and behind a space which wording of it; masks are asked for as choices
+        are."""
+        key = f"handyvqa/{wording.removeprefix('rvos_')}"
         return QuestionCandidate(
-            subtask=subtask,
+            subtask=wording.partition(" ")[0],
             video_id=self.scene.video_id,
-            question=question,
+            question=plain(key, slots or {}),
+            wording=key,
+            slots=dict(slots or {}),
             right=(right,) if isinstance(right, Choice) else right,
             distractors=tuple(distractors),
             given=given,

@@ -240,13 +240,13 @@ class Scene:
     def _uses(self, side: Side, object_id: str, contacts: Sequence[Labelled]) -> Iterator[HandUse]:
         hand = self.hand_id(side)
         seen = [object_id] if hand is None else [hand, object_id]
-        for run, start, end in self._joined(sorted(contacts, key=_by_time), seen):
+        for run, start, end in self._bridged_runs(sorted(contacts, key=_by_time), seen):
             before = start - self.margin
             begins = before >= 0 and all(self.annotated(item, before) for item in seen)
             begins = begins and self.coverage.hand(hand, before, start)
             yield HandUse(side, self.things[object_id], start, end, tuple(run), begins)
 
-    def _joined(self, rows: Iterable[Labelled], seen: Sequence[str]) -> Iterator[tuple[list[Labelled], int, int]]:
+    def _bridged_runs(self, rows: Iterable[Labelled], seen: Sequence[str]) -> Iterator[tuple[list[Labelled], int, int]]:
         """Runs of rows, given by start, whose holes are bridged, with the first start and the last end of each."""
         runs: list[tuple[list[Labelled], int, int]] = []
         for row in rows:
@@ -285,7 +285,7 @@ class Scene:
             ValueSpan(self.things[object_id], kind, value, start, end)
             for (object_id, kind), ranges in sorted(rows.items())
             for value, same in groupby(sorted(ranges, key=_by_time), key=itemgetter(0))
-            for _, start, end in self._joined(same, [object_id])
+            for _, start, end in self._bridged_runs(same, [object_id])
         )
 
     def values_of(self, object_id: str, attribute_type: str) -> list[ValueSpan]:
@@ -322,7 +322,7 @@ class Scene:
         spans = [
             PlaceSpan(self.things[source], predicate, self.things[target], start, end)
             for (source, predicate, target), ranges in rows.items()
-            for _, start, end in self._joined(sorted(ranges, key=_by_time), [source, target])
+            for _, start, end in self._bridged_runs(sorted(ranges, key=_by_time), [source, target])
         ]
         return tuple(
             sorted(spans, key=lambda span: (span.start, span.end, span.thing.id, span.predicate, span.other.id))

@@ -1,8 +1,9 @@
 """How much of a set of choices can be guessed without seeing anything: from the texts alone, video by video.
 
-Two guessers, each told the answers of all videos but the one it is asked about: `text`, a logistic regression over the
-words of question and choice, alone and in pairs, over a choice's place and length; and `prior`, how often a choice's
-text is right where it stands. What either gets right beyond chance is not due to the video.
+Guessers, each told the answers of all videos but the one it is asked about: `text`, a logistic regression over the
+words of question and choice, alone and in pairs, over a choice's place and length; `prior`, how often a choice's text
+is right where it stands; `form` and `difficulty`, the same of questions in the same form or of the same level, and how
+often the choice in its place is right there. What any of them gets right beyond chance is not due to the video.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,17 +21,21 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 
 FOLDS = 5
-Guesser: TypeAlias = Literal["text", "prior"]
-GUESSERS: tuple[Guesser, ...] = ("text", "prior")
+Guesser: TypeAlias = Literal["prior", "form", "difficulty", "text"]
+GUESSERS: tuple[Guesser, ...] = get_args(Guesser)
+"""The cheaper ones first."""
 
 
 class AskedChoices(NamedTuple):
-    """One question as a guesser sees it. `correct` are indices of `choices`."""
+    """One question as a guesser sees it. `correct` are indices of `choices`; `form` is its wording without what is
+    filled in, `difficulty` its level, empty where they are not known."""
 
     video_id: str
     question: str
     choices: tuple[str, ...]
     correct: tuple[int, ...]
+    form: str = ""
+    difficulty: str = ""
 
 
 class GuessedSet(NamedTuple):
@@ -51,11 +56,18 @@ class GuessedSet(NamedTuple):
 
 
 def guess(questions: Sequence[AskedChoices], guesser: Guesser) -> GuessedSet | None:
-    """How well a guesser does; None where there are fewer than two videos to learn from and be asked about."""
+    """How well a guesser does; None where there are fewer than two videos to learn from and be asked about, or no
+    question has what it goes by."""
     videos = sorted({question.video_id for question in questions})
     if len(videos) < 2:
         return None
-    scores = _text_scores(questions) if guesser == "text" else _prior_scores(questions)
+    if guesser == "form" or guesser == "difficulty":
+        labels = [str(getattr(question, guesser)) for question in questions]
+        if not any(labels):
+            return None
+        scores = _prior_scores(questions, labels)
+    else:
+        scores = _text_scores(questions) if guesser == "text" else _prior_scores(questions)
     credit = []
     for question, score in zip(questions, scores, strict=True):
         best = np.flatnonzero(score >= score.max() - 1e-9)
@@ -105,29 +117,38 @@ def _words(text: str) -> list[str]:
     return words + [f"{a} {b}" for a, b in pairwise(words)]
 
 
-def _prior_scores(questions: Sequence[AskedChoices]) -> list[NDArray[np.float64]]:
-    """Fraction of the times at which a choice's text stood in other videos that it was right.
+def _prior_scores(questions: Sequence[AskedChoices], labels: Sequence[str] | None = None) -> list[NDArray[np.float64]]:
+    """Fraction of the times at which a choice's text stood in other videos that it was right; with `labels`, of the
+    questions with the same one, and to it that of its place there.
 
     Without any, that of all.
     """
-    shown: Counter[tuple[str, str]] = Counter()
-    right: Counter[tuple[str, str]] = Counter()
-    for question in questions:
-        for at, choice in enumerate(question.choices):
-            for video_id in ("", question.video_id):
-                shown[video_id, choice] += 1
-                right[video_id, choice] += at in question.correct
+    shown: Counter[tuple[str, ...]] = Counter()
+    right: Counter[tuple[str, ...]] = Counter()
+    keys = [
+        [((label, choice), *([(label, f"place {at}")] if labels else [])) for at, choice in enumerate(question.choices)]
+        for question, label in zip(questions, labels or [""] * len(questions), strict=True)
+    ]
+    for question, of_choices in zip(questions, keys, strict=True):
+        for at, of_choice in enumerate(of_choices):
+            for key in of_choice:
+                for video_id in ("", question.video_id):
+                    shown[(video_id, *key)] += 1
+                    right[(video_id, *key)] += at in question.correct
     usual = sum(len(question.correct) for question in questions) / sum(len(question.choices) for question in questions)
 
-    def fraction(choice: str, video_id: str) -> float:
-        count = shown["", choice] - shown[video_id, choice]
-        return (right["", choice] - right[video_id, choice] + usual) / (count + 1)
+    def fraction(key: tuple[str, ...], video_id: str) -> float:
+        count = shown[("", *key)] - shown[(video_id, *key)]
+        return (right[("", *key)] - right[(video_id, *key)] + usual) / (count + 1)
 
-    return [np.array([fraction(choice, question.video_id) for choice in question.choices]) for question in questions]
+    return [
+        np.array([sum(fraction(key, question.video_id) for key in of_choice) for of_choice in of_choices])
+        for question, of_choices in zip(questions, keys, strict=True)
+    ]
 
 
 def guessable(questions: Sequence[AskedChoices], ceiling: float | None = None) -> list[int]:
-    """Indices of questions to leave out, so that neither guesser beats chance any more (p < .05), or `ceiling` where it
+    """Indices of questions to leave out, so that no guesser beats chance any more (p < .05), or `ceiling` where it
     is given: those that are guessed, as many as are too many, round by round.
 
     Args:
@@ -136,8 +157,8 @@ def guessable(questions: Sequence[AskedChoices], ceiling: float | None = None) -
     kept = list(range(len(questions)))
     while kept:
         left = [questions[at] for at in kept]
-        # The cheaper guesser first: what it makes us leave out the other need not look at.
-        excess = _excess(left, "prior", ceiling) or _excess(left, "text", ceiling)
+        # What a cheaper guesser makes us leave out the dearer ones need not look at.
+        excess = next(filter(None, (_excess(left, guesser, ceiling) for guesser in GUESSERS)), frozenset())
         if not excess:
             break
         kept = [at for number, at in enumerate(kept) if number not in excess]

@@ -27,11 +27,13 @@ class Statement(msgspec.Struct, frozen=True, tag=True, tag_field="says"):
     """One thing that can be said. In JSON, `says` is the name of its class.
 
     `unmet` says to people why nothing can be asked that takes the statement for granted where it does not hold.
+    `steps` are the things that must be seen and put together to tell it, of `AllOf` those of its parts.
     `true_needs` and `false_needs` are sections of the graph that must leave nothing out for it to be true, or false:
     the proof rests on what they do not say.
     """
 
     unmet: ClassVar[str] = "what the question takes for granted is not proved"
+    steps: ClassVar[int] = 1
     true_needs: ClassVar[tuple[Layer, ...]] = ()
     false_needs: ClassVar[tuple[Layer, ...]] = ()
 
@@ -88,6 +90,36 @@ class AllOf(Statement, frozen=True):
 
     def recorded(self, scene: Scene) -> Truth:
         return all_of(part.truth(scene) for part in self.parts)
+
+
+class AnyOf(Statement, frozen=True):
+    """At least one of several statements. False: all of them are."""
+
+    parts: tuple[Statement, ...]
+
+    def recorded(self, scene: Scene) -> Truth:
+        denied = all_of(None if (truth := part.truth(scene)) is None else not truth for part in self.parts)
+        return None if denied is None else not denied
+
+
+class OnlyDuring(Statement, frozen=True):
+    """An activity goes on in [start, end), and nothing else in the video could be called so."""
+
+    true_needs: ClassVar[tuple[Layer, ...]] = ("activities",)
+    unmet: ClassVar[str] = "another activity could be meant"
+
+    action: str
+    start: int
+    end: int
+
+    def recorded(self, scene: Scene) -> Truth:
+        meant = ActionSpan(self.action, self.start, self.end)
+        could_be = [
+            action
+            for action in scene.actions
+            if scene.domain.same_verb(meant.verb, action.verb) and scene.domain.same_noun(meant.noun, action.noun)
+        ]
+        return could_be == [meant] or None
 
 
 class Touches(Statement, frozen=True):
@@ -176,6 +208,7 @@ class Changes(Statement, frozen=True):
     False: the value at either end of the span is excluded, or it changes where it is said to stay.
     """
 
+    steps: ClassVar[int] = 2
     true_needs: ClassVar[tuple[Layer, ...]] = ("attributes",)
 
     object: str
@@ -267,6 +300,8 @@ class DoesNext(Statement, frozen=True):
 
 class Precedes(Statement, frozen=True):
     """Hands first get to these objects in this order. False: two of them are clearly got to the other way round."""
+
+    steps: ClassVar[int] = 2
 
     true_needs: ClassVar[tuple[Layer, ...]] = ("relations",)
     false_needs: ClassVar[tuple[Layer, ...]] = ("relations",)

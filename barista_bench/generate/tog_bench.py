@@ -31,6 +31,7 @@ from barista_bench.generate.media import place_video
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import NamedObject
 from barista_bench.generate.statements import Statement, TouchedDuring, Truth
+from barista_bench.generate.wordings import plain
 from barista_bench.scene_graph import Layer, SceneGraph
 from barista_bench.scene_graph.domain import Domain, DomainRecord
 
@@ -149,6 +150,8 @@ def _in_view(scene: Scene, kinds: tuple[str, ...]) -> list[NamedObject]:
 
 ANNOTATIONS = "annotations.json"
 LETTERS = ("{a}", "{b}", "{c}", "{d}")
+WISHES = ("I", "My", "The")
+"""First words of an instruction that says what is wanted, not what to do."""
 Slots: TypeAlias = tuple[tuple[str, ...], ...]
 
 
@@ -279,9 +282,10 @@ class ToGBenchFamily(Family):
         text = say
         for letter, thing in named.items():
             text = text.replace(letter, thing.name)
+        wording, slots = self._wording(text)
         handled = [thing for thing in things if not self._is_singular(thing)]
         if handled:
-            text = f"{text} {self.words.handled}"
+            slots["end"] = f" {self.words.handled}"
         kinds: list[Kind] = [
             "explicit" if letter in named else "implicit" for letter, _ in zip(LETTERS, things, strict=False)
         ]
@@ -289,7 +293,9 @@ class ToGBenchFamily(Family):
         return QuestionCandidate(
             subtask=f"{'implicit' if 'implicit' in kinds else 'explicit'}_{min(len(things), 3)}",
             video_id=scene.video_id,
-            question=text,
+            question=plain(wording, slots),
+            wording=wording,
+            slots=slots,
             right=tuple(Choice(thing.name, Fills(thing.id, slot)) for thing, slot in zip(things, takes, strict=True)),
             given=(
                 *evidence,
@@ -302,9 +308,16 @@ class ToGBenchFamily(Family):
             frames=(),
             objects=ids,
             answer="; ".join(sorted(thing.category for thing in things)),
-            event=text,
+            event=f"{text}{slots['end']}",
             extra={"kinds": kinds},
         )
+
+    @staticmethod
+    def _wording(text: str) -> tuple[str, dict[str, str]]:
+        """How an instruction is worded: a command that begins with its verb, a wish with one of `WISHES`."""
+        kind = "wish" if text.partition(" ")[0] in WISHES else "command"
+        said = text.removesuffix(".") if kind == "wish" else text[:1].lower() + text[1:].removesuffix(".")
+        return f"tog_bench/{kind}", {kind: said, "end": ""}
 
     def _is_singular(self, thing: NamedObject) -> bool:
         return thing.noun in self.domain.singular or thing.category.lower() in self.domain.singular

@@ -35,9 +35,11 @@ from barista_bench.generate.candidates import (
     thin,
 )
 from barista_bench.generate.family import Family, section
+from barista_bench.generate.missing import Waiting
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.vista_clips import Order, Sequences, foundation_candidates
 from barista_bench.generate.vista_words import VistaWords
+from barista_bench.generate.wordings import Steps, in_seeded_order, plain, say
 from barista_bench.media.video import open_reader
 from barista_bench.mini.cutting import Picture, encode_video, resized
 from barista_bench.scene_graph import SceneGraph
@@ -78,20 +80,21 @@ class ViSTaFamily(Family):
             for orders in sequences.permutation_sets(level):
                 yield from self._set_of(sequences, f"level_{level}_permutation", orders)
 
-    def decided(self, scene: Scene, tally: Tally) -> Iterator[QuestionCandidate]:
+    def decided(self, scene: Scene, tally: Tally, waiting: Waiting | None = None) -> Iterator[QuestionCandidate]:
         for reason in Sequences(scene).refused:
             for subtask in self.subtasks:
                 tally[subtask, f"an action: {reason}"] += 1
-        yield from super().decided(scene, tally)
+        yield from super().decided(scene, tally, waiting)
 
     def _set_of(self, sequences: Sequences, subtask: str, orders: Sequence[Order]) -> Iterator[QuestionCandidate]:
         scene = sequences.scene
         names = [[scene.in_words(sequences.clips[at].name) for at in order] for order in orders]
-        texts = [self.words.sequence(row) for row in names]
+        slots = [{"steps": Steps(map(self.words.action, row))} for row in names]
+        texts = [plain("vista/steps", row) for row in slots]
         base = orders[0]
         breaks = [at for at in range(1, len(base)) if base[at] != base[at - 1] + 1]
         starts = "_".join(f"{at}_from_{sequences.clips[base[at]].start:05d}" for at in (0, *breaks))
-        for order, text in zip(orders, texts, strict=True):
+        for order, text, phrases in zip(orders, texts, slots, strict=True):
             spans = [(sequences.clips[at].start, sequences.clips[at].end) for at in order]
             shared = next((at for at, (a, b) in enumerate(zip(order, base, strict=True)) if a != b), len(order))
             yield QuestionCandidate(
@@ -107,6 +110,8 @@ class ViSTaFamily(Family):
                 given=sequences.joints(order),
                 span=(min(start for start, _ in spans), max(end for _, end in spans)),
                 frames=tuple(start for start, _ in spans),
+                wording="vista/steps",
+                slots=phrases,
                 extra={
                     "set": f"{scene.video_id}_{starts}",
                     "spans": spans,
@@ -115,9 +120,11 @@ class ViSTaFamily(Family):
                 },
             )
 
-    def offered(self, scene: Scene, tally: Tally, most: int, seed: int) -> list[QuestionCandidate]:
+    def offered(
+        self, scene: Scene, tally: Tally, most: int, seed: int, waiting: Waiting | None = None
+    ) -> list[QuestionCandidate]:
         """Clips of level 1, one of each description; above it whole sets, no two with the same descriptions."""
-        clips, sets = _clips_and_sets(self.decided(scene, tally), seed)
+        clips, sets = _clips_and_sets(self.decided(scene, tally, waiting), seed)
         kept = once_an_event(clips, seed, tally)
         described: set[tuple[str, ...]] = set()
         for (subtask, _), members in sets.items():
@@ -144,6 +151,18 @@ class ViSTaFamily(Family):
         clips, sequences = _clips_and_sets(offered, seed)
         sets = {name: members for (_, name), members in sequences.items() if len(members) > 1}
         return _sampled(subtask, {**_foundation_sets(clips, seed), **sets}, size, seed)
+
+    def worded(self, items: Sequence[Item], seed: int) -> list[Item]:
+        """Set by set: all descriptions of one have the same form, the next set's has the next one."""
+        said: list[Item] = []
+        dealt: Counter[str] = Counter()
+        for _, members in groupby(items, key=lambda item: item.id.rpartition("/")[0]):
+            rows = list(members)
+            wording = rows[0].candidate.wording
+            order = in_seeded_order(wording, seed)
+            said += _in_form(rows, order[dealt[wording] % len(order)])
+            dealt[wording] += 1
+        return said
 
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
         write_release(items, source, out, self.words)
@@ -224,6 +243,24 @@ def _entries(name: str, members: Sequence[QuestionCandidate]) -> list[Item]:
         correct = (texts.index(member.right[0].text),)
         items.append(Item(id=f"{name}/{at}", candidate=member, choices=choices, correct=correct))
     return items
+
+
+def _in_form(members: Sequence[Item], form: str) -> Iterator[Item]:
+    """A set with its descriptions in another form; each is what one of its members shows."""
+    texts = {item.candidate.right[0].text: say(form, item.candidate.slots) for item in members}
+
+    def in_form(choices: Sequence[Choice]) -> tuple[Choice, ...]:
+        return tuple(Choice(texts[choice.text], choice.statement) for choice in choices if choice.text in texts)
+
+    for item in members:
+        candidate = msgspec.structs.replace(
+            item.candidate,
+            right=in_form(item.candidate.right),
+            distractors=in_form(item.candidate.distractors),
+            origins={texts[text]: origin for text, origin in item.candidate.origins.items() if text in texts},
+            form=form,
+        )
+        yield msgspec.structs.replace(item, candidate=candidate, choices=in_form(item.choices))
 
 
 ENVIRONMENT = "real_life"

@@ -26,6 +26,7 @@ from barista_bench.generate.vista_statements import (
     taken_in,
 )
 from barista_bench.generate.vista_words import VistaWords
+from barista_bench.generate.wordings import plain
 
 Order: TypeAlias = tuple[int, ...]
 """Indices of clips, in the order in which they are joined."""
@@ -207,8 +208,11 @@ def _action(
 ) -> QuestionCandidate:
     spans = ((clip.start, clip.end),)
 
+    def slots(name: str) -> dict[str, str]:
+        return {"act": words.action(scene.in_words(name))}
+
     def say(name: str) -> Choice:
-        return Choice(f"The person {words.action(scene.in_words(name))}.", Depicts((name,), spans))
+        return Choice(plain("vista/act", slots(name)), Depicts((name,), spans))
 
     return QuestionCandidate(
         subtask=subtask,
@@ -218,6 +222,8 @@ def _action(
         distractors=tuple(say(name) for name in others),
         span=spans[0],
         frames=(clip.start,),
+        wording="vista/act",
+        slots=slots(clip.name),
         extra=_of_set(key, spans[0], clip.name),
     )
 
@@ -240,10 +246,12 @@ def _of_places(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[Qu
             if list(kinds.values()).count(kinds[thing.id]) == 1
         ]
 
-        def say(predicate: str, thing: NamedObject, moved: NamedObject = span.thing) -> Choice:
+        def slots(predicate: str, thing: NamedObject, moved: NamedObject = span.thing) -> dict[str, str]:
             where = scene.domain.places[predicate].words
-            text = f"The {kinds[moved.id]} ends up {where} the {kinds[thing.id]}."
-            return Choice(text, Located(moved.id, predicate, thing.id, last))
+            return {"thing": kinds[moved.id], "where": where, "other": kinds[thing.id]}
+
+        def say(predicate: str, thing: NamedObject, moved: NamedObject = span.thing) -> Choice:
+            return Choice(plain("vista/place", slots(predicate, thing)), Located(moved.id, predicate, thing.id, last))
 
         yield QuestionCandidate(
             subtask="containers",
@@ -255,6 +263,8 @@ def _of_places(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[Qu
             span=(clip.start, clip.end),
             frames=(last,),
             objects=(span.thing.id, span.other.id),
+            wording="vista/place",
+            slots=slots(span.predicate, span.other),
             extra=_of_set(kinds[span.thing.id], (clip.start, clip.end), clip.name),
         )
 
@@ -273,8 +283,12 @@ def _of_states(scene: Scene, words: VistaWords) -> Iterator[QuestionCandidate]:
             if end - start < scene.frames(scene.domain.lengths.action_min):
                 continue
 
+            def slots(value: str, thing: NamedObject = span.thing) -> dict[str, str]:
+                kind = _kind(scene, thing)
+                return {"thing": kind, "state": words.states[kind][value]}
+
             def say(value: str, start: int = start, end: int = end, thing: NamedObject = span.thing) -> Choice:
-                text = f"The {_kind(scene, thing)} is {words.states[_kind(scene, thing)][value]}."
+                text = plain("vista/state", slots(value, thing))
                 return Choice(text, Changes(thing.id, "state", value, value, start, end))
 
             yield QuestionCandidate(
@@ -291,6 +305,8 @@ def _of_states(scene: Scene, words: VistaWords) -> Iterator[QuestionCandidate]:
                 span=(start, end),
                 frames=(start,),
                 objects=(span.thing.id,),
+                wording="vista/state",
+                slots=slots(span.value),
                 extra=_of_set(kind, (start, end)),
             )
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from barista_bench.generate.spans import third_person
 from barista_bench.scene_graph.domain import DomainRecord
 
@@ -42,10 +40,3 @@ class VistaWords(DomainRecord, frozen=True):
         verb, _, noun = name.partition(" ")
         phrase = self.phrases.get(verb.lower(), verb.lower())
         return third_person(f"{phrase} the {self.nouns.get(noun.lower(), noun.lower())}")
-
-    def sequence(self, names: Sequence[str]) -> str:
-        """Activities, in order, as one sentence."""
-        first, *between, last = (self.action(name) for name in names)
-        end = "finally" if between else "then"
-        steps = [f"First, the person {first}", *(f"then {step}" for step in between), f"{end} {last}"]
-        return "; ".join(steps) + "."

@@ -16,12 +16,13 @@ from inspect_ai.tool import ToolChoice, ToolInfo
 from PIL import Image
 
 from barista_bench.core.boxes import DEFAULT_BOXES, BoxFormat
+from barista_bench.core.model_names import SCRIPTED
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.errors import ConfigError
 from barista_bench.harness.batching import Batcher
 from barista_bench.harness.questions import QuestionSet, question_set
 from barista_bench.models import Completion, GenerationConfig, Request, TokenLogprob
-from barista_bench.models.base import SCRIPTED, FinishReason
+from barista_bench.models.base import FinishReason
 from barista_bench.models.local.loading import box_format_of
 from barista_bench.models.settings import checked
 from barista_bench.runs.ask.catalog import load_model, specialists

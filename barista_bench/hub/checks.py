@@ -34,6 +34,7 @@ from pydantic import (
 )
 
 from barista_bench.core.leaderboards import SCALE, task_id
+from barista_bench.core.model_names import ABLATIONS, BASELINES, HUMAN
 from barista_bench.errors import DataError
 from barista_bench.files.reading import MAX_YAML, first_complaint, load_yaml as read_plain
 from barista_bench.files.text_out import first_line
@@ -228,11 +229,6 @@ def as_plain(model: BaseModel) -> Any:  # noqa: ANN401  (a list or a mapping, as
 
 DIGITS: Final = 2
 """Of published values, which are `SCALE` times the figure."""
-BASELINES: Final = frozenset(
-    {"oracle", "chance", "prior", "centre_box", "copy_first_mask", "tiny", "kitchen", "kitchen_early"}
-)
-HUMAN: Final = "human"
-ABLATIONS: Final = frozenset({"text_only", "first_frame", "shuffled_frames"})
 FLOOR: Final = "lexical"
 """What starts the name of a figure, or is the name of a judge, that counts shared words: no number to publish."""
 OFFLINE_JUDGES: Final = frozenset({FLOOR, "oracle", "tiny"})

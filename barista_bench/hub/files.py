@@ -165,7 +165,7 @@ def merge_model_index(text: str, model_name: str, results: Sequence[IndexResult]
     newline = "\r\n" if "\r\n" in header[1] else "\n"
     block = _LINE_END.sub(newline, dump_yaml({KEY: index}))
     start, end = _span(front, where)
-    changed = _joined(front[:start], block, front[end:], newline)
+    changed = _card_text(front[:start], block, front[end:], newline)
     after = load_yaml(changed, where)
     if not isinstance(after, dict) or {**after, KEY: None} != {**(before or {}), KEY: None}:
         raise DataError(f"{where}: other metadata refers into {KEY}. Remedy: take the YAML anchors out of it")
@@ -222,7 +222,7 @@ def _span(front: str, where: str) -> tuple[int, int]:
     return start, end
 
 
-def _joined(head: str, block: str, tail: str, newline: str) -> str:
+def _card_text(head: str, block: str, tail: str, newline: str) -> str:
     """The parts on lines of their own; the text between the --- lines does not end in a line break."""
     if head and not head.endswith("\n"):
         head += newline

@@ -94,7 +94,7 @@ def write(tracks: Iterable[MaskTracks], folder: Path) -> list[str]:
         target.mkdir()
         cut = 0
         for frame, masks in sorted(video.masks.items()):
-            picture, lost = _drawn(video, masks, numbers)
+            picture, lost = _picture(video, masks, numbers)
             cut += lost
             image = Image.fromarray(picture, mode="P")
             image.putpalette(_palette())
@@ -106,7 +106,7 @@ def write(tracks: Iterable[MaskTracks], folder: Path) -> list[str]:
     return lines
 
 
-def _drawn(video: MaskTracks, masks: Mapping[str, Rle], numbers: Mapping[str, int]) -> tuple[np.ndarray, int]:
+def _picture(video: MaskTracks, masks: Mapping[str, Rle], numbers: Mapping[str, int]) -> tuple[np.ndarray, int]:
     """The picture, and how many pixels of masks are not in it."""
     planes = {name: decode_mask(rle) for name, rle in masks.items()}
     picture = np.zeros((video.height, video.width), dtype=np.uint8)

@@ -25,7 +25,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from barista_bench.benchmarks import get_task, task_class
-from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.boxes import FAMILY_FORMATS, BoxFormat
 from barista_bench.core.example import Status
 from barista_bench.core.guarding import attempt
 from barista_bench.core.prompt import PromptTexts, by_hash
@@ -60,8 +60,6 @@ from barista_bench.runs.score.samples import read_samples
 
 _CUT = ("max_tokens", "max_output_tokens", "length")
 _REFUSED = ("safety", "refus", "content_filter", "prohibited", "blocklist", "recitation", "spii")
-_ORDERS = {"qwen": "xyxy", "gemini": "yxyx", "gemma": "yxyx", "gpt": "yxyx"}
-"""How the release has each family write boxes where a run's settings are not there to say it."""
 _KEPT_VERDICT = "our parser reads it; the release's verdict stands, so that scores are the release's"
 
 
@@ -142,9 +140,9 @@ def family_format(model: str, provider: str | None) -> BoxFormat:
         ConfigError: the family is not one of the release's.
     """
     for text in (model, provider or ""):
-        orders = {order for family, order in _ORDERS.items() if family in text.casefold()}
-        if len(orders) == 1:
-            return BoxFormat("xyxy" if orders == {"xyxy"} else "yxyx", 1000)
+        formats = {box_format for family, box_format in FAMILY_FORMATS.items() if family in text.casefold()}
+        if len(formats) == 1:
+            return formats.pop()
     raise ConfigError(
         f"{model} ({provider}): the release has no box format for it. Remedy: say how it was asked to write boxes "
         "with --box-format, e.g. yxyx/1000"

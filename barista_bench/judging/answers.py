@@ -125,7 +125,11 @@ def whole_score(fraction: float, top: int) -> int:
 
 def _answer(task: Task, sample: ScoredSample) -> DistinctAnswer | None:
     prediction, example = sample.prediction, sample.example
-    shown = attempt(task, "judged", example, lambda: _shown(task, example, prediction), None) if prediction else None
+    shown = (
+        attempt(task, "judged", example, lambda: _view_of_judge(task, example, prediction), None)
+        if prediction
+        else None
+    )
     text = _graded(shown) if shown else ""
     if shown is None or not text.strip():
         return None
@@ -133,7 +137,7 @@ def _answer(task: Task, sample: ScoredSample) -> DistinctAnswer | None:
     return DistinctAnswer(digest(kind, asdict(shown)), shown, text, sample)
 
 
-def _shown(task: Task, example: Example, prediction: Prediction) -> Judged | Rationale | None:
+def _view_of_judge(task: Task, example: Example, prediction: Prediction) -> Judged | Rationale | None:
     return task.rationale(example, prediction) if asks_for_reasons(task) else task.judged(example, prediction)
 
 
@@ -157,7 +161,7 @@ def _oracle(form: ReplyForm, run: ScoredRun, answer: DistinctAnswer) -> tuple[in
     info = run.results.model.box_format
     box_format, example = BoxFormat(info.order, info.scale), answer.sample.example
     parsed = run.task.parse(run.task.reference_answer(example, box_format), example.inputs, box_format)
-    reference = _shown(run.task, example, parsed) if isinstance(parsed, Prediction) else None
+    reference = _view_of_judge(run.task, example, parsed) if isinstance(parsed, Prediction) else None
     if reference is not None and _graded(reference) == answer.text:
         return form.top, "the reference's own answer"
     return 0, "another answer than the reference's own"

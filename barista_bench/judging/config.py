@@ -9,8 +9,8 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from barista_bench.core.model_names import ABLATIONS, SCRIPTED
 from barista_bench.models import GenerationConfig
-from barista_bench.models.base import ABLATIONS, SCRIPTED
 from barista_bench.runs.ask.config import CLUSTER_HELP, Count, ModelSettings, SpendingSettings
 
 OFFLINE = ("lexical", "oracle")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from barista_bench.judging.cross import CrossJudge
 from barista_bench.judging.human import HumanAgreement
@@ -25,13 +26,7 @@ def _tables(analysis: CrossJudge, human: Sequence[HumanAgreement]) -> Iterator[T
     columns = (*text_columns("metric", "judge", "other judge"), *number_columns("", "models", "tau-b", "shift"))
     compared = ((c.metric, *c.judges, len(c.models), c.tau, c.shift, c.shift_sd) for c in analysis.comparisons)
     yield Table.of("Rankings and shifts", (*columns, *number_columns("", "sd of shift")), compared)
-    if analysis.agreement:
-        figures = number_columns("", "n", "coverage", "exact", "within 1", "QWK", "tau-b")
-        agreed = (
-            (a.criterion, *a.judges, a.n, _percent(a.coverage), a.exact, a.within_1, a.qwk, a.tau)
-            for a in analysis.agreement
-        )
-        yield Table.of("Answer by answer", (*text_columns("criterion", "judge", "other judge"), *figures), agreed)
+    yield from answer_agreement(analysis)
     if analysis.own_family:
         figures = number_columns("", "rank", "rank elsewhere", "gain", "gain of others", "preference")
         others = [f"{o.other_rank} ({o.other_judge})" for o in analysis.own_family]
@@ -45,6 +40,18 @@ def _tables(analysis: CrossJudge, human: Sequence[HumanAgreement]) -> Iterator[T
         figures = number_columns("", "rated", "judged", "exact", "within 1", "QWK", "shift (points)")
         rated = ((h.judge, h.criterion, h.rated, h.n, h.exact, h.within_1, h.qwk, h.shift) for h in human)
         yield Table.of("Agreement with people", (*text_columns("judge", "criterion"), *figures), rated)
+
+
+def answer_agreement(analysis: CrossJudge) -> Iterator[Table]:
+    """Each pair of judges answer by answer; no table where none judged the same ones."""
+    if analysis.agreement:
+        names = text_columns("criterion", "judge", "other judge", "n", "coverage")
+        agreed = (
+            (a.criterion, *a.judges, str(a.n), _percent(a.coverage), a.exact, a.within_1, a.qwk, a.tau)
+            for a in analysis.agreement
+        )
+        figures = number_columns("", "exact", "within 1", "QWK", "tau-b")
+        yield replace(Table.of("Answer by answer", (*names, *figures), agreed), drawn="heat")
 
 
 def _percent(fraction: float) -> str:

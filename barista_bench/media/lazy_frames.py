@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 from barista_bench.errors import DataError, VideoError
 from barista_bench.files.reading import confined
 from barista_bench.media.video import read_frames
-from barista_bench.media.video.readers import Images
+from barista_bench.media.video.frame_reader import Images
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PilImage

@@ -12,7 +12,7 @@ import pycocotools.mask as coco_mask
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from barista_bench.core.cluster import map_in_processes
+from barista_bench.cluster import map_in_processes
 from barista_bench.errors import ConfigError
 from barista_bench.files.writing import KITCHEN, replacing_folder
 from barista_bench.mini import script

@@ -24,10 +24,10 @@ from dataclasses import replace
 from typing import Any
 
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.model_names import ABLATIONS
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.errors import ConfigError
 from barista_bench.models.base import (
-    ABLATIONS,
     Answered,
     Completion,
     Failure,

@@ -191,11 +191,11 @@ class AnswerReader:
         before, closed, _ = text.rpartition(self.tags[1])
         if not closed:
             return 0
-        written = self._written(row, steps)
+        written = self._characters_by_step(row, steps)
         last = bisect_left(range(len(steps) + 1), len(before + closed), key=written)
         return steps[last - 1] + 1
 
-    def _written(self, row: Generated, steps: Sequence[int]) -> Callable[[int], int]:
+    def _characters_by_step(self, row: Generated, steps: Sequence[int]) -> Callable[[int], int]:
         """A function of a number of these steps: the characters that so many have written."""
         tokens = [row.tokens[step] for step in steps]
         return lambda count: len(self._decoded(tokens[:count]))
@@ -210,7 +210,7 @@ class AnswerReader:
         start = len(text) - len(after.lstrip(None if closed else " "))
         if row.held:
             start = len(text) - len(thought_before(self.tags[0] + text if row.opened else text, self.tags)[1].lstrip())
-        counts, written = range(len(steps) + 1), self._written(row, steps)
+        counts, written = range(len(steps) + 1), self._characters_by_step(row, steps)
         first = bisect_right(counts, start, key=written) - 1
         last = bisect_left(counts, start + len(answer), key=written)
         return tuple(self._logprob(row.tokens[step], step, scores) for step in steps[first:last])

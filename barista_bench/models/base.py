@@ -239,14 +239,6 @@ def reads_text_alone(model: Model) -> bool:
     return bool(getattr(model, "reads_text_alone", False))
 
 
-SCRIPTED = ("oracle", "chance", "prior", "centre_box", "copy_first_mask")
-"""Models that answer examples from what tasks say of these."""
-HUMAN = "human"
-"""Before a colon: a person, whose answers the studio logs as a model's."""
-ABLATIONS = ("text_only", "first_frame", "shuffled_frames")
-"""Before a colon: the model behind it sees less (`ablations.py`)."""
-
-
 class ScriptedModel:
     """Answers by calling `answer(request_id, seed)`. It never looks at images."""
 

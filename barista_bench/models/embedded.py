@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-EMBEDDED = ("kitchen", "kitchen_early")
-"""The model, and an early step of its training."""
+from barista_bench.core.model_names import EMBEDDED
 
 
 def checkpoint_of(name: str) -> str:

@@ -167,7 +167,7 @@ def check_known(name: object, what: str, kind: type[SettingsTable]) -> None:
     """Raise ConfigError, with the nearest name, for a name that is not in the table."""
     if name in kind.model_fields:
         return
-    shown = _shown(name)
+    shown = _value_text(name)
     near = difflib.get_close_matches(str(name) if len(shown) < MAX_SHOWN else shown, kind.model_fields, n=1, cutoff=0)
     raise ConfigError(f"no {what} {shown}. Remedy: the nearest is {near[0]!r}")
 
@@ -183,11 +183,11 @@ def _first_complaint(error: ValidationError, kind: type[SettingsTable]) -> str:
     wanted = f" ({field.description})" if field else ""
     # What no single field is to blame for has all settings as its input.
     hidden = not first["loc"] or name in _NEVER_SHOWN
-    got = "" if hidden else f", got {_shown(first['input'])}"
+    got = "" if hidden else f", got {_value_text(first['input'])}"
     return f"{name}: {first['msg']}{got}. Remedy: give another value{wanted}"
 
 
-def _shown(value: object) -> str:
+def _value_text(value: object) -> str:
     """A value for a message, cut; of one that Python itself will not write out, what it is."""
     try:
         text = repr(value)

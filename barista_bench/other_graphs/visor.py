@@ -110,7 +110,7 @@ class Visor(OpenedSource):
             raws = msgspec.json.decode(data, type=_File).video_annotations
         except MALFORMED as error:
             raise DataError(f"{path}: {error}. Remedy: {_REMEDY}") from error
-        shown = self._shown(video_id, split, raws, tally)
+        shown = self._annotated_pictures(video_id, split, raws, tally)
         if not shown:
             why = "; ".join(+tally.left_out) or "it lists none"
             raise DataError(f"{path}: no annotated picture can be used ({why}). Remedy: {_REMEDY}")
@@ -121,7 +121,7 @@ class Visor(OpenedSource):
         release = writer.release(frame_count, fps, index, tally)
         return ImportedVideo(release, pictures, tally)
 
-    def _shown(self, video_id: str, split: str, raws: Sequence[msgspec.Raw], tally: Tally) -> list[_Shown]:
+    def _annotated_pictures(self, video_id: str, split: str, raws: Sequence[msgspec.Raw], tally: Tally) -> list[_Shown]:
         """The annotated pictures, by number."""
         shown: dict[int, _Shown] = {}
         for raw in raws:

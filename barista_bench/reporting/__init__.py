@@ -9,9 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from barista_bench.core.guarding import faults_at_the_end
+from barista_bench.errors import require_extra
 from barista_bench.files.writing import REPORT, replacing_folder
 from barista_bench.judging.scoring import all_judged
+from barista_bench.plots import write_figure
 from barista_bench.reporting.analyses import analyse
+from barista_bench.reporting.figures import report_figures
 from barista_bench.reporting.html import render_html
 from barista_bench.reporting.markdown import render_markdown
 from barista_bench.reporting.pages import Details
@@ -26,7 +29,7 @@ MAX_BYTES = 18_000_000
 """Size of the page that pictures and answers are cut to: browsers and mail still take it."""
 SAMPLES = 1000
 """Examples of a task that can be paged through: all of the published sets."""
-PAGE, TEXT, TABLE_FOLDER = "report.html", "report.md", "report_tables"
+PAGE, TEXT, TABLE_FOLDER, FIGURE_FOLDER = "report.html", "report.md", "report_tables", "report_figures"
 # Fractions of the samples, and characters of one answer, that are tried in turn: many models with endless answers would
 # fill the page.
 _SIZES = ((1.0, 20_000), (1.0, 4_000), (1.0, 1_000), (0.5, 1_000), (0.25, 500), (0.1, 200), (0.02, 100))
@@ -42,6 +45,7 @@ def write_report(
     compare: bool = True,
     max_bytes: int = MAX_BYTES,
     tables: bool = False,
+    figures: bool = False,
     studio: bool = False,
 ) -> tuple[Path, Path]:
     """Write `<out>/report.html`, and `<out>/report.md`, which is short and leads into the page.
@@ -56,14 +60,19 @@ def write_report(
         max_bytes: the page leaves out pictures, then answers, then samples to stay below this size.
         studio: whether samples lead to their moment of the video, in the studio that serves the page.
         tables: whether to write every table as CSV and as LaTeX, too, into `<out>/report_tables`.
+        figures: whether to draw the figures of papers as SVG and PDF, each with its numbers, into
+            `<out>/report_figures`; needs the extra `viz`.
 
     Returns:
         The paths of the page and of the Markdown file.
 
     Raises:
         ConfigError: there is no run, `samples` is negative, or `out` may not be replaced: see `replacing_folder`.
+        ModelError: figures are wanted, and Matplotlib is not installed.
         TaskError: a method of a task raised; the report is written, and lacks what that method would have given.
     """
+    if figures:
+        require_extra("figures", "matplotlib", extra="viz")
     runs = list({run.folder: run for run in runs}.values())
     judged = {run.folder: all_judged(run) for run in runs}
     report = build_report(runs, title=title, judged=judged, analyses=analyse(runs, compare=compare))
@@ -76,6 +85,10 @@ def write_report(
         (folder / TEXT).write_bytes(_bytes(render_markdown(report, PAGE)))
         if tables:
             _write_tables(report, folder / TABLE_FOLDER)
+        if figures:
+            (folder / FIGURE_FOLDER).mkdir()
+            for name, table in report_figures(report).items():
+                write_figure(table, folder / FIGURE_FOLDER, name)
     return Path(out) / PAGE, Path(out) / TEXT
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
+from barista_bench.core.model_names import ABLATIONS, HUMAN, SCRIPTED
 from barista_bench.core.resampling import RESAMPLES
 from barista_bench.errors import BaristaError
-from barista_bench.models.base import ABLATIONS, HUMAN, SCRIPTED
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import (
     BaselineGap,

@@ -8,10 +8,17 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from barista_bench.generate.audit import MOST_SHOWN, TaskAudit
+from barista_bench.generate.shortcuts import Guesser
 from barista_bench.reporting.html import content_policy, own_template, page_environment
 
 LEVEL = 0.05
 """p-value, corrected, below which a guesser does better than chance."""
+_GUESSERS: dict[Guesser, str] = {
+    "text": "From the texts",
+    "prior": "From the usual answer",
+    "form": "From the wording",
+    "difficulty": "From the level",
+}
 _STYLE = """
 svg.share { width: 9rem; height: 0.7rem; display: block; }
 svg.share .track { fill: var(--panel); }
@@ -45,6 +52,7 @@ def verdict(audits: Sequence[TaskAudit]) -> str:
 def audit_page(title: str, audits: Sequence[TaskAudit], runs: Sequence[AblatedRun] = ()) -> str:
     """The page as HTML, with its styles inside and no script."""
     style = own_template("report.css") + _STYLE
+    known = {result.guesser for audit in audits for result in audit.guessers} or set(_GUESSERS)
     return (
         page_environment()
         .get_template("audit.html.j2")
@@ -52,6 +60,7 @@ def audit_page(title: str, audits: Sequence[TaskAudit], runs: Sequence[AblatedRu
             title=title,
             verdict=verdict(audits),
             audits=audits,
+            guessers={name: said for name, said in _GUESSERS.items() if name in known},
             runs=runs,
             level=LEVEL,
             most=MOST_SHOWN,

@@ -6,6 +6,7 @@ Names no benchmark and no task: keys are those of `stats.breakdown_keys`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from barista_bench.core.task import Example, Task
@@ -112,4 +113,4 @@ def breakdown_table(groups: KeyGroups, labels: Sequence[str], primary: str) -> T
     columns = (*text_columns(words(groups.key)), *number_columns("", "examples", *labels))
     note = f"The first {MAX_ROWS} of {len(groups.values)} rows." if len(groups.values) > MAX_ROWS else ""
     title = f"By {words(groups.key)}: {words(primary)}"
-    return Table.of(title, columns, rows, note)
+    return replace(Table.of(title, columns, rows, note), drawn="heat")

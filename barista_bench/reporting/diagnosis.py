@@ -33,7 +33,8 @@ def agreement(ranks: RankAgreement, benchmark: str = "") -> Table:
         "+1: the same order; 0: unrelated; none where a task does not tell the models apart. "
         f"The models: {', '.join(ranks.models)}."
     )
-    return Table.of(f"Rank agreement between tasks{f' of {benchmark}' if benchmark else ''}", columns, rows, note)
+    title = f"Rank agreement between tasks{f' of {benchmark}' if benchmark else ''}"
+    return replace(Table.of(title, columns, rows, note), drawn="heat")
 
 
 def thoughts(models: Sequence[tuple[str, Sequence[ThoughtBin]]], primary: str) -> Table | None:
@@ -88,8 +89,8 @@ def comparisons(compared: Sequence[Comparison]) -> Table:
         for pair in compared
     )
     note = (
-        "First minus second on the samples that both have, with the 95% interval of a paired bootstrap over videos. "
-        "p: permutation of whole videos between the two models; Holm's correction is over all tasks. "
+        "First minus second on the samples that both have, with the 95% interval of a paired bootstrap over resampling "
+        "units. p: permutation of whole units between the two models; Holm's correction is over all tasks. "
         "Effect size: Cohen's d of the examples' differences."
     )
     return Table.of("Each model and the next", columns, rows, note)
@@ -168,7 +169,7 @@ def failures(by_model: Sequence[tuple[str, Sequence[FailureRow]]]) -> Table | No
         "several ways."
     )
     columns = (*text_columns("kind", "meaning"), *number_columns("", *labels))
-    return Table.of("What went wrong", columns, lines, note) if lines else None
+    return replace(Table.of("What went wrong", columns, lines, note), drawn="stack") if lines else None
 
 
 def _failed(label: str, row: FailureRow | None) -> Cell:

@@ -79,8 +79,8 @@ def _overview(judges: Sequence[LabelledJudge]) -> Table:
     rubric = judges[0][2].results.rubric
     note = (
         "Scores run from 0 to 1, or as their names say: mean ± standard deviation over runs, and below it the 95% "
-        "interval over videos; an unusable verdict counts in no mean. A judge's scores rank models under the same "
-        "judge and rubric, and measure no absolute quality. "
+        "interval over resampling units; an unusable verdict counts in no mean. A judge's scores rank models under "
+        "the same judge and rubric, and measure no absolute quality. "
         f"Rubric: {rubric.wording}, sha256 {rubric.sha256[:12]}."
     )
     if held := dict.fromkeys(judge for _, judge, judged_run in judges if judged_run.results.is_held):

@@ -67,10 +67,13 @@ def leaderboard(benchmark: str, title: str, tasks: Sequence[TaskStanding], analy
         of_tasks = Cell(None if partial else mean, notes=(partial,) if partial else ())
         scores = (_score(task.runs.get(label), analyses.comparisons) for task in tasks)
         rows.append((label, *([of_tasks] if len(tasks) > 1 else []), *scores))
-    note = "Primary figure of each task: mean ± standard deviation over runs, and the 95% interval over videos."
+    note = (
+        "Primary figure of each task: mean ± standard deviation over runs, and the 95% interval over resampling units."
+    )
     by_order = [ties([(label, run.results) for label, run in task.runs.items()]) for task in tasks]
     table = Table.of(f"Leaderboard: {title}", columns, rows, " ".join([note, *filter(None, by_order)]))
-    return Leaderboard(benchmark, title, table, sum(map(bool, tiers.values())))
+    unranked = sum(map(bool, tiers.values()))
+    return Leaderboard(benchmark, title, replace(table, drawn="forest", apart=unranked), unranked)
 
 
 def _primary(task: TaskStanding) -> str:
@@ -148,7 +151,7 @@ def _lead(label: str, mean: float, ahead: Comparison | None) -> str:
     more = f"{number(ahead.difference)} more"
     if ahead.low is not None and ahead.high is not None:
         more += f" {interval(ahead.low, ahead.high)}"
-    gap = f"({number(mean)}, {more}, p {p_text(ahead.p_adjusted)} on {number(ahead.videos)} videos)"
+    gap = f"({number(mean)}, {more}, p {p_text(ahead.p_adjusted)} on {number(ahead.units)} resampling units)"
     if ahead.certainty == "sure":
         return f"{label} leads {ahead.second} {gap}."
     if ahead.certainty == "likely":
@@ -169,9 +172,8 @@ def _beside_baselines(gaps: Sequence[BaselineGap]) -> Iterator[str]:
             continue
         named = {"sure": side, "likely": f"likely {side}"}.get(certainty, unclear)
         sides[named].append(f"{words(gap.kind)} ({decimal(difference, sign=True)})")
-    named = [f"{side} {', '.join(kinds)}" for side, kinds in sides.items() if kinds]
-    if named:
-        yield f"It is {'; '.join(named)}."
+    if said := [f"{side} {', '.join(kinds)}" for side, kinds in sides.items() if kinds]:
+        yield f"It is {'; '.join(said)}."
 
 
 def _weakest(label: str, breakdown: KeyGroups | None) -> Iterator[str]:

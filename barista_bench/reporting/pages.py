@@ -181,7 +181,7 @@ class Details:
     def _chunks(self, album: Album) -> Iterator[tuple[str, str]]:
         for start in range(0, len(self.samples), CHUNK):
             details = (
-                f"{{{before},{_shown(album.of_sample(number))},{after}}}"
+                f"{{{before},{_pictures_json(album.of_sample(number))},{after}}}"
                 for number, (before, after) in enumerate(self._around[start : start + CHUNK], start)
             )
             yield f"chunk-{start // CHUNK}", _deflated(f"[{','.join(details)}]")
@@ -211,7 +211,9 @@ def plain(value: Any) -> Any:  # noqa: ANN401  (whatever the blocks hold)
         }
         if isinstance(value, Cell):
             return {"text": value.text, **fields}
-        return {**fields, "chart": _chart(value)} if isinstance(value, Table) and value.drawn else fields
+        if isinstance(value, Table) and value.drawn in ("line", "bar"):
+            return {**fields, "chart": _chart(value)}
+        return fields
     return value
 
 
@@ -221,7 +223,7 @@ def _defaults(kind: type) -> list[tuple[str, object]]:
     return [(field.name, field.default) for field in fields(kind) if (kind, field.name) not in _NOT_IN_PAGES]
 
 
-_NOT_IN_PAGES = {(Cell, "value"), (Table, "drawn")}
+_NOT_IN_PAGES = {(Cell, "value"), (Table, "drawn"), (Table, "apart")}
 
 
 def _chart(table: Table) -> Fields:
@@ -308,5 +310,5 @@ def _around_pictures(
     return _json(before)[1:-1], _json(after)[1:-1]
 
 
-def _shown(shown: SamplePictures) -> str:
+def _pictures_json(shown: SamplePictures) -> str:
     return _json({"pictures": plain(shown.pictures), "problem": shown.problem})[1:-1]

@@ -267,7 +267,7 @@ def _answer(task: Task, sample: ScoredSample, names: Sequence[str], max_text: in
         rows=_rows(task, sample, max_text) if scored else (),
         parsed=_cut(_indented(sample.prediction.value), max_text) if sample.prediction else "",
         boxes=_predicted(task, sample),
-        failures=_failures(task, sample) if scored else (),
+        failures=tuple(dict.fromkeys(failure.kind for failure in answer_failures(task, sample))) if scored else (),
         earlier=tuple(_cut(text, max_text) for text in (record.earlier or ())[:MAX_STEPS]),
     )
 
@@ -276,10 +276,6 @@ def _predicted(task: Task, sample: ScoredSample) -> tuple[DrawnBox, ...]:
     if sample.prediction is None:
         return ()
     return _overlays(task, sample.example, sample.prediction)
-
-
-def _failures(task: Task, sample: ScoredSample) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(failure.kind for failure in answer_failures(task, sample)))
 
 
 def _rows(task: Task, sample: ScoredSample, max_text: int) -> tuple[ExplanationRow, ...]:

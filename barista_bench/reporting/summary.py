@@ -45,7 +45,7 @@ def by_group(tasks: Sequence[TaskRuns]) -> list[Table]:
             table = _by_key(part, key)
             if table is not None:
                 title = f"All tasks{f' of {benchmark}' if len(several) > 1 else ''} by {words(key)}"
-                tables.append(replace(table, title=title))
+                tables.append(replace(table, title=title, drawn="heat"))
     return tables
 
 

@@ -18,6 +18,7 @@ from barista_bench.tables import (
     Cell,
     Column,
     Query,
+    Ranged,
     Row,
     Table,
     Value,
@@ -44,10 +45,11 @@ def figure_cell(figure: Figure | None, query: Query = ()) -> Cell:
     """The mean, behind it the standard deviation over runs, and below it the interval."""
     if figure is None:
         return Cell(None)
-    notes = () if figure.low is None or figure.high is None else (interval(figure.low, figure.high),)
+    ends = None if figure.low is None or figure.high is None else (figure.low, figure.high)
     bar = Bar(figure.mean, figure.low, figure.high) if 0 <= figure.mean <= 1 else None
     spread = "" if figure.std is None else f"± {number(figure.std)}"
-    return Cell(figure.mean, spread, notes=notes, bar=bar, query=query)
+    value = Ranged(figure.mean, *ends) if ends else figure.mean
+    return Cell(value, spread, notes=(interval(*ends),) if ends else (), bar=bar, query=query)
 
 
 def p_text(p: float) -> str:
@@ -71,7 +73,7 @@ def figures(models: Sequence[Labelled]) -> Table:
         for label, results in models
     )
     note = (
-        "Mean ± standard deviation over runs, and below it the 95% interval over videos where there is one. "
+        "Mean ± standard deviation over runs, and below it the 95% interval over resampling units where there is one. "
         "A sample without a readable answer counts as the protocol says."
     )
     return Table.of("Figures", columns, rows, f"{note} {ties(models)}".strip())
@@ -118,7 +120,7 @@ def details(models: Sequence[Labelled]) -> list[Table]:
     tables, counts = [], []
     for key in keys:
         values = [entry.get(key) for _, results in models for entry in results.details]
-        if any(_is_table(value) for value in values):
+        if any(isinstance(value, dict) and value for value in values):
             blocks = [(label, _mean_block(results, key)) for label, results in models]
             tables.append(side_by_side(_capital(words(key)), words(key.removeprefix("per_")), blocks))
         elif any(isinstance(value, int) and not isinstance(value, bool) for value in values):
@@ -259,11 +261,6 @@ def _mean(values: Sequence[object]) -> Value:
     if all(isinstance(value, int) for value in numbers):
         return numbers[0] if len(set(numbers)) == 1 else f"{statistics.fmean(numbers):,.1f}"
     return statistics.fmean(numbers)
-
-
-def _is_table(value: object) -> bool:
-    """A mapping of rows, or of plain values; deeper nesting is for `results.json` alone."""
-    return isinstance(value, dict) and bool(value)
 
 
 def _union(mappings: Iterable[Iterable[str]]) -> list[str]:

@@ -250,7 +250,7 @@ def as_text(difference: Difference) -> str:
     """A difference for people, in plain lines. What models wrote is shortened, and its control characters escaped."""
     lines = [f"First:  {printable(str(difference.first))}", f"Second: {printable(str(difference.second))}"]
     lines.append("Settings" if difference.settings else "Settings: all the same")
-    lines += [_setting_text(change) for change in difference.settings]
+    lines += [f"  {printable(change.name)}: {_both(change.first, change.second)}" for change in difference.settings]
     counts = f"Samples: {difference.samples[0]} and {difference.samples[1]}, {difference.common} in both"
     lines.append(counts + (", all the same" if not any(difference.counts.values()) else ""))
     if any(difference.left_out):
@@ -279,10 +279,6 @@ def _kind_text(kind: Kind, difference: Difference) -> Iterator[str]:
         yield f"    {printable(sample.example_id)} run {sample.run}: {_both(sample.first, sample.second)}"
     if count > len(shown) > 0:
         yield f"    and {count - len(shown)} more"
-
-
-def _setting_text(change: SettingChange) -> str:
-    return f"  {printable(change.name)}: {_both(change.first, change.second)}"
 
 
 def _score_text(change: ScoreChange) -> str:

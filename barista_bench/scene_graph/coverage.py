@@ -24,10 +24,10 @@ class Coverage:
         self.is_partial = record is not None
         self.frame_count = frame_count
         record = record or ReleaseCoverage([])
-        self._frames = _joined(record.frames)
-        self._layers = {name: _joined(ranges) for name, ranges in record.layers.items()}
-        self._categories = {name.lower(): _joined(ranges) for name, ranges in record.categories.items()}
-        self._hands = {object_id: _joined(ranges) for object_id, ranges in record.hands.items()}
+        self._frames = _merged_spans(record.frames)
+        self._layers = {name: _merged_spans(ranges) for name, ranges in record.layers.items()}
+        self._categories = {name.lower(): _merged_spans(ranges) for name, ranges in record.categories.items()}
+        self._hands = {object_id: _merged_spans(ranges) for object_id, ranges in record.hands.items()}
 
     def layer(self, layer: Layer, start: int = 0, end: int | None = None) -> bool:
         """Whether a section leaves nothing out in a span; of the whole video by default."""
@@ -55,7 +55,7 @@ class Coverage:
         return bool(spans) and at >= 0 and high <= (spans or [])[at][1]
 
 
-def _joined(ranges: Iterable[ReleaseRange]) -> _Spans:
+def _merged_spans(ranges: Iterable[ReleaseRange]) -> _Spans:
     joined: _Spans = []
     for start, end in sorted((span.image_id_start, span.image_id_end) for span in ranges):
         if joined and start <= joined[-1][1]:

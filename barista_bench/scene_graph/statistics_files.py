@@ -1,4 +1,4 @@
-"""The statistics of a release as files: JSON, Markdown tables and plots."""
+"""The statistics of a release as files: JSON, Markdown tables and figures."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from barista_bench.errors import ConfigError
+from barista_bench.errors import ModelError
 from barista_bench.files.writing import STATISTICS, replacing_folder
+from barista_bench.plots import COLUMN, HATCHES, PAGE, PALETTE, label, new_figure, save, styled
 from barista_bench.scene_graph.statistics import PUBLISHED, Durations, ReleaseStatistics
 from barista_bench.tables import Row, Table, markdown_page, number_columns, text_columns, words
 
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
 
 
 def write_statistics(stats: ReleaseStatistics, out: str | Path, *, plots: bool = True) -> list[Path]:
-    """Write `statistics.json`, `statistics.md` and, with `plots`, PNG files into the folder `out`; returns the files.
+    """Write `statistics.json`, `statistics.md` and, with `plots`, SVG and PDF files into `out`; returns the files.
 
     Raises:
-        ConfigError: plots are wanted and matplotlib is absent (the other two files are written all the same), or `out`
-            is no folder that may be replaced: see `replacing_folder`.
+        ConfigError: `out` is no folder that may be replaced: see `replacing_folder`.
+        ModelError: plots are wanted and Matplotlib is absent; the other two files are written all the same.
     """
     no_matplotlib = None
     with replacing_folder(Path(out), STATISTICS) as folder:
@@ -35,7 +36,7 @@ def write_statistics(stats: ReleaseStatistics, out: str | Path, *, plots: bool =
         paths[1].write_text(markdown_page("What this release holds", _tables(stats)), encoding="utf-8")
         try:
             paths += write_plots(stats, folder) if plots else []
-        except ConfigError as error:
+        except ModelError as error:
             no_matplotlib = error
     if no_matplotlib:
         raise no_matplotlib
@@ -119,22 +120,23 @@ def _fraction(part: int, total: int) -> str:
     return f"{part / total:.1%}" if total else ""
 
 
-BLUE, ORANGE, GREEN, PINK = "#0072B2", "#E69F00", "#009E73", "#CC79A7"
-"""From the palette of Okabe and Ito, made for all kinds of colour vision."""
-SERIES: tuple[tuple[str, str], ...] = ((BLUE, ""), (ORANGE, "//"), (GREEN, ".."), (PINK, "xx"))
 TOP_CATEGORIES, TOP_ACTIVITIES = 30, 40
-_LONGEST_NAME = 40
-_DPI = 150
-_OUTLINE: dict[str, Any] = {"edgecolor": "black", "linewidth": 0.4}
+_HATCHED: dict[str, Any] = {"edgecolor": "white", "linewidth": 0.3}
 
 
 def write_plots(stats: ReleaseStatistics, folder: Path) -> list[Path]:
-    """Write the PNG files; returns their paths.
+    """Write the SVG and PDF files; returns their paths.
 
     Raises:
-        ConfigError: matplotlib is absent.
+        ModelError: Matplotlib is absent.
     """
-    figures = {
+    with styled():
+        figures = _figures(stats)
+    return [path for name, figure in figures.items() for path in save(figure, folder, f"statistics_{name}")]
+
+
+def _figures(stats: ReleaseStatistics) -> dict[str, Figure]:
+    return {
         "overview": _overview(stats),
         "categories": _bars(
             {name: counts.instances for name, counts in stats.category_counts.items()},
@@ -147,33 +149,16 @@ def write_plots(stats: ReleaseStatistics, folder: Path) -> list[Path]:
         "predicates": _grouped_bars(stats.predicate_counts, "relation value", "frame-rows (both ends boxed)"),
         "attributes": _grouped_bars(stats.attribute_counts, "attribute value", "frame-rows (object boxed)"),
     }
-    paths = []
-    for name, figure in figures.items():
-        paths.append(folder / f"statistics_{name}.png")
-        # No version and no date in the file: the same statistics give the same bytes.
-        figure.savefig(paths[-1], dpi=_DPI, metadata={"Software": None})
-    return paths
-
-
-def _figure(width: float, height: float) -> Figure:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ConfigError(
-            "plots need matplotlib, which is not installed. Remedy: pip install 'barista_bench[viz]', "
-            "or leave plots out"
-        ) from error
-    return Figure(figsize=(width, height), layout="constrained")
 
 
 def _overview(stats: ReleaseStatistics) -> Figure:
     """Preparation types, objects a frame, durations of videos and of activities (figure 3)."""
-    figure = _figure(10, 7)
+    figure = new_figure(PAGE, 4.2)
     first, second, third, fourth = figure.subplots(2, 2).ravel()
     _draw_bars(first, stats.preparation_counts)
     _finish(first, "a  Preparation types", "videos", "")
     histogram = stats.objects_per_frame.histogram
-    second.bar(range(len(histogram)), histogram, width=0.85, color=BLUE, **_OUTLINE)
+    second.bar(range(len(histogram)), histogram, width=0.85, color=PALETTE[0])
     second.axvline(stats.objects_per_frame.mean, color="black", linestyle="--", linewidth=1)
     _note(second, f"dashed: mean {stats.objects_per_frame.mean:.2f}")
     _whole_numbers(second, "x")
@@ -193,7 +178,7 @@ def _histogram(axes: Axes, values: Sequence[float]) -> None:
     top = max(float(np.percentile(values, 99)), 1e-9)
     edges = np.linspace(0, top, min(30, max(5, len(values) // 4)) + 1)
     counts = np.histogram(np.minimum(values, top), edges)[0]
-    axes.bar(edges[:-1], counts, np.diff(edges), align="edge", color=BLUE, **_OUTLINE)
+    axes.bar(edges[:-1], counts, np.diff(edges), align="edge", color=PALETTE[0])
     axes.set_xlim(0, top)
     if max(values) > 1.05 * top:
         _note(axes, f"last bar: up to {max(values):.1f} s")
@@ -201,12 +186,12 @@ def _histogram(axes: Axes, values: Sequence[float]) -> None:
 
 
 def _note(axes: Axes, text: str) -> None:
-    axes.annotate(text, (1, 1.02), xycoords="axes fraction", ha="right", va="bottom", fontsize="small")
+    axes.annotate(text, (1, 1.02), xycoords="axes fraction", ha="right", va="bottom")
 
 
 def _bars(counts: Mapping[str, int], what: str, unit: str, top: int) -> Figure:
     shown = dict(list(counts.items())[:top])
-    figure = _figure(8, 1.2 + 0.24 * max(3, len(shown)))
+    figure = new_figure(COLUMN, 0.7 + 0.14 * max(3, len(shown)))
     axes = figure.subplots()
     _draw_bars(axes, shown)
     rest = f", {len(shown)} most frequent of {len(counts)}" if len(counts) > len(shown) else f", {len(counts)} in all"
@@ -217,14 +202,14 @@ def _bars(counts: Mapping[str, int], what: str, unit: str, top: int) -> Figure:
 def _grouped_bars(groups: Mapping[str, Mapping[str, int]], what: str, unit: str) -> Figure:
     """Bars in groups, on a logarithmic scale (figure 4c); at most 20 a group."""
     shown = {kind: dict(list(values.items())[:20]) for kind, values in groups.items()}
-    figure = _figure(8, 1.4 + 0.26 * max(3, sum(map(len, shown.values())) + len(shown)))
+    figure = new_figure(COLUMN, 0.8 + 0.14 * max(3, sum(map(len, shown.values())) + len(shown)))
     axes = figure.subplots()
     offset, ticks, names = 0, list[int](), list[str]()
-    for (kind, values), (colour, hatch) in zip(shown.items(), cycle(SERIES), strict=False):
+    for (kind, values), (colour, hatch) in zip(shown.items(), zip(cycle(PALETTE), cycle(HATCHES)), strict=False):
         rows = range(offset, offset + len(values))
-        axes.barh(rows, list(values.values()), color=colour, hatch=hatch, label=_name(kind), **_OUTLINE)
+        axes.barh(rows, list(values.values()), color=colour, hatch=hatch, label=label(kind), **_HATCHED)
         ticks += rows
-        names += map(_name, values)
+        names += map(label, values)
         offset += len(values) + 1
     axes.set_yticks(ticks, names)
     axes.invert_yaxis()
@@ -238,24 +223,20 @@ def _grouped_bars(groups: Mapping[str, Mapping[str, int]], what: str, unit: str)
 
 
 def _draw_bars(axes: Axes, counts: Mapping[str, int]) -> None:
-    axes.barh(range(len(counts)), list(counts.values()), color=BLUE, **_OUTLINE)
-    axes.set_yticks(range(len(counts)), [_name(name) for name in counts])
+    axes.barh(range(len(counts)), list(counts.values()), color=PALETTE[0])
+    axes.set_yticks(range(len(counts)), list(map(label, counts)))
     axes.invert_yaxis()
     axes.margins(y=0.01)
     _whole_numbers(axes, "x")
     for row, count in enumerate(counts.values()):
-        axes.annotate(
-            f"{count:,}", (count, row), xytext=(3, 0), textcoords="offset points", va="center", fontsize="x-small"
-        )
+        axes.annotate(f"{count:,}", (count, row), xytext=(3, 0), textcoords="offset points", va="center", fontsize=6)
     axes.margins(x=0.12)
 
 
 def _finish(axes: Axes, title: str, x_label: str, y_label: str) -> None:
-    axes.set_title(title, loc="left", fontsize="medium", fontweight="bold")
-    axes.set_xlabel(x_label, fontsize="small")
-    axes.set_ylabel(y_label, fontsize="small")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.tick_params(labelsize="small")
+    axes.set_title(title, fontweight="bold")
+    axes.set_xlabel(x_label)
+    axes.set_ylabel(y_label)
 
 
 def _whole_numbers(axes: Axes, which: str) -> None:
@@ -264,10 +245,3 @@ def _whole_numbers(axes: Axes, which: str) -> None:
     axis: Any = axes.xaxis if which == "x" else axes.yaxis
     axis.set_major_locator(MaxNLocator(nbins=7, integer=True))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-
-
-def _name(text: str) -> str:
-    """A name from a file as a label: short, its dollar signs escaped (they would start a formula)."""
-    text = " ".join(text.split())
-    short = text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 1] + "…"
-    return short.replace("$", r"\$")

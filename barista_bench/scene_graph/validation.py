@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from barista_bench.core.cluster import map_in_processes
+from barista_bench.cluster import map_in_processes
 from barista_bench.errors import DataError
 from barista_bench.media.video import open_reader
 from barista_bench.scene_graph.masks import Rle, mask_boxes, parse_segmentations

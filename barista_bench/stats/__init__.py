@@ -4,9 +4,9 @@ Everything here reads `runs.score.scoring.ScoredRun`s, names no benchmark and no
 special to a task, the task brings: `Task.statistics`, `Task.facets`, `Task.failures`.
 
 What analysis gives are plain frozen records, ready for tables, pandas (`dataclasses.asdict`) and reports. Figures come
-as `runs.score.results.Figure`: mean and standard deviation over runs, and a 95% interval over videos. All scores run
-from 0 to 1. Intervals and tests resample videos, never samples: those of one video resemble each other. A task may keep
-other things together than videos (`Task.resampling_unit`); what is called a video here is one of those then.
+as `runs.score.results.Figure`: mean and standard deviation over runs, and a 95% interval. All scores run from 0 to 1.
+Intervals and tests resample resampling units (`Task.resampling_unit`: videos for most tasks), never samples: those of
+one unit resemble each other.
 
     interval_of(run)                      -> {figure: Interval}
     compare_runs(runs)                    -> (Comparison, ...)       all pairs of models, task by task, Holm-corrected

@@ -1,7 +1,8 @@
 """The primary figure by group (any metadata key, the facets of its task, place in the video), and failures by kind.
 
 Numbers with many values are cut into quantile bins, so that each bin holds about as many examples. Where a key holds a
-list, an example counts in the group of each of its values. Intervals are as everywhere: over the videos of the group.
+list, an example counts in the group of each of its values. Intervals are as everywhere: over the group's resampling
+units.
 Failures are the tasks' own accounts (`Task.failures`, `task.FAILURE_KINDS`).
 """
 
@@ -43,7 +44,7 @@ class BreakdownRow:
     value: str
     order: int
     examples: int
-    videos: int
+    units: int
     samples: int
     figure: Figure
 
@@ -154,7 +155,7 @@ def _row(task: Task, key: str, group: _Group, figure: Figure) -> BreakdownRow:
         value=group.value,
         order=group.order,
         examples=_examples(group.samples),
-        videos=len({unit_of(task, sample.example) for sample in group.samples}),
+        units=len({unit_of(task, sample.example) for sample in group.samples}),
         samples=sum(sample.counts for sample in group.samples),
         figure=figure,
     )

@@ -1,9 +1,9 @@
 """Paired comparison of models on the same examples: difference, interval, permutation test, effect size, Holm.
 
 Both models answered the same examples, so the test asks what would be if their names were exchanged: in each
-permutation the answers of whole videos (or what else `Task.resampling_unit` keeps together) change sides, and both
-figures are aggregated anew. With few videos all permutations are tried and the p-value is exact (Fisher's randomisation
-test, clustered by video). Several comparisons made together are corrected by Holm's step-down procedure (Holm 1979),
+permutation the answers of whole resampling units (`Task.resampling_unit`: videos for most tasks) change sides, and both
+figures are aggregated anew. With few units all permutations are tried and the p-value is exact (Fisher's randomisation
+test, clustered by unit). Several comparisons made together are corrected by Holm's step-down procedure (Holm 1979),
 which needs no independence.
 """
 
@@ -49,10 +49,11 @@ class Comparison:
     """Two models on the same samples of one task. Differences are `first` minus `second`.
 
     `name` is the task's primary figure: its `difference` is of pooled figures, a mean over runs, with the interval
-    [low, high] of a paired bootstrap over videos. `p_value` is of a permutation test that swaps the two models' whole
-    videos; `p_adjusted` is Holm's over all comparisons made together. `sample_*` are the same of the mean sample score;
-    `effect_size` is Cohen's d_z of the examples' sample scores (mean difference / its standard deviation), None where
-    no example differs. `wins`, `ties`, `losses` count examples by their mean sample score over runs.
+    [low, high] of a paired bootstrap over `units` resampling units. `p_value` is of a permutation test that swaps the
+    two models' whole units; `p_adjusted` is Holm's over all comparisons made together. `sample_*` are the same of the
+    mean sample score; `effect_size` is Cohen's d_z of the examples' sample scores (mean difference / its standard
+    deviation), None where no example differs. `wins`, `ties`, `losses` count examples by their mean sample score over
+    runs.
 
     Only what both have is compared: `examples` of `expected_examples`, `runs` each, `samples` of `expected_samples`.
     `first_missing` and `second_missing` are the samples that each of the runs was to have and has not: fewer
@@ -82,7 +83,7 @@ class Comparison:
     losses: int
     examples: int
     expected_examples: int
-    videos: int
+    units: int
     runs: int
     samples: int
     expected_samples: int
@@ -174,7 +175,7 @@ def compare_pair(
         losses=int((per_example < -TIE).sum()),
         examples=len(per_example),
         expected_examples=first.results.dataset.examples,
-        videos=len(common.units),
+        units=len(common.units),
         runs=len(common.pairs),
         samples=sum(map(len, common.pairs)),
         expected_samples=max(first.results.coverage.expected, second.results.coverage.expected),
@@ -308,7 +309,9 @@ def _of_figure(first: ScoredRun, second: ScoredRun, common: _Common) -> list[_Si
             counted(first, [pair[0] for pair in pairs]),
             counted(second, [pair[1] for pair in pairs]),
             # Side by side, so that the examples keep their order, on which some figures depend.
-            ResampledRun.of(first.task, [sample.as_scored for pair in pairs for sample in pair]),
+            ResampledRun.of(
+                first.task, [sample.as_scored for pair in pairs for sample in pair], f"{first.folder}, {second.folder}"
+            ),
         )
         for pairs in common.pairs
     ]
@@ -369,16 +372,16 @@ def _permuted(name: str, exchangeable: ResampledRun, units: Sequence[str], flips
     return values[: len(flips)] - values[len(flips) :]
 
 
-def swaps(videos: int, resamples: int, seed: int) -> Floats:
-    """(P, videos) which videos change sides, the first row none: all 2^videos ways if `resamples` allows.
+def swaps(units: int, resamples: int, seed: int) -> Floats:
+    """(P, units) which units change sides, the first row none: all 2^units ways if `resamples` allows.
 
     >>> swaps(2, 100, 0).tolist()
     [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
     """
-    if videos <= math.log2(resamples):
-        return np.array(list(product((0.0, 1.0), repeat=videos)))
-    random = np.random.default_rng(seed).integers(2, size=(resamples, videos)).astype(np.float64)
-    return np.vstack([np.zeros(videos), random])
+    if units <= math.log2(resamples):
+        return np.array(list(product((0.0, 1.0), repeat=units)))
+    random = np.random.default_rng(seed).integers(2, size=(resamples, units)).astype(np.float64)
+    return np.vstack([np.zeros(units), random])
 
 
 def p_value(permuted: Floats) -> float:

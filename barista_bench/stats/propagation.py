@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from barista_bench.core.resampling import RESAMPLES, bootstrap_seed, interval, video_resamples
+from barista_bench.core.resampling import RESAMPLES, bootstrap_seed, interval, unit_resamples
 from barista_bench.core.statistics import Floats
 from barista_bench.core.task import evidence_objects
 from barista_bench.errors import DataError
@@ -144,7 +144,7 @@ def shared_errors(source: dict[Place, list[ObjectError]], target: dict[Place, li
 def _edge(source: str, target: str, tables: dict[str, Floats], resamples: int) -> PropagationEdge:
     by_video = np.array(list(tables.values()))
     both, source_only, target_only, neither = map(int, by_video.sum(axis=0))
-    resampled = video_resamples(len(tables), resamples, bootstrap_seed(tables)) @ by_video
+    resampled = unit_resamples(len(tables), resamples, bootstrap_seed(tables)) @ by_video
     point = float(odds_ratio(by_video.sum(axis=0).astype(np.float64)))
     # An undefined resample counts as no association: left out, few informative videos would look like certainty.
     ratios = np.nan_to_num(odds_ratio(resampled.T), nan=1.0)

@@ -1,4 +1,4 @@
-"""All analyses of several runs as pandas frames, as CSV files, and a picture of their figures."""
+"""All analyses of several runs as pandas frames and as CSV files."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 
 from barista_bench.core.resampling import RESAMPLES
-from barista_bench.errors import BaristaError, require_extra
-from barista_bench.files.text_out import one_line
+from barista_bench.errors import BaristaError
 from barista_bench.files.writing import ANALYSIS, replacing_folder, write_whole
 from barista_bench.runs.score.results import Figure
 from barista_bench.runs.score.scoring import ScoredRun
@@ -24,9 +21,6 @@ from barista_bench.stats.comparison import Comparison, compare_runs
 from barista_bench.stats.labels import run_labels
 from barista_bench.stats.propagation import propagation
 from barista_bench.tables import Table, interval, to_csv
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Plot
 
 
 def analysis_tables(
@@ -86,8 +80,8 @@ def figure_table(runs: Iterable[ScoredRun]) -> pd.DataFrame:
     """A row a model, task and figure, in the figure's own unit, which for most is a fraction from 0 to 1.
 
     Columns: `model`, `task`, `figure`, `primary` (whether it stands for the task), `mean` and `std` over runs, `low`
-    and `high` of the 95% interval over videos, `runs`; then the coverage in samples (examples x runs): `expected`,
-    `scored`, `answered`; `trained_on`, videos of these examples that the model was trained on.
+    and `high` of the 95% interval over resampling units, `runs`; then the coverage in samples (examples x runs):
+    `expected`, `scored`, `answered`; `trained_on`, videos of these examples that the model was trained on.
     """
     return pd.DataFrame(
         {**called, "figure": name, "primary": name == run.results.primary, **numbers(figure), **_counts(run)}
@@ -126,7 +120,7 @@ def breakdown_table(
         keys = known if wanted is None else [key for key in wanted if key in known]
         for rows_of_key in breakdowns(run, keys, resamples=resamples).values():
             for row in rows_of_key:
-                counts = {name: getattr(row, name) for name in ("key", "value", "examples", "videos", "samples")}
+                counts = {name: getattr(row, name) for name in ("key", "value", "examples", "units", "samples")}
                 rows.append({**called, **counts, **numbers(row.figure)})
     return pd.DataFrame(rows)
 
@@ -150,42 +144,3 @@ def propagation_table(runs: Iterable[ScoredRun], *, resamples: int = RESAMPLES) 
         by_model[called["model"]].append(run)
     graphs = [propagation(group, resamples=resamples, label=label) for label, group in by_model.items()]
     return pd.DataFrame({"model": graph.model, **asdict(edge)} for graph in graphs for edge in graph.edges)
-
-
-_ROW, _AROUND = 0.3, 0.9
-"""Inches of a row, and of what is above and below the rows of a panel."""
-
-
-def plot_figures(table: pd.DataFrame) -> Plot:
-    """The primary figures: a panel a task, a row a model, a dot for the mean and a bar for its interval if it has one.
-
-    Raises:
-        ModelError: matplotlib is not installed; names the extra.
-    """
-    require_extra("plots", "matplotlib", extra="viz")
-    from matplotlib.figure import Figure as Plot
-
-    panels = list(table[table["primary"]].groupby(["task", "figure"], sort=False))
-    heights = [_AROUND + _ROW * len(rows) for _, rows in panels]
-    figure = Plot(figsize=(7, sum(heights)), layout="constrained")
-    all_axes = figure.subplots(len(panels), squeeze=False, height_ratios=heights)[:, 0]
-    for axes, ((task, name), rows) in zip(all_axes, panels, strict=True):
-        means, places = rows["mean"].to_numpy(float), range(len(rows))
-        interval = [np.abs(rows[end].to_numpy(float) - means) for end in ("low", "high")]
-        axes.errorbar(means, places, xerr=interval, fmt="o", color="#0072b2", capsize=3)
-        axes.set_yticks(places, [_label(_marked(row)) for _, row in rows.iterrows()])
-        axes.set_ylim(len(rows) - 0.5, -0.5)
-        axes.set_title(f"{_label(task)}: {_label(name)}", loc="left", fontsize="medium")
-        axes.grid(axis="x", linewidth=0.4)
-    return figure
-
-
-def _marked(row: pd.Series) -> str:
-    """The model, and what keeps its figure from a rank."""
-    incomplete = f" ({row['scored']} of {row['expected']} scored)" if row["scored"] < row["expected"] else ""
-    return f"{row['model']}{incomplete}{' (trained on these videos)' if row['trained_on'] else ''}"
-
-
-def _label(text: str) -> str:
-    """Without what Matplotlib takes for a formula."""
-    return one_line(text).replace("$", r"\$")

@@ -36,7 +36,7 @@ from barista_bench.errors import DataError
 from barista_bench.scene_graph.masks import Rle
 from barista_bench.studio.adjudicating import OtherAnnotator, other_annotators, others_videos, shown_agreement
 from barista_bench.studio.exploring import FrameRange, display_names, frame_ranges
-from barista_bench.studio.workspace import BackgroundWork, Json, View, Workspace, whole_number
+from barista_bench.studio.workspace import BackgroundWork, ConflictError, Json, View, Workspace, whole_number
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +87,7 @@ class Annotating(View):
     """The project that was opened first, which has one writer: a decision waits until the stages under way are made."""
 
     def __init__(self, workspace: Workspace, project: Project) -> None:
-        self._workspace, self._project = workspace, project
+        self._workspace, self._project, self.folder = workspace, project, project.folder
         self._tracks = TrackIndex()
         self._decided: dict[str, Decided] = {}
         self._runs: dict[str, BackgroundWork] = {}
@@ -166,7 +166,6 @@ class Annotating(View):
                 for name, mask in (track.masks.items() if track else ())
             ],
             "suggestions": decided.suggestions.get(number, []),
-            "prompts": [prompt for prompt in video.prompts() if prompt.frame == number],
         }
 
     def _read(self, video: VideoFiles) -> Decided:
@@ -187,7 +186,7 @@ class Annotating(View):
         with self._turn:
             if decisions.seen not in (None, _version(video)):
                 remedy = "look at it as it is now, and decide again"
-                raise DataError(
+                raise ConflictError(
                     f"{video.video_id}: its decisions have changed since this page read them. Remedy: {remedy}"
                 )
             files = accept(video.project, msgspec.structs.replace(decisions, by=self._workspace.person))
@@ -225,7 +224,7 @@ class Annotating(View):
             is_next = draft.revision in (0, stored.revision + 1 if stored else 1)
             if not is_next and not (stored and draft.page and stored.page == draft.page):
                 remedy = "close one of the two, and reload the other"
-                raise DataError(f"{video.video_id}: your draft of it was changed in another page. Remedy: {remedy}")
+                raise ConflictError(f"{video.video_id}: your draft of it was changed in another page. Remedy: {remedy}")
             write_record(self._draft_file(video), msgspec.structs.replace(draft, by=self._workspace.person))
         return {}
 
@@ -246,7 +245,12 @@ class Annotating(View):
             return None, f"your draft cannot be read, and lies in {broken} now ({error})"
 
     def _draft_file(self, video: VideoFiles) -> Path:
-        return video.folder / f"draft-{digest(self._workspace.person)[:16]}.json"
+        return video.folder / draft_name(self._workspace.person)
+
+
+def draft_name(person: str) -> str:
+    """The file of a person's draft in a video's folder."""
+    return f"draft-{digest(person)[:16]}.json"
 
 
 def _version(video: VideoFiles) -> str:

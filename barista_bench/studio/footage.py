@@ -8,6 +8,7 @@ wherever the browser shows another frame than was asked for, the page takes sing
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import io
 import os
@@ -24,7 +25,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.data.rows import file_sha256
-from barista_bench.errors import VideoError
+from barista_bench.errors import DataError, VideoError
 from barista_bench.files.text_out import NO_SPACE
 from barista_bench.files.writing import atomic_write
 from barista_bench.media.video import FrameReader, open_reader, read_frames, video_facts
@@ -68,7 +69,10 @@ class Footage(View):
         self._lock = threading.Lock()
         self._turn = threading.Lock()
         """One after another: each takes all cores."""
-        self.reads = {"/api/footage": lambda query: self.state(query["kind"], query["video"])}
+        self.reads = {
+            "/api/footage": lambda query: self.state(query["kind"], query["video"]),
+            "/api/footage/samples": lambda query: self.samples(query["kind"], query["video"]),
+        }
 
     def still(self, kind: str, video: str, frame: int) -> bytes:
         """A frame of the original as JPEG. Raises DataError."""
@@ -79,6 +83,24 @@ class Footage(View):
         """The copy's file, where it is ready. Raises DataError."""
         file = self._files.get(stamp_of(self._workspace.video_path(kind, video)))
         return file if file is not None and _is_plain(file) else None
+
+    def samples(self, kind: str, video: str) -> Json:
+        """Where each frame lies in the copy, for a browser that decodes it. Raises DataError where there is no copy."""
+        file = self.proxy(kind, video)
+        if file is None:
+            raise DataError(f"{video}: its copy is not ready. Remedy: load the page again")
+        with av.open(str(file)) as container:
+            (stream,) = container.streams.video
+            extradata = stream.codec_context.extradata
+            rows = [(entry.pos, entry.size, entry.is_keyframe) for entry in stream.index_entries]
+        assert extradata is not None, "H.264 in MP4 has its settings there"
+        return {
+            "codec": f"avc1.{extradata[1:4].hex()}",
+            "description": base64.b64encode(extradata).decode(),
+            "offsets": [position for position, _, _ in rows],
+            "sizes": [size for _, size, _ in rows],
+            "keyframes": [number for number, (_, _, is_keyframe) in enumerate(rows) if is_keyframe],
+        }
 
     def version(self, kind: str, video: str) -> str:
         """Another one for another file in the video's place. Raises DataError."""

@@ -20,6 +20,7 @@ import msgspec
 from barista_bench.core.boxes import DEFAULT_BOXES
 from barista_bench.core.example import MAX_TEXT, Status, content_seed, write_scores
 from barista_bench.core.guarding import guarded, unit_of
+from barista_bench.core.model_names import HUMAN
 from barista_bench.core.prompt import TextPart
 from barista_bench.core.task import Example, ParseError, Task
 from barista_bench.data.dataset import recorded_root
@@ -28,10 +29,10 @@ from barista_bench.errors import DataError, TaskError
 from barista_bench.files.writing import RUN, check_place
 from barista_bench.judging.answers import asks_for_reasons
 from barista_bench.models import ModelIdentity
-from barista_bench.models.base import HUMAN
 from barista_bench.reporting.pictures import spread_order
 from barista_bench.runs.ask.config import RunConfig, Shard, checked
-from barista_bench.runs.ask.runner import ALL, OpenedTask, claimed_run, locked, open_tasks
+from barista_bench.runs.ask.opening import ALL, OpenedTask, open_tasks
+from barista_bench.runs.ask.runner import claimed_run, locked
 from barista_bench.runs.log.asked import AskedInput, asked_inputs, digest, sample_keys
 from barista_bench.runs.log.log_reader import finished_samples
 from barista_bench.runs.log.sample_log import SampleRecord, sample_digest
@@ -119,7 +120,7 @@ class Answering(View):
             DataError, ConfigError: a dataset cannot be opened, or a run folder is another run's.
         """
         with self._lock:
-            drawn = self._drawn(number)
+            drawn = self._questions_of(number)
             finished = frozenset[bytes]().union(*(finished_samples(task.opened.folder) for task in self._tasks))
             waiting = [q for q in drawn if q.digest not in finished and q.token not in self._unreadable]
             for question in waiting:
@@ -142,7 +143,7 @@ class Answering(View):
             DataError: the question is not of the draw, or the task cannot read the answer: nothing is logged.
         """
         with self._lock:
-            drawn = self._drawn(given.number)
+            drawn = self._questions_of(given.number)
             question = next((question for question in drawn if question.token == given.question), None)
             if question is None:
                 raise DataError("this question is not of your draw. Remedy: load the page again")
@@ -172,7 +173,7 @@ class Answering(View):
                     self._claimed.add(opened.folder)
             samples.append(record)
 
-    def _drawn(self, number: int) -> list[DrawnQuestion]:
+    def _questions_of(self, number: int) -> list[DrawnQuestion]:
         """All questions of the draw, in the person's own order over all tasks."""
         self._tasks = self._tasks or list(self._opened())
         if number not in self._draws:

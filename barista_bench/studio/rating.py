@@ -77,7 +77,7 @@ class RatingAnswers(View):
             state = {"done": len(answers) - len(waiting), "total": len(answers), "kept": str(self._file)}
             changed = [f"{len(stale)} of your ratings are of answers that have changed since: they do not count"]
             problems = self._problems + (changed if stale else [])
-            return {**(_shown(waiting[0]) if waiting else {}), **state, "problems": problems}
+            return {**(_question_fields(waiting[0]) if waiting else {}), **state, "problems": problems}
 
     def _rate(self, sent: SentRating) -> Json:
         """Add the scores of one answer to the file, which is replaced whole; the next answer.
@@ -150,7 +150,7 @@ def _rubric(folder: Path) -> Rubric | None:
         return None
 
 
-def _shown(answer: AnswerToRate) -> Json:
+def _question_fields(answer: AnswerToRate) -> Json:
     rubric = answer.rubric
     return {
         "answer": answer.token,

@@ -42,6 +42,7 @@ from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import read_scored
 from barista_bench.scene_graph import Instance, SceneGraph, VideoGraph
 from barista_bench.scene_graph.masks import MaskTracks, Rle
+from barista_bench.scene_graph.terms import TERMS_FILE, Terms, terms_bytes
 
 INSTANCES = "annotations.json"
 _Masks = dict[int, dict[str, tuple[Instance, Rle | None]]]
@@ -233,6 +234,11 @@ def export(
         else:
             rows, notes = write_specialist_set(data, video_hashes(data)[TRAIN], folder, form, root)
         training.write(folder)
+        terms = read_manifest(data).get("terms")
+        if isinstance(terms, dict):
+            known = msgspec.convert(terms, Terms)
+            write_whole(folder / TERMS_FILE, terms_bytes(known))
+            notes = (*notes, f"the data of {known.title} are under {known.licence}: {TERMS_FILE} goes along")
     return Exported(Path(out), rows, len(training.videos), notes)
 
 

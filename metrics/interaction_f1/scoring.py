@@ -306,7 +306,7 @@ def figures(sums: Mapping[Hashable, Floats]) -> dict[str, Floats]:
     return {
         "precision": precision,
         "recall": recall,
-        "f1": _f1(precision, recall),
+        "f1": _fraction(2 * precision * recall, precision + recall, 0.0),
         **{name: _fraction(sums[name], matched) for name in PAIR_MEANS},
         "no_detection_rate": _fraction(sums.get("n_undetected", nothing), sums.get("n_with_reference", nothing)),
         "coverage": 1 - _fraction(sums["n_failed"], sums["n"]),
@@ -329,7 +329,3 @@ def tables(sums: Mapping[Hashable, float]) -> dict[str, Any]:
 
 def _fraction(part: Floats, total: Floats, nothing: float = np.nan) -> Floats:
     return np.asarray(np.where(total > 0, part / np.where(total > 0, total, 1.0), nothing))
-
-
-def _f1(precision: Floats, recall: Floats) -> Floats:
-    return _fraction(2 * precision * recall, precision + recall, 0.0)

@@ -117,7 +117,7 @@ def check_same_labelling(predicted: Column, reference: Column) -> None:
 
 def join_columns(predicted: Sequence[Column], reference: Sequence[Column]) -> Examples:
     """The images of several batches, one after another. Raises ValueError unless all or none have labels, or scores."""
-    left, right = _joined("predictions", predicted), _joined("references", reference)
+    left, right = _concatenated("predictions", predicted), _concatenated("references", reference)
     if not len(right.counts):
         raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 example")
     check_same_labelling(left, right)
@@ -141,7 +141,7 @@ def _has(column: Column, name: str) -> bool:
     return (column.label if name == "labels" else column.scores) is not None
 
 
-def _joined(side: str, columns: Sequence[Column]) -> Column:
+def _concatenated(side: str, columns: Sequence[Column]) -> Column:
     if len(columns) == 1:
         return columns[0]
     filled = [column for column in columns if len(column.boxes)]

@@ -107,10 +107,9 @@ def contents(video: VideoFiles) -> dict[str, bytes]:
 def with_models(project: Project, **names: object) -> None:
     """Name bootstraps in project.json."""
     path = project.folder / "project.json"
-    text = path.read_text()
-    for key, name in names.items():
-        text = text.replace(f'"{key}": null', f'"{key}": "{name}"')
-    path.write_text(text)
+    file = msgspec.json.decode(path.read_bytes())
+    file["settings"] |= {key: name and str(name) for key, name in names.items()}
+    path.write_bytes(msgspec.json.encode(file))
 
 
 def propagated(video: VideoFiles) -> list[str]:

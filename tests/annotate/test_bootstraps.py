@@ -203,6 +203,7 @@ def test_prompts_that_nothing_can_answer_cost_that_video(
     project = started(small_kitchen, tmp_path)
     words = MaskPrompt(frame=3, category="lid", words="white lid")
     accept(project, Decisions(video=VIDEO, by="anna", prompts=[words]))
+    with_models(project, segmenter=None)
     assert '"segmenter" in project.json' in run_video(project.folder, VIDEO).problem
     with_models(project, segmenter=f"sam:{checkpoints / 'segmenter'}")
     assert '"detector" in project.json' in run_video(project.folder, VIDEO).problem

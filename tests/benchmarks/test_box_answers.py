@@ -1,12 +1,13 @@
 """What is said of boxes that do not match, and how large boxes are."""
 
+import random
 from collections import Counter
 
 import pytest
 from hypothesis import given, strategies as st
 
-from barista_bench.benchmarks.kinds.box_answers import box_failures, box_fields, box_size
-from barista_bench.core.boxes import BoxFormat
+from barista_bench.benchmarks.kinds.box_answers import box_failures, box_fields, box_size, random_grid_box
+from barista_bench.core.boxes import GRID, BoxFormat
 from barista_bench.core.prompt import PromptTexts
 from barista_bench.core.task import AnswerFailure
 from barista_bench.errors import ConfigError
@@ -63,3 +64,10 @@ def test_a_wording_without_the_words_for_an_order_is_refused_instead_of_shown_wi
     assert box_fields(wording, BoxFormat("yxyx", 1000))["corners"] == "y first"
     with pytest.raises(ConfigError, match=r"has extra\.corners\.yxyx, and no extra\.corners\.xyxy.*Remedy: write it"):
         box_fields(wording, BoxFormat("xyxy", 1000))
+
+
+def test_a_random_box_has_an_area_and_may_end_at_any_edge_of_the_grid() -> None:
+    boxes = [random_grid_box(random.Random(seed)) for seed in range(3000)]
+    assert all(x0 < x1 and y0 < y1 for x0, y0, x1, y1 in boxes)
+    assert [min(ends) for ends in zip(*boxes, strict=True)][:2] == [0, 0]
+    assert [max(ends) for ends in zip(*boxes, strict=True)][2:] == [GRID, GRID]

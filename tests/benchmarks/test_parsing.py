@@ -21,6 +21,10 @@ def test_arrays_inside_others_are_read_again_within_the_bound_on_all_reading() -
     assert 0 <= sum(1 for _ in json_arrays(text, nested=True)) * 300_000 - MAX_WASTED < 300_000
 
 
+def test_brackets_that_lead_nowhere_cost_what_is_read_of_them_wherever_they_stand() -> None:
+    assert list(json_arrays("x" * 49_000 + "[ " * 30 + "[1]")) == [[1]]
+
+
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [

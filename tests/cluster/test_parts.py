@@ -9,12 +9,12 @@ from barista_bench import __version__, errors
 from barista_bench.annotate.decisions import accept
 from barista_bench.annotate.project import start
 from barista_bench.annotate.running import VideoJob, VideoOutcome, WrittenFile, run_job, run_video
-from barista_bench.core.cluster import ClusterNode, RayCluster, _lacking, cluster_of, files_state
+from barista_bench.cluster import ClusterNode, RayCluster, _lacking, cluster_of, files_state
 from barista_bench.errors import ConfigError, DataError, ModelError
 from barista_bench.models import Completion, Failure, GenerationConfig, Request
 from barista_bench.runs.ask.cluster_model import ClusterModel, ModelCopy, needed_paths, placements
 from barista_bench.runs.ask.config import RunConfig
-from barista_bench.runs.ask.runner import open_tasks
+from barista_bench.runs.ask.opening import open_tasks
 from tests.annotate.projects import contents
 from tests.annotate.test_pipeline import masks_of
 from tests.one_run import run
@@ -79,7 +79,7 @@ def test_one_process_of_several_gives_a_cluster_no_work(
 
 def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(errors, "find_spec", lambda name: None)
-    with pytest.raises(ModelError, match=r"--cluster needs ray. Remedy: pip install barista_bench\[ray\]"):
+    with pytest.raises(ModelError, match=r"--cluster needs ray. Remedy: pip install '?barista_bench\[ray\]"):
         RayCluster("auto")
 
 

@@ -87,6 +87,8 @@ def test_a_referring_line_keeps_what_its_reference_says(six_frozen: Path, read: 
             assert other.target[field] == example.target[field]
         assert other.inputs == example.inputs
         assert str(other.target["sentence"]).endswith(".")
+        assert other.metadata["preparation"] == "unknown"
+        assert get_task("barista", "referring").frame_times(other) is None  # no line says when a frame was filmed
 
 
 def test_masks_are_of_the_annotations_whose_objects_must_be_those_of_the_line(six_frozen: Path, read: Read) -> None:

@@ -346,3 +346,19 @@ def brings_about(video: RawVideo, said: Said) -> Truth:
 
 def all_of(video: RawVideo, said: Said) -> Truth:
     return both(*(proved(video, part) for part in said["parts"]))
+
+
+def any_of(video: RawVideo, said: Said) -> Truth:
+    denied = both(*(None if (truth := proved(video, part)) is None else not truth for part in said["parts"]))
+    return None if denied is None else not denied
+
+
+def only_during(video: RawVideo, said: Said) -> Truth:
+    """Nothing else in the video has a verb and a noun that could be those of the activity."""
+    verb, _, noun = said["action"].lower().partition(" ")
+    rows = [
+        row
+        for row in video.actions
+        if same_verb(verb, row.label.lower().partition(" ")[0]) and same_noun(noun, row.label.lower().partition(" ")[2])
+    ]
+    return [(row.label, row.start, row.end) for row in rows] == [(said["action"], said["start"], said["end"])] or None

@@ -9,13 +9,28 @@ from tests.generate.raw_words import Said, function_of
 
 FAMILIES: Mapping[str, Any] = DOMAIN["families"]
 HAND = r"(?P<side>left|right) hand is touching the (?P<name>.+)"
+ALWAYS = "(?:in this clip|all the time|the whole time|all through the clip|throughout|from beginning to end)"
+FINALLY = "(?:in the end|at the end|at the end of the clip|when the clip ends|once the hands are done|by the end)"
 PAIR = r"(the .+) before (the .+), and (the .+) before (the .+)"
 
 Reader = Callable[[RawVideo, Said, str, str], bool]
 
 
+BEGINS, ENDS = r"begins|starts|beginning|start|first moment", r"ends|is over|end|last moment|close"
+ACTS = r"(.*[,:] |in th\w+ clip |here |it can be seen that )?(the person|someone|somebody|a person) (first )?"
+JOINTS = r"[;,] (?:then |after that, |in the end, |finally |and finally |and at last )"
+
+
 def unsaid(video: RawVideo, item: Mapping[str, Any]) -> Iterator[str]:
     """Texts of an item's choices that say something else than their statements."""
+    if item["subtask"] == "location":
+        frame = item["choices"][0]["statement"]["frame"]
+        is_start = frame - item["span"][0] < item["span"][1] - frame
+        if [bool(re.search(rf"\b({words})\b", item["question"])) for words in (BEGINS, ENDS)] != [
+            is_start,
+            not is_start,
+        ]:
+            yield f"{item['id']}: {item['question']} does not ask for frame {frame}"
     for choice in item["choices"]:
         if not reads(video, choice["statement"], choice["text"], item["question"]):
             yield f"{item['id']}: {item['question']} {choice['text']!r} does not say {choice['statement']}"
@@ -77,9 +92,27 @@ def times(text: str) -> list[str]:
     return re.findall(r"\d\d:\d\d\.\d\d", text)
 
 
+def any_of(video: RawVideo, said: Said, text: str, question: str) -> bool:
+    return all_of(video, said, text, question)
+
+
 def is_interval(video: RawVideo, text: str, start: int, last: int) -> bool:
     stated = times(text)
     return len(stated) == 2 and is_time(video, stated[0], start) and is_time(video, stated[1], last)
+
+
+def mentions(video: RawVideo, question: str, item: str) -> bool:
+    """Whether a question has a name of an object in it."""
+    return any(re.search(rf"\bthe {re.escape(label)}\b", question, re.IGNORECASE) for label in video.labels(item))
+
+
+def is_then(video: RawVideo, question: str, frame: int) -> bool:
+    """Whether a question is about a frame: by the clock, or while an activity goes on of which there is but one."""
+    if times(question):
+        return is_time(video, times(question)[0], frame)
+    said = re.search(r"person (?:is|was) (.+?)(?:[,:?]|$)", question)
+    rows = [row for row in video.actions if said and is_action(video, said[1], row.label)]
+    return len(rows) == 1 and rows[0].start <= frame < rows[0].end
 
 
 # Hands
@@ -89,15 +122,14 @@ def touches(video: RawVideo, said: Said, text: str, question: str) -> bool:
     match = re.fullmatch(f"the {HAND}", text, re.IGNORECASE)
     if match:
         return match["side"] == said["side"] and is_named(video, match["name"], said["object"])
-    is_asked = f"the {said['side']} hand touching" in question and is_time(video, times(question)[0], said["frame"])
+    is_asked = re.findall("(left|right) hand", question) == [said["side"]] and is_then(video, question, said["frame"])
     return is_asked and is_named(video, text, said["object"])
 
 
 def hand_is_on(video: RawVideo, said: Said, text: str, question: str) -> bool:
     if said["contact"] is None:
-        return f"the {said['side']} hand touch" in question and is_named(video, text, said["object"])
-    name = question.removeprefix("Where is ").partition(" when ")[0]
-    return text == f"In the {said['side']} hand" and is_named(video, name, said["object"])
+        return re.findall("(left|right) hand", question) == [said["side"]] and is_named(video, text, said["object"])
+    return text == f"In the {said['side']} hand" and mentions(video, question, said["object"])
 
 
 def hands_do(video: RawVideo, said: Said, text: str, question: str) -> bool:
@@ -120,6 +152,8 @@ def is_deed(video: RawVideo, verb: str, words: str, action: list[str] | None) ->
 def all_of(video: RawVideo, said: Said, text: str, question: str) -> bool:
     parts = said["parts"]
     kinds = [part["says"] for part in parts]
+    if set(kinds) == {"Touches"} and not text.startswith("First "):
+        return all(touches(video, part, text, question) and is_then(video, question, part["frame"]) for part in parts)
     if kinds == ["Touches", "Touches"]:
         match = re.fullmatch(r"First (.+), later (.+)", text)
         assert match, text
@@ -131,19 +165,18 @@ def all_of(video: RawVideo, said: Said, text: str, question: str) -> bool:
         objects = [item for part in parts for item in part["objects"]]
         return all(is_named(video, w, i) for w, i in zip(match.groups(), objects, strict=True))
     if kinds == ["InStep", "InStep"]:
-        steps = re.findall(r'the step "(.+?)"', question)
+        steps = re.findall(r'"(.+?)"', question)
         is_said = all(is_action(video, words, part["step"]) for words, part in zip(steps, parts, strict=True))
         return is_said and is_interval(video, text, parts[0]["frame"], parts[1]["frame"])
     value, hand = parts
     match = re.fullmatch(r"It is (.+), and the (left|right) hand is (touching|away from) it", text)
-    asked = re.fullmatch(r"At (.+), in what state is (.+), and where is the (left|right) hand\?", question)
     assert match, text
-    assert asked, question
+    sides = re.findall("(left|right) hand", question)
     return (
         is_state(match[1], value["value"])
         and {"touching": "Touches", "away from": "AwayFrom"}[match[3]] == hand["says"]
-        and match[2] == asked[3] == hand["side"]
-        and all(is_time(video, asked[1], part["frame"]) and is_named(video, asked[2], part["object"]) for part in parts)
+        and [match[2]] == sides == [hand["side"]]
+        and all(is_then(video, question, p["frame"]) and mentions(video, question, p["object"]) for p in parts)
     )
 
 
@@ -152,23 +185,23 @@ def all_of(video: RawVideo, said: Said, text: str, question: str) -> bool:
 
 def changes(video: RawVideo, said: Said, text: str, question: str) -> bool:
     if said["before"] == said["after"]:
-        match = re.fullmatch(r"(The .+?) is (.+)", text)
+        match = re.fullmatch(rf"(?:.+, )?(the .+?) is (.+?)( {ALWAYS})?", text, re.IGNORECASE)
         assert match, text
         return is_named(video, match[1], said["object"]) and is_state(match[2], said["after"])
-    match = re.fullmatch(r"Looking back, when did (.+) go from (.+) to (.+)\?", question)
+    match = re.search(r"from (.+) to (.+?)\?|was (.+) and then (.+?)\.", question)
     assert match, question
-    is_said = is_named(video, match[1], said["object"]) and is_state(match[2], said["before"])
-    return is_said and is_state(match[3], said["after"]) and is_interval(video, text, said["start"], said["end"] - 1)
+    before, after = filter(None, match.groups())
+    is_said = mentions(video, question, said["object"]) and is_state(before, said["before"])
+    return is_said and is_state(after, said["after"]) and is_interval(video, text, said["start"], said["end"] - 1)
 
 
 def state_sequence(video: RawVideo, said: Said, text: str, question: str) -> bool:
-    name = question.removeprefix("In what state is ").removesuffix(" during the clip?")
     words = [text.removesuffix(" throughout")] if text.endswith("throughout") else text[6:].split(", then ")
     said_values = zip(words, said["values"], strict=False)
     is_all = len(words) == len(said["values"])
     return (
         is_all
-        and is_named(video, name, said["object"])
+        and mentions(video, question, said["object"])
         and all(is_state(w.removesuffix(" again"), v) for w, v in said_values)
     )
 
@@ -182,23 +215,20 @@ def next_state(video: RawVideo, said: Said, text: str, question: str) -> bool:
 
 def located(video: RawVideo, said: Said, text: str, question: str) -> bool:
     where = DOMAIN["places"][said["predicate"]]["words"]
-    ends_up = re.fullmatch(r"(The .+) ends up (.+?) (the .+)", text)
+    ends_up = re.fullmatch(rf"(?:.+, )?(the .+?) (?:ends up|is) (.+?) (the .+?)( {FINALLY})?", text, re.IGNORECASE)
     if ends_up:
-        name, words, other = ends_up.groups()
-    else:
-        name = question.removeprefix("Where is ").partition(" when ")[0]
-        words, _, other = text.lower().partition(" the ")
-    return words == where and is_named(video, name, said["object"]) and is_named(video, other, said["other"])
+        name, words, other = ends_up.groups()[:3]
+        return words == where and is_named(video, name, said["object"]) and is_named(video, other, said["other"])
+    words, _, other = text.lower().partition(" the ")
+    return words == where and mentions(video, question, said["object"]) and is_named(video, other, said["other"])
 
 
 def in_quarter(video: RawVideo, said: Said, text: str, question: str) -> bool:
     if text != f"In the {said['down']} {said['across']}" or not is_time(video, times(question)[-1], said["frame"]):
         return False
-    match = re.fullmatch(r"Looking back at .+, in which part of the frame was (.+)\?", question)
-    if match:
-        return is_named(video, match[1], said["object"])
     # Who is meant by what a hand touches stands in what is given, which the proof looks at.
-    return question.startswith("Take the object that the ")
+    is_by_hand = re.search("(left|right) hand", question) is not None and len(times(question)) == 2
+    return is_by_hand or mentions(video, question, said["object"])
 
 
 def named(video: RawVideo, said: Said, text: str, question: str) -> bool:
@@ -217,7 +247,13 @@ def in_step(video: RawVideo, said: Said, text: str, question: str) -> bool:
 
 
 def next_action(video: RawVideo, said: Said, text: str, question: str) -> bool:
-    return is_action(video, text, said["action"]) and is_time(video, times(question)[0], said["frame"])
+    since = re.search(r"begin(?:ning|s)? to (.+?)[,.?]|begun to (.+?)[,.?]", question)
+    if since:
+        rows = [row for row in video.actions if is_action(video, since[1] or since[2], row.label)]
+        is_when = [row.start for row in rows] == [said["frame"]]
+    else:
+        is_when = is_time(video, times(question)[0], said["frame"])
+    return is_action(video, text, said["action"]) and is_when
 
 
 def brings_about(video: RawVideo, said: Said, text: str, question: str) -> bool:
@@ -232,8 +268,7 @@ def brings_about(video: RawVideo, said: Said, text: str, question: str) -> bool:
 
 
 def depicts(video: RawVideo, said: Said, text: str, question: str) -> bool:
-    words = re.sub(r"^(First, )?[Tt]he person ", "", text)
-    steps = [re.sub(r"^(then|finally) ", "", step) for step in words.split("; ")]
+    steps = re.split(JOINTS, re.sub(rf"^{ACTS}", "", text, flags=re.IGNORECASE))
     return len(steps) == len(said["actions"]) and all(
         is_action(video, s, a) for s, a in zip(steps, said["actions"], strict=True)
     )

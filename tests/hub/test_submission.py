@@ -8,8 +8,8 @@ import pytest
 import yaml
 from huggingface_hub import ModelCard, parse_eval_result_entries
 
+from barista_bench.core.model_names import ABLATIONS, BASELINES
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.hub.checks import ABLATIONS, BASELINES, HUMAN
 from barista_bench.hub.files import all_files
 from barista_bench.hub.submission import Submission, make_submission
 from barista_bench.judging.results import JudgeInfo
@@ -158,14 +158,6 @@ NO_MODELS |= {"human:anna": "model.name: 'human:anna' is a person"}
 def test_baselines_ablations_and_people_are_no_models(name: str, said: str) -> None:
     with pytest.raises(DataError, match=f"{said}.*Remedy"):
         made(results(model=name), model_name=name)
-
-
-def test_the_names_of_people_baselines_and_ablations_are_those_of_the_runner() -> None:
-    from barista_bench.models import base, embedded
-
-    assert base.HUMAN == HUMAN
-    assert {*base.SCRIPTED, *embedded.EMBEDDED, "tiny"} == BASELINES
-    assert set(base.ABLATIONS) == ABLATIONS
 
 
 @pytest.mark.parametrize("judge", ["lexical", "oracle", "tiny"])

@@ -60,12 +60,15 @@ def test_a_box_with_swapped_corners_overlaps_nothing():
     assert box_iou((0, 0, 4, 4), (3, 0, 1, 4)) == box_iou((1, 1, 1, 1), (1, 1, 1, 1)) == 0
 
 
+ALL_RIGHT = {"object_iou": 1.0, "hand_iou": 1.0, "hand_type_accuracy": 1.0}
+
+
 def test_references_are_pooled_by_the_groups_that_they_are_said_to_be_of():
-    frames = score_frames([[CUP], []], [[CUP, LID], [LID]])
+    frames = score_frames([[CUP], [LID]], [[CUP, LID], [LID]])
     left, both = ("hand_type", "left"), ("hand_type", "both")
     assert tables(frame_sums(frames, [[[left], [both]], [[both]]]))["per_hand_type"] == {
-        "both": {"recall": 0.0, "support": 2},
-        "left": {"recall": 1.0, "object_iou": 1.0, "hand_iou": 1.0, "hand_type_accuracy": 1.0, "support": 1},
+        "both": {"recall": 0.5, **ALL_RIGHT, "support": 2},
+        "left": {"recall": 1.0, **ALL_RIGHT, "support": 1},
     }
 
 

@@ -26,7 +26,8 @@ def test_parsing_run_lengths_equals_pycocotools_and_takes_more_than_255_masks():
     runs = parse_counts([rle(mask)["counts"] for mask in masks])
     for mask, got in zip(masks, runs, strict=True):
         assert np.array_equal(np.repeat(np.arange(got.size) % 2 == 1, got), mask.ravel(order="F"))
-    assert [m.area for m in as_masks([rle(m) for m in masks], [""] * 600)] == [m.sum() for m in masks]
+    kept, pixels = as_masks([rle(m) for m in masks], [""] * 600), as_masks(masks, [""] * 600)
+    assert [(m.area, m.box) for m in kept] == [(m.sum(), other.box) for m, other in zip(masks, pixels, strict=True)]
 
 
 def test_empty_runs_in_the_middle_change_nothing():

@@ -8,11 +8,11 @@ from hypothesis import given, strategies as st
 from PIL import Image
 
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.model_names import ABLATIONS
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.errors import ConfigError
 from barista_bench.models import Answered, Completion, Failure, GenerationConfig, ModelIdentity, Request, StreamingModel
 from barista_bench.models.ablations import ablated, shuffled_frames
-from barista_bench.models.base import ABLATIONS
 
 CONFIG = GenerationConfig()
 

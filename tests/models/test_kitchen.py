@@ -10,12 +10,13 @@ from types import ModuleType
 import pytest
 
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.model_names import EMBEDDED
 from barista_bench.core.training_videos import TrainingVideos
 from barista_bench.data.folder import build
 from barista_bench.data.rows import file_sha256
 from barista_bench.mini import plan_kitchen, write_video
 from barista_bench.mini.kitchen import write_kitchen
-from barista_bench.models.embedded import EMBEDDED, checkpoint_of
+from barista_bench.models.embedded import checkpoint_of
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import score
 from barista_bench.training.exporting import export

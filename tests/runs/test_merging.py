@@ -11,9 +11,10 @@ from barista_bench.core.example import Status
 from barista_bench.data.dataset import open_examples
 from barista_bench.errors import ConfigError
 from barista_bench.runs.ask.config import Shard
+from barista_bench.runs.log.asked import INPUTS_FILE, merge_inputs, read_inputs
 from barista_bench.runs.log.log_reader import run_records
 from barista_bench.runs.log.merging import merge
-from barista_bench.runs.log.sample_log import LOG_FILE, SampleLog, SampleRecord, read_records
+from barista_bench.runs.log.sample_log import LOG_FILE, SampleLog, SampleRecord, read_records, seal
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import score
 from tests.one_run import run
@@ -111,3 +112,20 @@ def test_a_run_that_is_written_or_named_twice_is_refused(dataset: Path, tmp_path
         merge([tmp_path / "first", tmp_path / "second/../first"], tmp_path / "merged")
     with SampleLog(tmp_path / "second" / LOG_FILE), pytest.raises(ConfigError, match="second: a run is writing here"):
         merge([tmp_path / "first", tmp_path / "second"], tmp_path / "merged")
+
+
+def asked(folder: Path, **lines: tuple[str, bool]) -> Path:
+    """A folder that says what was asked of each example: its fingerprint, and whether its media could be read."""
+    folder.mkdir()
+    rows = ({"example_id": name, "fingerprint": text, "readable": known} for name, (text, known) in lines.items())
+    (folder / INPUTS_FILE).write_bytes(b"".join(seal(msgspec.json.encode(row)) for row in rows))
+    return folder
+
+
+def test_what_one_machine_could_read_stands_for_what_others_could_not(tmp_path: Path) -> None:
+    first = asked(tmp_path / "first", a=("unread", False), b=("seen", True))
+    second = asked(tmp_path / "second", a=("seen", True), b=("unread", False), c=("new", False))
+    merge_inputs([first, second], tmp_path)
+    assert read_inputs(tmp_path) == {"a": "seen", "b": "seen", "c": "new"}
+    with pytest.raises(ConfigError, match=r"third: b has other images than in .*first or one after it. Remedy"):
+        merge_inputs([first, second, asked(tmp_path / "third", b=("other", True))], tmp_path)

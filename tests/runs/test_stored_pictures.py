@@ -21,8 +21,9 @@ from barista_bench.models.ablations import ablated
 from barista_bench.models.base import sends_files
 from barista_bench.models.served.model import ServedModel
 from barista_bench.runs.ask.config import RunConfig, checked
+from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.prefetch import decode_ahead
-from barista_bench.runs.ask.runner import open_tasks, run_config
+from barista_bench.runs.ask.runner import run_config
 from tests.conftest import MadeOnce
 from tests.served_standin import ServedStandIn
 

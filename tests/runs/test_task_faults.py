@@ -22,7 +22,8 @@ from barista_bench.models.base import Answered
 from barista_bench.reporting import write_report
 from barista_bench.runs.ask import runner
 from barista_bench.runs.ask.config import RunConfig, checked
-from barista_bench.runs.ask.runner import open_tasks, run, run_config
+from barista_bench.runs.ask.opening import open_tasks
+from barista_bench.runs.ask.runner import run, run_config
 from barista_bench.runs.log.asked import sample_seeds
 from barista_bench.runs.log.sample_log import read_records
 from barista_bench.runs.score.scoring import ScoredRun, read_scored, score

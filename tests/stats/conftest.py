@@ -15,7 +15,7 @@ from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.models.base import ScriptedModel
 from barista_bench.runs import run_folder
-from barista_bench.runs.ask import runner
+from barista_bench.runs.ask import opening, runner
 from barista_bench.runs.score import scoring
 from barista_bench.runs.score.scoring import ScoredRun
 from tests.conftest import MadeOnce
@@ -95,7 +95,7 @@ def scored(six_tasks: Path, tmp_path_factory: pytest.TempPathFactory) -> Runs:
     known, models = all_examples(six_tasks), (*SKILLS, "chance", "oracle")
     with pytest.MonkeyPatch.context() as patch:
         opened = lru_cache(open_examples)  # each of the six sets is opened once for all runs
-        patch.setattr(runner, "open_examples", opened)
+        patch.setattr(opening, "open_examples", opened)
         patch.setattr(run_folder, "open_examples", opened)
         for name in models:
             with patch.context() as inner:

@@ -124,16 +124,22 @@ def test_results_show_themselves_in_a_few_lines(scored: Runs) -> None:
 
 
 def test_a_plot_has_the_means_and_intervals_of_the_table(scored: Runs) -> None:
-    evaluation = Evaluation((scored["fair", "activity"], scored["weak", "activity"], scored["fair", "relations"]))
-    table = evaluation.to_frame()
-    resampled = evaluation.plot()
-    assert [axes.get_title(loc="left") for axes in resampled.axes] == ["activity: accuracy", "relations: micro_f1"]
-    rows = table[(table["task"] == "activity") & table["primary"]]
-    (container,) = resampled.axes[0].containers
-    assert container[0].get_xdata() == pytest.approx(rows["mean"])
-    ends = [segment[:, 0] for segment in container[2][0].get_segments()]
-    assert ends == [pytest.approx(ends_of_row) for ends_of_row in rows[["low", "high"]].to_numpy()]
-    assert [label.get_text() for label in resampled.axes[0].get_yticklabels()] == ["fair", "weak"]
+    evaluation = Evaluation((scored["fair", "activity"], scored["weak", "activity"]))
+    (panel,) = evaluation.plot().axes
+    rows = evaluation.to_frame().query("primary")
+    intervals, dots = panel.lines[::2], panel.lines[1::2]
+    assert [dot.get_xdata()[0] for dot in dots] == list(rows["mean"])
+    assert [list(line.get_xdata()) for line in intervals] == rows[["low", "high"]].to_numpy().tolist()
+    assert [label.get_text() for label in panel.get_yticklabels()] == ["fair", "weak"]
+    assert panel.get_title(loc="left") == "activity: accuracy"
+
+
+def test_a_plot_of_another_name_is_refused_and_one_of_a_name_is_written_too(scored: Runs, tmp_path: Path) -> None:
+    evaluation = Evaluation((scored["fair", "activity"],))
+    with pytest.raises(ConfigError, match=r"no figure 'donut'.*Remedy: name one of leaderboard_barista"):
+        evaluation.plot("donut")
+    evaluation.plot("barista_activity_by_preparation_accuracy", out=tmp_path / "new")
+    assert sorted(path.suffix for path in (tmp_path / "new").iterdir()) == [".csv", ".pdf", ".svg", ".tex"]
 
 
 def test_incomplete_figures_and_those_of_seen_videos_are_marked_in_tables_and_pictures(scored: Runs) -> None:
@@ -142,5 +148,6 @@ def test_incomplete_figures_and_those_of_seen_videos_are_marked_in_tables_and_pi
     results = run.results.model_copy(update={"coverage": coverage, "trained_on": 2})
     evaluation = Evaluation((replace(run, results=results),))
     assert repr(evaluation).endswith(f"/{coverage.expected} INCOMPLETE TRAINED ON")
-    (label,) = evaluation.plot().axes[0].get_yticklabels()
-    assert label.get_text() == f"fair (3 of {coverage.expected} scored) (trained on these videos)"
+    plot = evaluation.plot()
+    assert plot.axes[0].lines[1].get_markerfacecolor() == "white"
+    assert plot.get_supxlabel().startswith("hollow: not all samples scored")

@@ -13,7 +13,7 @@ from scipy.stats import permutation_test
 from barista_bench.cli.run_commands import comparison_line
 from barista_bench.core.example import Status
 from barista_bench.core.task import Scored
-from barista_bench.errors import DataError
+from barista_bench.errors import DataError, TaskError
 from barista_bench.reporting.diagnosis import comparisons as comparisons_table
 from barista_bench.runs.score.scoring import ScoredRun, score
 from barista_bench.stats import (
@@ -137,6 +137,7 @@ def test_of_two_runs_the_incomplete_one_is_named(scored: Runs) -> None:
     pairs = compare_runs([*whole, lacking(scored["weak", "activity"], 2)], resamples=100)
     assert [pair.incomplete for pair in pairs] == [{}, {"weak": 2}, {"weak": 2}]
     lines = [comparison_line(pair) for pair in pairs]
+    assert all("36 examples in 9 resampling units," in line for line in lines)
     assert [line.partition("; INCOMPLETE: ")[2] for line in lines] == ["", *["weak lacks 2 samples"] * 2]
     assert turned(pairs[1]).incomplete == {"weak": 2}
     one_repetition = replace(pairs[0], samples=pairs[0].samples // 2)
@@ -160,6 +161,20 @@ def test_runs_of_different_tasks_are_refused(scored: Runs) -> None:
         compare_pair(*runs)
     with pytest.raises(DataError, match="no two runs are of the same task"):
         compare_runs(runs)
+
+
+def test_a_task_that_cannot_count_two_runs_together_is_named_with_both(
+    scored: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = scored["strong", "activity"], scored["weak", "activity"]
+    task = runs[0].task
+    monkeypatch.setattr(task, "statistics", lambda samples: [][1])
+    with pytest.raises(TaskError) as raised:
+        compare_pair(*runs)
+    assert str(raised.value).startswith(
+        f"barista/activity: statistics raised IndexError: list index out of range for {runs[0].folder}, "
+        f"{runs[1].folder}. Remedy: correct the task ({type(task).__name__}.statistics)"
+    )
 
 
 def worded(run: ScoredRun, wording: str) -> ScoredRun:

@@ -46,7 +46,7 @@ def test_breakdown_by_preparation_is_that_of_each_preparations_samples(scored: R
         members = [s for s in run.samples if s.example.metadata["preparation"] == row.value]
         assert_allclose(row.figure.runs, aggregated(run, members))
         assert row.examples == len({s.example.example_id for s in members})
-        assert (row.videos, row.samples) == (3, len(members))
+        assert (row.units, row.samples) == (3, len(members))
         assert row.figure.low is not None
     assert sum(row.samples for row in rows) == len(run.samples)
 

@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 from scipy.stats import bootstrap
 
 from barista_bench.core.example import Status
-from barista_bench.core.resampling import interval, ratio_interval, video_resamples, without_each
+from barista_bench.core.resampling import interval, ratio_interval, unit_resamples, without_each
 from barista_bench.core.task import FrameRef
 from barista_bench.runs.score.results import RESULTS_FILE, read_results
 from barista_bench.runs.score.samples import counted_samples, intervals
@@ -42,7 +42,7 @@ def test_the_interval_is_scipys_bca() -> None:
     rng = np.random.default_rng(3)
     values = rng.exponential(size=40)
     resamples = 20_000
-    resampled = video_resamples(40, resamples, 1) @ values / 40
+    resampled = unit_resamples(40, resamples, 1) @ values / 40
     left_out = without_each(40) @ values / 39
     ours = interval(float(values.mean()), resampled, left_out, units=40)
     theirs = bootstrap((values,), np.mean, n_resamples=resamples, method="BCa", rng=np.random.default_rng(2))
@@ -71,10 +71,10 @@ def test_failed_infrastructure_is_left_out_of_intervals() -> None:
 
 @given(st.integers(2, 12), st.integers(0, 2**32))
 def test_each_draw_takes_as_many_videos_as_there_are(videos: int, seed: int) -> None:
-    resampled = video_resamples(videos, 7, seed)
+    resampled = unit_resamples(videos, 7, seed)
     assert resampled.shape == (7, videos)
     assert (resampled.sum(axis=1) == videos).all()
-    assert (resampled == video_resamples(videos, 7, seed)).all()
+    assert (resampled == unit_resamples(videos, 7, seed)).all()
 
 
 @pytest.mark.parametrize("task", TASKS)

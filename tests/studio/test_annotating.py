@@ -15,9 +15,9 @@ from barista_bench.annotate.project import Project, TrackIndex, open_project, wr
 from barista_bench.annotate.records import LayerAttribute, Layers, ProposalsFile, Split, TrackLine
 from barista_bench.annotate.running import run_video
 from barista_bench.errors import DataError
-from barista_bench.scene_graph.masks import encode_mask
+from barista_bench.scene_graph.masks import Rle, decode_mask, encode_mask
 from barista_bench.studio.server import MAX_BODY
-from tests.annotate.projects import VIDEO, annotated, reference, started
+from tests.annotate.projects import VIDEO, annotated, contents, reference, started, with_models
 from tests.studio.serving import Visitor, visiting
 
 
@@ -176,7 +176,7 @@ def test_a_page_that_has_not_seen_the_last_decision_replaces_nothing(anna: Visit
     anna.json("/api/project/accept", {"video": VIDEO, "contacts": [[3, 9]], "seen": seen})
     at_rest(anna)
     status, content, _ = anna.answer("/api/project/accept", {"video": VIDEO, "contacts": [[20, 30]], "seen": seen})
-    assert (status, b"decisions have changed" in content) == (400, True)
+    assert (status, b"decisions have changed" in content) == (409, True)
     now = standing(anna)
     assert now["contacts"] == [[3, 9]]
     anna.json("/api/project/accept", {"video": VIDEO, "contacts": [[20, 30]], "seen": now["version"]})
@@ -187,7 +187,7 @@ def test_the_draft_of_one_page_does_not_replace_that_of_another(anna: Visitor) -
     anna.json("/api/project/draft", {"decisions": {"video": VIDEO}, "looked_at": [2], "revision": 1, "page": "a"})
     anna.json("/api/project/draft", {"decisions": {"video": VIDEO}, "looked_at": [3], "revision": 1, "page": "a"})
     status, content, _ = anna.answer("/api/project/draft", {"decisions": {"video": VIDEO}, "revision": 1, "page": "b"})
-    assert (status, b"another page" in content) == (400, True)
+    assert (status, b"another page" in content) == (409, True)
     assert standing(anna)["draft"]["looked_at"] == [3]
     anna.json("/api/project/draft", {"decisions": {"video": VIDEO}, "looked_at": [3, 4], "revision": 2, "page": "b"})
     assert standing(anna)["draft"]["looked_at"] == [3, 4]
@@ -322,3 +322,54 @@ def test_an_object_of_another_annotator_is_never_taken_for_one_of_the_same_name(
         assert lead.json(f"/api/agreement?video={VIDEO}")["figures"]["mask_iou"] == 0
         (offered,) = lead.json(f"/api/project/frame?video={VIDEO}&frame={frame}")["suggestions"]
         assert offered["object"] == "project:cup-1"
+
+
+BOX = [20, 20, 60, 60]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"frame": 99999999, "box": BOX},
+        {"frame": 3, "box": [20, 20, 9000, 60]},
+        {"frame": 3, "box": [60, 20, 20, 60]},
+        {"frame": 3, "points": [{"x": -1, "y": 3}]},
+        {"frame": 3, "points": [{"x": 1, "y": 3}] * 4001},
+        {"frame": -3, "box": BOX},
+        {"video": "../project", "frame": 3, "box": BOX},
+    ],
+)
+def test_a_prompt_beside_the_video_is_refused(anna: Visitor, body: dict[str, Any]) -> None:
+    status, content, _ = anna.answer("/api/project/segment", {"video": VIDEO, **body})
+    assert status == 400
+    assert json.loads(content)["error"]
+
+
+def test_a_prompt_is_answered_by_a_mask_and_an_edge_by_its_pixels_and_nothing_is_kept(
+    project: Project, anna: Visitor
+) -> None:
+    before = contents(project.video(VIDEO))
+    asked = {"video": VIDEO, "frame": 3, "points": [{"x": 30, "y": 30}]}
+    (clicked, boxed) = (anna.json("/api/project/segment", {**asked, **more}) for more in ({}, {"box": BOX}))
+    for answer in (clicked, boxed):
+        mask = decode_mask(Rle(answer["mask"]["counts"], tuple(answer["mask"]["size"])))
+        assert mask[30, 30]
+        assert 0 <= answer["score"] <= 1
+    assert not mask[:, :20].any()
+    corners = [{"x": 20, "y": 20}, {"x": 60, "y": 50}]
+    way = anna.json("/api/project/edge", {"video": VIDEO, "frame": 3, "points": corners})["points"]
+    assert (way[0], way[-1]) == ([20, 20], [60, 50])
+    assert contents(project.video(VIDEO)) == before
+    with_models(project, segmenter=None)
+    status, content, _ = anna.answer("/api/project/segment", asked)
+    assert (status, b"in project.json" in content) == (400, True)
+
+
+def test_a_keyframe_that_is_withdrawn_is_asked_for_again(project: Project, anna: Visitor) -> None:
+    frames = standing(anna)["asked"]
+    for frame in frames[:2]:
+        keyframe = {"frame": frame, "masks": {"cup-1": rectangle(project, 8)}}
+        anna.json("/api/project/accept", {"video": VIDEO, "objects": {"cup-1": "coffee cup"}, "keyframes": [keyframe]})
+    anna.json("/api/project/accept", {"video": VIDEO, "withdrawn": [frames[0]]})
+    assert not at_rest(anna)["problem"]
+    assert [entry["frame"] for entry in standing(anna)["accepted"]] == [frames[1]]

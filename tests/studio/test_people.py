@@ -112,7 +112,7 @@ class WithoutTruth(ExampleSet):
 
 def test_what_the_page_gets_depends_on_nothing_that_a_model_may_not_see(data: Path, out: Path) -> None:
     answering = Answering(open_workspace([data], person="anna", out=out))
-    drawn = answering._drawn(3)
+    drawn = answering._questions_of(3)
     assert {question.task.name for question in drawn} == set(TASKS)
     for question in drawn:
         opened = question.of.opened
@@ -191,7 +191,7 @@ def test_what_is_no_answer_is_not_logged(data: Path, out: Path) -> None:
 
 def first_of(data: Path, out: Path, task: str) -> str:
     """What the page calls a question of a task."""
-    drawn = Answering(open_workspace([data], person="anna", out=out))._drawn(2)
+    drawn = Answering(open_workspace([data], person="anna", out=out))._questions_of(2)
     return next(question.token for question in drawn if question.task.name == task)
 
 

@@ -1,6 +1,7 @@
 """Reading answers: the shapes that models give, and what none of them may do."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -109,11 +110,14 @@ def test_intervals_without_names_go_to_the_objects_in_order_only_where_there_is_
     assert three.dropped == 3
 
 
+@pytest.mark.parametrize("around", [lambda inner: [inner], lambda inner: {"time": inner}], ids=["list", "mapping"])
 @pytest.mark.parametrize(("depth", "intervals"), [(4, [[4.0, 8.5]]), (5, [])])
-def test_intervals_are_looked_for_in_lists_four_deep(depth: int, intervals: list[list[float]]) -> None:
+def test_intervals_are_looked_for_four_deep(
+    depth: int, intervals: list[list[float]], around: Callable[[object], object]
+) -> None:
     nested: object = [4, 8.5]
     for _ in range(depth):
-        nested = [nested]
+        nested = around(nested)
     entry = objects(named(temporal_grounding={"sink": nested}))["sink"]
     assert (entry["intervals"], entry["malformed"]) == (intervals, not intervals)
 

@@ -1,9 +1,11 @@
 """What is exported can be read back by the libraries that it is for, and says what the dataset and the release say."""
 
 import json
+import shutil
 from pathlib import Path
 
 import datasets
+import msgspec
 import numpy as np
 import pytest
 from PIL import Image
@@ -17,6 +19,7 @@ from barista_bench.data.folder import build
 from barista_bench.data.rows import local_configs
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.scene_graph import SceneGraph
+from barista_bench.scene_graph.terms import Terms, read_terms
 from barista_bench.training.exporting import PARQUET, export
 from tests.one_run import run
 
@@ -122,6 +125,18 @@ def test_coco_instances_have_the_masks_and_boxes_of_the_release(built: Path, rel
         assert not of_frame
     assert seen == done.rows
     assert done.videos == TRAINING
+
+
+def test_the_terms_of_the_data_go_along(built: Path, release: Path, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(built, data)
+    terms = Terms(title="Homes", licence="cc-by-nc-4.0", licence_note="All.", citation="@misc{x}", homepage="https://x")
+    manifest = json.loads((data / "barista_bench.json").read_text())
+    (data / "barista_bench.json").write_text(json.dumps({**manifest, "terms": msgspec.to_builtins(terms)}))
+    done = export(data, tmp_path / "out", "coco", root=release)
+    assert read_terms(done.folder) == terms
+    assert any("cc-by-nc-4.0" in note for note in done.notes)
+    assert read_terms(export(built, tmp_path / "free", "coco", root=release).folder) is None
 
 
 def test_davis_pictures_have_the_masks_of_the_release(built: Path, release: Path, tmp_path: Path) -> None:

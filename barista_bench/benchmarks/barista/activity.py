@@ -125,7 +125,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
             frames = _frames(video, segment)
             long_enough = len(frames) >= sampling.frames and first <= frames.start and frames.stop <= stop
             if long_enough and index not in crowded:
-                yield Candidate(video.video_id, _shown(frames, sampling)[0], str(segment.class_id), index)
+                yield Candidate(video.video_id, _shown_frames(frames, sampling)[0], str(segment.class_id), index)
 
     def select(
         self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: ActivitySampling
@@ -153,7 +153,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         self, video: VideoGraph, segment: Segment, index: int, names: Mapping[str, str], sampling: ActivitySampling
     ) -> Example:
         class_id, frames = str(segment.class_id), _frames(video, segment)
-        shown = _shown(frames, sampling)
+        shown = _shown_frames(frames, sampling)
         seed = "" if sampling.seed is None else f"{sampling.seed}:"
         rng = random.Random(f"{seed}{video.video_id}:{segment.start}:{segment.end}")  # noqa: S311  (the released seed)
         choices = draw_choices(class_id, names, sampling, rng)
@@ -308,7 +308,7 @@ def _frames(video: VideoGraph, segment: Segment) -> range:
     return range(max(0, segment.start), min(segment.end + 1, video.frame_count))
 
 
-def _shown(frames: range, sampling: ActivitySampling) -> list[int]:
+def _shown_frames(frames: range, sampling: ActivitySampling) -> list[int]:
     return [frames[number] for number in even_places(len(frames), sampling.frames)]
 
 

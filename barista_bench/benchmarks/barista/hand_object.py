@@ -186,7 +186,7 @@ class HandObject(GraphTask[HandObjectSampling]):
             yield _example(index, candidate.frame, actions, sampling.box_scale)
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
-        exemplars = {name: _written(items, example.inputs, box_format) for name, items in EXEMPLARS.items()}
+        exemplars = {name: _answer_text(items, example.inputs, box_format) for name, items in EXEMPLARS.items()}
         fields = {"box_format": describe_format(box_format), **exemplars}
         prompt = self.prompts.prompt(1, **(box_fields(self.prompts, box_format) | fields))
         return replace(prompt, parts=(ImagePart(0),)) if self.follows_paper else prompt
@@ -256,21 +256,21 @@ class HandObject(GraphTask[HandObjectSampling]):
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
         target = InteractionTarget.of(example)
-        return _written(target.interactions, example.inputs, box_format, target.bbox_scale)
+        return _answer_text(target.interactions, example.inputs, box_format, target.bbox_scale)
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         """One interaction anywhere, with as many hands as its type says."""
         hand_type = rng.choice(HAND_TYPES)
         object_box, *hands = [random_grid_box(rng) for _ in range(3 if hand_type == "both" else 2)]
-        return _written([BoxedInteraction(hands, object_box, hand_type)], example.inputs, box_format)
+        return _answer_text([BoxedInteraction(hands, object_box, hand_type)], example.inputs, box_format)
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """The most frequent contact of hands, at its usual place; without other videos, as `centre_answer`."""
-        return _written(usual_interactions(others) or [central_interaction()], example.inputs, box_format)
+        return _answer_text(usual_interactions(others) or [central_interaction()], example.inputs, box_format)
 
     def centre_answer(self, example: Example, box_format: BoxFormat) -> str:
         """One interaction whose object and only hand, called the right one, both fill the middle."""
-        return _written([central_interaction()], example.inputs, box_format)
+        return _answer_text([central_interaction()], example.inputs, box_format)
 
     def answer_schema(self, example: Example) -> Fields:
         return interactions_schema(example.inputs)
@@ -280,9 +280,11 @@ class HandObject(GraphTask[HandObjectSampling]):
         reference, answered = self._reference(example), answered_interactions(prediction)
         names = [item.category for item in InteractionTarget.of(example).interactions]
         drawn = [
-            overlay for item, name in zip(reference, names, strict=True) for overlay in _drawn(item, "reference", name)
+            overlay
+            for item, name in zip(reference, names, strict=True)
+            for overlay in _overlays_of(item, "reference", name)
         ]
-        return (*drawn, *(overlay for item in answered for overlay in _drawn(item, "predicted", "object")))
+        return (*drawn, *(overlay for item in answered for overlay in _overlays_of(item, "predicted", "object")))
 
     def frame_score(self, example: Example, prediction: Prediction | None) -> FrameScore:
         """One frame in pixels, matched as the protocol says."""
@@ -335,14 +337,14 @@ def _example(index: FrameArrays, frame: int, actions: Sequence[HandAction], scal
     )
 
 
-def _written(
+def _answer_text(
     items: Sequence[BoxedInteraction | TrueInteraction], inputs: Fields, box_format: BoxFormat, scale: int = GRID
 ) -> str:
     """Interactions on the grid of 0..scale as a model writes them."""
     return json.dumps([mapped(item, lambda box: write_grid(box, inputs, box_format, scale)).write() for item in items])
 
 
-def _drawn(item: BoxedInteraction, kind: OverlayKind, name: str) -> list[Overlay]:
+def _overlays_of(item: BoxedInteraction, kind: OverlayKind, name: str) -> list[Overlay]:
     hands = [Overlay(0, as_xyxy(box), kind, _hands(item.hand_type)) for box in item.hand_boxes]
     return [*hands, Overlay(0, as_xyxy(item.object_box), kind, name)]
 

@@ -167,7 +167,7 @@ class Referring(TextTask[ReferringSampling]):
         index = FrameArrays(video)
         frames = index.frames(sampling, in_activities=sampling.in_activities)
         for frame, facts in zip(frames.tolist(), frame_facts(index, frames), strict=True):
-            for position in _drawn(index, frame, facts, sampling.per_frame, fragments=self.follows_paper):
+            for position in _candidate_places(index, frame, facts, sampling.per_frame, fragments=self.follows_paper):
                 number = int(video.instances_table.object[position])
                 yield Candidate(video.video_id, frame, video.objects[number].category, position)
 
@@ -263,7 +263,9 @@ class Referring(TextTask[ReferringSampling]):
         return f"Description: {typical_sentence(others) or 'An object.'}"
 
 
-def _drawn(index: FrameArrays, frame: int, facts: FrameFacts, limit: int | None, *, fragments: bool) -> list[int]:
+def _candidate_places(
+    index: FrameArrays, frame: int, facts: FrameFacts, limit: int | None, *, fragments: bool
+) -> list[int]:
     """Places of the boxes that are the frame's candidates; of more than `limit`, as many by the released seed.
 
     `fragments` says that objects which the edge of the frame cuts off count too.

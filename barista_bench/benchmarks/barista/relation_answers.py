@@ -86,12 +86,12 @@ class RelationSet(Target):
 def _answer(entries: Sequence[object], read: Callable[[Mapping[str, object]], MarkedRelation | None]) -> Prediction:
     """The prediction of a list of entries; those that `read` makes nothing of are dropped."""
     relations = [item for entry in entries if isinstance(entry, dict) and (item := read(entry)) is not None]
-    written: list[Json] = [_written(*astuple(item)) for item in relations]
+    written: list[Json] = [_relation_fields(*astuple(item)) for item in relations]
     return Prediction({"relations": written}, dropped=len(entries) - len(relations))
 
 
 @lru_cache(2**16)
-def _written(source_id: int, target_id: int, relation_type: str, value: str) -> Fields:
+def _relation_fields(source_id: int, target_id: int, relation_type: str, value: str) -> Fields:
     """A relation as a prediction holds it. Many answers have the same few, which share it: nobody changes it."""
     return MarkedRelation(source_id, target_id, relation_type, value).write()
 

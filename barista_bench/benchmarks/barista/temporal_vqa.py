@@ -147,7 +147,7 @@ class TemporalVQA(TextTask[TemporalSampling]):
         `item` is the clip's first frame, or the line of the file; `numbers` is the place among the clip's pairs.
         """
         if sampling.pairs is not None:
-            yield from _written(video, sampling, read_pairs(sampling.pairs, video.video_id))
+            yield from _given_pairs(video, sampling, read_pairs(sampling.pairs, video.video_id))
             return
         for keyframes in clips(video, sampling):
             first = _selected(keyframes, sampling.max_frames)[0]
@@ -266,7 +266,7 @@ def answers_by_question(examples: Sequence[Example]) -> dict[str, str]:
     return {question: most_typical(texts, set(content_words(question))) for question, texts in answers.items()}
 
 
-def _written(
+def _given_pairs(
     video: VideoGraph, sampling: TemporalSampling, clips: Sequence[ClipPairs]
 ) -> Iterator[Candidate | SkippedExample]:
     """The pairs of a file, in its order, of the clips that lie entirely in the sampled frame range."""

@@ -162,7 +162,9 @@ def _states(pieces: Sequence[Piece]) -> Iterator[Claim]:
         # Of two things that stand in a relation, nobody can tell which one the state is of.
         if thing is None or "*" in thing.names or _is_hand(thing.names) or _is_object(pieces, thing):
             continue
-        state = Claim("state", thing.start, piece.end, 0, (), thing.names, "is", piece.names, words=_written(thing))
+        state = Claim(
+            "state", thing.start, piece.end, 0, (), thing.names, "is", piece.names, words=_spelled_names(thing)
+        )
         yield state
         cause = _before(pieces, index, ("cause",))
         action = _before(pieces, pieces.index(cause), ("action",)) if cause else None
@@ -190,7 +192,7 @@ def _orders(pieces: Sequence[Piece], contacts: Sequence[Claim]) -> Iterator[Clai
             yield Claim("order", first.start, second.end, 0, (), *ends, words=first.words | second.words)
 
 
-def _written(*pieces: Piece) -> Names:
+def _spelled_names(*pieces: Piece) -> Names:
     return frozenset(" ".join(piece.words) for piece in pieces)
 
 
@@ -223,7 +225,7 @@ def _relation(subject: Piece, predicate: Piece, target: Piece, part_of: Names) -
         kind: ClaimKind = "hand" if sided and name in CONTACTS | {"manipulates by", RELEASING} else "relation"
         both = len(doers) > 1 or len(targets) > 1
         claim = Claim(kind, start, end, 0, subject=doer, predicate=name, object=target_names, invented=invented)
-        yield replace(claim, part_of=part_of, both=both, words=_written(subject, target))
+        yield replace(claim, part_of=part_of, both=both, words=_spelled_names(subject, target))
 
 
 def _each_side(names: Names) -> list[Names]:
@@ -254,7 +256,7 @@ def _after(pieces: Sequence[Piece], index: int, acts: bool) -> Iterator[Piece]:
     for position, piece in enumerate(pieces[index + 1 : index + 2 + _GAP_AFTER], start=index + 1):
         if piece.kind == "name":
             yield piece
-            yield from _joined(pieces, position)
+            yield from _name_after_and(pieces, position)
             return
         ends_name = piece.kind == "stop" and unknown
         if piece.kind in ("predicate", "region", "target") or piece.broken or ends_name:
@@ -266,7 +268,7 @@ def _after(pieces: Sequence[Piece], index: int, acts: bool) -> Iterator[Piece]:
         yield head._replace(names=frozenset({" ".join(head.words)}))
 
 
-def _joined(pieces: Sequence[Piece], position: int) -> Iterator[Piece]:
+def _name_after_and(pieces: Sequence[Piece], position: int) -> Iterator[Piece]:
     """The name that `and` joins to the one at `position`, unless it begins a clause of its own."""
     rest = [piece for piece in pieces[position + 1 : position + 6] if piece.kind != "article"]
     if len(rest) < 2 or rest[0].words != ("and",) or rest[1].kind != "name" or _is_hand(rest[1].names):

@@ -129,7 +129,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
             if not path.exists():
                 return SkippedExample(start, release.missing(item.media_id))
             facts = video_facts(path)
-            shown = _shown(facts, sampling)
+            shown = _shown_frames(facts, sampling)
         except DataError as error:
             return SkippedExample(start, str(error))
         return example_of(item, release, facts, shown)
@@ -324,7 +324,7 @@ def known_answer(example: Example) -> str:
     return answer
 
 
-def _shown(facts: VideoFacts, sampling: CotSampling) -> tuple[int, ...]:
+def _shown_frames(facts: VideoFacts, sampling: CotSampling) -> tuple[int, ...]:
     if sampling.rate is None:
         chosen = evenly_spaced(facts.frame_count, sampling.frames)
     else:

@@ -233,9 +233,9 @@ def _graph_fact(row: GraphFact, duration: float | None) -> EvidenceFact:
     elif row.predicate == "does":
         subject, target = "hand", _plain(row.object)
     elif row.predicate == "causes":
-        subject, target = _plain(row.subject), _joined(row.object, " is ")
+        subject, target = _plain(row.subject), _two_names(row.object, " is ")
     elif row.predicate == "precedes":
-        subject, target = _joined(row.subject, " on "), _joined(row.object, " on ")
+        subject, target = _two_names(row.subject, " on "), _two_names(row.object, " on ")
     spans = ((0.0, duration or inf),) if row.predicate == "precedes" else ((row.start, row.end),)
     predicate = row.predicate if row.holds else EXCLUDED[row.predicate]
     return EvidenceFact(subject, predicate, target, spans, annotated=row.holds, text=row.text)
@@ -246,7 +246,7 @@ def _plain(text: str) -> str:
     return " ".join(stems(text))
 
 
-def _joined(text: str, word: str) -> str:
+def _two_names(text: str, word: str) -> str:
     """Two names with a word between, or a name and a state."""
     first, _, second = text.partition(word)
     return f"{canonical_name(first)}{word}{canonical_name(second) if word == ' on ' else _plain(second)}"

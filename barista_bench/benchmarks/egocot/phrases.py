@@ -161,7 +161,7 @@ def times_in(text: str, start: int, end: int) -> Iterator[tuple[Times, int, int]
     Durations, bounds (`after 3 s`) and what other clocks show are none.
     """
     last, counts = start, False
-    for times, begin, stop in _written(text, start, end):
+    for times, begin, stop in _spelled_times(text, start, end):
         if last == start or not _LISTED.fullmatch(text, last, begin):
             counts = _is_moment(text[max(start, begin - _LOOKED_BACK) : begin], text[begin:stop], text, stop, end)
         if counts:
@@ -176,7 +176,7 @@ def _is_moment(before: str, written: str, text: str, stop: int, end: int) -> boo
     return not is_bare or (_AT.search(before) is not None and not _LASTING.search(before))
 
 
-def _written(text: str, start: int, end: int) -> Iterator[tuple[Times, int, int]]:
+def _spelled_times(text: str, start: int, end: int) -> Iterator[tuple[Times, int, int]]:
     """All that is written as a time or as a range of times."""
     matches = list(_TIME.finditer(text, start, end))
     index = 0

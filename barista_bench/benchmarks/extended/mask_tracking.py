@@ -163,7 +163,7 @@ class MaskTracking(ClipTask[TrackingSampling]):
         return ClipColumns(
             f"{len(items)} objects",
             TrackingInputs(given, len(keyframes), video.video.width, video.video.height),
-            _written(masks),
+            _asked_masks(masks),
             TrackingEvidence([video.objects[item].id for item in items], [instance.row for _, instance in placed]),
         )
 
@@ -188,7 +188,9 @@ class MaskTracking(ClipTask[TrackingSampling]):
                 dropped += 1
             else:
                 counts[number, frame].append(mask.counts)
-        return Prediction(_written({key: union(parts, asked.size) for key, parts in counts.items()}).write(), dropped)
+        return Prediction(
+            _asked_masks({key: union(parts, asked.size) for key, parts in counts.items()}).write(), dropped
+        )
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
         return json.dumps(example.target)
@@ -212,7 +214,7 @@ class MaskTracking(ClipTask[TrackingSampling]):
         return SumStatistics(list(map(_sample_sums, samples)), _figures, tables=_counts)
 
     def as_target(self, example: Example, prediction: Prediction) -> TrackMasks:
-        return _written({key: mask for key, mask in _answered(prediction).items() if bounds(mask)})
+        return _asked_masks({key: mask for key, mask in _answered(prediction).items() if bounds(mask)})
 
     def facets(self, example: Example) -> Fields:
         return {"category": sorted({item.category for item in TrackingInputs.of(example).objects})}
@@ -272,7 +274,7 @@ def _asked_for(asked: TrackingInputs) -> list[ObjectFrame]:
     return [(item.number, frame) for item in asked.objects for frame in range(1, asked.n_frames)]
 
 
-def _written(masks: Mapping[ObjectFrame, Rle]) -> TrackMasks:
+def _asked_masks(masks: Mapping[ObjectFrame, Rle]) -> TrackMasks:
     """Without those of the first frame, which is given."""
     return TrackMasks(
         [TrackMask(frame, RunLengthFields.of(mask), number) for (number, frame), mask in sorted(masks.items()) if frame]
@@ -281,7 +283,7 @@ def _written(masks: Mapping[ObjectFrame, Rle]) -> TrackMasks:
 
 def _text(masks: Mapping[ObjectFrame, Rle]) -> str:
     """An answer."""
-    return json.dumps(_written(masks).write())
+    return json.dumps(_asked_masks(masks).write())
 
 
 def _masks(fields: Fields) -> dict[ObjectFrame, Rle]:

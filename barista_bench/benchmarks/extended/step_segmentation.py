@@ -211,7 +211,7 @@ class StepSegmentation(GraphTask[StepSampling]):
         )
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
-        return _written(TimedSteps.of(example).segments, StepInputs.of(example).fps)
+        return _steps_json(TimedSteps.of(example).segments, StepInputs.of(example).fps)
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         """Up to eight stretches of one length, each of any step: a frame in a step is right by chance 1 / all steps."""
@@ -219,14 +219,14 @@ class StepSegmentation(GraphTask[StepSampling]):
         count = rng.randint(1, MOST_STRETCHES)
         ends = [asked.frame_count * number // count for number in range(count + 1)]
         stretches = [TimedStep(rng.choice(asked.steps), start, end) for start, end in pairwise(ends)]
-        return _written(stretches, asked.fps)
+        return _steps_json(stretches, asked.fps)
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """At each hundredth of the clip the step that other videos show there most often, or none."""
         asked = StepInputs.of(example)
         usual = segments_of(usual_steps(others))
         count = asked.frame_count
-        return _written(
+        return _steps_json(
             [TimedStep(item.label, item.start * count // PLACES, item.stop * count // PLACES) for item in usual],
             asked.fps,
         )
@@ -298,7 +298,7 @@ def _labels(fields: Fields, example: Example) -> list[str | None]:
     return labels
 
 
-def _written(steps: Sequence[TimedStep], fps: float) -> str:
+def _steps_json(steps: Sequence[TimedStep], fps: float) -> str:
     return json.dumps([[step.step, round(step.start / fps, 3), round(step.end / fps, 3)] for step in steps])
 
 

@@ -141,21 +141,23 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
         return rows_schema(entry)
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
-        return _written(_reference(example))
+        return _segments_json(_reference(example))
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         """As many entries as the primary figure looks at; triplets and stretches are each as likely as all others."""
         asked = ClipInputs.of(example)
         stretches = list(combinations_with_replacement(range(1, asked.n_frames + 1), 2))
         names = list(product(asked.objects, asked.relations, asked.objects))
-        return _written(RelationSegment(*rng.choice(names), *rng.choice(stretches)) for _ in range(BASELINE_ENTRIES))
+        return _segments_json(
+            RelationSegment(*rng.choice(names), *rng.choice(stretches)) for _ in range(BASELINE_ENTRIES)
+        )
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """The triplets that most often hold in clips of other videos where both ends are named, on all frames."""
         asked, fractions = ClipInputs.of(example), usual_triplets(others)
         possible = (triplet for triplet in fractions if {triplet[0], triplet[2]} <= set(asked.objects))
         ranked = sorted((-fractions[triplet], triplet) for triplet in possible)
-        return _written(RelationSegment(*triplet, 1, asked.n_frames) for _, triplet in ranked[:BASELINE_ENTRIES])
+        return _segments_json(RelationSegment(*triplet, 1, asked.n_frames) for _, triplet in ranked[:BASELINE_ENTRIES])
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
         rows = [
@@ -265,5 +267,5 @@ def _compared(example: Example, prediction: Prediction | None) -> tuple[list[Rel
     )
 
 
-def _written(segments: Iterable[RelationSegment]) -> str:
+def _segments_json(segments: Iterable[RelationSegment]) -> str:
     return json.dumps(list(map(astuple, segments)), ensure_ascii=False)

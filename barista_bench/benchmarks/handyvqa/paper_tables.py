@@ -42,7 +42,7 @@ class ScoredTask:
 
     @classmethod
     def of(cls, entry: ModelSamples) -> ScoredTask:
-        return cls(entry, tuple(ResampledRun.of(entry.task, run) for run in entry.runs))
+        return cls(entry, tuple(ResampledRun.of(entry.task, run, entry.model) for run in entry.runs))
 
     @cached_property
     def figures(self) -> RangedFigures:

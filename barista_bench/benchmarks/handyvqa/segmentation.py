@@ -157,7 +157,7 @@ class SegmentationTask(HandyvqaTask):
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         asked = SegmentationInputs.of(example)
-        count, size = len(self._shown(asked)), thinned_size(asked.width, asked.height, self.max_side)
+        count, size = len(self._shown_indices(asked)), thinned_size(asked.width, asked.height, self.max_side)
         what = "\n".join(f"- {phrase}" for phrase in self._phrases(example))
         if self.prompts.extra:
             what = self.prompts.text("named" if self.chosen["truth_options"] else "question", what=what)
@@ -174,23 +174,23 @@ class SegmentationTask(HandyvqaTask):
     def shown(self, example: Example, images: Sequence[Image.Image]) -> tuple[Image.Image, ...]:
         """The images that the mode shows, scaled down to the option `max_side`."""
         asked = SegmentationInputs.of(example)
-        return super().shown(example, [images[index] for index in self._shown(asked)])
+        return super().shown(example, [images[index] for index in self._shown_indices(asked)])
 
     def image_frames(self, example: Example) -> Sequence[int]:
-        return self._shown(SegmentationInputs.of(example))
+        return self._shown_indices(SegmentationInputs.of(example))
 
     def image_captions(self, example: Example) -> tuple[str, ...]:
         asked = SegmentationInputs.of(example)
         return tuple(
             f"frame {example.frames[index].frame_index}" + (" (annotated)" if index in asked.frames else "")
-            for index in self._shown(asked)
+            for index in self._shown_indices(asked)
         )
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
         """The masks of annotated frames, in the size of the annotation: see `masks`."""
         asked = SegmentationInputs.read(inputs)
         width, height = thinned_size(asked.width, asked.height, self.max_side)
-        return parse_masks(text, self._shown(asked), asked.frames, [asked.size, (height, width)])
+        return parse_masks(text, self._shown_indices(asked), asked.frames, [asked.size, (height, width)])
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
         """Means of J and F over annotated frames, and the fractions of questions and frames that have an answer."""
@@ -232,13 +232,13 @@ class SegmentationTask(HandyvqaTask):
         return self._same_box(example, CENTRE)
 
     def answer_schema(self, example: Example) -> Fields | None:
-        return masks_schema(len(self._shown(SegmentationInputs.of(example))))
+        return masks_schema(len(self._shown_indices(SegmentationInputs.of(example))))
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
         """True and answered masks, in their tight boxes."""
         asked = SegmentationInputs.of(example)
         scale = thinned_size(asked.width, asked.height, self.max_side)[0] / asked.width
-        shown, overlays = self._shown(asked), []
+        shown, overlays = self._shown_indices(asked), []
         kinds: tuple[tuple[OverlayKind, list[FrameMask]], ...] = (
             ("reference", true_masks(example)),
             ("predicted", answered_masks(prediction)),
@@ -251,7 +251,7 @@ class SegmentationTask(HandyvqaTask):
         return tuple(overlays)
 
     def _answer(self, example: Example, masks: Sequence[FrameMask]) -> str:
-        shown = self._shown(SegmentationInputs.of(example))
+        shown = self._shown_indices(SegmentationInputs.of(example))
         return write_masks([FrameMask(shown.index(index), mask) for index, mask in masks])
 
     def _same_box(self, example: Example, relative: Sequence[float]) -> str:
@@ -265,13 +265,13 @@ class SegmentationTask(HandyvqaTask):
             return SegmentationTarget.of(example).phrases
         return [SegmentationInputs.of(example).query]
 
-    def _shown(self, asked: SegmentationInputs) -> list[int]:
+    def _shown_indices(self, asked: SegmentationInputs) -> list[int]:
         """For each image that is shown, the index of its frame among the example's."""
         return asked.frames if self.chosen["mode"] == "frame_wise" else list(range(asked.frame_count))
 
     def _annotated_images(self, asked: SegmentationInputs) -> list[int]:
         """Which of the images shown are annotated."""
-        return list(map(self._shown(asked).index, asked.frames))
+        return list(map(self._shown_indices(asked).index, asked.frames))
 
 
 class RvosObjects(SegmentationTask):

@@ -7,7 +7,6 @@ hallucinated. A schema bounds coordinates by what any box format can need for it
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Iterable, Sequence
 from math import isfinite
@@ -23,7 +22,19 @@ from barista_bench.core.task import AnswerFailure, Fields
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.metrics.interaction_f1.scoring import box_iou
 
+Box = Sequence[float]
+Boxes = list[list[float]]
 BoxesT = TypeVar("BoxesT")
+CENTRE = (250.0, 250.0, 750.0, 750.0)
+"""The middle of an image, half as wide and half as high, on the release's grid of 0..1000."""
+LOOSE = 0.1
+"""A box that overlaps a true one at least as much (IoU), and yet does not match it, is loose and not elsewhere."""
+MATCHED = 0.5
+"""Above it two boxes are of the same thing, as in the scores."""
+SMALL, LARGE = 32**2, 96**2
+"""COCO's bounds of small, medium and large objects, in square pixels."""
+LARGEST_SINGLE = 3e38
+"""Pixels; beyond it a coordinate has no single precision, in which mean average precision is computed."""
 
 
 class FrameSize(Inputs):
@@ -126,14 +137,7 @@ def in_words(box: Sequence[float]) -> str:
     >>> in_words([1.0, 2.4, 30.6, 40])
     '[1, 2, 31, 40]'
     """
-    return f"[{', '.join(str(round(value)) if math.isfinite(value) else '?' for value in box)}]"
-
-
-CENTRE = (250.0, 250.0, 750.0, 750.0)
-"""The middle of an image, half as wide and half as high, on the release's grid of 0..1000."""
-
-
-Boxes = list[list[float]]
+    return f"[{', '.join(str(round(value)) if isfinite(value) else '?' for value in box)}]"
 
 
 def usual_boxes(answers: Sequence[Boxes]) -> Boxes:
@@ -147,21 +151,6 @@ def usual_boxes(answers: Sequence[Boxes]) -> Boxes:
     count = mode(sorted(map(len, answers)))  # of several the smallest
     alike = [sorted(boxes) for boxes in answers if len(boxes) == count]
     return cast("Boxes", np.mean(np.array(alike, dtype=float).reshape(len(alike), count, 4), axis=0).tolist())
-
-
-LOOSE = 0.1
-"""A box that overlaps a true one at least as much (IoU), and yet does not match it, is loose and not elsewhere."""
-
-
-MATCHED = 0.5
-"""Above it two boxes are of the same thing, as in the scores."""
-
-
-SMALL, LARGE = 32**2, 96**2
-"""COCO's bounds of small, medium and large objects, in square pixels."""
-
-
-Box = Sequence[float]
 
 
 def box_size(box: Box) -> str:
@@ -215,10 +204,6 @@ def box_schema(inputs: Fields) -> Fields:
     return {"type": "array", "items": number, "minItems": 4, "maxItems": 4}
 
 
-LARGEST = 3e38
-"""Pixels; beyond it a coordinate has no single precision, in which mean average precision is computed."""
-
-
 def released_number(value: object, box_format: BoxFormat) -> float:
     """A number of an answer, or a text that is one; whole unless the model writes fractions.
 
@@ -232,6 +217,6 @@ def released_number(value: object, box_format: BoxFormat) -> float:
 
 def released_pixels(box: Sequence[float], inputs: Fields, box_format: BoxFormat) -> list[float]:
     pixels = read_pixels(box, inputs, box_format)
-    if not all(abs(value) <= LARGEST for value in pixels):
+    if not all(abs(value) <= LARGEST_SINGLE for value in pixels):
         raise OverflowError("a coordinate has no single precision")
     return pixels

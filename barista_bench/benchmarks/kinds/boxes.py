@@ -45,6 +45,7 @@ from barista_bench.core.task import (
     Task,
     evidence_objects,
 )
+from barista_bench.files.reading import json_value
 from barista_bench.metrics.interaction_f1.scoring import box_iou, greedy_pairs
 from barista_bench.metrics.mean_ap.inputs import RawImage
 from barista_bench.metrics.mean_ap.scoring import Evaluated, evaluate_images, figures, tables
@@ -67,7 +68,8 @@ def read_boxes(text: str, inputs: Fields, box_format: BoxFormat) -> Prediction |
     as a whole one.
     """
     body = unfenced(text)
-    answer, begun = _answer_object(body), 0
+    whole, begun = json_value(body), 0
+    answer: Mapping[str, object] = whole if isinstance(whole, dict) else {}
     if not answer and (cut := cut_object(text, "bboxes") or cut_object(text, "boxes")):
         answer, begun = {**cut[1], "bboxes": cut[0].entries}, cut[0].begun
         if not cut[0].entries:
@@ -110,15 +112,6 @@ def explain_boxes(phrase: str, reference: Sequence[list[float]], answered: Seque
         if j not in pairs.values()
     ]
     return Explanation.of(hits, misses, wrong)
-
-
-def _answer_object(body: str) -> Mapping[str, object]:
-    """The body as a JSON object; empty where it is none."""
-    try:
-        answer = json.loads(body)
-    except (ValueError, RecursionError):
-        return {}
-    return answer if isinstance(answer, dict) else {}
 
 
 def listed_boxes(answer: Mapping[str, object]) -> list[object] | None:

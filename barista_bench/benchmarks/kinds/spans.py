@@ -19,25 +19,24 @@ TimeRange = Annotated[list[float], msgspec.Meta(min_length=2, max_length=2)]
 """[start, end] in seconds."""
 
 MAX_TEXT = 64
-MAX_SECONDS = 1e9
-
-_CLOCK = re.compile(r"\s*(?:([0-9]{1,4}):)?([0-9]{1,4}):([0-9]{1,2}(?:\.[0-9]{1,9})?)\s*")
-_SECONDS = re.compile(r"\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(?:s|secs?|seconds?)?\.?\s*", re.IGNORECASE)
-SNAP = 0.25
-"""Seconds that a time may be off from a frame's and still mean it."""
-
-_FRAME = re.compile(r"\A\s*(?:frame|image)\s*#?\s*([0-9]{1,7})\s*\Z", re.IGNORECASE)
-
-_START_KEYS = ("start", "start_time", "begin", "from", "t_start")
-_END_KEYS = ("end", "end_time", "stop", "to", "t_end")
-_INTERVAL_KEYS = ("intervals", "interval", "segments", "segment", "time", "times", "timestamps", "temporal_grounding")
-_BETWEEN = re.compile(r"-|–|—|\bto\b|~")
+"""Characters of a time written as text."""
 MAX_SPAN = 100
 """Characters of an interval written as text."""
+MAX_SECONDS = 1e9
 MAX_INTERVALS = 200
 """Of one object; more are left out."""
 MAX_NESTED = 4
 """Containers in one another below an entry."""
+SNAP = 0.25
+"""Seconds that a time may be off from a frame's and still mean it."""
+
+_CLOCK = re.compile(r"\s*(?:([0-9]{1,4}):)?([0-9]{1,4}):([0-9]{1,2}(?:\.[0-9]{1,9})?)\s*")
+_SECONDS = re.compile(r"\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(?:s|secs?|seconds?)?\.?\s*", re.IGNORECASE)
+_FRAME = re.compile(r"\A\s*(?:frame|image)\s*#?\s*([0-9]{1,7})\s*\Z", re.IGNORECASE)
+_BETWEEN = re.compile(r"-|–|—|\bto\b|~")
+_START_KEYS = ("start", "start_time", "begin", "from", "t_start")
+_END_KEYS = ("end", "end_time", "stop", "to", "t_end")
+_INTERVAL_KEYS = ("intervals", "interval", "segments", "segment", "time", "times", "timestamps", "temporal_grounding")
 
 
 def timed_frames(times: Iterable[str]) -> list[TextPart | ImagePart]:

@@ -237,9 +237,9 @@ class WordingChecker:
         if len(_TOKEN.findall(new)) > len(_TOKEN.findall(old)) + EXTRA_WORDS:
             return f"length: {new!r} has far more words than {old!r}"
         if added := Counter(words) - Counter(template):
-            return f"a word added: {_written(added, new)!r} in {new!r}"
+            return f"a word added: {_first_word(added, new)!r} in {new!r}"
         if missing := Counter(template) - Counter(words):
-            return f"a word left out: {_written(missing, old)!r} in {new!r}"
+            return f"a word left out: {_first_word(missing, old)!r} in {new!r}"
         claims = self._claims(old)
         if _said(claims) != _said(self._claims(new)):
             return f"another claim: {new!r} does not say who does what, or what is where, as {old!r} does"
@@ -318,7 +318,7 @@ def _root(token: str) -> str:
     return token if token[0].isdigit() else root(token)
 
 
-def _written(roots: Counter[str], text: str) -> str:
+def _first_word(roots: Counter[str], text: str) -> str:
     """The first word of a text that has one of these roots."""
     return next(token for token in _TOKEN.findall(text) if _root(token.casefold()) in roots)
 

@@ -14,10 +14,9 @@ wrong frames are refused with a VideoError). A folder of images (`000000.jpg`, .
 backend; see `frame_folder`.
 """
 
+from barista_bench.media.video.frame_reader import FrameIndexError as FrameIndexError, FrameReader as FrameReader
 from barista_bench.media.video.readers import (
     BACKENDS as BACKENDS,
-    FrameIndexError as FrameIndexError,
-    FrameReader as FrameReader,
     VideoFacts as VideoFacts,
     close_readers as close_readers,
     open_reader as open_reader,

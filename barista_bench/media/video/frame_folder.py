@@ -2,7 +2,7 @@
 
 Frames are the folder's JPEG, PNG and WebP files, in the natural order of their names (`frame_2` before `frame_10`).
 Hidden files, other files and subfolders are skipped. All frames have one size; their times are not known. The rotation
-that a JPEG declares is applied.
+that a JPEG declares is applied. What sizes of frames are taken, of files too, stands here.
 """
 
 import functools
@@ -10,10 +10,9 @@ import hashlib
 import os
 import re
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +20,10 @@ from PIL import Image, ImageOps
 
 from barista_bench.errors import DataError, VideoError
 from barista_bench.files.reading import confined
-from barista_bench.media.video.index import check_size
-from barista_bench.media.video.readers import Deliver, FrameReader
 
+MAX_SIDE = 8192  # pixels
+MAX_PIXELS = 64 * 1024 * 1024  # one RGB frame of this size takes 192 MiB
+REMUX = "remux it: ffmpeg -i IN -c copy OUT.mp4 (or re-encode it when that does not help)"
 MAX_FRAMES = 200_000
 """Images of one folder: almost two hours at 30 a second."""
 MAX_IMAGE_BYTES = 256 * 2**20
@@ -36,6 +36,17 @@ _ROTATES = "JPEG"  # cameras write a rotation into these; a PNG would have to be
 _ORIENTATION = 0x0112  # EXIF tag
 _TURNED = frozenset({5, 6, 7, 8})  # its values that swap width and height
 _REFETCH = "fetch the folder's images again"
+
+
+def check_size(name: str, width: int, height: int, remedy: str = REMUX) -> None:
+    """Raise VideoError for a frame size (pixels) that is missing or absurd, before memory is taken for it."""
+    if width < 1 or height < 1:
+        raise VideoError(f"{name}: the header gives no frame size. Remedy: {remedy}")
+    if max(width, height) > MAX_SIDE or width * height > MAX_PIXELS:
+        limit = f"{MAX_SIDE} px a side and {MAX_PIXELS // 2**20} Mpx"
+        raise VideoError(
+            f"{name}: frames of {width}x{height} px exceed the limit of {limit}. Remedy: scale the video down"
+        )
 
 
 def frame_files(folder: str | os.PathLike[str]) -> tuple[Path, ...]:
@@ -101,24 +112,6 @@ def read_image(path: Path) -> NDArray[np.uint8]:
     with _opened(path) as image:
         upright = ImageOps.exif_transpose(image) if image.format == _ROTATES else image
         return np.asarray(upright.convert("RGB"), dtype=np.uint8)
-
-
-class FolderReader(FrameReader):
-    """Frame i is the folder's i-th image. Frames a second and times are not known."""
-
-    backend: ClassVar[str] = "images"
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        """See FrameReader. Lists the folder and reads the headers of its images."""
-        self._files: tuple[Path, ...] = ()
-        super().__init__(path)
-        self._files = frame_files(self.path)
-        if len(self._files) != len(self):
-            raise VideoError(f"{self.path}: the folder changed while it was opened. Remedy: open it again")
-
-    def _decode(self, wanted: Sequence[int], deliver: Deliver) -> None:
-        for index in wanted:
-            deliver(index, read_image(self._files[index]))
 
 
 def natural_key(name: str) -> tuple[str | int, ...]:

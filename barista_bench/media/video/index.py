@@ -28,12 +28,11 @@ from numpy.typing import NDArray
 
 from barista_bench.errors import VideoError
 from barista_bench.files.text_out import first_line
+from barista_bench.media.video.frame_folder import MAX_PIXELS, REMUX, check_size, folder_size, folder_state, frame_files
 
 Image = NDArray[np.uint8]
 Ticks = NDArray[np.int64]
 
-MAX_SIDE = 8192  # pixels
-MAX_PIXELS = 64 * 1024 * 1024  # one RGB frame of this size takes 192 MiB
 # Only real video containers: FFmpeg would also open playlists that name other files, and draw plain text as video.
 _FORMATS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,mpegts,mpeg,avi,flv,asf,ogg"
 _OPTIONS = {"format_whitelist": _FORMATS, "protocol_whitelist": "file"}
@@ -43,10 +42,11 @@ _NO_PROBING = {"analyzeduration": "1", "skip_frame": "all"}
 _SEEKABLE = ("mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm")  # FFmpeg's names; only these can seek exactly
 _CACHE_LIMIT = 256  # an index takes about 60 KB for 2,500 frames
 
-REMUX = "remux it: ffmpeg -i IN -c copy OUT.mp4 (or re-encode it when that does not help)"
 REDOWNLOAD = "fetch the file again, or check that it is the video you meant"
 
 # What PyAV raises for bad input: its own errors, and the built-in classes that it maps some of them to.
+VIDEO_SUFFIXES = frozenset({".mp4", ".mov", ".m4v", ".mkv", ".webm", ".avi"})
+"""Of the files that are taken for videos, in small letters."""
 AV_ERRORS = (av.error.FFmpegError, OSError, ValueError)
 
 # Decoding trouble is reported by exceptions, not on stderr. Not a level: PyAV's own callback asks for the interpreter,
@@ -76,8 +76,6 @@ def stamp_of(path: str | os.PathLike[str]) -> Stamp:
             f"{name}: cannot be opened: {cause}. Remedy: check the path and the videos' root folder"
         ) from error
     if os.path.isdir(name):
-        from barista_bench.media.video.frame_folder import folder_state
-
         return Stamp(name, *folder_state(name))
     if not Path(name).is_file():
         raise VideoError(f"{name}: not a file. Remedy: give the path of one video")
@@ -127,17 +125,6 @@ def _video_stream(container: InputContainer, name: str) -> VideoStream:
 def reason(error: Exception) -> str:
     """One short line for an error of FFmpeg or of the system."""
     return str(getattr(error, "strerror", None) or first_line(error))
-
-
-def check_size(name: str, width: int, height: int, remedy: str = REMUX) -> None:
-    """Raise VideoError for a frame size (pixels) that is missing or absurd, before memory is taken for it."""
-    if width < 1 or height < 1:
-        raise VideoError(f"{name}: the header gives no frame size. Remedy: {remedy}")
-    if max(width, height) > MAX_SIDE or width * height > MAX_PIXELS:
-        limit = f"{MAX_SIDE} px a side and {MAX_PIXELS // 2**20} Mpx"
-        raise VideoError(
-            f"{name}: frames of {width}x{height} px exceed the limit of {limit}. Remedy: scale the video down"
-        )
 
 
 class Orientation(NamedTuple):
@@ -250,8 +237,6 @@ def build_index(name: str) -> VideoIndex:
 
 
 def _of_folder(name: str) -> VideoIndex:
-    from barista_bench.media.video.frame_folder import folder_size, frame_files
-
     files = frame_files(name)
     each = np.arange(len(files), dtype=np.int64)
     return VideoIndex(

@@ -14,8 +14,8 @@ import numpy as np
 
 from barista_bench.errors import VideoError
 from barista_bench.files.text_out import first_line
-from barista_bench.media.video.index import REMUX
-from barista_bench.media.video.readers import Deliver, FrameReader
+from barista_bench.media.video.frame_folder import REMUX
+from barista_bench.media.video.frame_reader import Deliver, FrameReader
 
 if TYPE_CHECKING:
     import decord

@@ -21,8 +21,9 @@ import numpy as np
 from av.video.frame import VideoFrame
 
 from barista_bench.errors import VideoError
-from barista_bench.media.video.index import AV_ERRORS, REMUX, VideoIndex, open_video, reason
-from barista_bench.media.video.readers import Deliver, FrameReader
+from barista_bench.media.video.frame_folder import REMUX
+from barista_bench.media.video.frame_reader import Deliver, FrameReader
+from barista_bench.media.video.index import AV_ERRORS, VideoIndex, open_video, reason
 
 _THREADS = 2  # more frame threads delay the first frame
 _ALONE = 0  # lane of the decoder with frame threads; lanes 1, 2 have one thread each

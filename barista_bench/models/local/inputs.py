@@ -184,7 +184,7 @@ class PromptEncoder:
         Raises:
             MODEL_ERRORS: the chat template cannot take these inputs.
         """
-        text = self._written(self.messages(request), add_generation_prompt=True)
+        text = self._template_text(self.messages(request), add_generation_prompt=True)
         begin = self.tokenizer.bos_token
         # The rules by which `apply_chat_template` makes tokens of its text: of a tokenizer it adds none, of a processor
         # those that the text lacks.
@@ -203,7 +203,7 @@ class PromptEncoder:
     def tokens(self, request: Request) -> int:
         """Visual and text tokens of a request, near enough to order by; its images are not processed."""
         try:
-            written = self._written(self.messages(request))
+            written = self._template_text(self.messages(request))
         except MODEL_ERRORS:
             return 0  # the request will say so itself when it is encoded
         text = len(self.tokenizer(written, add_special_tokens=False)["input_ids"])
@@ -237,8 +237,8 @@ class PromptEncoder:
             if "video_second_per_grid" in getattr(self.processor, "model_input_names", ()):
                 wanted["fps"] = self._shared_rate(times)
         if type(self.processor).__name__ in _FLAT_IMAGES:
-            written = [self._written(conversation, add_generation_prompt=True) for conversation in conversations]
-            images = [part["image"] for part in _shown(conversations) if part["type"] == "image"]
+            written = [self._template_text(conversation, add_generation_prompt=True) for conversation in conversations]
+            images = [part["image"] for part in _media_parts(conversations) if part["type"] == "image"]
             return dict(self.processor(text=written, images=images or None, return_tensors="pt", **wanted))
         inputs = self.processor.apply_chat_template(
             conversations,
@@ -273,7 +273,7 @@ class PromptEncoder:
                 "model %s: %s: each video has its own mean rate (here %.3g a second)", self._name, what, uneven.rate
             )
 
-    def _written(self, messages: list[Message], *, add_generation_prompt: bool = False) -> str:
+    def _template_text(self, messages: list[Message], *, add_generation_prompt: bool = False) -> str:
         return self.processor.apply_chat_template(
             messages, tokenize=False, add_generation_prompt=add_generation_prompt, **self._template_kwargs
         )
@@ -296,7 +296,7 @@ class PromptEncoder:
         styles: dict[SystemStyle, object] = {"parts": [_text(_PROBE)], "text": _PROBE}
         for style, content in styles.items():
             try:
-                written = self._written([_message("system", content), user])
+                written = self._template_text([_message("system", content), user])
             except MODEL_ERRORS:
                 continue
             if _PROBE in written and "'type'" not in written:  # the latter: the list itself was printed
@@ -324,7 +324,7 @@ def _content(part: TextPart | ImagePart | VideoClip, request: Request) -> Messag
     return {"type": "video", "video": [request.images[index] for index in part.images]}
 
 
-def _shown(conversations: list[list[Message]]) -> list[dict[str, Any]]:
+def _media_parts(conversations: list[list[Message]]) -> list[dict[str, Any]]:
     """Images and videos, in their order."""
     contents = (message["content"] for conversation in conversations for message in conversation)
     parts = (part for content in contents if isinstance(content, list) for part in content)

@@ -7,7 +7,6 @@ whose request carries the key in its headers.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from barista_bench.errors import ModelError
+from barista_bench.files.reading import json_value
 
 MAX_PAUSE = 120.0
 """The longest pause in seconds that a server may ask for; after it the server is asked again."""
@@ -190,10 +190,7 @@ class _ErrorBody:
 def _read_error(body: bytes) -> _ErrorBody:
     """The content of an error body, in the shapes that servers use; the text as it is where it has none of them."""
     text = body[: 64 * 1024].decode("utf-8", "replace")
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError):
-        data = None
+    data = json_value(text)
     if not isinstance(data, dict):
         return _ErrorBody(frozenset(), text)
     return _ErrorBody(error_codes(data), _message(data) or text, _moderated(data))

@@ -146,7 +146,7 @@ class Sam3Grounder:
         for part in self._find(items):
             parts_of[part.item.request].append(part)
         for index, parts in parts_of.items():
-            answers[index] = _joined(requests[index], parts)
+            answers[index] = _completion_of(requests[index], parts)
         return [[answers[index]] * len(request.seeds) for index, request in enumerate(requests)]
 
     def _refusal(self, request: Request) -> Failure | None:
@@ -230,7 +230,7 @@ class Sam3Grounder:
                 target_sizes=[(image.height, image.width)],
             )
             if item.as_boxes:
-                parts.append(_Result(item, text=_written(instances), batch_size=len(batch)))
+                parts.append(_Result(item, text=_boxes_json(instances), batch_size=len(batch)))
             else:
                 masks = (instances["masks"] > 0).reshape(-1, image.height, image.width).any(dim=0)
                 parts.append(_Result(item, mask=masks.cpu().numpy(), batch_size=len(batch)))
@@ -269,7 +269,7 @@ def _phrases_in_images(index: int, request: Request) -> list[_PhraseInImage]:
     ]
 
 
-def _joined(request: Request, parts: Sequence[_Result]) -> Completion | Failure:
+def _completion_of(request: Request, parts: Sequence[_Result]) -> Completion | Failure:
     """A request's answer; the masks of one image are united."""
     failed = [part.error for part in parts if part.error]
     if failed:
@@ -293,7 +293,7 @@ def mask_box(mask: torch.Tensor) -> list[int] | None:
     return [int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1]
 
 
-def _written(instances: Instances) -> str:
+def _boxes_json(instances: Instances) -> str:
     """Boxes and confidences of one image as the task's parser reads them; instances with an empty mask are dropped."""
     scores = cast("list[float]", instances["scores"].tolist())
     boxes = [mask_box(mask > 0) for mask in instances["masks"]]

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from barista_bench.core.example import Status
+from barista_bench.core.model_names import ABLATIONS
 from barista_bench.errors import BudgetError, ModelError
 from barista_bench.models import Answered, Completion, Failure, GenerationConfig, Model, Request, StreamingModel
-from barista_bench.models.base import ABLATIONS, TOKEN_COUNTS
+from barista_bench.models.base import TOKEN_COUNTS
 from barista_bench.models.served.requests import estimated_input_tokens
 from barista_bench.runs.ask.config import SpendingSettings
 from barista_bench.runs.log.sample_log import SampleRecord, read_records

@@ -138,7 +138,7 @@ class Asker:
     def __init__(
         self, model: Model, config: RunConfig, shard: Shard, *, decodes: bool = True, spending: Spending | None = None
     ) -> None:
-        self.model, self.settings, self.config, self.shard = model, config, config.generation, shard
+        self.model, self.config, self.shard = model, config, shard
         self.spending = spending
         self.clock = StageClock()
         self.store = FrameStore(max_bytes=config.frame_cache_mib * 2**20, clock=self.clock)
@@ -158,7 +158,7 @@ class Asker:
                 self._fail(waiting, answered)
             else:
                 self._log(waiting, answered)
-        is_shown = self.settings.progress and self.shard.rank == 0
+        is_shown = self.config.progress and self.shard.rank == 0
         begun = time.perf_counter()
         with self.store, tqdm(total=samples, desc="asking", unit="sample", disable=not is_shown) as bar:
             while pending:
@@ -175,7 +175,9 @@ class Asker:
         # Closed whatever happens: a model's error must not leave threads at work behind it.
         with closing(self._ready(pending)) as ready:
             requests = self._waited_for(self._requests(ready))
-            for waiting, completions, seconds in each_answered(self.model, requests, self.config, self.spending):
+            for waiting, completions, seconds in each_answered(
+                self.model, requests, self.config.generation, self.spending
+            ):
                 given = zip(waiting.keys.items(), completions, strict=True)
                 done = sum(
                     self._log_answer(replace(waiting, keys={run_index: key}), completion, seconds)
@@ -218,13 +220,13 @@ class Asker:
 
     def _open(self, run: TaskRun, videos: frozenset[str]) -> Iterator[_Pending]:
         """The examples of this process that the log does not answer yet, each with its first question."""
-        key_of = sample_keys(asdict(self.model.identity), asdict(self.config))
+        key_of = sample_keys(asdict(self.model.identity), asdict(self.config.generation))
         # The rule of `run_records`, from its other side: what this run would ask, looked up in what is there.
         finished = finished_samples(run.folder)
         for position, (example, asked) in enumerate(zip(run.examples.examples, run.inputs, strict=True)):
             if example.video_id not in videos:
                 continue
-            keys = {index: key_of(example.example_id, asked.fingerprint, index) for index in range(self.settings.runs)}
+            keys = {index: key_of(example.example_id, asked.fingerprint, index) for index in range(self.config.runs)}
             open_keys = {
                 run_index: key
                 for run_index, key in keys.items()
@@ -268,7 +270,7 @@ class Asker:
         return decode_ahead(
             pending,
             self._pictures,
-            workers=self.settings.workers,
+            workers=self.config.workers,
             max_items=ahead,
             max_bytes=AHEAD_BYTES,
             size_of=decoded_size,

@@ -15,6 +15,7 @@ from huggingface_hub.constants import HF_HOME
 
 from barista_bench.core.boxes import DEFAULT_BOXES
 from barista_bench.core.guarding import Method, guarded
+from barista_bench.core.model_names import ABLATIONS, BASELINES, SCRIPTED
 from barista_bench.core.plugins import load_plugin, registered
 from barista_bench.core.task import Example, Task
 from barista_bench.data.dataset import ExampleSet
@@ -22,8 +23,8 @@ from barista_bench.errors import ConfigError, DataError, TaskError
 from barista_bench.files.checkpoints import GGUF
 from barista_bench.models import Model
 from barista_bench.models.answer_schemas import complaint, require_holding
-from barista_bench.models.base import ABLATIONS, SCRIPTED, ScriptedModel, reads_text_alone
-from barista_bench.models.embedded import EMBEDDED, checkpoint_of
+from barista_bench.models.base import ScriptedModel, reads_text_alone
+from barista_bench.models.embedded import checkpoint_of
 from barista_bench.models.settings import (
     CheckpointSettings,
     ServedSettings,
@@ -119,7 +120,7 @@ def _refuse_mistyped(name: str) -> None:
     """Refuse, before the Hub is asked, a mistyped name of a built-in model and a file of answers."""
     if Path(name).is_file() and not name.endswith(GGUF):
         raise ConfigError(f"{name}: is a file, no checkpoint. Remedy: write predictions:{name} for a file of answers")
-    near = difflib.get_close_matches(name, (*SCRIPTED, *EMBEDDED, "tiny"), n=1, cutoff=0.8)
+    near = difflib.get_close_matches(name, BASELINES, n=1, cutoff=0.8)
     if near and near[0] != name and not Path(name).exists():
         raise ConfigError(f"no model {name!r}. Remedy: did you mean {near[0]}? Else give a folder or an id as org/name")
 

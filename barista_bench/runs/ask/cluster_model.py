@@ -18,8 +18,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from barista_bench.cluster import ClusterNode, RayCluster, reason
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.cluster import ClusterNode, RayCluster, reason
 from barista_bench.core.task import Task
 from barista_bench.data.dataset import ExampleSet, LinkedMedia, Pictures
 from barista_bench.data.shared_frames import FrameStore
@@ -29,6 +29,7 @@ from barista_bench.runs.ask.answered import each_answered
 from barista_bench.runs.ask.asking import AHEAD_BYTES, Unpictured, decoded_size, pictures_for
 from barista_bench.runs.ask.catalog import Pairs, load_model
 from barista_bench.runs.ask.config import ModelSettings, RunConfig
+from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.prefetch import decode_ahead
 
 log = logging.getLogger(__name__)
@@ -84,8 +85,6 @@ class ModelCopy:
     def _tasks(self) -> Pairs:
         if not isinstance(self._config, RunConfig):
             return []
-        from barista_bench.runs.ask.runner import open_tasks
-
         opened = open_tasks(self._config)
         if [task.examples.content_hash for task in opened] != self._content_hashes:
             raise DataError(f"{self._config.data}: holds other examples. Remedy: copy the same dataset to every node")

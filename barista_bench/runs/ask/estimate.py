@@ -6,14 +6,15 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from barista_bench.core.model_names import ABLATIONS, SCRIPTED
 from barista_bench.models import Request
 from barista_bench.models.ablations import unwrapped
-from barista_bench.models.base import ABLATIONS, SCRIPTED, tells_own_times
+from barista_bench.models.base import tells_own_times
 from barista_bench.runs.ask.answered import prices_of
 from barista_bench.runs.ask.asking import Asker, TaskRun
 from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.ask.config import RunConfig, Shard
-from barista_bench.runs.ask.runner import open_tasks
+from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.log.asked import asked_inputs, asks_on
 from barista_bench.runs.log.sample_log import SampleLog
 

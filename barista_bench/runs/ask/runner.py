@@ -1,26 +1,16 @@
-"""Starts a run: opens its tasks, of one benchmark or all that are here, and asks what the logs do not answer yet.
-
-A task is opened with its wording, its options and its examples.
-"""
+"""Starts a run: asks what the logs of its tasks do not answer yet."""
 
 from __future__ import annotations
 
 import json
-import logging
-import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
-from barista_bench.benchmarks import BENCHMARKS, get_task, read_wording, task_class, task_names, task_options
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.prompt import FROZEN_QUESTION, IMAGE_PLACES, IMAGE_TEXT, PromptTexts, released_clone
-from barista_bench.core.task import Task
-from barista_bench.data.dataset import ExampleSet, config_names, open_examples
-from barista_bench.data.manifest import DEFAULT, MANIFEST, read_manifest
-from barista_bench.errors import ConfigError, DataError
+from barista_bench.errors import ConfigError
 from barista_bench.files.writing import RUN, check_place, name_full_disk
 from barista_bench.models import Model, ModelIdentity
 from barista_bench.models.base import tells_own_times
@@ -28,218 +18,13 @@ from barista_bench.models.embedded import checkpoint_of
 from barista_bench.models.local.loading import adapter_videos, checkpoint_videos
 from barista_bench.runs.ask.answered import Spending, logged_tokens, prices_of
 from barista_bench.runs.ask.asking import Asker, Session, TaskRun
-from barista_bench.runs.ask.catalog import Pairs, check_fit, check_schemas, load_model, without_ablations
+from barista_bench.runs.ask.catalog import Pairs, load_model, without_ablations
 from barista_bench.runs.ask.config import ModelSettings, RunConfig, Shard, checked
+from barista_bench.runs.ask.opening import OpenedTask, open_tasks
 from barista_bench.runs.log.asked import AskedInput, asked_inputs, asks_on, claim_inputs, prompts_digest
 from barista_bench.runs.log.log_reader import StepLog, read_steps, step_files
 from barista_bench.runs.log.sample_log import SampleLog, log_files, running_elsewhere
-from barista_bench.runs.run_folder import CONFIG_FILE, claim, data_location, package_versions, run_description
-
-ALL = "all"
-"""All tasks that a dataset has; all benchmarks that a folder has."""
-_PLACEHOLDER = re.compile(r"\{([a-z][a-z_0-9]*)\}")
-
-
-@dataclass(frozen=True, slots=True)
-class OpenedTask:
-    """One task of a run before anything is asked. `data` is where its examples come from."""
-
-    task: Task
-    examples: ExampleSet
-    folder: Path
-    data: str
-
-
-@dataclass(frozen=True, slots=True)
-class _ChosenTask:
-    """A task to open."""
-
-    benchmark: str
-    task: str
-    data: str
-    folder: Path
-    split: str
-
-
-def open_tasks(config: RunConfig) -> list[OpenedTask]:
-    """The tasks of a run with their examples.
-
-    With `benchmark=all`, `data` is a folder of built datasets, the run folders are `<out>/<benchmark>/<task>`, and
-    `split=all` is the first of each benchmark's leaderboards.
-
-    Raises:
-        ConfigError, DataError: a task is unknown or cannot be asked of the model, its examples cannot be opened, or two
-            share an example id.
-    """
-    opened = open_questions(config)
-    if ALL in (config.benchmark, *config.task):
-        return _that_fit(opened, config)
-    for task_to_ask in opened:
-        _check(config, task_to_ask)
-    return opened
-
-
-def open_questions(config: RunConfig) -> list[OpenedTask]:
-    """As `open_tasks`, whichever model is asked."""
-    chosen = list(_of_all_benchmarks(config) if config.benchmark == ALL else _of_one_benchmark(config))
-    options_of_each = task_options([task_class(choice.benchmark, choice.task) for choice in chosen], config.options)
-    opened = []
-    for choice, options in zip(chosen, options_of_each, strict=True):
-        benchmark, name = choice.benchmark, choice.task
-        task = get_task(benchmark, name, _wording(config, choice), options=options)
-        examples = open_examples(choice.data, benchmark, name, split=choice.split, root=config.root, limit=config.limit)
-        task.refuse_others(examples.examples)
-        opened.append(OpenedTask(task, examples, choice.folder, choice.data))
-    _refuse_shared_ids(opened)
-    return opened
-
-
-def _wording(config: RunConfig, choice: _ChosenTask) -> PromptTexts | None:
-    """The wording in place of our own; None for ours."""
-    if config.prompts is None:
-        return None
-    prompts = read_wording(choice.benchmark, choice.task, config.prompts)
-    if released_clone(config.prompts) is None:
-        _refuse_lacking_texts(choice, prompts)
-    return prompts
-
-
-def _refuse_lacking_texts(choice: _ChosenTask, prompts: PromptTexts) -> None:
-    """Before anything is asked: a text that a later question lacks would cost the answers before it.
-
-    A place that nothing fills would cost the whole run. One that is left out can be meant: a warning names it.
-    """
-    packaged = get_task(choice.benchmark, choice.task).prompts
-    whose = f"the prompts of {choice.benchmark}/{choice.task}"
-    known, used = _placeholders(packaged), _placeholders(prompts)
-    if known & IMAGE_PLACES:
-        known |= IMAGE_PLACES
-    if unknown := sorted(used - known):
-        raise ConfigError(
-            f"{whose} have a place {{{unknown[0]}}}, which nothing fills. "
-            f"Remedy: use only {', '.join(f'{{{name}}}' for name in sorted(known)) or 'texts without places'}"
-        )
-    for name in sorted(known - used - IMAGE_PLACES):
-        log.warning("%s have no place {%s}: the model does not see it", whose, name)
-    if lacking := sorted(set(packaged.extra) - set(prompts.extra) - {IMAGE_TEXT, FROZEN_QUESTION}):
-        raise ConfigError(f"{whose} have no text extra.{lacking[0]}, which this task asks. Remedy: write one")
-
-
-def _placeholders(prompts: PromptTexts) -> set[str]:
-    """The `{name}` places of all texts but the one before an image, which `PromptTexts.prompt` fills itself."""
-    texts = [prompts.system, prompts.user, *(text for name, text in prompts.extra.items() if name != IMAGE_TEXT)]
-    return {name for text in texts for name in _PLACEHOLDER.findall(text)}
-
-
-def _check(config: RunConfig, opened: OpenedTask) -> None:
-    check_fit(config.model, opened.task, opened.examples)
-    check_schemas(config, opened.task, opened.examples)
-
-
-def _that_fit(opened: Sequence[OpenedTask], config: RunConfig) -> list[OpenedTask]:
-    """Of all tasks, those that the model can be asked: not every task has every baseline, or texts to score.
-
-    Raises:
-        ConfigError: there is none.
-    """
-    kept, reason = [], None
-    for candidate in opened:
-        try:
-            _check(config, candidate)
-        except ConfigError as error:
-            log.warning("left out: %s", error)
-            reason = error
-        else:
-            kept.append(candidate)
-    if reason is not None and not kept:
-        raise reason
-    return kept
-
-
-def benchmarks_in(folder: str | Path) -> dict[str, Path]:
-    """Benchmark name to its built dataset, of those that lie directly in a folder.
-
-    Raises:
-        DataError: there is none, or two are of one benchmark.
-    """
-    datasets: dict[str, Path] = {}
-    for path in sorted(Path(folder).glob(f"[!.]*/{MANIFEST}")):  # hidden ones are what a killed build leaves
-        name = str(read_manifest(path.parent).get("benchmark", DEFAULT))
-        if name not in BENCHMARKS:
-            log.warning("left out: %s: is of %r, which this version does not know", path.parent, name)
-            continue
-        if name in datasets:
-            both = f"{datasets[name].name} and {path.parent.name}"
-            raise DataError(f"{folder}: {both} are both of {name}. Remedy: keep one of them here")
-        datasets[name] = path.parent
-    if not datasets:
-        raise DataError(f"{folder}: no built dataset in it. Remedy: name the folder in which `build` wrote datasets")
-    return {name: datasets[name] for name in BENCHMARKS if name in datasets}
-
-
-def _of_all_benchmarks(config: RunConfig) -> Iterator[_ChosenTask]:
-    if config.task not in ((ALL,), RunConfig.model_fields["task"].default):
-        raise ConfigError("all benchmarks have all of their tasks run. Remedy: leave task out, or name one benchmark")
-    if config.root is not None:
-        raise ConfigError("root is the folder of one dataset's videos. Remedy: leave it out, or name one benchmark")
-    for name, path in benchmarks_in(config.data).items():
-        # All of a benchmark that can be scored: some hide the answers of a split.
-        split = BENCHMARKS[name].leaderboards[0] if config.split == ALL else config.split
-        for task in _present(name, str(path)):
-            yield _ChosenTask(name, task, str(path), config.out / name / task, split)
-
-
-def _of_one_benchmark(config: RunConfig) -> Iterator[_ChosenTask]:
-    benchmark = _benchmark_of(config)
-    known = task_names(benchmark)
-    names = tuple(name.removeprefix(f"{benchmark}/") for name in config.task)
-    if names == (ALL,) or ("task" not in config.model_fields_set and names[0] not in known):
-        names = _present(benchmark, config.data)
-    elif ALL in names and ALL not in known:
-        raise ConfigError("task names all and more. Remedy: give one or the other")
-    if len(set(names)) < len(names):
-        raise ConfigError(f"task names one twice: {', '.join(names)}. Remedy: name each once")
-    is_run = (config.out / CONFIG_FILE).is_file()
-    if is_run and len(names) > 1:
-        raise ConfigError(f"{config.out}: is the run folder of one task. Remedy: name that task, or use another --out")
-    for name in names:
-        yield _ChosenTask(benchmark, name, config.data, config.out if is_run else config.out / name, config.split)
-
-
-def _benchmark_of(config: RunConfig) -> str:
-    """The one named; else the one that a built folder says it is of."""
-    if "benchmark" in config.model_fields_set or not (Path(config.data) / MANIFEST).is_file():
-        return config.benchmark
-    name = str(read_manifest(config.data).get("benchmark", config.benchmark))
-    if name not in BENCHMARKS:
-        raise DataError(f"{config.data}: is of {name!r}, which this version does not know. Remedy: update the package")
-    return name
-
-
-def _present(benchmark: str, data: str) -> tuple[str, ...]:
-    """The tasks that a dataset has; where one is called `all`, it holds the others."""
-    known, present = task_names(benchmark), config_names(data)
-    if ALL in known and ALL in present:
-        return (ALL,)
-    chosen = tuple(name for name in known if name in present)
-    if not chosen:
-        raise DataError(f"{data}: none of {', '.join(known)} is here. Remedy: name what `build` wrote")
-    return chosen
-
-
-def _refuse_shared_ids(opened: Sequence[OpenedTask]) -> None:
-    seen: dict[str, str] = {}
-    for task_to_ask in opened:
-        name = f"{task_to_ask.task.benchmark}/{task_to_ask.task.name}"
-        for example in task_to_ask.examples.examples:
-            if seen.setdefault(example.example_id, name) != name:
-                raise ConfigError(
-                    f"example {example.example_id!r} stands in {seen[example.example_id]} and {name}. "
-                    "Remedy: run these tasks one by one"
-                )
-
-
-log = logging.getLogger(__name__)
+from barista_bench.runs.run_folder import claim, data_location, package_versions, run_description
 
 
 def run(data: str | Path, out: str | Path, **settings: object) -> Session:
@@ -311,7 +96,7 @@ def run_config(config: RunConfig, opened: Sequence[OpenedTask] | None = None) ->
 def _loaded(config: RunConfig, shard: Shard, tasks: Pairs) -> Model:
     if config.cluster is None:
         return load_model(config.model_copy(update={"device": shard.device(config.device)}), tasks)
-    from barista_bench.runs.ask.cluster_model import ClusterModel
+    from barista_bench.runs.ask.cluster_model import ClusterModel  # on demand: few have a cluster
 
     if not shard.alone:
         raise ConfigError("one process gives a cluster its work. Remedy: leave cluster out, or start one process")

@@ -171,14 +171,14 @@ def differences(first: Comparability, second: Comparability) -> dict[str, str]:
     """The differences between two records, by name, as `this and that`. Empty: the figures are comparable."""
     parts, other_parts = first.parts, second.parts
     names = [name for name in {**parts, **other_parts} if parts.get(name, _ABSENT) != other_parts.get(name, _ABSENT)]
-    return {name: f"{_shown(name, parts)} and {_shown(name, other_parts)}" for name in names}
+    return {name: f"{_part_text(name, parts)} and {_part_text(name, other_parts)}" for name in names}
 
 
 def told_apart(records: Sequence[Comparability]) -> list[str]:
     """For each record what distinguishes it from others of its task, e.g. `wording 'ours v2'`; empty if it is alone."""
     return [
         ", ".join(
-            f"{name} {_shown(name, record.parts)}"
+            f"{name} {_part_text(name, record.parts)}"
             for name in dict.fromkeys(
                 name
                 for other in records
@@ -190,7 +190,7 @@ def told_apart(records: Sequence[Comparability]) -> list[str]:
     ]
 
 
-def _shown(name: str, parts: Mapping[str, JsonValue]) -> str:
+def _part_text(name: str, parts: Mapping[str, JsonValue]) -> str:
     if name not in parts:
         return "by default" if name.startswith("option ") else "none"
     value = parts[name]
@@ -271,7 +271,7 @@ class Figure(Strict):
 
     There is no deviation (None) of one run, nor where the runs were scored over different examples.
 
-    [low, high] is the 95% interval of the mean over videos (`resampling`); None where there is none.
+    [low, high] is the 95% interval of the mean over resampling units (`resampling`); None where there is none.
     """
 
     mean: float

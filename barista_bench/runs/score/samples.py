@@ -174,7 +174,7 @@ def without_faults(task: Task, samples: Iterable[ScoredSample]) -> tuple[ScoredS
         try:
             if sample.counts:
                 with guarded(task, "statistics", sample.example):
-                    ResampledRun.of(task, [sample.as_scored]).statistics.scores()
+                    ResampledRun.of(task, [sample.as_scored], sample.example).statistics.scores()
         except TaskError as error:
             sample = faulty(sample, error)
         checked.append(sample)
@@ -211,8 +211,9 @@ def counted_samples(task: Task, samples: Iterable[ScoredSample]) -> dict[int, Co
     """
     counted = {}
     for run, group in by_repetition(samples).items():
-        with guarded(task, "statistics", f"{len(group)} samples of run {run}"):
-            resampled = ResampledRun.of(task, [sample.as_scored for sample in group])
+        about = f"{len(group)} samples of repetition {run}"
+        with guarded(task, "statistics", about):
+            resampled = ResampledRun.of(task, [sample.as_scored for sample in group], about)
             columns = resampled.statistics.scores()
         rows = [*zip(*(values.tolist() for values in columns.values()), strict=True)]
         scores = {row: dict(zip(columns, row, strict=True)) for row in dict.fromkeys(rows)}  # few are different

@@ -60,7 +60,7 @@ from barista_bench.runs.score.samples import (
 from barista_bench.version import __version__
 
 if TYPE_CHECKING:
-    from barista_bench.runs.ask.runner import OpenedTask
+    from barista_bench.runs.ask.opening import OpenedTask
 
 
 log = logging.getLogger(__name__)

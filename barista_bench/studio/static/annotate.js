@@ -1,18 +1,21 @@
 // Annotating and reviewing a video: masks on its frames, identities, doubtful frames, statements, and what comes next.
 import { Annotation } from "./annotation.js";
+import { asking } from "./conflict.js";
 import { Drawing } from "./draw.js";
 import { editPanel } from "./edit_panel.js";
 import { button, listed, node } from "./elements.js";
 import { framePanel } from "./frame_panel.js";
+import { copyLast, ghostsOf, instancesOf, takeAll } from "./frame_work.js";
 import { nextStep } from "./next_step.js";
 import { Player } from "./player.js";
+import { ask } from "./server.js";
 import { statementForm } from "./statement_form.js";
 import { changedLayers, offeredRows, proposedStatements, rowsOf } from "./statements.js";
 import { explained, say } from "./status.js";
 import { tabbed } from "./tabbed.js";
 import { Timeline } from "./timeline.js";
 /** @import { Child, Keys, View } from "./page.d.ts" */
-/** @import { FrameRange, LayerName, Mask, MaskPrompt, Row, StandingMask, Suggestion } from "./shapes.d.ts" */
+/** @import { FrameRange, LayerName, Mask, Row, StandingMask, Suggestion } from "./shapes.d.ts" */
 
 /**
  * @param {string} video
@@ -20,8 +23,8 @@ import { Timeline } from "./timeline.js";
  * @returns {Promise<View>}
  */
 export async function annotateView(video, query) {
-  const work = await Annotation.open(video);
-  const player = await Player.open("project", video, (frame) => work.instances(frame));
+  const [work, footage] = await Promise.all([Annotation.open(video), ask("/api/footage", { kind: "project", video })]);
+  const player = new Player("project", video, footage, (frame) => instancesOf(work, frame));
   const view = new AnnotateView(work, player);
   const started = async () => {
     await player.start(Number(query.get("frame") ?? view.nextKeyframe() ?? 0));
@@ -45,7 +48,11 @@ export class AnnotateView {
       list: "categories",
       "aria-label": "category of what is drawn next",
       placeholder: "category",
+      keydown: (/** @type {KeyboardEvent} */ { key }) => this.named(key),
     });
+    /** Outlines of the annotated frames on both sides are shown. */
+    this.showsGhosts = false;
+    this.kept = node("output", { class: "kept" });
     this.next = node("div", { class: "next" });
     this.writeLayers = explained(work.layers.bind(work));
     this.form = statementForm(work, player, this.writeLayers, (range) => this.addContact(range));
@@ -56,9 +63,10 @@ export class AnnotateView {
       Edits: () => editPanel(work),
     });
     this.drawing = new Drawing(player, {
+      video: work.video,
+      hasSegmenter: work.project.has_segmenter,
       current: async () => (await this.chosen()) ?? { id: null, mask: null },
-      drawn: explained(this.drawn.bind(this)),
-      prompted: work.project.has_segmenter ? explained(this.prompt.bind(this)) : null,
+      drawn: this.drawn.bind(this),
     });
     this.timeline = new Timeline(player, [], {
       edit: explained(this.editRange.bind(this)),
@@ -67,10 +75,14 @@ export class AnnotateView {
     });
     work.changed = () => this.refresh();
     work.told = () => this.fillNext();
+    work.conflicting = asking(work, player);
+    work.keeper.told = () => this.fillKept();
     player.onFrame(this.side.fill);
+    player.onFrame(explained(() => this.fillGhosts()));
     player.onPick(explained(this.picked.bind(this)));
     this.fillTimeline();
     this.fillNext();
+    this.fillKept();
   }
 
   /** @returns {Child[]} */
@@ -83,6 +95,8 @@ export class AnnotateView {
       { class: "inline wrap" },
       button("new object", () => this.newObject(), hint),
       node("label", {}, "of category ", this.category),
+      this.drawing.hint,
+      this.kept,
     );
     const picture = node("div", {}, newObject, this.drawing.element, player.element);
     return [
@@ -125,24 +139,25 @@ export class AnnotateView {
     if (mark) this.player.pick([mark.object]);
   }
 
+  /** The word of the vocabulary that is named, or the only one that begins so. */
   newCategory() {
-    const category = this.category.value.trim();
-    if (this.work.project.vocabulary.categories.includes(category)) return category;
+    const typed = this.category.value.trim();
+    const words = this.work.project.vocabulary.categories;
+    const found = words.includes(typed) ? [typed] : words.filter((word) => typed && word.startsWith(typed));
+    if (found.length === 1) return found[0];
     this.category.focus();
     this.player.refresh();
     throw new Error("Name the category first, one of the vocabulary, or choose an object.");
   }
 
-  /**
-   * Asks the segmenter: its answer is a suggestion, of the chosen object or of a new one.
-   * @param {MaskPrompt} prompt
-   */
-  async prompt(prompt) {
-    const { frame } = this;
-    const object = (await this.chosen())?.id ?? null;
-    const category = (object && this.work.categoryOf(object)) ?? this.newCategory();
-    const { prompts } = await this.work.frameOf(frame);
-    await this.work.accept({ prompts: [...prompts, { frame, category, object, ...prompt }] }, "prompt");
+  /** Enter in the field of the category: what is drawn next is a new one. @param {string} key */
+  named(key) {
+    if (key !== "Enter") return;
+    explained(() => {
+      this.category.value = this.newCategory();
+      this.category.blur();
+      this.drawing.choose("box");
+    })();
   }
 
   /** @param {string[]} objects */
@@ -159,6 +174,7 @@ export class AnnotateView {
   newObject() {
     this.player.pick([]);
     this.category.focus();
+    this.category.select();
   }
 
   nextKeyframe() {
@@ -226,24 +242,81 @@ export class AnnotateView {
   async looksRight() {
     if (this.doubts().every(({ frame }) => frame !== this.frame)) return;
     this.work.lookedAt.add(this.frame);
-    await this.work.save();
+    this.work.save();
     await this.doubtful();
+  }
+
+  /** How far the draft is kept. */
+  fillKept() {
+    const { state, problem } = this.work.keeper;
+    const words = { saved: "saved", saving: "saving …", failed: `not saved, tried again: ${problem}` };
+    this.kept.textContent = words[state];
+    this.kept.dataset.state = state;
+  }
+
+  async fillGhosts() {
+    const { frame } = this;
+    const ghosts = this.showsGhosts && frame >= 0 ? await ghostsOf(this.work, frame) : [];
+    if (frame !== this.frame) return;
+    this.player.canvas.ghosts = ghosts;
+    this.player.canvas.redraw();
+  }
+
+  /** @param {number} number of an object on the frame, from 1 */
+  async pickNumber(number) {
+    const mark = [...(await this.work.marks(this.frame)).values()][number - 1];
+    if (mark) this.player.pick([mark.object]);
+  }
+
+  async enter() {
+    const canAccept = () => this.work.whole.has(this.frame) || this.work.drafts.has(this.frame);
+    if (!(await this.drawing.finish()) && canAccept()) await this.acceptFrame();
+  }
+
+  async notHere() {
+    const chosen = await this.chosen();
+    if (!chosen) throw new Error("Choose an object first.");
+    await this.work.remove(this.frame, chosen.id);
   }
 
   /** @returns {Keys} */
   keys() {
-    const enter = async () => {
-      const canAccept = () => this.work.whole.has(this.frame) || this.work.drafts.has(this.frame);
-      if (!(await this.drawing.finish()) && canAccept()) await this.acceptFrame();
+    const { work, player, side } = this;
+    const undo = explained(() => work.undo());
+    const redo = explained(() => work.redo());
+    /** @type {Keys} */
+    const numbers = {};
+    for (let number = 1; number <= 9; number += 1) {
+      numbers[number] = ["choose an object of this frame, as listed", explained(() => this.pickNumber(number))];
+    }
+    const ghosts = () => {
+      this.showsGhosts = !this.showsGhosts;
+      return this.fillGhosts();
     };
     return {
-      ...this.player.keys(),
+      n: ["what comes next", () => this.next.querySelector("button")?.click()],
+      o: ["new object: name its category, Enter, and draw its box", () => this.newObject()],
+      Enter: ["close the polygon, or accept the frame", explained(() => this.enter())],
+      a: ["take all that is suggested on this frame", explained(() => takeAll(work, this.frame))],
+      p: [
+        "copy the masks of the annotated frame before, of the chosen object or of all",
+        explained(async () => copyLast(work, this.frame, (await this.chosen())?.id ?? null)),
+      ],
+      k: ["outlines of the annotated frames before and after", explained(ghosts)],
+      x: ["the chosen object is not seen here", explained(() => this.notHere())],
+      u: ["undo", undo],
+      U: ["do again what was undone", redo],
+      "ctrl+z": ["undo", undo],
+      "ctrl+Z": ["do again what was undone", redo],
+      d: ["next doubtful frame", () => this.doubtful()],
+      y: ["this frame looks right", explained(() => this.looksRight())],
+      ...player.keys(),
       ...this.drawing.keys(),
-      d: () => this.doubtful(),
-      y: explained(() => this.looksRight()),
-      u: explained(() => this.work.undo()),
-      o: () => this.newObject(),
-      Enter: explained(enter),
+      ...numbers,
+      F: ["panel: the frame", () => side.open("Frame")],
+      D: ["panel: doubtful frames", () => side.open("Doubtful")],
+      S: ["panel: statements", () => side.open("Statements")],
+      E: ["panel: edits", () => side.open("Edits")],
     };
   }
 

@@ -1,9 +1,16 @@
 // One video of a project: what stands on the server, what is drawn and not accepted (a draft, kept there), and undo.
-import { boxOf, emptyMask } from "./run_lengths.js";
-import { ask, finished, remembering, send } from "./server.js";
+import { DraftKeeper } from "./draft_keeper.js";
+import { Steps } from "./history.js";
+import { emptyMask } from "./run_lengths.js";
+import { ask, finished, RefusedError, remembering, send } from "./server.js";
 import { reasonOf, say } from "./status.js";
-/** @import { Decisions, Draft, Edit, FrameDraft, FrameMask, FrameRange, Instance, Layers } from "./shapes.d.ts" */
+
+/** @import { Decisions, Draft, Edit, FrameDraft, FrameMask, FrameRange, Layers } from "./shapes.d.ts" */
 /** @import { Mask, Project, StandingMask, Suggestion } from "./shapes.d.ts" */
+/** @import { Conflicting } from "./conflict.js" */
+
+/** Somebody else's decision stands, by the person's own choice. */
+class TheirsTakenError extends Error {}
 
 export class Annotation {
   /** @param {string} video */
@@ -26,15 +33,14 @@ export class Annotation {
     this.fresh = new Map();
     /** Doubtful frames that were looked at. @type {Set<number>} */
     this.lookedAt = new Set();
-    /** What was done here, and what takes it back. @type {{ text: string, back: () => unknown }[]} */
-    this.history = [];
-    this.revision = 0;
-    this.page = String(Math.random());
+    this.steps = new Steps();
+    this.keeper = new DraftKeeper(project.draft?.revision ?? 0);
+    this.keeper.conflicted = () => this.draftConflicted();
     /** What is made in the background, in words. */
     this.running = "";
     this.isFollowing = false;
-    /** @type {Promise<void>} */
-    this.saving = Promise.resolve();
+    /** Shows two that decided differently, and promises whose is taken. @type {Conflicting} */
+    this.conflicting = async () => null;
     /** Called when something else is to be shown. */
     this.changed = () => {};
     /** Called when the background is further on. */
@@ -49,7 +55,7 @@ export class Annotation {
   async reload({ decidedHere = false } = {}) {
     const { version } = this.project;
     this.project = await ask("/api/project", { video: this.video });
-    if (!decidedHere && version !== this.project.version) this.history = [];
+    if (!decidedHere && version !== this.project.version) this.steps.forget();
     this.names = new Map(this.project.objects.map(({ id, name }) => [id, name]));
     this.categories = new Map(this.project.objects.map(({ id, category }) => [id, category]));
     this.whole = wholeFrames(this.project);
@@ -97,35 +103,6 @@ export class Annotation {
     return marks;
   }
 
-  /**
-   * What the player draws; of objects that have no mask here the first suggestion is among it.
-   * @param {number} frame
-   * @returns {Promise<Instance[]>}
-   */
-  async instances(frame) {
-    const marks = await this.marks(frame);
-    const { suggestions } = await this.frameOf(frame);
-    const shown = [...marks.values()].flatMap((mark) => {
-      const box = boxOf(mark.mask);
-      return box ? [{ ...mark, name: this.nameOf(mark.object), box }] : [];
-    });
-    const taken = new Set(marks.keys());
-    /** @param {Suggestion} suggestion */
-    const isFree = ({ object, mask }) => {
-      if (!object) return !shown.some((mark) => mark.mask.counts === mask.counts);
-      const isFirst = !taken.has(object);
-      taken.add(object);
-      return isFirst;
-    };
-    const offered = suggestions.flatMap((suggestion, number) => {
-      if (!isFree(suggestion)) return [];
-      const { category, origin, mask } = suggestion;
-      const name = `${category}? (${origin})`;
-      return [{ object: `suggestion ${number}`, name, mask, box: boxOf(mask), offered: true }];
-    });
-    return [...shown, ...offered];
-  }
-
   /** An id that nothing has: the category and a number. @param {string} category */
   newId(category) {
     const stem = category.replaceAll(" ", "_");
@@ -141,6 +118,16 @@ export class Annotation {
     return id;
   }
 
+  /** @param {number} frame */
+  discard(frame) {
+    const before = this.drafts.get(frame);
+    return this.steps.take({
+      text: `discarding frame ${frame}`,
+      forth: () => this.setDraft(frame, undefined),
+      back: () => this.setDraft(frame, before),
+    });
+  }
+
   /**
    * Changes the draft of a frame: `edit` gets its masks by id. Where the frame is to be annotated whole, all of them.
    * @param {number} frame
@@ -151,8 +138,11 @@ export class Annotation {
     const marks = this.whole.has(frame) ? [...(await this.marks(frame)).values()] : [];
     const draft = new Map(before ?? marks.map(({ id, mask }) => [id, mask]));
     edit(draft);
-    this.history.push({ text: `drawing on frame ${frame}`, back: () => this.setDraft(frame, before) });
-    await this.setDraft(frame, draft);
+    await this.steps.take({
+      text: `drawing on frame ${frame}`,
+      forth: () => this.setDraft(frame, draft),
+      back: () => this.setDraft(frame, before),
+    });
   }
 
   /**
@@ -162,7 +152,7 @@ export class Annotation {
   setDraft(frame, draft) {
     if (draft) this.drafts.set(frame, draft);
     else this.drafts.delete(frame);
-    return this.save();
+    this.save();
   }
 
   /**
@@ -206,45 +196,71 @@ export class Annotation {
     return { objects: Object.fromEntries([...this.fresh].filter(([id]) => isNew(id))), keyframes };
   }
 
-  /** Keeps the draft on the server, one request after the other. */
-  async save() {
+  /** Shows the draft, and keeps it on the server in the background. */
+  save() {
     const decisions = { video: this.video, ...this.decided(this.drafts) };
-    const draft = { decisions, looked_at: [...this.lookedAt] };
-    this.saving = this.saving
-      .then(async () => {
-        await send("/api/project/draft", { ...draft, revision: this.revision + 1, page: this.page });
-        this.revision += 1;
-      })
-      .catch((error) => say(`The draft is not saved: ${reasonOf(error)}`));
-    await this.saving;
+    this.keeper.keep({ decisions, looked_at: [...this.lookedAt] });
     this.changed();
+  }
+
+  /** Another page of the same person wrote the draft: either this one replaces it, or it replaces this one. */
+  async draftConflicted() {
+    const { draft } = await ask("/api/project", { video: this.video });
+    const theirs = draftsOf(draft);
+    const frames = [...new Set([...this.drafts.keys(), ...theirs.keys()])];
+    const differences = frames
+      .map((frame) => ({ frame, mine: this.drafts.get(frame), theirs: theirs.get(frame) }))
+      .filter(({ mine, theirs: other }) => textOf(mine) !== textOf(other));
+    const names = { mine: "this page's", theirs: "the other page's" };
+    const taken = differences.length
+      ? await this.conflicting(
+          "Another page of yours has changed the draft of this video.",
+          { frames: differences },
+          names,
+        )
+      : "mine";
+    if (taken === "theirs") {
+      this.drafts.clear();
+      this.steps.forget();
+      this.resume(draft);
+      this.keeper.dropped();
+      this.changed();
+    } else if (taken === "mine") {
+      this.keeper.revision = draft?.revision ?? 0;
+      this.save();
+    }
   }
 
   /** @param {Draft | null} draft */
   resume(draft) {
     if (!draft) return;
-    const { keyframes, objects } = draft.decisions;
-    for (const { frame, masks } of keyframes) this.drafts.set(frame, new Map(Object.entries(masks)));
+    const { objects } = draft.decisions;
+    for (const [frame, masks] of draftsOf(draft)) this.drafts.set(frame, masks);
     for (const [id, category] of Object.entries(objects)) this.fresh.set(id, category);
     this.lookedAt = new Set(draft.looked_at);
-    this.revision = draft.revision;
+    this.keeper.revision = draft.revision;
   }
 
   /**
-   * Hands in decisions.
+   * Hands in decisions. Where somebody else has decided meanwhile, both are shown, and the person says whose stand.
    * @param {Decisions} decisions
    * @param {string} text
-   * @param {Decisions | null} [back] decisions that undo them
    */
-  async accept(decisions, text, back) {
+  async handIn(decisions, text) {
+    const before = this.project;
     try {
-      await send("/api/project/accept", { video: this.video, seen: this.project.version, ...decisions });
+      await send("/api/project/accept", { video: this.video, seen: before.version, ...decisions });
     } catch (error) {
-      await this.reload(); // refused, maybe because somebody else has decided meanwhile
+      await this.reload();
       this.changed();
-      throw error;
+      if (!(error instanceof RefusedError && error.status === 409)) throw error;
+      const names = { mine: "yours", theirs: "what stands now" };
+      const taken = await this.conflicting("Somebody else has decided meanwhile.", { decisions, before }, names);
+      if (taken === "theirs") throw new TheirsTakenError("What stood is kept.");
+      if (!taken) throw error;
+      await this.handIn(decisions, text);
+      return;
     }
-    if (back) this.history.push({ text, back: () => this.accept(back, text) });
     this.running = "starting";
     this.told();
     say(`accepted: ${text}`);
@@ -253,23 +269,43 @@ export class Annotation {
     this.follow();
   }
 
+  /**
+   * @param {Decisions} decisions
+   * @param {string} text
+   * @param {Decisions} back decisions that undo them
+   */
+  accept(decisions, text, back) {
+    const [forth, undo] = [decisions, back].map((part) => () => this.handIn(part, text));
+    return this.steps.take({ text, forth, back: undo });
+  }
+
   /** @param {number} frame */
   async acceptFrame(frame) {
     const { accepted } = await this.frameOf(frame);
     const stood = new Map([...(await this.marks(frame, null))].map(([id, { mask }]) => [id, mask]));
-    const draft = this.drafts.get(frame) ?? stood;
-    const isFirst = !accepted && this.whole.has(frame); // a first decision stands
-    const back = isFirst ? null : this.decided(new Map([[frame, this.restored(frame, draft, stood)]]));
-    this.drafts.delete(frame);
-    try {
-      const decided = this.decided(new Map([[frame, draft]]));
-      await this.accept(decided, `frame ${frame}`, back && { keyframes: back.keyframes });
-    } catch (error) {
-      this.drafts.set(frame, draft);
-      throw error;
-    }
-    this.lookedAt.add(frame);
-    await this.save();
+    const drawn = this.drafts.get(frame);
+    const draft = drawn ?? stood;
+    const decisions = this.decided(new Map([[frame, draft]]));
+    const { keyframes } = this.decided(new Map([[frame, this.restored(frame, draft, stood)]]));
+    const undo = accepted ? { keyframes } : { withdrawn: [frame] };
+    const text = `frame ${frame}`;
+    const forth = async () => {
+      this.drafts.delete(frame);
+      try {
+        await this.handIn(decisions, text);
+      } catch (error) {
+        if (drawn && !(error instanceof TheirsTakenError)) this.drafts.set(frame, drawn);
+        this.save();
+        throw error;
+      }
+      this.lookedAt.add(frame);
+      this.save();
+    };
+    const back = async () => {
+      await this.handIn(undo, text);
+      if (drawn) this.setDraft(frame, drawn);
+    };
+    await this.steps.take({ text, forth, back });
   }
 
   /**
@@ -297,23 +333,27 @@ export class Annotation {
    * @param {string} text
    */
   edit(edit, text) {
-    const line = this.project.edits.length + 1;
-    return this.accept({ edits: [edit] }, text, { edits: [{ edit: "undo", line }] });
+    let line = 0;
+    const forth = () => {
+      line = this.project.edits.length + 1;
+      return this.handIn({ edits: [edit] }, text);
+    };
+    return this.steps.take({ text, forth, back: () => this.handIn({ edits: [{ edit: "undo", line }] }, text) });
   }
 
   /** Where hands touch things. @param {FrameRange[]} ranges */
   contacts(ranges) {
     const before = this.project.contacts;
     const contacts = ranges.toSorted((a, b) => a[0] - b[0]);
-    return this.accept({ contacts }, "contacts", before && { contacts: before });
+    return this.accept({ contacts }, "contacts", { contacts: before ?? [] });
   }
 
   async undo() {
-    const last = this.history.at(-1);
-    if (!last) throw new Error("Nothing of this session is left to undo.");
-    await last.back();
-    this.history.pop();
-    say(`undone: ${last.text}`);
+    say(`undone: ${await this.steps.undo()}`);
+  }
+
+  async redo() {
+    say(`done again: ${await this.steps.redo()}`);
   }
 
   async run() {
@@ -347,3 +387,10 @@ export class Annotation {
 function wholeFrames({ asked, accepted }) {
   return new Set([...asked, ...accepted.filter(({ complete }) => complete).map(({ frame }) => frame)]);
 }
+
+/** The masks of a stored draft. @param {Draft | null} draft @returns {Map<number, FrameDraft>} */
+const draftsOf = (draft) =>
+  new Map((draft?.decisions.keyframes ?? []).map(({ frame, masks }) => [frame, new Map(Object.entries(masks))]));
+
+/** To compare drafts. @param {FrameDraft | undefined} draft */
+const textOf = (draft) => draft && JSON.stringify([...draft].map(([id, { counts }]) => [id, counts]).sort());

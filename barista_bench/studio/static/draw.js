@@ -1,6 +1,10 @@
-// Drawing masks over a frame: box, points, polygon and brush, by mouse or pen.
+// Drawing masks over a frame: box, clicks and strokes for the segmenter, polygon and brush, by mouse, pen or finger.
 import { blankCanvas, button, node } from "./elements.js";
-import { drawMask, maskOf } from "./run_lengths.js";
+import { paintedAlone, turned } from "./masks.js";
+import { Polygon } from "./polygon.js";
+import { boxOf, drawMask, maskOf } from "./run_lengths.js";
+import { Segmenting } from "./segmenting.js";
+import { explained, say } from "./status.js";
 
 /** @import { Keys } from "./page.d.ts" */
 /** @import { Mask, MaskPrompt, Point, PromptPoint } from "./shapes.d.ts" */
@@ -8,44 +12,58 @@ import { drawMask, maskOf } from "./run_lengths.js";
 
 /** @type {Record<string, string>} */
 const TOOL_KEYS = { select: "v", box: "b", points: "c", polygon: "g", brush: "r", eraser: "e" };
-const CLOSING = 8; // pixels of the page from the first corner at which a polygon is closed
-const NO_SEGMENTER = "No segmenter is set in project.json: a box is a plain rectangle, to be refined with the brush.";
+const STROKE = 5; // pixels of the page between two points of a stroke
+const PIXEL = 0.6; // the least radius of the brush, in pixels of the frame
+const SIZES = { min: 2, max: 60, value: 10 }; // of the brush, in pixels of the page
+const NO_SEGMENTER = "no segmenter is set: a box is a rectangle";
+const BESIDE = "Alt or the right button: not inside";
 
 /**
- * `current()` promises the object that is drawn at, whose mask may be null; `drawn(id, mask)` takes its new mask;
- * `prompted(prompt)` asks the segmenter, and is null where there is none: a box then is a mask itself.
+ * `current()` promises the object that is drawn at, whose mask may be null; `drawn(id, mask)` takes its new mask.
  * @typedef {object} Drafting
+ * @property {string} video
+ * @property {boolean} hasSegmenter without one a box is a mask itself
  * @property {() => Promise<Drawn>} current
  * @property {(id: string | null, mask: Mask) => unknown} drawn
- * @property {((prompt: MaskPrompt) => unknown) | null} prompted
  */
 
 /** @typedef {{ id: string | null, mask: Mask | null }} Drawn */
+/** @typedef {MaskPrompt & { stroke: PromptPoint[] }} StrokeBegun */
 
 export class Drawing {
   /**
    * @param {Player} player
    * @param {Drafting} drafting
    */
-  constructor(player, { current, drawn, prompted }) {
+  constructor(player, { video, hasSegmenter, current, drawn }) {
     this.player = player;
     this.view = player.canvas;
+    this.hasSegmenter = hasSegmenter;
     this.current = current;
     this.drawn = drawn;
-    this.prompted = prompted;
+    this.segmenting = new Segmenting(video, (mask) => this.preview(mask));
     this.tool = "select";
     this.frame = player.frame;
-    /** Corners of a polygon, or clicks for the segmenter. @type {PromptPoint[]} */
-    this.points = [];
+    this.polygon = new Polygon(video, () => this.show());
+    /** What the segmenter is asked, while it is. @type {MaskPrompt | null} */
+    this.prompt = null;
+    /** What it was asked before this stroke. @type {StrokeBegun | null} */
+    this.before = null;
+    /** Of this stroke. @type {PromptPoint[]} */
+    this.stroked = [];
+    /** Its last answer. @type {Promise<Mask> | undefined} */
+    this.asked = undefined;
     /** Where the pointer is, was pressed, and was last while pressed. @type {Point | null} */
     this.at = null;
     /** @type {Point | null} */
     this.start = null;
     /** @type {Point | null} */
     this.end = null;
-    /** The object whose mask is on the canvas. @type {Drawn | null} */
+    /** The object whose mask is drawn at. @type {Drawn | null} */
     this.target = null;
-    /** The canvas is being filled. @type {Promise<void>} */
+    /** The mask that is painted while it is drawn. @type {ImageBitmap | undefined} */
+    this.answer = undefined;
+    /** What is drawn at is being read. @type {Promise<void>} */
     this.begun = Promise.resolve();
     /** What was drawn is being taken. @type {Promise<void>} */
     this.busy = Promise.resolve();
@@ -53,38 +71,46 @@ export class Drawing {
     this.context = blankCanvas({ width, height }, { willReadFrequently: true }).context;
     this.context.fillStyle = "#fff";
     this.context.strokeStyle = "#fff";
-    const longest = Math.max(width, height);
-    const sizes = { min: 1, max: Math.ceil(longest / 12), value: Math.ceil(longest / 60) };
-    this.size = node("input", { type: "range", ...sizes, "aria-label": "brush size in pixels" });
-    const names = Object.keys(TOOL_KEYS).filter((name) => prompted || name !== "points");
+    this.size = node("input", { type: "range", ...SIZES, "aria-label": "brush size in pixels of the screen" });
+    const names = Object.keys(TOOL_KEYS).filter((name) => hasSegmenter || name !== "points");
     this.tools = new Map(
       names.map((name) => [name, button(name, () => this.choose(name), { title: `${name} (${TOOL_KEYS[name]})` })]),
     );
+    this.snapping = button("snap", () => this.snap(), { title: "polygons follow edges (s)", "aria-pressed": "true" });
+    this.hint = node("span", { class: "note" }, hasSegmenter ? "" : NO_SEGMENTER);
     this.element = node(
       "div",
       { class: "controls tools-row", role: "group", "aria-label": "tools" },
       ...this.tools.values(),
-      node("label", { class: "inline" }, "size ", this.size),
-      node("span", { class: "note" }, prompted ? "" : NO_SEGMENTER),
+      this.snapping,
+      node("label", { class: "inline" }, "brush ", this.size),
     );
     this.listen();
     this.choose("select");
   }
 
   listen() {
-    const { stage } = this.view;
-    stage.on("pointerdown", ({ evt }) => this.press(this.view.pointer(), evt.button === 2 || evt.altKey));
-    stage.on("pointermove", () => this.move(this.view.pointer()));
+    const { stage, zoom } = this.view;
+    stage.on("pointerdown", ({ evt }) => this.press(this.pointer(), evt.button === 2 || evt.altKey));
+    stage.on("pointermove", () => this.move(this.pointer()));
     stage.on("contextmenu", ({ evt }) => evt.preventDefault());
     const lift = () => {
       if (this.element.isConnected) this.busy = this.release();
       else removeEventListener("pointerup", lift);
     };
     addEventListener("pointerup", lift);
+    zoom.interrupted = () => this.cancel();
     this.player.onFrame((frame) => {
       if (frame !== this.frame) this.cancel();
       this.frame = frame;
     });
+  }
+
+  /** Within the frame, in its pixels. */
+  pointer() {
+    const { width, height } = this.view.size;
+    const { x, y } = this.view.pointer();
+    return { x: Math.min(Math.max(x, 0), width), y: Math.min(Math.max(y, 0), height) };
   }
 
   /** @param {string} tool */
@@ -94,28 +120,56 @@ export class Drawing {
     this.view.isDrawing = tool !== "select";
     for (const [name, made] of this.tools) made.setAttribute("aria-pressed", String(name === tool));
     this.view.holder.classList.toggle("drawing", this.view.isDrawing);
+    if (this.hasSegmenter) this.hint.textContent = tool === "points" ? BESIDE : "";
+  }
+
+  snap() {
+    this.polygon.snaps = !this.polygon.snaps;
+    this.snapping.setAttribute("aria-pressed", String(this.polygon.snaps));
+  }
+
+  /** @param {number} factor */
+  resize(factor) {
+    this.size.value = String(Number(this.size.value) * factor);
+    this.show();
+  }
+
+  /** The brush's radius in pixels of the frame; it covers one at least. */
+  get radius() {
+    return Math.max(PIXEL, Number(this.size.value) / this.view.scale);
   }
 
   /** @returns {Keys} */
   keys() {
-    const ofTools = [...this.tools.keys()].map((name) => [TOOL_KEYS[name], () => this.choose(name)]);
-    return { ...Object.fromEntries(ofTools), Escape: () => this.cancel() };
+    const ofTools = [...this.tools.keys()].map((name) => [TOOL_KEYS[name], [`tool: ${name}`, () => this.choose(name)]]);
+    return {
+      ...Object.fromEntries(ofTools),
+      s: ["polygons follow edges, or not", () => this.snap()],
+      "[": ["smaller brush", () => this.resize(0.8)],
+      "]": ["larger brush", () => this.resize(1.25)],
+      Escape: ["leave what is being drawn", () => this.leave()],
+    };
   }
 
   /**
    * @param {Point} at
-   * @param {boolean} isBeside a click outside of what the segmenter is to find
+   * @param {boolean} isBeside of what the segmenter is to find
    */
   async press(at, isBeside) {
     if (!this.view.isDrawing || this.start) return;
-    if (this.tool === "points" || this.tool === "polygon") {
-      if (this.isClosing(at)) await this.finish();
-      else this.points.push({ ...at, inside: !isBeside });
+    if (this.tool === "polygon") {
+      if (this.polygon.isClosing(at, this.view.scale)) await this.finish();
+      else this.polygon.add(this.frame, at);
     } else {
       this.start = at;
       this.end = at;
-      if (this.tool !== "box") {
-        this.begun = this.begin();
+      /** @type {PromptPoint[]} */
+      const stroke = [{ ...at, inside: !isBeside }];
+      this.stroked = stroke;
+      if (this.tool === "points") this.begun = this.busy.then(() => this.beginStroke(this.frame, stroke));
+      else if (this.tool === "box") this.prompt = { box: null, points: [] };
+      else {
+        this.begun = this.busy.then(() => this.begin());
         await this.begun;
         this.stroke(at, this.end);
       }
@@ -123,79 +177,152 @@ export class Drawing {
     this.show();
   }
 
-  /** Whether a click closes the polygon. @param {Point} at */
-  isClosing(at) {
-    const [first] = this.points;
-    if (this.tool !== "polygon" || this.points.length < 3) return false;
-    return Math.hypot(at.x - first.x, at.y - first.y) * this.view.scale < CLOSING;
-  }
-
   /** @param {Point} at */
   move(at) {
     if (!this.view.isDrawing) return;
     this.at = at;
-    if (this.start && this.end && this.tool !== "box") this.stroke(this.end, at);
-    if (this.start) this.end = at;
+    if (this.start && this.end) this.drag(this.start, this.end, at);
     this.show();
-  }
-
-  async release() {
-    const { start, end, tool } = this;
-    if (!start || !end) return;
-    if (tool === "box") {
-      await this.releaseBox(start, end);
-      return;
-    }
-    await this.begun;
-    this.start = null;
-    if (this.target) await this.drawn(this.target.id, maskOf(this.context));
-    this.cancel();
   }
 
   /**
    * @param {Point} start
-   * @param {Point} end
+   * @param {Point} last
+   * @param {Point} at
    */
-  async releaseBox(start, end) {
-    const [left, right] = [start.x, end.x].sort((a, b) => a - b);
-    const [top, bottom] = [start.y, end.y].sort((a, b) => a - b);
-    this.cancel();
-    if (right - left < 1 || bottom - top < 1) return;
-    if (this.prompted) this.prompted({ box: [left, top, right, bottom] });
-    else await this.filled((context) => context.rect(left, top, right - left, bottom - top));
+  drag(start, last, at) {
+    if (this.tool === "points") {
+      if (Math.hypot(at.x - last.x, at.y - last.y) * this.view.scale < STROKE) return;
+      this.stroked.push({ ...at, inside: this.stroked[0].inside });
+      if (this.before?.stroke === this.stroked) this.askStroke(this.before);
+    } else if (this.tool === "box") {
+      const box = cornersOf(start, at);
+      if (this.hasSegmenter && box) this.ask({ box, points: [] });
+    } else this.stroke(last, at);
+    this.end = at;
   }
 
-  /** Closes the polygon, or asks for the points. */
-  async finish() {
-    const { points, tool } = this;
-    if (points.length < (tool === "points" ? 1 : 3)) return false;
-    this.cancel();
-    if (tool === "points") this.prompted?.({ points });
+  /**
+   * A click or stroke adds to what the object's mask was the answer to.
+   * @param {number} frame
+   * @param {PromptPoint[]} stroke
+   */
+  async beginStroke(frame, stroke) {
+    const target = await this.current();
+    if (frame !== this.frame) return;
+    const { mask } = target;
+    const box = mask && boxOf(mask);
+    const known = (mask && this.segmenting.prompts.get(mask)) ?? {
+      box: box && [box[0], box[1], box[0] + box[2], box[1] + box[3]],
+      points: [],
+    };
+    this.before = { ...known, stroke };
+    this.askStroke(this.before);
+    this.hide(target);
+  }
+
+  /** @param {StrokeBegun} before */
+  askStroke({ box, points, stroke }) {
+    this.ask({ box, points: [...points, ...stroke] });
+  }
+
+  /** @param {MaskPrompt} prompt */
+  ask(prompt) {
+    this.prompt = prompt;
+    this.asked = this.segmenting.ask({ frame: this.frame, prompt });
+    this.asked.catch(() => {}); // said where it is taken
+  }
+
+  /** @param {Mask} mask */
+  async preview(mask) {
+    const { prompt } = this;
+    const answer = await paintedAlone(mask);
+    if (this.prompt !== prompt || !prompt) return;
+    this.answer = answer;
+    this.show();
+  }
+
+  release = explained(async () => {
+    const { start, end, tool, frame } = this;
+    if (!start || !end) return;
+    this.start = null;
+    await this.begun;
+    if (tool === "box" && !this.hasSegmenter) {
+      const box = cornersOf(start, end);
+      this.cancel();
+      if (box) await this.filled((context) => context.rect(box[0], box[1], box[2] - box[0], box[3] - box[1]));
+    } else if (tool === "box" || tool === "points") await this.taken(frame);
     else {
-      await this.filled((context) => {
-        for (const { x, y } of points) context.lineTo(x, y);
-      });
+      const { target } = this;
+      this.target = null;
+      if (target) await this.drawn(target.id, maskOf(this.context));
+      this.show();
     }
+  });
+
+  /** The segmenter's last answer becomes the mask. After a box clicks correct it. @param {number} frame */
+  async taken(frame) {
+    const { asked, prompt, tool } = this;
+    if (!asked || !prompt || (tool === "box" && !prompt.box)) {
+      this.cancel();
+      return;
+    }
+    try {
+      const [{ id }, mask] = await Promise.all([this.current(), asked]);
+      if (frame !== this.frame) return;
+      if (boxOf(mask)) await this.drawn(id, mask);
+      else say("Nothing was found there.");
+      if (tool === "box" && this.tool === tool) this.choose("points");
+    } finally {
+      if (this.prompt === prompt) this.forgetAnswer();
+    }
+  }
+
+  /** Closes the polygon. */
+  async finish() {
+    const outline = await this.polygon.outline(this.frame);
+    if (!outline) return false;
+    this.cancel();
+    await this.filled((context) => {
+      for (const { x, y } of outline) context.lineTo(x, y);
+    });
     return true;
   }
 
+  leave() {
+    this.cancel();
+    return this.player.refresh();
+  }
+
   cancel() {
-    this.points = [];
+    this.polygon.corners = [];
     this.start = null;
     this.target = null;
-    this.view.drawLayer.destroyChildren();
-    this.view.drawLayer.batchDraw();
+    this.forgetAnswer();
+  }
+
+  forgetAnswer() {
+    this.prompt = null;
+    this.before = null;
+    this.asked = undefined;
+    this.answer = undefined;
+    this.show();
   }
 
   /** The object's mask onto the canvas, and out of the picture below while it is changed. */
   async begin() {
-    const { context, view } = this;
+    const { context } = this;
     context.clearRect(0, 0, context.canvas.width, context.canvas.height);
     const target = await this.current();
     this.target = target;
     if (target.mask) drawMask(context, target.mask);
-    view.instances = view.instances.filter((instance) => instance.id !== target.id);
-    view.redraw();
+    this.hide(target);
+  }
+
+  /** @param {Drawn} target */
+  hide({ id }) {
+    this.view.instances = this.view.instances.filter((instance) => instance.id !== id);
+    this.view.redraw();
   }
 
   /**
@@ -205,11 +332,14 @@ export class Drawing {
   stroke(from, to) {
     const { context } = this;
     context.globalCompositeOperation = this.tool === "eraser" ? "destination-out" : "source-over";
-    context.lineWidth = 2 * Number(this.size.value);
+    context.lineWidth = 2 * this.radius;
     context.lineCap = "round";
     context.beginPath();
-    context.moveTo(from.x, from.y);
-    context.lineTo(to.x + 0.01, to.y);
+    const [start, end] = [from, to].map(({ x, y }) =>
+      this.radius > PIXEL ? { x, y } : { x: Math.floor(x) + 0.5, y: Math.floor(y) + 0.5 },
+    );
+    context.moveTo(start.x, start.y);
+    context.lineTo(end.x + 0.01, end.y);
     context.stroke();
     context.globalCompositeOperation = "source-over";
   }
@@ -227,25 +357,39 @@ export class Drawing {
 
   /** What is being drawn. */
   show() {
-    const { start, end, points, at, tool } = this;
+    const { start, end, at, tool } = this;
+    const { corners } = this.polygon;
     const { drawLayer: layer, scale } = this.view;
     const line = { stroke: "#ff0", strokeWidth: 2 / scale, listening: false };
     layer.destroyChildren();
+    if (this.answer) layer.add(new Konva.Image({ ...turned(this.answer), listening: false }));
+    else if (this.target) layer.add(new Konva.Image({ image: this.context.canvas, opacity: 0.55, listening: false }));
     if (start && end && tool === "box") {
-      const size = { width: end.x - start.x, height: end.y - start.y };
-      layer.add(new Konva.Rect({ ...line, ...start, ...size }));
-    } else if (this.target) {
-      layer.add(new Konva.Image({ image: this.context.canvas, opacity: 0.55, listening: false }));
+      layer.add(new Konva.Rect({ ...line, ...start, width: end.x - start.x, height: end.y - start.y }));
     }
-    if (tool === "polygon" && points.length && at) {
-      layer.add(new Konva.Line({ ...line, points: [...points, at].flatMap(({ x, y }) => [x, y]) }));
+    if (corners.length && at) {
+      const ways = [...corners.flatMap(({ seen }) => seen), at];
+      layer.add(new Konva.Line({ ...line, points: ways.flatMap(({ x, y }) => [x, y]) }));
     }
-    for (const { x, y, inside } of points) {
+    const dots = tool === "points" ? (this.prompt?.points ?? []) : corners.map(({ x, y }) => ({ x, y, inside: true }));
+    for (const { x, y, inside } of dots) {
       layer.add(new Konva.Circle({ ...line, x, y, radius: 4 / scale, fill: inside ? "#0c0" : "#e00" }));
     }
     if (at && (tool === "brush" || tool === "eraser")) {
-      layer.add(new Konva.Circle({ ...line, x: at.x, y: at.y, radius: Number(this.size.value) }));
+      layer.add(new Konva.Circle({ ...line, x: at.x, y: at.y, radius: this.radius }));
     }
     layer.batchDraw();
   }
+}
+
+/**
+ * Left, top, right, bottom; null where there is nothing between.
+ * @param {Point} first
+ * @param {Point} second
+ * @returns {MaskPrompt["box"]}
+ */
+function cornersOf(first, second) {
+  const [left, right] = [first.x, second.x].sort((a, b) => a - b);
+  const [top, bottom] = [first.y, second.y].sort((a, b) => a - b);
+  return right - left < 1 || bottom - top < 1 ? null : [left, top, right, bottom];
 }

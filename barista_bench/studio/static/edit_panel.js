@@ -15,7 +15,7 @@ export function editPanel(work) {
   };
   const items = edits.map(({ by, edit }, at) => {
     const line = at + 1;
-    const undo = explained(() => work.accept({ edits: [{ edit: "undo", line }] }, `undo of edit ${line}`));
+    const undo = explained(() => work.handIn({ edits: [{ edit: "undo", line }] }, `undo of edit ${line}`));
     return [
       `${line}. ${textOf(edit)} (${by}) `,
       undone.has(line) ? node("small", {}, "undone") : button("undo", undo, { "aria-label": `undo edit ${line}` }),
@@ -25,5 +25,9 @@ export function editPanel(work) {
     "undo the last thing done here (u)",
     explained(() => work.undo()),
   );
-  return [node("p", {}, undoLast), ...listed("Edits of identities", items)];
+  const again = button(
+    "do it again (U)",
+    explained(() => work.redo()),
+  );
+  return [node("p", {}, undoLast, " ", again), ...listed("Edits of identities", items)];
 }

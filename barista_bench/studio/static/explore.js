@@ -49,7 +49,7 @@ export async function exploreView(video, query) {
       node("div", { class: "columns" }, player.element, side),
       timeline.element,
     ],
-    keys: { ...player.keys(), "/": hunt.focus },
+    keys: { ...player.keys(), "/": ["search this video", hunt.focus] },
     started: async () => {
       await player.start(Number(query.get("frame") ?? 0));
       if (objects) player.pick(objects.split(","));

@@ -1,12 +1,13 @@
-// A frame and what is drawn over it: masks, boxes, and whatever a person is drawing.
+// A frame and what is drawn over it: masks, boxes, outlines of other frames, and whatever a person is drawing.
 import { node } from "./elements.js";
-import { colour, painted } from "./masks.js";
+import { colour, instanceAt, Painter, turned } from "./masks.js";
+import { Zoom } from "./zoom.js";
 
 /** @import { Box, Footage, Instance } from "./shapes.d.ts" */
 
-const MOST_ACROSS = 960; // pixels; the page scales the frame down
-const MOST_OF_WINDOW = 0.62;
+const MOST_OF_WINDOW = 0.72;
 const LABEL = 13; // pixels of the page
+const SHARP = 3; // pixels of the page for one of the frame, from which on pixels are shown as squares
 
 /** What is drawn over every video, as the person last chose it. */
 export const shows = { masks: true, boxes: false };
@@ -23,12 +24,12 @@ export class FrameCanvas {
   constructor({ width, height }, isChosen) {
     this.size = { width, height };
     this.isChosen = isChosen;
-    this.scale = 1;
     this.isDrawing = false;
     /** @type {Instance[]} */
     this.instances = [];
-    /** @type {(x: number, y: number) => number} */
-    this.instanceAt = () => -1;
+    /** Of other frames: their outlines are shown. @type {Instance[]} */
+    this.ghosts = [];
+    this.painter = new Painter(isChosen);
     this.holder = node("div", { class: "picture", role: "img", "aria-label": "video frame" });
     this.stage = new Konva.Stage({ container: this.holder, width, height });
     const layer = () => new Konva.Layer({ listening: false });
@@ -38,25 +39,40 @@ export class FrameCanvas {
     this.drawLayer = layer();
     this.stage.add(this.pictureLayer, this.maskLayer, this.boxLayer, this.drawLayer);
     this.picture = new Konva.Image({ width, height, image: undefined });
-    this.paint = new Konva.Image({ width, height, image: undefined });
+    this.paint = new Konva.Image(turned(undefined));
+    this.outlines = new Konva.Image(turned(undefined));
     this.pictureLayer.add(this.picture);
-    this.maskLayer.add(this.paint);
+    this.maskLayer.add(this.paint, this.outlines);
+    this.zoom = new Zoom(this.holder, this.size, () => this.lay());
   }
 
-  /** As wide as the page leaves room for. @param {number} room in pixels */
+  /** Pixels of the page for one of the frame. */
+  get scale() {
+    return this.zoom.scale;
+  }
+
+  /** As large as the page leaves room for. @param {number} room in pixels, from left to right */
   fit(room) {
     const { width, height } = this.size;
-    const scale = Math.min(Math.min(room, MOST_ACROSS) / width, (innerHeight * MOST_OF_WINDOW) / height);
+    const scale = Math.min(room / width, (innerHeight * MOST_OF_WINDOW) / height);
     if (!scale) return;
-    this.scale = scale;
     this.stage.size({ width: width * scale, height: height * scale });
-    for (const layer of this.stage.getLayers()) layer.scale({ x: scale, y: scale });
+    this.zoom.fit(scale);
+  }
+
+  /** Lays the frame where the zoom has it. */
+  lay() {
+    const { x, y, scale, least } = this.zoom;
+    for (const layer of this.stage.getLayers()) layer.setAttrs({ x, y, scaleX: scale, scaleY: scale });
+    for (const layer of [this.pictureLayer, this.maskLayer]) layer.imageSmoothingEnabled(scale < SHARP);
+    this.holder.dataset.zoom = String(Math.round((100 * scale) / least) / 100);
+    this.drawBoxes();
+    this.stage.batchDraw();
   }
 
   /** The pointer in pixels of the frame. */
   pointer() {
-    const { x, y } = this.stage.getPointerPosition() ?? { x: 0, y: 0 };
-    return { x: x / this.scale, y: y / this.scale };
+    return this.zoom.toFrame(this.stage.getPointerPosition() ?? { x: 0, y: 0 });
   }
 
   /**
@@ -65,10 +81,16 @@ export class FrameCanvas {
    */
   onClick(clicked) {
     this.stage.on("click tap", (event) => {
-      if (this.isDrawing || event.target !== this.stage) return;
+      if (this.isDrawing || this.zoom.hasMoved || event.target !== this.stage) return;
       const { x, y } = this.pointer();
-      clicked(this.instances[this.instanceAt(x, y)]?.object ?? null);
+      clicked((shows.masks ? this.instances[instanceAt(this.instances, x, y)]?.object : null) ?? null);
     });
+  }
+
+  /** Paints masks before they are shown. @param {Instance[]} instances */
+  async painted(instances) {
+    if (shows.masks) await this.painter.paint(instances);
+    return instances;
   }
 
   /**
@@ -79,18 +101,27 @@ export class FrameCanvas {
   show(frame, picture, instances) {
     this.instances = instances;
     this.picture.image(picture);
-    this.pictureLayer.draw();
+    this.pictureLayer.batchDraw();
     this.redraw();
     const names = instances.map(({ name }) => name).join(", ") || "no objects";
     this.holder.setAttribute("aria-label", `frame ${frame}: ${names}`);
   }
 
-  /** Draws masks and boxes again. */
-  redraw() {
-    const { canvas, at } = painted(shows.masks ? this.instances : [], this.isChosen);
-    this.instanceAt = at;
-    this.paint.image(canvas);
+  /** Draws masks, outlines and boxes again. */
+  async redraw() {
+    const { instances, ghosts } = this;
+    this.drawBoxes();
+    const [paint, outlines] = await Promise.all([
+      shows.masks ? this.painter.paint(instances) : undefined,
+      this.painter.paint(ghosts, true),
+    ]);
+    if (instances !== this.instances || ghosts !== this.ghosts) return;
+    this.paint.setAttrs(turned(paint));
+    this.outlines.setAttrs(turned(outlines));
     this.maskLayer.batchDraw();
+  }
+
+  drawBoxes() {
     this.boxLayer.destroyChildren();
     for (const instance of this.instances) {
       const isShown = shows.boxes || instance.offered || this.isChosen(instance.object);

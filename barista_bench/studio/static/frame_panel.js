@@ -43,7 +43,7 @@ function stateOf(view) {
     : "between keyframes: what you draw here is carried on from here";
   const title = isWhole ? `Accept keyframe ${frame}` : `Accept correction of frame ${frame}`;
   const accept = explained(() => view.acceptFrame());
-  const discard = explained(() => work.setDraft(frame, undefined));
+  const discard = explained(() => work.discard(frame));
   return node(
     "p",
     {},

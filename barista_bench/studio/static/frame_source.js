@@ -1,10 +1,10 @@
-// The pictures of a video's frames, exact to the frame: from a copy that the browser plays, or one by one.
+// The pictures of a video's frames, exact to the frame: from a copy that the browser decodes and plays, or one by one.
 import { blankCanvas, node } from "./elements.js";
+import { FrameDecoder } from "./frame_decoder.js";
 import { ask, finished, remembering } from "./server.js";
 
 /** @import { Footage, VideoKind } from "./shapes.d.ts" */
 
-const LONGEST_SEEK = 3000; // milliseconds
 const SAME_TIME = 1e-4; // seconds
 
 /**
@@ -30,14 +30,13 @@ export class FrameSource {
    * @param {Footage} facts
    */
   constructor(kind, video, facts) {
-    this.kind = kind;
-    this.video = video;
+    this.address = { kind, video };
     this.facts = facts;
-    this.times = facts.seconds;
     this.base = `/media/${encodeURIComponent(kind)}/${encodeURIComponent(video)}`;
     /** The copy, once it can be played. @type {HTMLVideoElement | null} */
     this.copy = null;
-    this.nudge = 0;
+    /** Of the copy; null before it is there, and in a browser that decodes no frames. @type {FrameDecoder | null} */
+    this.decoder = null;
     this.still = remembering(async (frame) => {
       const response = await fetch(`${this.base}/${frame}.jpg`);
       if (!response.ok) throw new Error((await response.json()).error);
@@ -46,33 +45,11 @@ export class FrameSource {
   }
 
   /**
-   * The frame's picture: from the copy where the browser shows that frame, else from the server.
+   * The frame's picture: from the copy, and from the server where the browser cannot decode it.
    * @param {number} frame
    */
   async pictureOf(frame) {
-    return (this.copy && (await this.sought(this.copy, frame))) ?? this.still(frame);
-  }
-
-  /**
-   * Seeks the copy to the middle of a frame; null where it then shows another one.
-   * @param {HTMLVideoElement} copy
-   * @param {number} frame
-   * @returns {Promise<HTMLCanvasElement | null>}
-   */
-  sought(copy, frame) {
-    const { times } = this;
-    const last = times.length - 1;
-    const usual = last > 0 ? times[last] / last : 1;
-    const next = times[frame + 1] ?? times[frame] + usual;
-    return new Promise((done) => {
-      const timer = setTimeout(() => done(null), LONGEST_SEEK);
-      copy.requestVideoFrameCallback((_, { mediaTime }) => {
-        clearTimeout(timer);
-        done(frameAt(times, mediaTime) === frame ? this.snapshot(copy) : null);
-      });
-      this.nudge = this.nudge ? 0 : 1e-5; // the same time again shows no frame
-      copy.currentTime = (times[frame] + next) / 2 + this.nudge;
-    });
+    return (await this.decoder?.frame(frame)) ?? this.still(frame);
   }
 
   /** @param {HTMLVideoElement} copy */
@@ -88,14 +65,19 @@ export class FrameSource {
    * @param {Element} element
    */
   async prepare(told, element) {
-    const progress = async () => (await ask("/api/footage", { kind: this.kind, video: this.video })).copy;
+    const progress = async () => (await ask("/api/footage", this.address)).copy;
     await finished(progress, ({ step }) => told(step), element);
-    const copy = node("video", { src: `${this.base}/proxy.mp4?${this.facts.version}`, preload: "auto" });
+    const url = `${this.base}/proxy.mp4?${this.facts.version}`;
+    const copy = node("video", { src: url, preload: "auto" });
     copy.muted = true;
-    await new Promise((done, failed) => {
-      copy.addEventListener("loadeddata", done, { once: true });
-      copy.addEventListener("error", () => failed(new Error("this browser cannot play the copy")), { once: true });
-    });
+    const [decoder] = await Promise.all([
+      ask("/api/footage/samples", this.address).then((samples) => FrameDecoder.open(url, samples)),
+      new Promise((done, failed) => {
+        copy.addEventListener("loadeddata", done, { once: true });
+        copy.addEventListener("error", () => failed(new Error("this browser cannot play the copy")), { once: true });
+      }),
+    ]);
+    this.decoder = decoder;
     this.copy = copy;
   }
 }

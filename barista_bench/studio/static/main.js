@@ -5,6 +5,9 @@ import { answerView } from "./answer.js";
 import { node } from "./elements.js";
 import { exploreView } from "./explore.js";
 import { address } from "./graph_player.js";
+import { homeView } from "./home.js";
+import { makeView } from "./make.js";
+import { openPalette } from "./palette.js";
 import { questionsView } from "./questions.js";
 import { rateView } from "./rate.js";
 import { searchView } from "./search.js";
@@ -18,48 +21,18 @@ const { graphs, projects } = opened;
 
 /** @type {[title: string, link: string, count: number][]} */
 const USES = [
-  [graphs.length ? "Explore" : "Annotate", "#/", graphs.length + projects.length],
+  ["Home", "#/", 1],
   ["Search", "#/search", graphs.length],
   ["Runs", "#/runs", opened.runs],
   ["Questions", "#/questions", opened.reviews],
   ["Answer", "#/answer", opened.datasets],
   ["Rate", "#/rate", opened.rated],
   ["Agreement", "#/agreement", opened.compared],
+  ["Make", "#/make", opened.folder ? 1 : 0],
 ];
 const TABS = USES.filter(([, , count]) => count > 0);
 /** Routes of the first tab beside its own. */
 const HOME = ["graph", "project"];
-
-/** @param {[title: string, link: string][]} links */
-const listOf = (links) =>
-  node("ul", { class: "videos" }, ...links.map(([title, href]) => node("li", {}, node("a", { href }, title))));
-
-/**
- * @param {string} title
- * @param {string[]} videos
- * @param {(id: string) => string} link
- */
-function videoList(title, videos, link) {
-  if (!videos.length) return [];
-  return [node("h2", {}, `${title} (${videos.length})`), listOf(videos.map((id) => [id, link(id)]))];
-}
-
-/** @returns {View} */
-function homeView() {
-  if (!graphs.length && !projects.length) {
-    return { made: [node("h2", {}, "Open here"), listOf(TABS.map(([title, link]) => [title, link]))] };
-  }
-  const [problem] = opened.problems;
-  const alert = problem && node("div", { class: "alert" }, `${opened.problems.length} problems: ${problem}`);
-  const projectLink = (/** @type {string} */ id) => `#/project/${encodeURIComponent(id)}`;
-  return {
-    made: [
-      alert,
-      ...videoList("Annotated videos", graphs, (id) => address(id, 0)),
-      ...videoList("Videos to annotate", projects, projectLink),
-    ],
-  };
-}
 
 /**
  * From a sample of a report to its moment.
@@ -92,7 +65,7 @@ function runsView() {
 // By the first part of the address; `name` is the second.
 /** @type {Record<string, (name: string, query: URLSearchParams) => View | Promise<View>>} */
 const ROUTES = {
-  "": homeView,
+  "": (_, query) => homeView(opened, query),
   graph: exploreView,
   search: (_, query) => searchView(graphs, query),
   example: exampleView,
@@ -102,6 +75,7 @@ const ROUTES = {
   rate: rateView,
   project: annotateView,
   agreement: () => agreementView(projects),
+  make: (_, query) => makeView(query),
 };
 
 /** A part of an address; one that is broken as it stands. @param {string} text */
@@ -131,7 +105,7 @@ async function show() {
   main.setAttribute("aria-busy", "true");
   say(name ? `reading ${name} ...` : "");
   try {
-    const view = await (Object.hasOwn(ROUTES, route) ? ROUTES[route] : homeView)(name, new URLSearchParams(query));
+    const view = await (Object.hasOwn(ROUTES, route) ? ROUTES[route] : ROUTES[""])(name, new URLSearchParams(query));
     if (mine !== turn) return;
     keys = view.keys ?? {};
     main.replaceChildren(...node("main", {}, view.made).childNodes);
@@ -147,13 +121,14 @@ async function show() {
 
 document.addEventListener("keydown", (event) => {
   const { key, target } = event;
-  if (event.ctrlKey || event.metaKey || event.altKey || !(target instanceof Element)) return;
+  if (event.altKey || !(target instanceof Element)) return;
   if (target.closest("input:not([type=range]), select, textarea, dialog")) return;
   if (key === " " && target.closest("button, summary")) return;
-  const action = keys[event.shiftKey && key.startsWith("Arrow") ? `shift+${key}` : key];
-  if (!action) return;
+  const modifier = event.ctrlKey || event.metaKey ? "ctrl+" : event.shiftKey && key.startsWith("Arrow") ? "shift+" : "";
+  const [, act] = (key === "?" ? ["", () => openPalette(keys)] : keys[modifier + key]) ?? [];
+  if (!act) return;
   event.preventDefault();
-  action();
+  act();
 });
 addEventListener("hashchange", show);
 show();

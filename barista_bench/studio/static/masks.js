@@ -1,10 +1,19 @@
 // Masks painted over each other in the colours of their objects, and which object a pixel is of.
-import { blankCanvas } from "./elements.js";
-import { fillInside, visitInside } from "./run_lengths.js";
+import { areaOf, isInside } from "./run_lengths.js";
 
 /** @import { Instance, Mask } from "./shapes.d.ts" */
 
+/**
+ * What is asked of `paint_worker.js`.
+ * @typedef {object} PaintOrder
+ * @property {number} number
+ * @property {Mask[]} masks
+ * @property {number[]} colours as ImageData has them
+ * @property {boolean} isOutline
+ */
+
 const OPACITY = { chosen: 190, offered: 50, other: 90 };
+const MOST_KEPT = 24; // painted frames: 8 MB each in 1080p
 
 /** Red, green and blue for each object, the same on every frame and in every view. @param {string} id */
 function channels(id) {
@@ -20,44 +29,91 @@ function channels(id) {
 /** @param {string} id */
 export const colour = (id, alpha = 1) => `rgb(${channels(id).join(" ")} / ${alpha})`;
 
-/** @param {Mask} mask */
-function areaOf(mask) {
-  let area = 0;
-  visitInside(mask, (first, end) => {
-    area += end - first;
-  });
-  return area;
+/**
+ * The number of the instance at a pixel of the frame, the smallest where several are there; -1 for none.
+ * @param {Instance[]} instances
+ * @param {number} x
+ * @param {number} y
+ */
+export function instanceAt(instances, x, y) {
+  let [found, least] = [-1, Infinity];
+  for (const [number, { mask }] of instances.entries()) {
+    if (!("counts" in mask) || !isInside(mask, Math.floor(x), Math.floor(y))) continue;
+    const area = areaOf(mask);
+    if (area < least) [found, least] = [number, area];
+  }
+  return found;
 }
 
 /**
- * Paints masks over each other, large ones first; those that are only offered are paler.
- * Returns the canvas and `at(x, y)`: the number of the instance at a pixel of the frame, or -1.
- * @param {Instance[]} instances
- * @param {(object: string) => boolean} isChosen
+ * How Konva lays a painted picture, whose rows are columns of the frame.
+ * @param {ImageBitmap | undefined} image
  */
-export function painted(instances, isChosen) {
-  const layers = instances.flatMap(({ mask }, number) =>
-    "counts" in mask ? [{ mask, number, area: areaOf(mask) }] : [],
-  );
-  if (!layers.length) return { canvas: undefined, at: () => -1 };
-  const [height, width] = layers[0].mask.size;
-  const owner = new Int16Array(width * height).fill(-1);
-  for (const { mask, number } of layers.sort((a, b) => b.area - a.area)) fillInside(owner, mask, number);
-  const colours = instances.map(({ object, offered }) => {
-    const [red, green, blue] = channels(object);
-    const opacity = isChosen(object) ? OPACITY.chosen : offered ? OPACITY.offered : OPACITY.other;
-    return (opacity << 24) | (blue << 16) | (green << 8) | red;
-  });
-  const { canvas, context } = blankCanvas({ width, height });
-  const image = context.createImageData(width, height);
-  const pixels = new Uint32Array(image.data.buffer);
-  for (let at = 0; at < pixels.length; at += 1) if (owner[at] >= 0) pixels[at] = colours[owner[at]];
-  context.putImageData(image, 0, 0);
+export const turned = (image) => ({ image, width: image?.width, height: image?.height, rotation: 90, scaleY: -1 });
+
+/** @type {Map<number, (bitmap: ImageBitmap) => void>} */
+const waiting = new Map();
+let number = 0;
+/** @type {Worker | undefined} */
+let worker;
+
+function started() {
+  const made = new Worker("/static/paint_worker.js", { type: "module" });
+  made.onmessage = ({ data }) => {
+    waiting.get(data.number)?.(data.bitmap);
+    waiting.delete(data.number);
+  };
+  return made;
+}
+
+/**
+ * @param {Mask[]} masks
+ * @param {number[]} colours
+ * @param {boolean} isOutline
+ * @returns {Promise<ImageBitmap>}
+ */
+function inThread(masks, colours, isOutline) {
+  worker ??= started();
+  number += 1;
+  const { promise, resolve } = Promise.withResolvers();
+  waiting.set(number, resolve);
+  worker.postMessage({ number, masks, colours, isOutline });
+  return promise;
+}
+
+/** A mask while it is drawn. @param {Mask} mask */
+export const paintedAlone = (mask) => inThread([mask], [(OPACITY.chosen << 24) | 0x00_d8_ff], false);
+
+/** Paints in a thread of its own, and keeps what it painted last. */
+export class Painter {
+  /** @param {(object: string) => boolean} isChosen */
+  constructor(isChosen) {
+    this.isChosen = isChosen;
+    /** @type {Map<Instance[], { how: string, bitmap: Promise<ImageBitmap> }>} */
+    this.kept = new Map();
+  }
+
   /**
-   * @param {number} x
-   * @param {number} y
+   * Masks over each other, large ones first; those that are only offered are paler. Undefined where there is none.
+   * @param {Instance[]} instances
+   * @returns {Promise<ImageBitmap | undefined>}
    */
-  const at = (x, y) =>
-    x >= 0 && y >= 0 && x < width && y < height ? owner[Math.floor(y) * width + Math.floor(x)] : -1;
-  return { canvas, at };
+  async paint(instances, isOutline = false) {
+    const painted = instances.filter(({ mask }) => "counts" in mask);
+    if (!painted.length) return undefined;
+    const how = painted.map(({ object }) => Number(this.isChosen(object))).join("");
+    const known = this.kept.get(instances);
+    if (known?.how === how) return known.bitmap;
+    const masks = painted.map(({ mask }) => /** @type {Mask} */ (mask));
+    const colours = painted.map(({ object, offered }) => {
+      const [red, green, blue] = channels(object);
+      const opacity = isOutline || this.isChosen(object) ? OPACITY.chosen : offered ? OPACITY.offered : OPACITY.other;
+      return ((opacity << 24) | (blue << 16) | (green << 8) | red) >>> 0;
+    });
+    const bitmap = inThread(masks, colours, isOutline);
+    this.kept.delete(instances);
+    this.kept.set(instances, { how, bitmap });
+    if (this.kept.size > MOST_KEPT) this.kept.delete(this.kept.keys().next().value ?? instances);
+    return bitmap;
+  }
 }

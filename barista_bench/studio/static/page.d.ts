@@ -9,8 +9,11 @@ export interface View {
   started?: () => unknown;
 }
 
-/** By the name of the key; with shift, an arrow's begins with `shift+`. */
-export type Keys = Record<string, () => unknown>;
+/** What a key does, in words, and its doing. */
+export type KeyAction = [words: string, act: () => unknown];
+
+/** By the name of the key; with shift, an arrow's begins with `shift+`, and any with control with `ctrl+`. */
+export type Keys = Record<string, KeyAction>;
 
 type Listeners = { [Name in keyof HTMLElementEventMap]?: (event: HTMLElementEventMap[Name]) => unknown };
 

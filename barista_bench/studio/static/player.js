@@ -2,11 +2,14 @@
 import { button, node } from "./elements.js";
 import { FrameCanvas, shows } from "./frame_canvas.js";
 import { FrameSource, frameAt } from "./frame_source.js";
-import { ask, remembering } from "./server.js";
+import { ask, newestOf, remembering } from "./server.js";
 import { explained, reasonOf, say } from "./status.js";
 import { clock } from "./words.js";
+
 /** @import { Keys } from "./page.d.ts" */
 /** @import { Footage, Instance, VideoKind } from "./shapes.d.ts" */
+
+const AHEAD = 8; // frames
 
 export class Player {
   /**
@@ -37,7 +40,8 @@ export class Player {
     this.turn = 0;
     /** Objects that are stressed. @type {Set<string>} */
     this.selected = new Set();
-    this.overlay = remembering(overlay);
+    this.overlay = remembering(async (frame) => this.canvas.painted(await overlay(frame)));
+    this.load = newestOf((/** @type {number} */ frame) => this.loaded(frame));
     this.source = new FrameSource(kind, video, facts);
     this.canvas = new FrameCanvas(facts, (object) => this.selected.has(object));
     /** @type {((frame: number) => unknown)[]} */
@@ -58,6 +62,7 @@ export class Player {
     });
     this.where = node("output", { class: "clock" });
     this.note = node("span", { class: "note" });
+    this.layers = { masks: this.toggleOf("masks"), boxes: this.toggleOf("boxes") };
     this.playing = button("play", () => this.toggle(), { disabled: true });
     this.element = node("div", { class: "player" }, this.canvas.holder, this.slider, this.controls());
     new ResizeObserver(() => this.fit()).observe(this.element);
@@ -67,16 +72,6 @@ export class Player {
   controls() {
     const back = { title: "frame back (←)", "aria-label": "frame back" };
     const forward = { title: "frame forward (→)", "aria-label": "frame forward" };
-    /** @param {"masks" | "boxes"} name */
-    const layer = (name) => {
-      const toggle = () => {
-        shows[name] = !shows[name];
-        made.setAttribute("aria-pressed", String(shows[name]));
-        this.canvas.redraw();
-      };
-      const made = button(name, toggle, { "aria-pressed": String(shows[name]) });
-      return made;
-    };
     return node(
       "div",
       { class: "controls" },
@@ -84,10 +79,21 @@ export class Player {
       this.playing,
       button("▶", () => this.go(this.frame + 1), forward),
       this.where,
-      layer("masks"),
-      layer("boxes"),
+      this.layers.masks,
+      this.layers.boxes,
       this.note,
     );
+  }
+
+  /** @param {"masks" | "boxes"} name */
+  toggleOf(name) {
+    const toggle = () => {
+      shows[name] = !shows[name];
+      made.setAttribute("aria-pressed", String(shows[name]));
+      this.canvas.redraw();
+    };
+    const made = button(name, toggle, { "aria-pressed": String(shows[name]) });
+    return made;
   }
 
   fit() {
@@ -112,20 +118,38 @@ export class Player {
   }
 
   /**
-   * Shows a frame: its picture and what is drawn over it arrive together. A later call overtakes.
+   * Shows a frame: its picture and what is drawn over it arrive together. Later calls wait, and only the last of them.
    * @param {number} frame
    */
   async go(frame) {
     const wanted = Math.max(0, Math.min(this.count - 1, frame));
     this.wanted = wanted;
     this.turn += 1;
-    const { turn } = this;
     this.pause();
+    await this.load(wanted);
+  }
+
+  /** @param {number} frame */
+  async loaded(frame) {
     try {
-      const [picture, instances] = await Promise.all([this.source.pictureOf(wanted), this.instancesOf(wanted)]);
-      if (turn === this.turn) this.show(wanted, picture, instances);
+      const [picture, instances] = await Promise.all([this.source.pictureOf(frame), this.instancesOf(frame)]);
+      const isBack = frame < this.frame;
+      this.show(frame, picture, instances);
+      this.lookAhead(frame, isBack ? -1 : 1);
     } catch (error) {
-      if (turn === this.turn) say(reasonOf(error));
+      say(reasonOf(error));
+    }
+  }
+
+  /**
+   * Asks for what will be drawn next, if one goes on.
+   * @param {number} frame
+   * @param {number} by
+   */
+  lookAhead(frame, by) {
+    for (let step = 1; step <= AHEAD; step += 1) {
+      const next = frame + step * by;
+      if (next >= 0 && next < this.count) this.overlay(next).catch(() => {}); // said when it is shown
     }
   }
 
@@ -152,7 +176,6 @@ export class Player {
    */
   show(frame, picture, instances) {
     this.frame = frame;
-    this.wanted = frame;
     this.canvas.show(frame, picture, instances);
     this.slider.value = String(frame);
     this.where.textContent = `frame ${frame} of 0 to ${this.count - 1} · ${clock(this.times[frame])}`;
@@ -212,6 +235,7 @@ export class Player {
       const picture = this.source.snapshot(copy);
       const instances = await this.instancesOf(frame);
       if (turn !== this.turn) return;
+      this.wanted = frame;
       this.show(frame, picture, instances);
       if (copy.ended) this.pause();
       else copy.requestVideoFrameCallback(step);
@@ -226,11 +250,17 @@ export class Player {
     /** @param {number} by */
     const step = (by) => () => this.go(this.frame + by);
     return {
-      ArrowRight: step(1),
-      ArrowLeft: step(-1),
-      "shift+ArrowRight": step(second),
-      "shift+ArrowLeft": step(-second),
-      " ": explained(() => this.toggle()),
+      ArrowRight: ["frame forward", step(1)],
+      ArrowLeft: ["frame back", step(-1)],
+      "shift+ArrowRight": ["second forward", step(second)],
+      "shift+ArrowLeft": ["second back", step(-second)],
+      " ": [
+        "play or pause; held down, a drag moves the picture",
+        () => this.canvas.zoom.hold(explained(() => this.toggle())),
+      ],
+      m: ["masks on or off", () => this.layers.masks.click()],
+      i: ["boxes on or off", () => this.layers.boxes.click()],
+      ...this.canvas.zoom.keys(),
     };
   }
 }

@@ -11,7 +11,13 @@ import { explained, form, say } from "./status.js";
 
 /** @typedef {{ question: string, choices: string[] }} Texts */
 
-const PLAYER_KEYS = ["ArrowLeft", "ArrowRight", "shift+ArrowLeft", "shift+ArrowRight", " "];
+const PLAYER_KEYS = {
+  ArrowLeft: "frame back",
+  ArrowRight: "frame forward",
+  "shift+ArrowLeft": "second back",
+  "shift+ArrowRight": "second forward",
+  " ": "play or pause",
+};
 const NOT_OPEN = "Its video is not open: name its release when starting the studio.";
 const NO_MOMENT = "Where it is in the video is not known: its items file is missing.";
 const OF_A_SET = "Its whole set shares its texts, which are revised in the domain file.";
@@ -47,13 +53,16 @@ class Review {
   keys() {
     /** @param {(item: ReviewItem) => unknown} action */
     const act = (action) => explained(() => (this.current ? action(this.current) : say("no question is shown")));
-    const ofPlayer = PLAYER_KEYS.map((key) => [key, () => this.player?.keys()[key]()]);
+    const ofPlayer = Object.entries(PLAYER_KEYS).map(([key, does]) => [
+      key,
+      [does, () => this.player?.keys()[key][1]()],
+    ]);
     return {
-      a: act((item) => this.accept(item)),
-      r: act((item) => this.revise(item)),
-      x: act((item) => this.reject(item)),
-      n: () => this.step(1),
-      p: () => this.step(-1),
+      a: ["accept", act((item) => this.accept(item))],
+      r: ["revise", act((item) => this.revise(item))],
+      x: ["reject", act((item) => this.reject(item))],
+      n: ["next question", () => this.step(1)],
+      p: ["question before", () => this.step(-1)],
       ...Object.fromEntries(ofPlayer),
     };
   }

@@ -28,6 +28,32 @@ export function visitInside({ counts }, visit) {
   }
 }
 
+/** In pixels. @param {Mask} mask */
+export function areaOf(mask) {
+  let area = 0;
+  visitInside(mask, (first, end) => {
+    area += end - first;
+  });
+  return area;
+}
+
+/**
+ * Whether a pixel is of a mask.
+ * @param {Mask} mask
+ * @param {number} x
+ * @param {number} y
+ */
+export function isInside(mask, x, y) {
+  const [height, width] = mask.size;
+  if (x < 0 || y < 0 || x >= width || y >= height) return false;
+  const pixel = x * height + y;
+  let isFound = false;
+  visitInside(mask, (first, end) => {
+    isFound ||= first <= pixel && pixel < end;
+  });
+  return isFound;
+}
+
 /**
  * Writes `value` at the pixels of a mask; rows come first.
  * @param {Int16Array | Uint32Array} pixels

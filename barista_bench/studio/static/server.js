@@ -3,10 +3,22 @@
 
 const PAUSE = 300; // milliseconds between two questions how far something is
 
+/** What the server does not do, and why. */
+export class RefusedError extends Error {
+  /**
+   * @param {string} message
+   * @param {number} status 409 where somebody else has changed something meanwhile
+   */
+  constructor(message, status) {
+    super(message);
+    this.status = status;
+  }
+}
+
 /** @param {Response} response */
 async function answered(response) {
   const body = await response.json();
-  if (!response.ok) throw new Error(body.error ?? response.statusText);
+  if (!response.ok) throw new RefusedError(body.error ?? response.statusText, response.status);
   return body;
 }
 
@@ -51,6 +63,37 @@ export async function finished(progress, told, element = document.body) {
     });
     if (!element.isConnected) throw new Error("left");
   }
+}
+
+/**
+ * Does `work` with the newest of what is given: what comes meanwhile replaces what waits. Promises the last result.
+ * @template Given
+ * @template Result
+ * @param {(given: Given) => Promise<Result>} work
+ */
+export function newestOf(work) {
+  /** @type {Given[]} */
+  let waiting = [];
+  /** @type {Promise<Result> | null} */
+  let running = null;
+  const run = async () => {
+    /** @type {Result} */
+    let result;
+    try {
+      do {
+        const [given] = waiting.splice(0);
+        result = await work(given);
+      } while (waiting.length);
+    } finally {
+      running = null;
+    }
+    return result;
+  };
+  return (/** @type {Given} */ given) => {
+    waiting = [given];
+    running ??= run();
+    return running;
+  };
 }
 
 const MOST_KEPT = 60;

@@ -44,6 +44,81 @@ export interface Opened {
   rated: number;
   reviews: number;
   compared: number;
+  /** Where commands can be run; null: nowhere. */
+  folder: string | null;
+}
+
+/** How far a video is. What only a project has is missing for a release. `next`: what a person is to do. */
+export interface VideoCard {
+  kind: VideoKind;
+  id: string;
+  /** Null where it is not known without opening the video. */
+  seconds: number | null;
+  next: "problem" | "contacts" | "keyframes" | "stages" | "doubtful" | "export" | "look";
+  /** Who accepted something of it. */
+  by: string[];
+  problem?: string;
+  contacts?: number;
+  /** Keyframes that people are asked for, and those of them that are annotated. */
+  asked?: number;
+  done?: number;
+  masks?: number;
+  objects?: number;
+  doubtful?: number;
+  layers?: number;
+}
+
+export interface Folder {
+  kind: "project" | "release" | "dataset" | "runs" | "review";
+  path: string;
+  name: string;
+  counts: Record<string, number>;
+}
+
+/** What the studio's folder holds, by its path there. */
+export interface Found {
+  kind: Folder["kind"] | "videos" | "vocabulary";
+  path: string;
+}
+
+/** An option of a command. */
+export interface CommandField {
+  name: string;
+  /** Empty of what has its place in the line. */
+  flag: string;
+  help: string;
+  kind: "input" | "new" | "anywhere" | "number" | "text";
+  suggested: Found["kind"][];
+  choices: string[];
+  /** Other values than the choices may be given. */
+  open: boolean;
+  value: string;
+  required: boolean;
+}
+
+export interface CommandStep {
+  id: string;
+  title: string;
+  fields: CommandField[];
+}
+
+/** The commands, and the folder in which they run. */
+export interface Workshop {
+  folder: string;
+  steps: CommandStep[];
+  found: Found[];
+}
+
+/** A command that was started; `makes` can be opened. */
+export interface Job {
+  number: number;
+  title: string;
+  line: string;
+  state: "running" | "done" | "failed" | "cancelled";
+  seconds: number;
+  code: number | null;
+  output: string;
+  makes: string;
 }
 
 export interface Progress {
@@ -63,6 +138,17 @@ export interface Footage {
   seconds: number[];
   version: string;
   copy: Progress;
+}
+
+/** Where each frame lies in the copy, in bytes. */
+export interface Samples {
+  codec: string;
+  /** Of the decoder, in base64. */
+  description: string;
+  offsets: number[];
+  sizes: number[];
+  /** Their frames. */
+  keyframes: number[];
 }
 
 // Annotated videos
@@ -211,19 +297,17 @@ export interface PromptPoint extends Point {
   inside: boolean;
 }
 
-/** What a segmenter is asked by. */
-export type MaskPrompt =
-  | { box: [left: number, top: number, right: number, bottom: number] }
-  | { points: PromptPoint[] };
-
-export type StoredPrompt = { frame: number; category: string; object: string | null } & Partial<MaskPrompt>;
+/** What a segmenter is asked by; points along a line are a stroke. */
+export interface MaskPrompt {
+  box: [left: number, top: number, right: number, bottom: number] | null;
+  points: PromptPoint[];
+}
 
 export interface ProjectFrame {
   /** Null on a frame on which nothing was decided. */
   accepted: FrameMask[] | null;
   tracks: FrameMask[];
   suggestions: Suggestion[];
-  prompts: StoredPrompt[];
 }
 
 /** A mask that stands on a frame; `id` is the one under which it is accepted. */
@@ -245,16 +329,19 @@ export interface DecidedKeyframe {
 
 export interface Decisions {
   contacts?: FrameRange[];
-  prompts?: StoredPrompt[];
+  withdrawn?: number[];
   objects?: Record<string, string>;
   keyframes?: DecidedKeyframe[];
   layers?: Layers;
   edits?: Edit[];
 }
 
-export interface Draft {
+export interface DraftContent {
   decisions: { video: string; objects: Record<string, string>; keyframes: DecidedKeyframe[] };
   looked_at: number[];
+}
+
+export interface Draft extends DraftContent {
   revision: number;
   page: string;
 }
@@ -344,7 +431,13 @@ export type NextRating = PersonState & (AnswerToRate | { answer?: undefined });
 /** What the server answers to a GET of each path. */
 export interface Reads {
   "/api/studio": Opened;
+  "/api/home": { cards: VideoCard[]; folders: Folder[]; closed: Found[] };
+  "/api/length": { seconds: number | null };
+  "/api/commands": Workshop;
+  "/api/command": { line: string; problem: string };
+  "/api/jobs": { jobs: Job[] };
   "/api/footage": Footage;
+  "/api/footage/samples": Samples;
   "/api/video": VideoTables;
   "/api/frame": FrameGraph;
   "/api/search": SearchResult;
@@ -361,7 +454,18 @@ export interface Reads {
 
 /** What each path takes by POST, and answers. */
 export interface Writes {
+  "/api/jobs/start": { sent: { step: string; values: Record<string, string> }; answer: { job: number } };
+  "/api/jobs/cancel": { sent: { job: number }; answer: unknown };
+  "/api/open": { sent: { path: string }; answer: unknown };
   "/api/project/accept": { sent: Decisions & { video: string; seen: string }; answer: unknown };
+  "/api/project/segment": {
+    sent: { video: string; frame: number } & MaskPrompt;
+    answer: { mask: Mask; score: number };
+  };
+  "/api/project/edge": {
+    sent: { video: string; frame: number; points: Point[] };
+    answer: { points: [x: number, y: number][] };
+  };
   "/api/project/draft": { sent: Draft; answer: unknown };
   "/api/project/run": { sent: { video: string }; answer: unknown };
   "/api/review/verdict": {

@@ -23,7 +23,7 @@ function refill(content, made) {
 }
 
 /**
- * `panels` promise their elements by title; `fill()` asks the one that is open again.
+ * `panels` promise their elements by title; `fill()` asks the one that is open again, `open(title)` another.
  * @param {string} label
  * @param {Record<string, () => Child[] | Promise<Child[]>>} panels
  * @param {string} [open]
@@ -38,12 +38,12 @@ export function tabbed(label, panels, open = Object.keys(panels)[0]) {
     const made = await panels[open]();
     if (mine === turn) refill(content, made);
   });
-  const tabs = Object.keys(panels).map((title) =>
-    button(title, () => {
-      open = title;
-      fill();
-    }),
-  );
+  /** @param {string} title */
+  const show = (title) => {
+    open = title;
+    return fill();
+  };
+  const tabs = Object.keys(panels).map((title) => button(title, () => show(title)));
   const row = node("div", { class: "tabs" }, ...tabs);
-  return { element: node("section", { class: "side", "aria-label": label }, row, content), fill };
+  return { element: node("section", { class: "side", "aria-label": label }, row, content), fill, open: show };
 }

@@ -1,0 +1,137 @@
+"""Masks from boxes, clicks and strokes without weights: OpenCV's grabCut on a crop; the default segmenter.
+
+Colours inside and outside are modelled by mixtures of Gaussians, and the cut between them runs where the picture
+changes (Rother, Kolmogorov, Blake: GrabCut, SIGGRAPH 2004). Measured in `perf/README.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from barista_bench.annotate.proposals import SegmentedMask, ShapePrompt
+from barista_bench.models.base import ModelIdentity
+
+_SIDE = 320  # pixels of the longer side of the crop that is cut
+_MARGIN = 0.25  # around the box, of its longer side: what is surely outside shows its colours there
+_AROUND_CLICKS = 0.08  # of the picture's longer side: how far an object is looked for where no box is given
+_TOUCH = 7  # pixels of the crop around a click that are surely what it says
+_PATCH = 30  # and within which all that is connected to it and has its colour is
+_LIKE = 10  # of 255, in each channel: the same colour
+_ROUNDS = 4
+_SPECK = 0.02  # of the mask's area: parts that are smaller, and that nobody clicked, are no part of an object
+
+Area = tuple[int, int, int, int]
+"""Left, top, right, bottom in pixels, half-open."""
+
+
+class GrabCutSegmenter:
+    """As `Segmenter`. A score is the IoU of the given box with the one around the mask; 1 where only points are given.
+
+    Nothing outside of a box is inside, unless a click says so. Where colours tell nothing apart, all of the box is.
+    """
+
+    def __init__(self) -> None:
+        self.identity = ModelIdentity("grabcut", None, {"opencv": cv2.__version__, "side": _SIDE, "rounds": _ROUNDS})
+
+    def segment(self, picture: NDArray[np.uint8], prompts: Sequence[ShapePrompt]) -> list[SegmentedMask]:
+        """As `Segmenter.segment`."""
+        return [_segmented(picture, prompt) for prompt in prompts]
+
+
+def _segmented(picture: NDArray[np.uint8], prompt: ShapePrompt) -> SegmentedMask:
+    box, points = prompt
+    height, width = picture.shape[:2]
+    mask = np.zeros((height, width), np.bool_)
+    wanted = _wanted(prompt, width, height)
+    if wanted is None:
+        return SegmentedMask(mask, 0.0)
+    margin = max(2, round(_MARGIN * max(wanted[2] - wanted[0], wanted[3] - wanted[1])))
+    left, top, right, bottom = _within(
+        (wanted[0] - margin, wanted[1] - margin, wanted[2] + margin, wanted[3] + margin), width, height
+    )
+    scale = min(1.0, _SIDE / max(right - left, bottom - top))
+    crop = cv2.resize(picture[top:bottom, left:right], None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
+
+    def scaled(x: float, y: float) -> tuple[int, int]:
+        return round((x - left) * scale), round((y - top) * scale)
+
+    marks = np.full(crop.shape[:2], cv2.GC_BGD if box else cv2.GC_PR_BGD, np.uint8)
+    cv2.rectangle(marks, scaled(*wanted[:2]), scaled(wanted[2] - 1, wanted[3] - 1), cv2.GC_PR_FGD, cv2.FILLED)
+    _mark(crop, marks, [(scaled(point.x, point.y), point.inside) for point in points])
+    inside = _cut(crop, marks)
+    size = (right - left, bottom - top)
+    mask[top:bottom, left:right] = cv2.resize(inside.astype(np.float32), size, interpolation=cv2.INTER_LINEAR) > 0.5
+    return SegmentedMask(mask, _score(mask, box))
+
+
+def _mark(crop: NDArray[np.uint8], marks: NDArray[np.uint8], clicks: Sequence[tuple[tuple[int, int], bool]]) -> None:
+    """What clicks say of the pixels around them; a patch of one colour does not override what another click touches."""
+    is_looked_for, smooth = marks == cv2.GC_PR_FGD, cv2.GaussianBlur(crop, (0, 0), 1)
+    for radius, is_patch in ((_PATCH, True), (_TOUCH, False)):
+        for (x, y), inside in clicks:
+            value = cv2.GC_FGD if inside else cv2.GC_BGD
+            here = (min(max(y, 0), marks.shape[0] - 1), min(max(x, 0), marks.shape[1] - 1))
+            if is_patch and marks[here] == value:  # of a stroke: reached by the patch of an earlier point
+                continue
+            reached = cv2.circle(np.zeros_like(marks), here[::-1], radius, 1, cv2.FILLED)
+            if is_patch:
+                walls = np.pad(1 - reached, 1, constant_values=1)
+                how = 4 | cv2.FLOODFILL_MASK_ONLY | cv2.FLOODFILL_FIXED_RANGE | (2 << 8)
+                cv2.floodFill(smooth, walls, here[::-1], 0, (_LIKE,) * 3, (_LIKE,) * 3, how)
+                reached = walls[1:-1, 1:-1] == 2
+            marks[(reached > 0) & is_looked_for if inside else reached > 0] = value
+
+
+def _wanted(prompt: ShapePrompt, width: int, height: int) -> Area | None:
+    """Where the object is looked for; None where nothing says so."""
+    box, points = prompt
+    around = 0.0 if box else _AROUND_CLICKS * max(width, height)
+    inside = [point for point in points if point.inside]
+    corners = [(box[0], box[1]), (box[2], box[3])] if box else []
+    corners += [(point.x + by, point.y + by) for point in inside for by in (-around, around)]
+    if not corners:
+        return None
+    low, high = np.min(corners, axis=0), np.max(corners, axis=0)
+    return _within((int(low[0]), int(low[1]), int(np.ceil(high[0])), int(np.ceil(high[1]))), width, height)
+
+
+def _within(area: Area, width: int, height: int) -> Area:
+    """Within the picture, and of at least a pixel."""
+    left, top = min(max(area[0], 0), width - 1), min(max(area[1], 0), height - 1)
+    return left, top, max(min(area[2], width), left + 1), max(min(area[3], height), top + 1)
+
+
+def _cut(crop: NDArray[np.uint8], marks: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Which pixels are inside, by what is marked as sure and as likely."""
+    clicked = marks == cv2.GC_FGD
+    is_likely = clicked | (marks == cv2.GC_PR_FGD)
+    if is_likely.all() or not is_likely.any():  # nothing to tell apart
+        return is_likely
+    cv2.setRNGSeed(0)  # the same prompts give the same mask
+    models = np.zeros((2, 1, 65))
+    cv2.grabCut(crop, marks, None, models[0], models[1], _ROUNDS, cv2.GC_INIT_WITH_MASK)
+    is_inside = (marks == cv2.GC_FGD) | (marks == cv2.GC_PR_FGD)
+    if not is_inside.any():
+        return is_likely
+    _, labels, facts, _ = cv2.connectedComponentsWithStats(is_inside.astype(np.uint8))
+    kept = facts[:, cv2.CC_STAT_AREA] >= _SPECK * is_inside.sum()
+    kept[np.unique(labels[clicked])] = True
+    kept[0] = False
+    return kept[labels]
+
+
+def _score(mask: NDArray[np.bool_], box: tuple[float, float, float, float] | None) -> float:
+    if not mask.any():
+        return 0.0
+    if box is None:
+        return 1.0
+    rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+    found = (columns[0], rows[0], columns[-1] + 1, rows[-1] + 1)
+    width = max(0.0, min(found[2], box[2]) - max(found[0], box[0]))
+    height = max(0.0, min(found[3], box[3]) - max(found[1], box[1]))
+    areas = sum((area[2] - area[0]) * (area[3] - area[1]) for area in (found, box))
+    return float(width * height / (areas - width * height))

@@ -1,0 +1,82 @@
+"""From nothing to a report in under a minute: `barista-bench demo`. Without torch: embedded models answer from records.
+
+A toy kitchen is rendered, BARISTA's tasks are built from its scene graphs, `chance`, `prior` and `oracle` are computed,
+and the answers of the embedded models to exactly these examples come with the package (`scripts/record_demo.py`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from barista_bench.api import evaluate
+from barista_bench.data.folder import build
+from barista_bench.errors import DataError
+from barista_bench.mini import write_kitchen
+from barista_bench.reporting import write_report
+from barista_bench.runs.score.scoring import ScoredRun
+
+VIDEOS, WIDTH, HEIGHT, SEED = 9, 480, 270, 0
+"""Of the kitchen."""
+LIMIT = 16
+"""Examples of each task."""
+SETTINGS = {"task": "all", "runs": 1, "temperature": 0.0, "max_new_tokens": 192, "progress": False}
+COMPUTED = ("oracle", "chance", "prior")
+RECORDED = ("kitchen", "kitchen_early", "text_only:kitchen")
+HASHES = Path(__file__).parent / "examples.json"
+"""Content hashes of the examples that the recorded answers are to, by task."""
+_REMEDY = "run scripts/record_demo.py of this version's repository, which asks the models anew"
+
+
+def answers_file(model: str) -> Path:
+    """The recorded answers of an embedded model."""
+    return HASHES.with_name(f"{model.replace(':', '-')}.jsonl")
+
+
+def recorded_model(model: str) -> str:
+    """Its answers as `--model` takes them: what a model said with less to see stays an ablation.
+
+    >>> recorded_model("text_only:kitchen").startswith("text_only:predictions:")
+    True
+    """
+    ablation, colon, _ = model.rpartition(":")
+    return f"{ablation}{colon}predictions:{answers_file(model)}"
+
+
+def make_examples(out: Path, *, num_proc: int = 2, progress: bool = False) -> dict[str, str]:
+    """Render the kitchen into `<out>/kitchen` and build its tasks into `<out>/data`; their content hashes."""
+    write_kitchen(
+        out / "kitchen", videos=VIDEOS, width=WIDTH, height=HEIGHT, seed=SEED, num_proc=num_proc, progress=progress
+    )
+    built = build(out / "kitchen", out / "data", sampling={"limit": LIMIT}, cache=False)
+    return {config.name: config.content_hash for config in built.configs if config.content_hash}
+
+
+def demo(
+    out: Path, *, num_proc: int = 2, progress: bool = False, tell: Callable[[str], None] = lambda line: None
+) -> Path:
+    """Make kitchen, data, runs and report below `out`; the page of the report.
+
+    Args:
+        out: folder to make them in. What an earlier call made there is made anew, but for the runs, which are kept.
+        num_proc: processes that render.
+        tell: gets a line a step.
+
+    Raises:
+        ConfigError: `out` holds something else in one of these folders.
+        DataError: the recorded answers are to other examples than this version makes.
+    """
+    tell(f"rendering {VIDEOS} videos of a toy kitchen, and making questions of their scene graphs")
+    made = make_examples(out, num_proc=num_proc, progress=progress)
+    recorded = json.loads(HASHES.read_text(encoding="utf-8"))
+    if different := [name for name in made if recorded.get(name) != made[name]]:
+        raise DataError(f"{HASHES}: answers to other examples of {', '.join(different)}. Remedy: {_REMEDY}")
+    runs: list[ScoredRun] = []
+    for model in (*RECORDED, *COMPUTED):
+        tell(f"scoring {model}{' (recorded answers)' if model in RECORDED else ''}")
+        name = recorded_model(model) if model in RECORDED else model
+        runs += evaluate(out / "data", name, out=out / "runs" / model.replace(":", "-"), **SETTINGS).runs
+    tell("writing the report")
+    page, _ = write_report(runs, out / "report", title="A toy kitchen: what the embedded models see")
+    return page

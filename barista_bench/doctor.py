@@ -1,0 +1,162 @@
+"""What this machine has for this package, and the command that adds the rest. Changes nothing, asks no network."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Literal
+
+from packaging.requirements import Requirement
+
+from barista_bench.errors import install_command
+from barista_bench.version import __version__
+
+Verdict = Literal["ok", "missing", "note"]
+PACKAGE = "barista_bench"
+CODECS = ("h264", "hevc", "vp9", "av1", "mpeg4")
+"""What videos are mostly compressed with."""
+LITTLE_SPACE = 10e9
+"""Bytes: below this, a checkpoint of a few billion parameters does not fit any more."""
+
+# What an extra is for; those that only developers need are left out.
+_PURPOSES = {
+    "run": "models that run here: transformers, torch",
+    "api": "models behind a server",
+    "gguf": "language models in one file",
+    "peft": "adapters",
+    "quantization": "weights in 4 or 8 bits",
+    "video": "frames shown as a video, SAM 3",
+    "torchcodec": "another reader of videos",
+    "viz": "pictures of figures",
+    "studio": "the page to look, annotate and answer",
+    "annotate": "scene graphs of your own videos",
+    "sentence": "similarity of sentences",
+    "train": "training",
+    "ray": "many machines",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One fact about this machine.
+
+    Attributes:
+        topic: the section that it stands in.
+        name: what it is about.
+        verdict: "missing" of what can be added, "note" of what cannot, or need not.
+        found: what there is, in words.
+        remedy: the command that adds what is missing, or None.
+    """
+
+    topic: str
+    name: str
+    verdict: Verdict
+    found: str
+    remedy: str | None = None
+
+
+def examine() -> list[Finding]:
+    """Everything, in the order in which it is shown. No key, token or name of an account is in it."""
+    return [*_python(), *_accelerators(), *_video(), *_extras(), *_storage()]
+
+
+def _python() -> Iterator[Finding]:
+    yield Finding("Package", PACKAGE, "ok", f"{__version__}, in {Path(__file__).parent}")
+    yield Finding("Package", "Python", "ok", f"{platform.python_version()}, {sys.executable}")
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    found = f"{platform.platform()}, {os.cpu_count()} cores, {memory / 2**30:.0f} GiB of memory"
+    yield Finding("Package", "machine", "ok", found)
+
+
+def _accelerators() -> Iterator[Finding]:
+    try:
+        import torch
+    except (ImportError, OSError) as error:  # OSError: a library of its own that cannot be loaded
+        yield Finding("GPU", "torch", "missing", f"{error}: only models that need none run", install_command("run"))
+        return
+    yield Finding("GPU", "torch", "ok", str(torch.__version__))
+    for index in range(torch.cuda.device_count()):
+        properties = torch.cuda.get_device_properties(index)
+        found = f"{properties.name}, {properties.total_memory / 2**30:.0f} GiB"
+        yield Finding("GPU", f"cuda:{index}", "ok", found)
+    if torch.backends.mps.is_available():
+        yield Finding("GPU", "mps", "ok", "Apple GPU")
+    elif not torch.cuda.is_available():
+        built = torch.version.cuda or torch.version.hip
+        why = f"torch was built for {built}, and sees none" if built else "this torch was built without GPUs"
+        yield Finding("GPU", "device", "note", f"none: {why}. Install torch for your machine: https://pytorch.org")
+
+
+def _video() -> Iterator[Finding]:
+    import av
+
+    codecs = ".".join(map(str, av.library_versions["libavcodec"]))
+    yield Finding("Video", "PyAV", "ok", f"{av.__version__}, with FFmpeg's libavcodec {codecs}")
+    decoders = [name for name in CODECS if _decodes(name)]
+    absent = [name for name in CODECS if name not in decoders]
+    found = f"reads {', '.join(decoders)}" + (f"; not {', '.join(absent)}" if absent else "")
+    yield Finding("Video", "codecs", "missing" if absent else "ok", found, "pip install av" if absent else None)
+    path = shutil.which("ffmpeg")
+    yield Finding("Video", "ffmpeg", "ok" if path else "note", path or "no program of that name; nothing here needs it")
+
+
+def _decodes(codec: str) -> bool:
+    from av.codec import Codec
+    from av.codec.codec import UnknownCodecError
+
+    try:
+        return bool(Codec(codec, "r"))
+    except UnknownCodecError:
+        return False
+
+
+def _extras() -> Iterator[Finding]:
+    """The extras that the package's own metadata declares, by what of them is installed."""
+    required = [Requirement(line) for line in metadata.requires(PACKAGE) or []]
+    for extra, purpose in _PURPOSES.items():
+        needed = [item for item in required if _is_of(item, extra)]
+        lacking = [problem for item in needed if (problem := _problem(item))]
+        if lacking:
+            found = f"{purpose}; {', '.join(lacking)}"
+            yield Finding("Optional parts", extra, "missing", found, install_command(extra))
+        else:
+            yield Finding("Optional parts", extra, "ok", purpose)
+
+
+def _is_of(requirement: Requirement, extra: str) -> bool:
+    marker = requirement.marker
+    return marker is not None and marker.evaluate({"extra": extra}) and not marker.evaluate({"extra": ""})
+
+
+def _problem(requirement: Requirement) -> str | None:
+    try:
+        version = metadata.version(requirement.name)
+    except metadata.PackageNotFoundError:
+        return f"no {requirement.name}"
+    fits = requirement.specifier.contains(version, prereleases=True)
+    return None if fits else f"{requirement.name} {version}, wanted {requirement.specifier}"
+
+
+def _storage() -> Iterator[Finding]:
+    from huggingface_hub import constants, get_token
+
+    datasets = os.environ.get("HF_DATASETS_CACHE") or os.path.join(constants.HF_HOME, "datasets")
+    for name, folder in (("models", Path(constants.HF_HUB_CACHE)), ("datasets", Path(datasets))):
+        yield Finding("Caches and Hub", name, "ok", f"{folder}" + ("" if folder.is_dir() else " (not there yet)"))
+    if constants.HF_HUB_OFFLINE:
+        yield Finding("Caches and Hub", "Hub", "note", "HF_HUB_OFFLINE is set: nothing is fetched")
+    if get_token() is None:
+        found = "not logged in: gated models cannot be fetched, nothing can be published"
+        yield Finding("Caches and Hub", "login", "missing", found, "hf auth login")
+    else:
+        yield Finding("Caches and Hub", "login", "ok", "logged in")
+    for name, folder in (("here", Path.cwd()), ("caches", Path(constants.HF_HOME))):
+        there = next(path for path in (folder, *folder.parents) if path.exists())
+        free = shutil.disk_usage(there).free
+        yield Finding("Disk", name, "ok" if free > LITTLE_SPACE else "note", f"{free / 1e9:.0f} GB free in {there}")

@@ -1,0 +1,164 @@
+"""How difficult a question is to answer by looking, and where its distractors are from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import log
+
+import msgspec
+import numpy as np
+
+from barista_bench.errors import ConfigError
+from barista_bench.generate.candidates import LEVELS, Choice, Difficulty, Level, QuestionCandidate
+from barista_bench.generate.scene import Scene
+from barista_bench.generate.spans import ActionSpan
+from barista_bench.generate.statements import AllOf, Statement
+
+SAME_OBJECT, SAME_MOMENT = "same object", "same moment"
+"""Where a distractor is from: it says something else of what the answer is about, as at another time; or it is about
+what is to be seen, or goes on, at the moment that is asked about. The first where both are so."""
+LARGE, SMALL = 0.05, 0.001
+"""Fractions of the frame from which on what is asked about is easy to see, and from which down it is hard."""
+LONG, SHORT = 10.0, 1.0
+"""Seconds for which it is to be seen, likewise."""
+NEAR = 0.25
+"""Fraction of the frame's width between the middles of two boxes that are near to each other, at the most."""
+MOST_STEPS = 4
+THRESHOLDS = (0.3, 0.5)
+"""Scores from which on a question is medium, and hard."""
+
+
+def levels_of(asked: str) -> tuple[Level, ...]:
+    """The levels from one to another, `easy:medium`, or one. Raises ConfigError for what is none."""
+    first, _, last = asked.partition(":")
+    last = last or first
+    if first not in LEVELS or last not in LEVELS or LEVELS.index(first) > LEVELS.index(last):
+        remedy = "name one of easy, medium and hard, or two with a colon between, the easier one first"
+        raise ConfigError(f"difficulty: {asked!r} is no range of levels. Remedy: {remedy}")
+    return LEVELS[LEVELS.index(first) : LEVELS.index(last) + 1]
+
+
+def described(candidate: QuestionCandidate, scene: Scene, needed: int) -> QuestionCandidate:
+    """A decided candidate with its difficulty, the origins of its distractors, and those that have one first.
+
+    Args:
+        needed: how many distractors it takes.
+    """
+    asked = _Asked(candidate, scene)
+    origins = {choice.text: asked.origin(choice) for choice in candidate.distractors}
+    ordered = tuple(sorted(candidate.distractors, key=lambda choice: not origins[choice.text]))
+    near = [asked.is_near(choice) for choice in ordered[:needed]]
+    steps = sum(steps_of(choice.statement) for choice in candidate.right) + candidate.wording.count(" ")
+    area, seconds = asked.area(), asked.seconds()
+    parts = [
+        *([] if area is None else [_between(area, LARGE, SMALL)]),
+        *([] if seconds is None else [_between(seconds, LONG, SHORT)]),
+        *([float(np.mean(near))] if near else []),
+        (min(steps, MOST_STEPS) - 1) / (MOST_STEPS - 1),
+    ]
+    score = round(float(np.mean(parts)), 3)
+    level = LEVELS[sum(score >= threshold for threshold in THRESHOLDS)]
+    difficulty = Difficulty(area, seconds, sum(near), steps, score, level)
+    return msgspec.structs.replace(candidate, distractors=ordered, difficulty=difficulty, origins=origins)
+
+
+def _between(value: float, easy: float, hard: float) -> float:
+    """0 where a value is easy, 1 where it is hard, by its logarithm between."""
+    return min(1.0, max(0.0, log(max(value, 1e-9) / easy) / log(hard / easy)))
+
+
+def steps_of(statement: Statement) -> int:
+    """The things that must be seen and put together to tell a statement."""
+    if isinstance(statement, AllOf):
+        return sum(map(steps_of, statement.parts))
+    said = [getattr(statement, name, ()) for name in ("actions", "values")]
+    return max(statement.steps, *map(len, said))
+
+
+class _Asked:
+    """What a question is about, in its scene."""
+
+    def __init__(self, candidate: QuestionCandidate, scene: Scene) -> None:
+        self.scene = scene
+        self.frames = candidate.frames or (sum(candidate.span) // 2,)
+        self.span = candidate.span
+        right = [_said(choice.statement) for choice in candidate.right]
+        objects = [*candidate.objects, *(item for said in right for item in self._objects(said))]
+        self.objects = tuple(dict.fromkeys(objects))
+        self.actions = {name for said in right for name in self._actions(said)}
+
+    def area(self) -> float | None:
+        """The smallest fraction of the frame that the box of anything it is about covers when it is asked about."""
+        whole = self.scene.video.video.width * self.scene.video.video.height
+        boxes = [box for frame in self.frames for box in self._boxes(frame)]
+        return round(min(width * height for *_, width, height in boxes) / whole, 6) if boxes else None
+
+    def seconds(self) -> float | None:
+        """Seconds of what is shown on which all that it is about is to be seen: the shortest."""
+        rows = [self.scene.frames_of(item) for item in self.objects]
+        counts = [int(np.diff(np.searchsorted(frames, self.span))[0]) for frames in rows]
+        return round(min(counts) / self.scene.fps, 3) if counts else None
+
+    def origin(self, choice: Choice) -> str:
+        said = _said(choice.statement)
+        objects, actions = list(self._objects(said)), list(self._actions(said))
+        nouns = {self._noun(name) for name in self.actions}
+        if set(objects) & set(self.objects) or any(self._noun(name) in nouns for name in actions):
+            return SAME_OBJECT
+        is_seen = objects and any(all(item in self.scene.boxes(at) for item in objects) for at in self.frames)
+        is_done = actions and all(any(self._goes_on(name, at) for at in self.frames) for name in actions)
+        return SAME_MOMENT if is_seen or is_done else ""
+
+    def is_near(self, choice: Choice) -> bool:
+        """Whether a distractor is near in place, in category or in time: it is of what the answer is about too."""
+        objects = list(self._objects(_said(choice.statement)))
+        if self.origin(choice) == SAME_OBJECT:
+            return True
+        categories = [self.scene.things[item].noun for item in self.objects if item in self.scene.things]
+        nouns = [self.scene.things[item].noun for item in objects]
+        is_alike = any(self.scene.domain.same_noun(a, b) for a in categories for b in nouns)
+        return is_alike or any(self._is_beside(item, frame) for item in objects for frame in self.frames)
+
+    def _is_beside(self, item: str, frame: int) -> bool:
+        box = self.scene.boxes(frame).get(item)
+        reach = NEAR * self.scene.video.video.width
+        return box is not None and any(np.hypot(*_apart(box, other)) <= reach for other in self._boxes(frame))
+
+    def _boxes(self, frame: int) -> list[tuple[float, float, float, float]]:
+        boxes = self.scene.boxes(frame)
+        return [boxes[item] for item in self.objects if item in boxes]
+
+    def _objects(self, said: Sequence[str]) -> Iterator[str]:
+        return (text for text in said if text in self.scene.things)
+
+    def _actions(self, said: Sequence[str]) -> Iterator[str]:
+        names = {span.name for span in (*self.scene.actions, *self.scene.steps)}
+        return (text for text in said if text in names)
+
+    def _noun(self, name: str) -> str:
+        return ActionSpan(name, 0, 0).noun
+
+    def _goes_on(self, name: str, frame: int) -> bool:
+        """Within the seconds of a clip around a frame."""
+        reach = self.scene.frames(self.scene.domain.lengths.clip)
+        spans = (*self.scene.actions, *self.scene.steps)
+        return any(span.name == name and span.start - reach <= frame < span.end + reach for span in spans)
+
+
+def _apart(box: Sequence[float], other: Sequence[float]) -> tuple[float, float]:
+    (x, y, w, h), (a, b, c, d) = box, other
+    return x + w / 2 - a - c / 2, y + h / 2 - b - d / 2
+
+
+def _said(statement: Statement) -> list[str]:
+    """All texts in a statement, ids and names among them."""
+    return list(_texts(msgspec.to_builtins(statement)))
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from (text for item in value.values() for text in _texts(item))
+    elif isinstance(value, list | tuple):
+        yield from (text for item in value for text in _texts(item))

@@ -1,0 +1,164 @@
+"""Which annotation would let the most questions be asked that an otherwise complete graph leaves undecided."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from barista_bench.generate.candidates import DIVISIBLE, Choice, QuestionCandidate
+from barista_bench.generate.scene import Scene
+from barista_bench.generate.spans import overlapping
+from barista_bench.generate.statements import AllOf, AnyOf, Seen, Statement, Unique
+from barista_bench.scene_graph.domain import Side
+
+WORDS_DECIDE = ("Does", "DoesNext", "NextAction", "BringsAbout", "Depicts", "HandAtWork")
+"""Statements about activities: where one is recorded and does not exclude another, the domain cannot tell them."""
+MOST_SHOWN = 8
+"""Annotations that are named."""
+
+
+class Annotation(NamedTuple):
+    """What to annotate of a video: `work` in words, up to the frames."""
+
+    video_id: str
+    work: str
+
+
+class Unlocked(msgspec.Struct, frozen=True):
+    """An annotation that is missing, and the questions that wait for it alone.
+
+    Args:
+        video_id: of which video.
+        work: what to annotate, in words.
+        frames: those that these questions are about.
+        items: up to how many more could be asked: those of one event count once.
+        subtasks: `family subtask` of those, with how many.
+    """
+
+    video_id: str
+    work: str
+    frames: tuple[int, ...]
+    items: int
+    subtasks: dict[str, int]
+
+
+class Waiting:
+    """Undecided candidates by the one annotation that each of them waits for."""
+
+    def __init__(self) -> None:
+        self.events: dict[Annotation, set[tuple[str, ...]]] = defaultdict(set)
+        self.frames: dict[Annotation, set[int]] = defaultdict(set)
+
+    def add(self, family: str, candidate: QuestionCandidate, scene: Scene, needed: int, reason: str) -> None:
+        """Note what an undecided candidate waits for, if that is one thing."""
+        works = set(_works(candidate, scene, needed)) if reason != DIVISIBLE else set()
+        if len(works) != 1 or "" in works:
+            return
+        annotation = Annotation(candidate.video_id, works.pop())
+        self.frames[annotation] |= set(candidate.frames or candidate.span)
+        self.events[annotation].add((family, candidate.subtask, *candidate.event_key))
+
+    def merge(self, other: Waiting) -> None:
+        for annotation, events in other.events.items():
+            self.events[annotation] |= events
+            self.frames[annotation] |= other.frames[annotation]
+
+    def unlocked(self) -> list[Unlocked]:
+        """The annotations that would unlock the most items, those first."""
+        rows = [
+            Unlocked(*annotation, tuple(sorted(self.frames[annotation])), len(events), _by_subtask(events))
+            for annotation, events in self.events.items()
+        ]
+        return sorted(rows, key=lambda row: (-row.items, row.video_id, row.work))[:MOST_SHOWN]
+
+
+def _by_subtask(events: Iterable[tuple[str, ...]]) -> dict[str, int]:
+    counts: dict[str, int] = defaultdict(int)
+    for family, subtask, *_ in sorted(events):
+        counts[f"{family} {subtask}"] += 1
+    return dict(counts)
+
+
+def _works(candidate: QuestionCandidate, scene: Scene, needed: int) -> Iterator[str]:
+    """What must be annotated for a candidate to be decided; empty for what no annotation changes."""
+    true = [*candidate.given, *(choice.statement for choice in candidate.right)]
+    open_ = [statement for statement in true if statement.truth(scene) is not True]
+    for statement in open_:
+        is_open = statement.truth(scene) is None or isinstance(statement, Seen | Unique)
+        yield _work(statement, scene) if is_open else ""
+    if open_:
+        return
+    truths = [choice.statement.truth(scene) for choice in candidate.distractors]
+    lacking = needed - truths.count(False)
+    waiting = [
+        _work(c.statement, scene) for c, truth in zip(candidate.distractors, truths, strict=True) if truth is None
+    ]
+    enough = [work for work in dict.fromkeys(waiting) if waiting.count(work) >= lacking]
+    yield enough[0] if enough else _more(candidate.right, lacking)
+
+
+def _work(statement: Statement, scene: Scene) -> str:
+    """What to annotate for a statement to be decided."""
+    if isinstance(statement, AllOf | AnyOf):
+        works = {_work(part, scene) for part in statement.parts if part.truth(scene) is None}
+        return works.pop() if len(works) == 1 else ""
+    kind = type(statement).__name__
+    if kind in WORDS_DECIDE:
+        frame = getattr(statement, "frame", getattr(statement, "start", 0))
+        return "" if overlapping(scene.actions, frame, frame + 1) else "say what the person does"
+    if unseen := _unseen(statement, scene):
+        return f"draw masks of the {unseen} wherever it is in view"
+    named = [scene.things[item].name for item in _objects(statement) if item in scene.things]
+    name = f"the {named[0]}" if named else "things"
+    side = getattr(statement, "side", "")
+    by_kind: dict[tuple[str, ...], str] = {
+        ("Touches", "AwayFrom", "HandIsOn"): f"record any touch of the {side} hand that is missing",
+        (
+            "HandsDo",
+            "TouchedInClip",
+            "TouchedDuring",
+            "Handled",
+            "BroughtAbout",
+        ): "record any touch of the hands that is missing",
+        ("Unique", "ClearlyNamed", "Unmistakable"): f"tell {name} from others of its name, by color or type",
+        ("HasValue", "Changes", "NextState", "StateSequence"): f"say in what state {name} is",
+        ("InStep",): "say which step of the work is under way",
+        ("Located", "Placed"): f"say where {name} is",
+    }
+    return next((work for kinds, work in by_kind.items() if kind in kinds), "")
+
+
+def _unseen(statement: Statement, scene: Scene) -> str:
+    """The name of a thing, or of a hand, that a statement is about and that is not to be seen at its frame."""
+    frames = getattr(statement, "frames", ()) or [getattr(statement, "frame", None)]
+    side: Side | None = getattr(statement, "side", None)
+    hand = scene.hand_id(side) if side else None
+    if side and hand is None:
+        return f"{side} hand"
+    for item in (*([hand] if hand else []), *_objects(statement)):
+        if any(frame is not None and not scene.visible(item, frame) for frame in frames):
+            return f"{side} hand" if item == hand else scene.things[item].name if item in scene.things else ""
+    return ""
+
+
+def _objects(statement: Statement) -> list[str]:
+    one = [getattr(statement, name) for name in ("object", "other") if getattr(statement, name, None)]
+    return [*one, *getattr(statement, "objects", ())]
+
+
+def _more(right: Sequence[Choice], lacking: int) -> str:
+    """What there must be more of for a question to have its distractors."""
+    statement = right[0].statement
+    while isinstance(statement, AllOf | AnyOf):
+        statement = statement.parts[0]
+    kind, count = type(statement).__name__, "more" if lacking > 1 else "one more"
+    if kind in ("Touches", "HandIsOn", "TouchedInClip", "HandsDo"):
+        return f"draw masks of {count} of the things in view"
+    if kind in ("Does", "NextAction"):
+        return f"record {count} of the activities"
+    if kind == "InStep":
+        return f"record {count} of the process steps"
+    return f"record {count} of the states" if kind in ("HasValue", "NextState", "StateSequence") else ""

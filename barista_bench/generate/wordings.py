@@ -1,0 +1,99 @@
+"""How questions are worded: forms out of `wordings.yaml`, dealt so that the form tells nothing of the answer."""
+
+from __future__ import annotations
+
+import functools
+import random
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import resources
+from itertools import product
+from typing import Any
+
+import msgspec
+
+from barista_bench.core.example import content_seed
+from barista_bench.files.reading import load_yaml
+from barista_bench.generate.candidates import Item
+
+_ALTERNATIVES = re.compile(r"\[([^\]]*)\]")
+Slots = Mapping[str, Any]
+
+
+class Steps(tuple[str, ...]):
+    """Phrases for one slot; its format is what stands between them, a bar, and what stands before the last of three
+    or more.
+
+    >>> f"{Steps(('a', 'b', 'c')):, then |, and finally }", f"{Steps(('a', 'b')):, then |, and finally }"
+    ('a, then b, and finally c', 'a, then b')
+    """
+
+    def __format__(self, spec: str) -> str:
+        between, _, last = spec.partition("|")
+        return between.join(self) if len(self) < 3 else last.join((between.join(self[:-1]), self[-1]))
+
+
+@functools.cache
+def forms(wording: str) -> tuple[str, ...]:
+    """All forms of a wording, `family/key` of the file, the plain one first."""
+    family, _, key = wording.partition("/")
+    return tuple(dict.fromkeys(form for template in _templates()[family][key] for form in _expanded(template)))
+
+
+@functools.cache
+def _templates() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
+    content = load_yaml(resources.files(__package__).joinpath("wordings.yaml").read_bytes(), "wordings.yaml")
+    return msgspec.convert(content, dict[str, dict[str, tuple[str, ...]]])
+
+
+def _expanded(template: str) -> Iterable[str]:
+    """A template with each choice of its alternatives.
+
+    >>> list(_expanded("[What|Which thing] is [it|that]?"))
+    ['What is it?', 'What is that?', 'Which thing is it?', 'Which thing is that?']
+    """
+    fixed, alternatives = _ALTERNATIVES.split(template)[::2], _ALTERNATIVES.findall(template)
+    for chosen in product(*(text.split("|") for text in alternatives)):
+        yield "".join(part for pair in zip(fixed, (*chosen, ""), strict=True) for part in pair)
+
+
+def say(form: str, slots: Slots) -> str:
+    """A form with its slots filled, as a sentence."""
+    text = form.format_map(slots)
+    return text[:1].upper() + text[1:]
+
+
+def plain(wording: str, slots: Slots) -> str:
+    """A question in the first form of its wording."""
+    return say(forms(wording)[0], slots)
+
+
+def in_seeded_order(wording: str, seed: int) -> list[str]:
+    order = list(forms(wording))
+    random.Random(content_seed("wording", seed, wording)).shuffle(order)  # noqa: S311
+    return order
+
+
+def worded(items: Sequence[Item], seed: int) -> list[Item]:
+    """The items with their questions in forms dealt by turns, first to those of one answer, then to those of the next:
+    each form falls to every answer, and to every place of the right choice, about equally often."""
+    by_wording: dict[str, list[Item]] = defaultdict(list)
+    for item in items:
+        by_wording[item.candidate.wording].append(item)
+    said: dict[str, Item] = {}
+    for wording, asked in by_wording.items():
+        dealt = in_seeded_order(wording, seed) if wording else [""]
+        asked.sort(key=lambda item: (item.candidate.answer_class, item.correct, content_seed("form", seed, item.id)))
+        for at, item in enumerate(asked):
+            said[item.id] = _in_form(item, dealt[at % len(dealt)])
+    return [said[item.id] for item in items]
+
+
+def _in_form(item: Item, form: str) -> Item:
+    if not form:
+        return item
+    question = say(form, item.candidate.slots)
+    return msgspec.structs.replace(
+        item, candidate=msgspec.structs.replace(item.candidate, question=question, form=form)
+    )

@@ -1,0 +1,180 @@
+"""Frames of one open video by index: what every backend's reader does, and the reader of a folder of images."""
+
+import ctypes
+import operator
+import os
+import threading
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import ClassVar, Self, SupportsIndex
+
+import numpy as np
+from numpy.typing import NDArray
+
+from barista_bench.errors import VideoError
+from barista_bench.media.video.frame_folder import frame_files, read_image
+from barista_bench.media.video.index import Image, Stamp, VideoIndex, stamp_of, video_index
+
+Images = NDArray[np.uint8]
+Deliver = Callable[[int, Image], None]
+
+
+class FrameIndexError(VideoError, IndexError):
+    """A frame index that is not an integer or lies outside the video. Names the file, the index and the range."""
+
+
+class FrameReader(ABC):
+    """Frames of one open video by index. Use as a context manager, or call `close`.
+
+    A reader may be shared between threads (calls wait for each other); one reader per thread is faster.
+    After a fork the child opens the file anew by itself. Pickled, a reader is only its path: it is opened
+    anew where it arrives.
+    """
+
+    backend: ClassVar[str]
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """Open the video. Raises VideoError naming the file, the cause and the remedy."""
+        self._lock = threading.Lock()
+        self._pid = os.getpid()
+        self._closed = False
+        self.stamp: Stamp = stamp_of(path)
+        self.index: VideoIndex = video_index(self.stamp)
+        _live.add(self)
+
+    @property
+    def path(self) -> str:
+        """Absolute path of the video."""
+        return self.stamp.path
+
+    def __len__(self) -> int:
+        return len(self.index.pts)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """(width, height) of the frames in pixels, in display orientation."""
+        return self.index.size
+
+    @property
+    def fps(self) -> float:
+        """Frames per second: the mean over the video (0.0 where there is one frame only, or no time is known)."""
+        return self.index.fps
+
+    @property
+    def seconds(self) -> NDArray[np.float64]:
+        """Presentation time of each frame in seconds after the first one, shape (n,); NaN in a folder of images."""
+        return self.index.seconds
+
+    def read(self, indices: Iterable[SupportsIndex]) -> Images:
+        """Decode frames, in the order asked, duplicates allowed: uint8 RGB of shape (len(indices), H, W, 3).
+
+        Raises FrameIndexError for a bad index, and VideoError where a frame cannot be decoded exactly.
+        """
+        asked = check_indices(indices, len(self), self.path)
+        width, height = self.size
+        frames = np.empty((len(asked), height, width, 3), dtype=np.uint8)
+        positions: dict[int, list[int]] = {}
+        for position, index in enumerate(asked):
+            positions.setdefault(index, []).append(position)
+
+        def deliver(index: int, image: Image) -> None:
+            if image.shape != frames.shape[1:]:
+                got = f"{image.shape[1]}x{image.shape[0]} px, not {width}x{height}"
+                raise VideoError(
+                    f"{self.path}: frame {index} is {got}: the size changes. Remedy: re-encode it to one size"
+                )
+            frames[positions[index]] = image
+
+        with self._lock:
+            if self._closed:
+                raise VideoError(f"{self.path}: the reader is closed. Remedy: open it again with open_reader")
+            if positions:
+                self._decode(sorted(positions), deliver)
+        return frames
+
+    def close(self) -> None:
+        """Free the decoder. Closing twice is allowed; reading afterwards raises VideoError."""
+        if self._pid != os.getpid():  # a forked child must not touch its parent's decoder
+            return
+        with self._lock:
+            self._closed = True
+            self._release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str]]:
+        return type(self), (self.path,)
+
+    @abstractmethod
+    def _decode(self, wanted: Sequence[int], deliver: Deliver) -> None:
+        """Call `deliver(index, image (H, W, 3))` once for each of the sorted, distinct, checked indices."""
+
+    def _release(self) -> None:  # noqa: B027  (not every reader keeps a decoder)
+        """Free the decoder, if one is open. The next `_decode` opens another."""
+
+    def _forget(self) -> None:  # noqa: B027
+        """In a forked child: drop the parent's decoder without freeing it (see `_after_fork`)."""
+
+
+_live: weakref.WeakSet[FrameReader] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    """In a forked child: make the parent's decoders immortal, since freeing them waits for threads that are not here.
+
+    Locks are renewed, since another thread of the parent may have held them.
+    """
+    for reader in _live:
+        reader._lock = threading.Lock()
+        for part in vars(reader).values():
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(part))
+        reader._forget()
+        reader._pid = os.getpid()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def check_indices(indices: Iterable[SupportsIndex], count: int, name: str) -> list[int]:
+    """Frame indices as ints, each in 0..count-1. Raises FrameIndexError naming the video and the index."""
+    checked: list[int] = []
+    for index in indices:
+        try:
+            if isinstance(index, bool | np.bool_):
+                raise TypeError
+            number = operator.index(index)
+        except TypeError as error:
+            text = f"{name}: frame index {index!r} is not an integer; give frame numbers, not times"
+            raise FrameIndexError(text) from error
+        if not 0 <= number < count:
+            text = f"{name}: no frame {number}: the video has {count} frames (0 to {count - 1})"
+            raise FrameIndexError(f"{text}; check that the annotations belong to this video")
+        checked.append(number)
+    return checked
+
+
+class FolderReader(FrameReader):
+    """Frame i is the folder's i-th image. Frames a second and times are not known."""
+
+    backend: ClassVar[str] = "images"
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """See FrameReader. Lists the folder and reads the headers of its images."""
+        self._files: tuple[Path, ...] = ()
+        super().__init__(path)
+        self._files = frame_files(self.path)
+        if len(self._files) != len(self):
+            raise VideoError(f"{self.path}: the folder changed while it was opened. Remedy: open it again")
+
+    def _decode(self, wanted: Sequence[int], deliver: Deliver) -> None:
+        for index in wanted:
+            deliver(index, read_image(self._files[index]))

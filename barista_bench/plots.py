@@ -1,0 +1,356 @@
+"""Tables as figures for papers: vector pictures (SVG and PDF) of a column's width. Needs the extra `viz`.
+
+What is drawn are the cells of a table, in the way that `Table.drawn` names: nothing is computed here. Colours are those
+of Okabe and Ito, and cividis, made for all kinds of colour vision; series differ in markers or hatches, too. Fonts are
+embedded, and equal tables give equal bytes. Names are shown as they are: none is a formula.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import cycle
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from barista_bench.errors import require_extra
+from barista_bench.files.text_out import MINUS, decimal, for_machines, one_line
+from barista_bench.tables import NOTHING, Cell, Drawing, Ranged, Table, to_csv, to_latex
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLUMN, PAGE = 3.35, 6.9
+"""Inches: the width of a column, and of a page of two."""
+PALETTE: Final = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442", "#000000")
+MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
+HATCHES: Final = ("", "////", "....", "xxxx", "\\\\\\\\", "----", "||||", "++++")
+GREY: Final = "#777777"
+"""Of what has no rank."""
+MAX_ROWS = 40
+"""Rows of a heat map, and bars of a series; the table beside it has them all."""
+MAX_LINES = 6
+"""Models of a radar."""
+_ROW = 0.16
+"""Inches of a row of names."""
+_LETTER = 0.055
+"""Inches of one, at the most."""
+_NAME, _LONGEST = 30, 60
+"""Letters of a name beside an axis; of one that would be another's when cut."""
+_STYLE: Final[dict[str, Any]] = {
+    **{f"{part}.labelsize": 6.5 for part in ("xtick", "ytick", "axes")},
+    **{f"{part}.linewidth": 0.5 for part in ("axes", "grid", "hatch", "patch")},
+    **{f"{axis}.major.width": 0.5 for axis in ("xtick", "ytick")},
+    **{f"axes.spines.{side}": False for side in ("top", "right")},
+    "axes.titlelocation": "left",
+    "axes.titlesize": 7,
+    "font.family": "DejaVu Sans",  # which comes with Matplotlib: the same letters on every machine
+    "font.size": 6.5,
+    "legend.fontsize": 6.5,
+    "legend.frameon": False,
+    "lines.linewidth": 1,
+    "lines.markersize": 3.5,
+    "pdf.fonttype": 42,  # TrueType, which publishers take
+    "svg.hashsalt": "barista_bench",
+    "text.usetex": False,
+}
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Draw and save alike whatever the user's own style is.
+
+    Raises:
+        ModelError: Matplotlib is not installed; names the extra.
+    """
+    require_extra("figures", "matplotlib", extra="viz")
+    from matplotlib import style
+
+    with style.context(["default", _STYLE]):
+        yield
+
+
+def draw(table: Table) -> Figure:
+    """The figure of a table that says how it is drawn.
+
+    Raises:
+        ModelError: Matplotlib is not installed; names the extra.
+    """
+    assert table.drawn is not None
+    with styled():
+        return _DRAWINGS[table.drawn](table)
+
+
+def write_figure(table: Table, folder: Path, name: str) -> list[Path]:
+    """Write `<name>.svg` and `.pdf`, and the numbers as `.csv` and `.tex`; returns the paths. Raises as `draw`."""
+    paths = save(draw(table), folder, name)
+    for ending, text in (("csv", to_csv(table)), ("tex", to_latex(table))):
+        paths.append(folder / f"{name}.{ending}")
+        paths[-1].write_bytes(text.encode(errors="backslashreplace"))
+    return paths
+
+
+def save(figure: Figure, folder: Path, name: str) -> list[Path]:
+    """`<name>.svg` and `.pdf`, without dates and versions."""
+    nothing = {"svg": ("Date", "Creator"), "pdf": ("CreationDate", "Creator", "Producer")}
+    with styled():
+        for ending, keys in nothing.items():
+            figure.savefig(folder / f"{name}.{ending}", metadata=dict.fromkeys(keys))
+    return [folder / f"{name}.{ending}" for ending in nothing]
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty one, in inches. Call it `styled`."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def label(text: str, most: int = _NAME) -> str:
+    """A name on one line, its middle left out where it is long, and none of it taken for a formula."""
+    text = one_line(text)
+    if len(text) > most:
+        half = (most - 1) // 2
+        text = f"{text[: most - 1 - half]}…{text[len(text) - half :]}"
+    return text.replace("$", r"\$")
+
+
+def labels(texts: Sequence[str]) -> list[str]:
+    """Of each its `label`; longer where that would be another's, too."""
+    short = [label(text) for text in texts]
+    return [label(text, _LONGEST) if short.count(cut) > 1 else cut for text, cut in zip(texts, short, strict=True)]
+
+
+def _wrapped(text: str, width: int) -> str:
+    return "\n".join(textwrap.wrap(label(text, 3 * width), width)) or " "
+
+
+def _measured(cell: Cell) -> Ranged | None:
+    """The value of a cell as it is drawn; its ends are NaN where it has no interval."""
+    value = cell.value
+    if isinstance(value, Ranged):
+        return value if all(map(math.isfinite, value)) else None
+    if isinstance(value, str) and cell.bar is not None:
+        value = cell.bar.value
+    try:
+        found = math.nan if value is None else float(for_machines(value) if isinstance(value, str) else value)
+    except ValueError:
+        return None
+    return Ranged(found, math.nan, math.nan) if math.isfinite(found) else None
+
+
+def _columns(table: Table) -> list[int]:
+    """The columns of numbers, without counts of examples, which describe the rows."""
+    return [at for at, column in enumerate(table.columns) if column.numeric and column.name != "examples"]
+
+
+def _row_names(table: Table) -> list[str]:
+    """What stands in the columns of texts, and how many examples there are where a column says it."""
+    texts = [at for at, column in enumerate(table.columns) if not column.numeric]
+    counts = [at for at, column in enumerate(table.columns) if column.name == "examples"]
+    names = labels([", ".join(row[at].text for at in texts) or "none" for row in table.rows])
+    return [
+        f"{name} ({', '.join(row[at].text for at in counts)})" if counts else name
+        for name, row in zip(names, table.rows, strict=True)
+    ]
+
+
+def _legend(figure: Figure, handles: Sequence[Any], names: Sequence[str]) -> None:
+    """Below, in as many columns as there is room for, and the figure higher by as much."""
+    longest = max(map(len, names), default=0) + 6
+    columns = max(1, min(len(names), int(figure.get_figwidth() * 17 / longest)))
+    figure.set_figheight(figure.get_figheight() + _ROW * math.ceil(len(names) / columns))
+    figure.legend(handles, names, loc="outside lower center", ncols=columns, handletextpad=0.5, columnspacing=1)
+
+
+def _slanted(axes: Axes, places: Sequence[float], names: Sequence[str]) -> None:
+    """Names below the axes, and the figure higher by as much."""
+    axes.set_xticks(places, names, rotation=35, ha="right", rotation_mode="anchor")
+    figure: Any = axes.figure
+    figure.set_figheight(figure.get_figheight() + _LETTER * math.sin(math.radians(35)) * max(map(len, names)))
+
+
+def _forest(table: Table) -> Figure:
+    """A panel a column, a row a model: a dot, and a line from end to end of its interval; hollow if it is marked."""
+    panels = _columns(table)
+    across = min(3, len(panels))
+    down = math.ceil(len(panels) / across)
+    figure = new_figure(COLUMN if across == 1 else PAGE, down * (0.6 + _ROW * len(table.rows)))
+    grid = figure.subplots(down, across, sharey=True, squeeze=False).ravel()
+    for axes, at in zip(grid, panels, strict=False):
+        for place, row in enumerate(table.rows):
+            colour = GREY if place >= len(table.rows) - table.apart else PALETTE[0]
+            if (found := _measured(row[at])) is not None:
+                axes.plot(found[1:], (place, place), color=colour, marker="|", markersize=4)
+                axes.plot(found.value, place, "o", color=colour, markerfacecolor="white" if row[at].warn else colour)
+        axes.set_title(_wrapped(table.columns[at].head, 38))
+        axes.grid(axis="x")
+        axes.set_axisbelow(True)
+    for axes in grid[len(panels) :]:
+        axes.set_visible(False)
+    grid[0].set_yticks(range(len(table.rows)), _row_names(table))
+    grid[0].set_ylim(len(table.rows) - 0.5, -0.5)
+    if any(row[at].warn for row in table.rows for at in panels):
+        figure.supxlabel("hollow: not all samples scored, or trained on these videos", fontsize=6.5)
+    return figure
+
+
+def _heat(table: Table) -> Figure:
+    """A cell a number, colours from -1 to 1 where a number is negative, else from 0 to the highest, or 1."""
+    import numpy as np
+    from matplotlib import colormaps
+    from matplotlib.colors import Normalize
+
+    at = _columns(table)
+    shown = [[_measured(row[column]) for column in at] for row in table.rows[:MAX_ROWS]]
+    values = np.array([[math.nan if found is None else found.value for found in row] for row in shown])
+    signed = any(row[column].text.startswith(("+", MINUS)) for row in table.rows for column in at)
+    counted = all(type(row[column].value) is int for row in table.rows for column in at)
+    highest = float(np.nanmax(values)) if np.isfinite(values).any() else 1.0
+    scale = Normalize(-1, 1) if signed else Normalize(0, max(1.0, highest))
+    colours = colormaps["RdBu" if signed else "cividis"]
+    names = _row_names(table)[: len(shown)]
+    wide = 0.3 + _LETTER * max(map(len, names)) + 0.34 * len(at) > COLUMN
+    figure = new_figure(PAGE if wide else COLUMN, 0.4 + _ROW * 1.15 * len(shown))
+    axes = figure.subplots()
+    axes.set_facecolor("#dddddd")
+    axes.pcolormesh(values, cmap=colours, norm=scale, edgecolors="white", linewidth=0.5)
+    for (y, x), value in np.ndenumerate(values):
+        red, green, blue, _ = colours(scale(value))
+        dark = math.isfinite(value) and 0.3 * red + 0.6 * green + 0.1 * blue < 0.5
+        text = decimal(value, 0 if counted else 2, sign=signed) if math.isfinite(value) else NOTHING
+        axes.text(x + 0.5, y + 0.5, text, ha="center", va="center", fontsize=6, color="white" if dark else "black")
+    columns = labels([table.columns[column].head for column in at])
+    _slanted(axes, [x + 0.5 for x in range(len(at))], columns)
+    axes.set_yticks([y + 0.5 for y in range(len(shown))], names)
+    axes.invert_yaxis()
+    axes.tick_params(length=0)
+    counts = " (and how many examples)" if len(at) < sum(column.numeric for column in table.columns) else ""
+    left_out = f", {len(shown)} of {len(table.rows)} rows" if len(table.rows) > len(shown) else ""
+    axes.set_title(_wrapped(f"{table.title}{counts}{left_out}", 110 if wide else 52))
+    return figure
+
+
+def _radar(table: Table) -> Figure:
+    """An axis a column, a line a model, of those that are ranked, the first ones; a task that one lacks is a gap."""
+    import numpy as np
+
+    at = _columns(table)
+    ranked = table.rows[: len(table.rows) - table.apart] or table.rows
+    figure = new_figure(COLUMN, COLUMN - 0.5)
+    axes: Any = figure.subplots(subplot_kw={"projection": "polar"})
+    angles = np.linspace(0, 2 * math.pi, len(at), endpoint=False)
+    handles, names = [], labels([row[0].text for row in ranked[:MAX_LINES]])
+    for row, colour, marker in zip(ranked[:MAX_LINES], PALETTE, MARKERS, strict=False):
+        found = [_measured(row[column]) for column in at]
+        values = [math.nan if each is None else each.value for each in found]
+        handles += axes.plot([*angles, angles[0]], [*values, values[0]], color=colour, marker=marker)
+    axes.set_xticks(angles, [_wrapped(table.columns[column].head, 16) for column in at])
+    axes.set_ylim(min(0, axes.get_ylim()[0]), max(1, axes.get_ylim()[1]))
+    axes.set_yticks([0.25, 0.5, 0.75, 1.0], ["", "0.5", "", "1"])
+    axes.grid(linewidth=0.4)
+    _legend(figure, handles, names)
+    return figure
+
+
+def _stack(table: Table) -> Figure:
+    """A bar a column, a part a row, in its order."""
+    at = _columns(table)
+    figure = new_figure(COLUMN, 0.6 + _ROW * len(at))
+    axes = figure.subplots()
+    ends, handles = [0.0] * len(at), []
+    looks = [(colour, hatch) for hatch in HATCHES for colour in PALETTE]
+    for row, (colour, hatch) in zip(table.rows, looks, strict=False):
+        found = [_measured(row[column]) for column in at]
+        widths = [each.value if each else 0.0 for each in found]
+        handles.append(
+            axes.barh(range(len(at)), widths, 0.75, ends, color=colour, hatch=hatch, edgecolor="white", linewidth=0.3)
+        )
+        ends = [end + width for end, width in zip(ends, widths, strict=True)]
+    axes.set_yticks(range(len(at)), labels([table.columns[column].head for column in at]))
+    axes.invert_yaxis()
+    axes.set_xlabel("fraction of samples,\nsummed over kinds")
+    _legend(figure, handles, [label(row[0].text) for row in table.rows])
+    return figure
+
+
+def _scatter(table: Table) -> Figure:
+    """The first number against each of the others: a panel each, a point a row."""
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    score, *others = _columns(table)
+    figure = new_figure(COLUMN if len(others) == 1 else PAGE, 2.0)
+    grid = figure.subplots(1, len(others), sharey=True, squeeze=False)[0]
+    handles: dict[int, Any] = {}
+    for axes, at in zip(grid, others, strict=True):
+        for place, (row, colour, marker) in enumerate(zip(table.rows, cycle(PALETTE), cycle(MARKERS), strict=False)):
+            height, cost = _measured(row[score]), _measured(row[at])
+            if height is not None and cost is not None:
+                axes.plot((cost.value, cost.value), height[1:], color=colour, linewidth=0.7)
+                (handles[place],) = axes.plot(cost.value, height.value, marker, color=colour, linestyle="")
+        low, high = axes.get_xlim()
+        points = [line.get_xdata()[0] for line in axes.lines]
+        if points and min(points) > 0 and max(points) > 10 * min(points):
+            axes.set_xscale("log")
+            axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axes.xaxis.set_minor_locator(NullLocator())
+            axes.xaxis.set_major_formatter("{x:g}")
+        else:
+            axes.set_xlim(max(0, low), high)
+            axes.locator_params(axis="x", nbins=4)
+        axes.set_xlabel(label(table.columns[at].head))
+        axes.grid()
+    grid[0].set_ylabel(label(table.columns[score].head))
+    names = labels([row[0].text for row in table.rows])
+    places = sorted(handles)
+    _legend(figure, [handles[place] for place in places], [names[place] for place in places])
+    return figure
+
+
+def _series(table: Table) -> Figure:
+    """Each column against the first one: as lines over numbers, or as bars over names."""
+    series = {name: points for name, points in table.series.items() if points}
+    xs = list(dict.fromkeys(x for points in series.values() for x in points))[:MAX_ROWS]
+    is_line = table.drawn == "line"
+    wide = not is_line and len(xs) * len(series) > 16
+    figure = new_figure(PAGE if wide else COLUMN, 2.0)
+    axes = figure.subplots()
+    handles: list[Any] = []
+    for place, (points, colour, marker, hatch) in enumerate(
+        zip(series.values(), cycle(PALETTE), cycle(MARKERS), cycle(HATCHES), strict=False)
+    ):
+        found = {x: _measured(Cell(y)) for x, y in points.items() if x in xs}
+        heights = {x: each for x, each in found.items() if each}
+        width = 0.8 / len(series)
+        at = [float(x) if is_line else xs.index(x) + width * (place + 0.5) - 0.4 for x in heights]
+        values = [each.value for each in heights.values()]
+        if is_line:
+            handles += axes.plot(at, values, color=colour, marker=marker)
+        else:
+            handles.append(axes.bar(at, values, width, color=colour, hatch=hatch, edgecolor="white", linewidth=0.3))
+        ends = list(zip(*(each[1:] for each in heights.values()), strict=True))
+        axes.vlines(at, *ends, color=colour if is_line else "black", linewidth=0.7)
+    if not is_line:
+        _slanted(axes, range(len(xs)), labels(list(map(str, xs))))
+    axes.set_xlabel(label(table.columns[0].name, _LONGEST))
+    axes.set_ylabel(label(table.columns[1].group, _LONGEST))
+    axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
+    left_out = f", {len(xs)} of {len(table.rows)}" if len(table.rows) > len(xs) else ""
+    axes.set_title(_wrapped(table.title.removesuffix(": the numbers") + left_out, 110 if wide else 52))
+    if len(series) > 1:
+        _legend(figure, handles, labels(list(series)))
+    return figure
+
+
+_DRAWINGS: Final[dict[Drawing, Callable[[Table], Figure]]] = {
+    "forest": _forest,
+    "heat": _heat,
+    "radar": _radar,
+    "stack": _stack,
+    "scatter": _scatter,
+    "line": _series,
+    "bar": _series,
+}

@@ -1,0 +1,122 @@
+"""The figures of a report: those of its tables that are drawn, and what papers draw beside them.
+
+`barista_bench.plots` draws them. Names no benchmark and no task.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from barista_bench.errors import ConfigError
+from barista_bench.judging.cross import cross_judge
+from barista_bench.judging.cross_text import answer_agreement
+from barista_bench.reporting.analyses import analyse, is_unranked
+from barista_bench.reporting.leaderboard import MEAN
+from barista_bench.reporting.tables import figure_cell, shortened
+from barista_bench.reporting.view import Report, Section, build_report, distinct
+from barista_bench.runs.score.scoring import ScoredRun
+from barista_bench.tables import Row, Table, number_columns, text_columns, words
+
+KEYS = 3
+"""Breakdowns of a task that are drawn: those that separate models most, which the page shows first."""
+CLASSES = 20
+"""Of a confusion matrix: those that most examples are of."""
+OTHER, UNREAD = "another class", "no readable answer"
+_COSTS = ("output_tokens", "seconds")
+
+
+def figures_of(runs: Sequence[ScoredRun]) -> dict[str, Table]:
+    """As `report_figures`, of a report without comparisons."""
+    return report_figures(build_report(runs, analyses=analyse(runs, compare=False)))
+
+
+def report_figures(report: Report) -> dict[str, Table]:
+    """All figures of a report by the names of their files, each as the table of its numbers."""
+    tables: list[tuple[str, Table]] = []
+    for board in report.boards:
+        tables += [("", board.table), *(("", table) for table in _radar(board.table))]
+    tables += [("", table) for table in report.across]
+    tables += [(part.heading, table) for part in report.papers for table in part.tables]
+    for section in report.sections:
+        of_section = (*section.figures, *section.breakdowns[:KEYS], *section.failures, *_beside(section))
+        tables += [(section.heading, table) for table in of_section]
+    return drawn(tables)
+
+
+def drawn(tables: Sequence[tuple[str, Table]]) -> dict[str, Table]:
+    """Those of some tables, each with its heading, that are drawn, by the names of their files."""
+    chosen = [(heading, table) for heading, table in tables if table.drawn and table.rows]
+    names = distinct(f"{heading} {table.title.removesuffix(': the numbers')}" for heading, table in chosen)
+    return {name: table for name, (_, table) in zip(names, chosen, strict=True)}
+
+
+def _radar(board: Table) -> Iterator[Table]:
+    """The tasks of a leaderboard as axes, where there are three of them."""
+    kept = [at for at, column in enumerate(board.columns) if column.name != MEAN]
+    if len(kept) > 3:
+        columns = tuple(replace(board.columns[at], name=board.columns[at].name.partition(":")[0]) for at in kept)
+        rows = tuple(tuple(row[at] for at in kept) for row in board.rows)
+        yield replace(board, title=f"Tasks: {board.title}", columns=columns, rows=rows, drawn="radar")
+
+
+def _beside(section: Section) -> Iterator[Table]:
+    """Figures of a task that are no table of the page."""
+    asked = [(name, run) for name, run in section.standing.runs.items() if not is_unranked(run)]
+    if (costs := score_and_costs(asked)) is not None:
+        yield costs
+    if (confused := confusion(*(asked or list(section.standing.runs.items()))[0])) is not None:
+        yield confused
+    try:
+        yield from answer_agreement(cross_judge([judged for _, _, judged in section.judged]))
+    except ConfigError:  # one judge alone, or judges that cannot be compared
+        return
+
+
+def score_and_costs(models: Sequence[tuple[str, ScoredRun]]) -> Table | None:
+    """The primary figure beside what an answer took: tokens written and seconds; None where no log says it of two."""
+    known = [name for name in _COSTS if sum(name in run.results.timing.costs for _, run in models) > 1]
+    if not known:
+        return None
+    rows = []
+    for label, run in models:
+        costs = [run.results.timing.costs.get(name) for name in known]
+        figure = figure_cell(run.results.figures.get(run.results.primary))
+        rows.append((label, figure, *(cost.mean if cost else None for cost in costs)))
+    primary = words(models[0][1].results.primary)
+    columns = (*text_columns("model"), *number_columns("", primary, *(f"{words(name)} a sample" for name in known)))
+    return replace(Table.of(f"{primary} against costs", columns, rows), drawn="scatter")
+
+
+def confusion(label: str, run: ScoredRun) -> Table | None:
+    """True class by answered one, in samples. A class is a text that is the right choice of several examples.
+
+    None for a task without choices, or where fewer than two texts are classes.
+    """
+    try:
+        pairs = list(_answered(run))
+    except ConfigError:  # the task does not say which choices an answer names
+        return None
+    examples = Counter(right for _, right in {(example, right) for example, right, _ in pairs})
+    classes = [name for name, count in examples.most_common(CLASSES) if count > 1]
+    if len(classes) < 2:
+        return None
+    counts = Counter((right, said if said in classes or said == UNREAD else OTHER) for _, right, said in pairs)
+    heads = (*classes, OTHER, UNREAD)
+    rows: list[Row] = [(shortened(right), *(counts[right, said] for said in heads)) for right in classes]
+    columns = (*text_columns("true class"), *number_columns("", *map(shortened, heads)))
+    title = f"Answered classes of {label}"
+    note = f"Samples by their true class (rows) and the answered one, of the {len(classes)} most frequent classes."
+    return replace(Table.of(title, columns, rows, note), drawn="heat")
+
+
+def _answered(run: ScoredRun) -> Iterator[tuple[str, str, str]]:
+    """Of each sample with one right choice: its example, and the texts of the right and of the answered choice."""
+    for sample in run.samples:
+        texts: Mapping[str, str] = run.task.choices(sample.example)
+        right = run.task.correct_choices(sample.example)
+        if not sample.counts or len(right) != 1:
+            continue
+        said = run.task.answered_choices(sample.prediction) if sample.prediction is not None else ()
+        yield sample.example.example_id, texts[right[0]], texts.get(said[0], OTHER) if said else UNREAD

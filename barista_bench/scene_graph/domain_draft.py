@@ -1,0 +1,244 @@
+"""A domain file proposed from a graph's own words, for a person to finish, and the lines that a domain file lacks for
+them: each with its count, and the first place where it stands."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+
+import yaml
+
+from barista_bench.scene_graph.domain import Domain
+from barista_bench.scene_graph.graph_words import (
+    UNKNOWN,
+    GraphWords,
+    Word,
+    base_form,
+    hand_side,
+    participle,
+    third_person_of,
+)
+
+FEWEST = 2
+"""Times that two verbs are said of one thing at once, or a noun and a category go together, to be proposed as alike."""
+
+
+def draft(words: GraphWords, name: str) -> str:
+    """The domain file as YAML: what `load_domain` reads, each proposal with its count and place in a comment."""
+    file = _Draft(words)
+    hands = {side: [c for (c,) in words.of("category") if hand_side(c) == side] for side in ("left", "right")}
+    categories = [c for (c,) in words.of("category") if not hand_side(c) and c.lower() != UNKNOWN]
+    contact_type, place_type = file.kinds()
+    contacts = [value for kind, value in words.of("relation", "hand") if kind == contact_type]
+    places = [value for kind, value in words.of("relation", "thing") if kind == place_type]
+    file.head(name)
+    file.mapping("categories", ((c, "", words.note("category", c)) for c in categories))
+    file.line(f"vague: {_flow([UNKNOWN] if (UNKNOWN,) in words.of('category') else [])}")
+    file.line(f"hands: {_flow({side: [c.lower() for c in names] for side, names in hands.items()})}")
+    file.line(f"contact_type: {_flow(contact_type)}")
+    file.mapping("contacts", ((v, _verb(v), words.note("relation", "hand", contact_type, v)) for v in contacts))
+    file.line(f"place_type: {_flow(place_type)}")
+    file.mapping("places", ((v, {"words": v}, words.note("relation", "thing", place_type, v)) for v in places))
+    file.attributes()
+    verbs = [verb for (verb,) in words.of("verb")]
+    file.line("# Verbs that were said of one thing at once: neither is offered as a wrong answer for the other.")
+    file.sequence("verbs", file.pairs("alike verbs"))
+    file.line("# Names that can mean one thing: a noun of activities, and what hands touch meanwhile or ends like it.")
+    file.sequence("nouns", [*file.named(), *_endings(categories, words)])
+    kinds = [kind for kind, _ in words.of("value")]
+    file.line("# Whose value videos are stratified by.")
+    file.line(
+        f"stratum: {_flow([(categories or [UNKNOWN])[0], 'type' if 'type' in kinds else (kinds or ['type'])[0]])}"
+    )
+    plural = [c for c in categories if c.endswith("s") and not c.endswith("ss")]
+    file.line("# Names without article and number: those that look like plurals.")
+    file.line(f"uncounted: {_flow(plural)}")
+    file.families(verbs, contacts, places, categories)
+    return "\n".join(file.lines) + "\n"
+
+
+def _flow(value: object) -> str:
+    return yaml.safe_dump(value, default_flow_style=True, width=10**6, allow_unicode=True).removesuffix("...\n").strip()
+
+
+def _verb(value: str) -> dict[str, str]:
+    verb = base_form(value.lower())
+    return {"does": third_person_of(verb), "do": verb, "doing": participle(verb)}
+
+
+def _endings(categories: Sequence[str], words: GraphWords) -> Iterator[tuple[list[str], str]]:
+    for first, second in combinations(sorted(categories, key=len), 2):
+        if second.lower().endswith(f" {first.lower()}"):
+            yield [first.lower(), second.lower()], words.note("category", second)
+
+
+class _Draft:
+    """The lines of a draft."""
+
+    def __init__(self, words: GraphWords) -> None:
+        self.words = words
+        self.lines: list[str] = []
+
+    def line(self, text: str) -> None:
+        self.lines.append(text)
+
+    def head(self, name: str) -> None:
+        self.line(
+            "# Proposed by `barista-bench stats --domain-draft` from the words of scene graphs. Behind each proposal"
+        )
+        self.line(
+            "# stands how often it was found, and where first. Go through it: leave out what is wrong, add what lacks."
+        )
+        self.line("# docs/generate.md says what each section does; the package's domain.yaml is a finished one.")
+        self.line("version: 1")
+        self.line(f"name: {_flow(name)}")
+
+    def kinds(self) -> tuple[str, str]:
+        """The relation types of hands, and of things: those with the most records."""
+        by: dict[str, Counter[str]] = {"hand": Counter(), "thing": Counter()}
+        for (kind, *rest), count in self.words.counts.items():
+            if kind == "relation":
+                by[rest[0]][rest[1]] += count
+        contact = max(sorted(by["hand"]), key=by["hand"].__getitem__, default="")
+        place = max(sorted(set(by["thing"]) - {contact}), key=by["thing"].__getitem__, default="")
+        others = sorted({*by["hand"], *by["thing"]} - {contact, place})
+        if others:
+            self.line(f"# Relation types that stand in neither section: {', '.join(others)}")
+        return contact, place
+
+    def mapping(self, key: str, rows: Iterable[tuple[str, object, str]]) -> None:
+        lines = [f"  {_flow(name)}: {_flow(value)}  # {note}" for name, value, note in rows]
+        self.lines += [f"{key}:", *lines] if lines else [f"{key}: {{}}"]
+
+    def sequence(self, key: str, rows: Iterable[tuple[Sequence[str], str]], indent: str = "") -> None:
+        lines = [f"{indent}  - {_flow(list(row))}  # {note}" for row, note in rows]
+        self.lines += [f"{indent}{key}:", *lines] if lines else [f"{indent}{key}: []"]
+
+    def pairs(self, kind: str) -> Iterator[tuple[Sequence[str], str]]:
+        for pair in self.words.of(kind):
+            if self.words.counts[kind, *pair] >= FEWEST:
+                yield pair, self.words.note(kind, *pair)
+
+    def named(self) -> Iterator[tuple[Sequence[str], str]]:
+        """Of each noun the category that is most often touched meanwhile."""
+        said: set[str] = set()
+        for noun, category in self.words.of("named"):
+            if noun not in said and self.words.counts["named", noun, category] >= FEWEST:
+                said.add(noun)
+                yield [noun, category], self.words.note("named", noun, category)
+
+    def attributes(self) -> None:
+        """Of each type the values that exclude each other: one thing has one after the other, none has both."""
+        kinds = list(dict.fromkeys(kind for kind, _ in self.words.of("value")))
+        self.line("attributes:" if kinds else "attributes: {}")
+        for kind in kinds:
+            self.line(f"  {_flow(kind)}:")
+            self.sequence("dimensions", self._dimensions(kind), "    ")
+
+    def _dimensions(self, kind: str) -> Iterator[tuple[Sequence[str], str]]:
+        values = [value for (value,) in self.words.of("value", kind)]
+        together = {frozenset(pair) for pair in self.words.of("at once", kind)}
+        apart = {frozenset(pair) for pair in self.words.of("exclusive", kind)} - together
+        waiting = list(values)
+        while waiting:
+            group = [waiting.pop(0)]
+            for value in list(waiting):
+                is_linked = any(frozenset((value, other)) in apart for other in group)
+                if is_linked and not any(frozenset((value, other)) in together for other in group):
+                    group.append(value)
+                    waiting.remove(value)
+            pairs = [pair for pair in combinations(sorted(group), 2) if frozenset(pair) in apart]
+            note = self.words.note("exclusive", kind, *pairs[0]) if pairs else self.words.note("value", kind, group[0])
+            yield group, note
+
+    def _states(self, names: Iterable[str], state: str) -> Iterator[tuple[str, list[str]]]:
+        """Of each category the states that its things were in, where there are several."""
+        for name in names:
+            values = [value for (value,) in self.words.of("has", name, state)]
+            yield name, values if len(values) > 1 else []
+
+    def families(
+        self, verbs: Sequence[str], contacts: Sequence[str], places: Sequence[str], names: Sequence[str]
+    ) -> None:
+        kinds = [kind for kind, _ in self.words.of("value")]
+        state = "state" if "state" in kinds else next(iter(kinds), "")
+        self.line("families:")
+        if contacts and state:
+            self.line("  handyvqa:")
+            self.line("    doing:")
+            for verb in verbs:
+                self.line(f"      {_flow(verb)}: {_flow(participle(verb))}  # {self.words.note('verb', verb)}")
+            self.line(f"    grip: {_flow(contacts[0])}")
+            self.line(f"    where: {_flow(list(places))}")
+            self.line(f"    state: {_flow(state)}")
+        self.line("  egocot:")
+        self.line("    # What an action does that goes on while a value comes.")
+        self.line("    causes:" if self.words.of("cause") else "    causes: {}")
+        for value in dict.fromkeys(value for value, _ in self.words.of("cause")):
+            causes = [verb for other, verb in self.words.of("cause") if other == value]
+            self.line(f"      {_flow(value)}: {_flow(causes)}  # {self.words.note('cause', value, causes[0])}")
+        lower = [name.lower() for name in names]
+        nouns = [noun for (noun,) in self.words.of("noun")]
+        tog: Mapping[str, object] = {
+            "scene": "Room",
+            "handled": "Where several things would do, I mean those that the hands touch in the video.",
+            "explicit": [{"say": "Bring me the {a}.", "takes": [lower]}],
+            "implicit": [],
+            "places": {},
+            "states": {},
+            "synonyms": {},
+        }
+        vista: Mapping[str, object] = {
+            "prompt": "Somebody handles things. Say for each frame where the hands are and what they touch.",
+            "example": "1. The right hand holds nothing.\n2. The hand has closed around a thing.",
+            "width": 320,
+            "fps": 30,
+            "phrases": {},
+            "nouns": {},
+            "opposites": {},
+            "objects": nouns,
+            "states": {
+                name: {value: value for value in states} for name, states in self._states(lower, state) if states
+            },
+            "hollow": [],
+            "contents": "",
+        }
+        for family, section in (("tog_bench", tog), ("vista", vista)):
+            self.line(f"  {family}:")
+            self.lines += [f"    {key}: {_flow(value)}" for key, value in section.items()]
+
+
+# What a domain file lacks
+
+
+def lacking(words: GraphWords, domain: Domain) -> list[str]:
+    """The lines that a domain file lacks for these words, the most frequent first, each with its count and place."""
+    rows = [(words.counts[word], f"{line}  # {words.note(*word)}") for word, line in _lacking(words, domain)]
+    return [line for _, line in sorted(rows, key=lambda row: (-row[0], row[1]))]
+
+
+def _lacking(words: GraphWords, domain: Domain) -> Iterator[tuple[Word, str]]:
+    categories = {name.casefold() for name in domain.categories}
+    for (name,) in words.of("category"):
+        if name.casefold() not in categories and name.lower() != UNKNOWN and domain.side(name) is None:
+            yield ("category", name), f"categories: {_flow({name: ''})}"
+    for by, kind, value in words.of("relation"):
+        word = ("relation", by, kind, value)
+        if kind == domain.contact_type and by == "hand" and value not in domain.contacts:
+            yield word, f"contacts: {_flow({value: _verb(value)})}"
+        elif kind == domain.place_type and by == "thing" and value not in domain.places:
+            yield word, f"places: {_flow({value: {'words': value}})}"
+        elif kind not in (domain.contact_type, domain.place_type):
+            yield word, f"contact_type or place_type, of the relation type {kind!r}: {_flow(value)}"
+    for kind, value in words.of("value"):
+        if kind not in domain.attributes or value not in domain.attributes[kind].values:
+            yield ("value", kind, value), f"attributes: {{{_flow(kind)}: {{dimensions: [[{_flow(value)}]]}}}}"
+    doing = domain.families.get("handyvqa", {}).get("doing", {})
+    for (verb,) in words.of("verb"):
+        if verb not in doing:
+            yield ("verb", verb), f"families: {{handyvqa: {{doing: {_flow({verb: participle(verb)})}}}}}"
+    names = [*domain.categories, *(domain.attributes["type"].values if "type" in domain.attributes else ())]
+    for (noun,) in words.of("noun"):
+        if not any(domain.same_noun(noun, name) for name in names):
+            yield ("noun", noun), f"nouns: [[{_flow(noun)}]]"

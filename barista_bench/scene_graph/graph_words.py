@@ -1,0 +1,192 @@
+"""The words of scene graphs with their counts and first places, and the forms of their verbs."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import combinations, pairwise
+
+from barista_bench.scene_graph.domain import Side
+from barista_bench.scene_graph.scene_graph import SceneGraph
+from barista_bench.scene_graph.video_graph import Attribute, Segment, VideoGraph
+
+UNKNOWN = "unknown"
+Place = Callable[[int], str]
+"""A frame in words."""
+Word = tuple[str, ...]
+"""What kind of word it is, and the word: ("verb", "pour"), ("value", "state", "open")."""
+
+
+class GraphWords:
+    """The words of scene graphs: how often each stands there, and where first."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[Word] = Counter()
+        self.places: dict[Word, str] = {}
+
+    def add(self, word: Word, place: str, count: int = 1) -> None:
+        self.counts[word] += count
+        self.places.setdefault(word, place)
+
+    def merge(self, other: GraphWords) -> None:
+        for word, count in other.counts.items():
+            self.add(word, other.places[word], count)
+
+    def of(self, *kind: str) -> list[Word]:
+        """What stands behind a kind, the most frequent first."""
+        rows = [(word, count) for word, count in self.counts.items() if word[: len(kind)] == kind]
+        return [word[len(kind) :] for word, _ in sorted(rows, key=lambda row: (-row[1], row[0]))]
+
+    def note(self, *word: str) -> str:
+        return f"{self.counts[word]} x, {self.places[word]}"
+
+
+def words_of(video: VideoGraph) -> GraphWords:
+    """The words of one video. Those of a time stand with their seconds; what stands for what, or excludes it, is
+    counted by how often it was seen to."""
+    words = GraphWords()
+    fps = video.video.fps or 1.0
+
+    def place(frame: int) -> str:
+        return f"{video.video_id} at {frame / fps:.1f} s"
+
+    for item in video.objects:
+        words.add(("category", item.category), video.video_id)
+    for relation in video.relations():
+        by = "hand" if hand_side(relation.source.category) else "thing"
+        words.add(("relation", by, relation.type, relation.value), place(relation.start))
+    attributes = list(video.attributes())
+    for value in attributes:
+        words.add(("value", value.type, value.value), place(value.start))
+        words.add(("has", value.object.category.lower(), value.type, value.value), place(value.start))
+    for pair, start in _exclusive(attributes):
+        words.add(("exclusive", *pair), place(start))
+    for pair, start in _at_once(attributes):
+        words.add(("at once", *pair), place(start))
+    activities = sorted(video.activities(), key=lambda row: (row.start, row.end, row.name))
+    for row in activities:
+        verb, noun = _verb_noun(row)
+        words.add(("verb", verb), place(row.start))
+        if noun:
+            words.add(("noun", noun), place(row.start))
+    for first, second in combinations(activities, 2):
+        verbs = sorted({_verb_noun(first)[0], _verb_noun(second)[0]})
+        is_together = max(first.start, second.start) < min(first.end, second.end)
+        if is_together and len(verbs) == 2 and _verb_noun(first)[1] == _verb_noun(second)[1]:
+            words.add(("alike verbs", *verbs), place(second.start))
+    _add_causes(words, attributes, activities, place)
+    _add_named(words, video, activities, place)
+    return words
+
+
+def hand_side(category: str) -> Side | None:
+    """The side of a category that is called a hand: "left hand"."""
+    parts = set(re.findall(r"[a-z]+", category.casefold()))
+    return next((side for side in ("left", "right") if {side, "hand"} <= parts), None)
+
+
+def _verb_noun(row: Segment) -> tuple[str, str]:
+    verb, _, noun = row.name.strip().lower().partition(" ")
+    return verb, noun
+
+
+def _by_attribute(attributes: Iterable[Attribute]) -> Iterator[list[Attribute]]:
+    rows: dict[tuple[str, str], list[Attribute]] = defaultdict(list)
+    for value in attributes:
+        rows[value.object.id, value.type].append(value)
+    return (sorted(values, key=lambda value: (value.start, value.end, value.value)) for values in rows.values())
+
+
+def _exclusive(attributes: Sequence[Attribute]) -> Iterator[tuple[tuple[str, str, str], int]]:
+    """(type, value, other value) that one thing has one after the other, never at once, and when the second comes."""
+    for rows in _by_attribute(attributes):
+        for before, after in pairwise(rows):
+            if before.value != after.value and after.start >= before.end:
+                first, second = sorted((before.value, after.value))
+                yield (before.type, first, second), after.start
+
+
+def _at_once(attributes: Sequence[Attribute]) -> Iterator[tuple[tuple[str, str, str], int]]:
+    for rows in _by_attribute(attributes):
+        for first, second in combinations(rows, 2):
+            if first.value != second.value and max(first.start, second.start) < min(first.end, second.end):
+                a, b = sorted((first.value, second.value))
+                yield (first.type, a, b), second.start
+
+
+def _add_causes(
+    words: GraphWords, attributes: Sequence[Attribute], activities: Sequence[Segment], place: Place
+) -> None:
+    for rows in _by_attribute(attributes):
+        for before, after in pairwise(rows):
+            for row in activities:
+                if before.value != after.value and row.start <= after.start < row.end:
+                    words.add(("cause", after.value, _verb_noun(row)[0]), place(after.start))
+
+
+def _add_named(words: GraphWords, video: VideoGraph, activities: Sequence[Segment], place: Place) -> None:
+    """Nouns of activities that no category is, with the categories of what hands touch meanwhile."""
+    categories = {item.category.lower() for item in video.objects}
+    held = [relation for relation in video.relations() if hand_side(relation.source.category)]
+    for row in activities:
+        noun = _verb_noun(row)[1]
+        touched = {r.target.category.lower() for r in held if r.start < row.end and r.end > row.start}
+        for category in sorted(touched - {UNKNOWN}) if noun and noun not in categories else ():
+            words.add(("named", noun, category), place(row.start))
+
+
+def survey(graph: SceneGraph) -> GraphWords:
+    """The words of all videos, one at a time."""
+    words = GraphWords()
+    for video_id in graph.video_ids:
+        words.merge(words_of(graph[video_id]))
+    return words
+
+
+# Forms of verbs
+
+
+def base_form(word: str) -> str:
+    """A verb without its ending.
+
+    >>> [base_form(word) for word in ("holds", "holding", "presses", "carries", "cut", "placing", "putting")]
+    ['hold', 'hold', 'press', 'carry', 'cut', 'place', 'put']
+    """
+    head, _, rest = word.partition(" ")
+    if head.endswith("ing") and len(head) > 5:
+        stem = head[:-3]
+        if len(stem) > 2 and stem[-1] == stem[-2] and stem[-1] not in "lsz":
+            stem = stem[:-1]
+        elif re.search(r"([aeiou][cgsuvz]|[^aeiou][aiou][kt]|[^aeiou]l)$", stem):
+            stem += "e"
+    elif head.endswith("ies"):
+        stem = f"{head[:-3]}y"
+    elif head.endswith(("sses", "shes", "ches", "xes")):
+        stem = head[:-2]
+    else:
+        stem = head[:-1] if head.endswith("s") and not head.endswith("ss") else head
+    return f"{stem} {rest}".strip()
+
+
+def participle(verb: str) -> str:
+    """What goes on by a verb: a consonant after one short vowel is doubled, a silent e goes.
+
+    >>> [participle(verb) for verb in ("pour", "put", "place", "stir", "open", "tie", "free", "fix")]
+    ['pouring', 'putting', 'placing', 'stirring', 'opening', 'tying', 'freeing', 'fixing']
+    """
+    head, _, rest = verb.partition(" ")
+    if head.endswith("ie"):
+        head = f"{head[:-2]}y"
+    elif head.endswith("e") and not head.endswith(("ee", "oe", "ye")):
+        head = head[:-1]
+    elif re.fullmatch(r"[^aeiou]*[aeiou][^aeiouwxy]", head):
+        head += head[-1]
+    return f"{head}ing {rest}".strip()
+
+
+def third_person_of(verb: str) -> str:
+    head, _, rest = verb.partition(" ")
+    if re.search(r"[^aeiou]y$", head):
+        head = f"{head[:-1]}ie"
+    return f"{head}{'es' if head.endswith(('s', 'sh', 'ch', 'x', 'z', 'o')) else 's'} {rest}".strip()

@@ -1,0 +1,103 @@
+"""The home page: each video with how far it is and what comes next, and the opened folders with their counts."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from barista_bench.data.manifest import read_manifest
+from barista_bench.files.reading import read_json_lines
+from barista_bench.runs.run_folder import read_run
+from barista_bench.runs.score.results import RESULTS_FILE
+from barista_bench.studio.posters import seconds_of
+from barista_bench.studio.workspace import GRAPH, OPENABLE, PROJECT, Json, View, Workspace, found_in
+
+_MOST_REVIEWED = 2**20
+
+
+class _Reviewed(msgspec.Struct):
+    verdict: str = ""
+
+
+class Home(View):
+    """Cards are made anew for the videos alone of which a file has changed since."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._cards: dict[str, tuple[object, Json]] = {}
+        self._lock = threading.Lock()
+        self.reads = {"/api/home": self._home, "/api/length": self._length}
+
+    def _home(self, query: Mapping[str, str]) -> Json:
+        with self._lock:
+            cards = [*self._project_cards(), *self._release_cards()]
+            return {"cards": cards, "folders": list(self._folders()), "closed": list(self._closed())}
+
+    def _length(self, query: Mapping[str, str]) -> Json:
+        """Seconds of a release's video: a card asks when it is scrolled to, as each header is a file to open."""
+        return {"seconds": seconds_of(self._workspace.video_path(query["kind"], query["video"]))}
+
+    def _project_cards(self) -> Iterator[Json]:
+        project, person = self._workspace.project, self._workspace.person
+        if project is None:
+            return
+        from barista_bench.studio.standing import stamp, standing  # needs what annotating is installed with
+
+        for video_id, source in sorted(project.file.videos.items()):
+            folder = project.folder / video_id
+            now, known = stamp(folder, person), self._cards.get(video_id)
+            if known is None or known[0] != now:
+                known = self._cards[video_id] = now, standing(folder, person)
+            seconds = source.frames / source.fps if source.fps else None
+            yield {"kind": PROJECT, "id": video_id, "seconds": seconds, **known[1]}
+
+    def _release_cards(self) -> Iterator[Json]:
+        release = self._workspace.release
+        for video_id in release.video_ids if release else ():
+            yield {"kind": GRAPH, "id": video_id, "seconds": None, "next": "look", "by": []}
+
+    def _folders(self) -> Iterator[Json]:
+        """What is open, with counts of the nouns named; the first of them is always shown."""
+        workspace = self._workspace
+        if workspace.project:
+            file = workspace.project.file
+            yield _folder(
+                "project", workspace.project.folder, {"video": len(file.videos), "lost video": len(file.lost)}
+            )
+        if workspace.release:
+            release = workspace.release
+            yield _folder("release", release.root, {"video": len(release.video_ids), "problem": len(release.problems)})
+        for path in workspace.datasets:
+            rows = [sum(config["rows"].values()) for config in read_manifest(path).get("configs", [])]
+            yield _folder("dataset", path, {"set": len(rows), "example": sum(rows)})
+        if runs := workspace.runs:
+            models = {read_run(run).identity.model.name for run in runs}
+            scored = sum((run / RESULTS_FILE).is_file() for run in runs)
+            together = Path(os.path.commonpath(runs)) if len(runs) > 1 else runs[0]
+            yield _folder("runs", together, {"run": len(runs), "scored run": scored, "model": len(models)})
+        for path in workspace.reviews:
+            lines = read_json_lines(path, _MOST_REVIEWED, _reviewed, what="no item", remedy="generate it again")
+            verdicts = [bool(row.verdict) for _, row in lines]
+            yield _folder("review", path, {"item": len(verdicts), "decided item": sum(verdicts)})
+
+    def _closed(self) -> Iterator[Json]:
+        """What the studio's folder holds and is not open."""
+        workspace = self._workspace
+        if workspace.folder is None:
+            return
+        opened = [path.resolve() for path in (*workspace.paths, *workspace.datasets, *workspace.reviews)]
+        for kind, name in found_in(workspace.folder):
+            path = workspace.folder / name
+            if kind in OPENABLE and not any(path.is_relative_to(other) for other in opened):
+                yield {"kind": kind, "path": name}
+
+
+_reviewed = msgspec.json.Decoder(_Reviewed).decode
+
+
+def _folder(kind: str, path: Path, counts: dict[str, int]) -> Json:
+    return {"kind": kind, "path": str(path), "name": path.name, "counts": counts}

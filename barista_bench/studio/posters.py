@@ -1,0 +1,90 @@
+"""A small picture and the length of each video, for the cards of the home page.
+
+A picture is the first keyframe after a third of the video, as it is displayed: which one does not matter, and finding
+it reads only the header and one group of pictures. It is kept in the user's cache under the stamp of the video's file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import av
+import numpy as np
+from cachetools import LRUCache
+from numpy.typing import NDArray
+from PIL import Image
+
+from barista_bench.errors import VideoError
+from barista_bench.files.writing import write_whole
+from barista_bench.media.video.frame_folder import frame_files, read_image
+from barista_bench.media.video.index import AV_ERRORS, Stamp, open_video, orientation_of, reason, stamp_of
+from barista_bench.studio.footage import cache_folder, jpeg
+
+POSTER_WIDTH = 320
+"""Pixels: a card on a screen of high density."""
+CACHE_FILES = 5_000
+"""Pictures kept, about 15 KB each; those made longest ago go first."""
+_SHRINK_EVERY = 200
+_lengths: LRUCache[Stamp, float | None] = LRUCache(10_000)
+
+
+def poster(path: Path) -> bytes:
+    """The JPEG. Raises VideoError for a video that cannot be read, OSError where the cache cannot be written."""
+    stamp = stamp_of(path)
+    folder = cache_folder().parent / "posters"
+    file = folder / f"{hashlib.sha256(repr(tuple(stamp)).encode()).hexdigest()[:32]}.jpg"
+    if file.is_file() and not file.is_symlink():
+        return file.read_bytes()
+    image = Image.fromarray(_picture(path))
+    image.thumbnail((POSTER_WIDTH, 2 * POSTER_WIDTH))
+    content = jpeg(image)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_whole(file, content)
+    if file.stat().st_ino % _SHRINK_EVERY == 0:  # now and then: listing the folder takes longer than the picture
+        _shrink(folder)
+    return content
+
+
+def seconds_of(path: Path) -> float | None:
+    """The length that the header of a video gives; None where it gives none. Raises VideoError."""
+    stamp = stamp_of(path)
+    if stamp not in _lengths:
+        _lengths[stamp] = None if path.is_dir() else _header_seconds(stamp.path)
+    return _lengths[stamp]
+
+
+def _header_seconds(name: str) -> float | None:
+    container, stream = open_video(name)
+    with container:
+        if stream.duration is not None and stream.time_base is not None:
+            return float(stream.duration * stream.time_base)
+        return container.duration / av.time_base if container.duration is not None else None
+
+
+def _picture(path: Path) -> NDArray[np.uint8]:
+    """uint8 RGB, shape (H, W, 3)."""
+    if path.is_dir():
+        files = frame_files(path)
+        return read_image(files[len(files) // 3])
+    name = os.fspath(path)
+    container, stream = open_video(name)
+    try:
+        with container:
+            if stream.duration:
+                container.seek((stream.start_time or 0) + stream.duration // 3, stream=stream)
+            frame = next(container.decode(stream), None)
+            if frame is None:
+                raise VideoError(f"{name}: no frame can be decoded. Remedy: check the file")
+            image = frame.to_ndarray(format="rgb24")
+            return np.ascontiguousarray(orientation_of(frame, name).apply(image))
+    except AV_ERRORS as error:
+        raise VideoError(f"{name}: cannot be decoded ({reason(error)}). Remedy: check the file") from error
+
+
+def _shrink(folder: Path) -> None:
+    with os.scandir(folder) as entries:
+        files = sorted((entry.stat().st_mtime, entry.path) for entry in entries if entry.name.endswith(".jpg"))
+    for _, path in files[:-CACHE_FILES]:
+        Path(path).unlink(missing_ok=True)

@@ -1,0 +1,96 @@
+"""Masks and outlines while a person draws: what the project's segmenter makes of a prompt. Nothing of it is kept."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from typing import Annotated, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from barista_bench.annotate.project import Project, VideoFiles, open_project
+from barista_bench.annotate.records import Frame, Name, PromptPoint
+from barista_bench.annotate.scissors import edge_between
+from barista_bench.annotate.stages import segmenter_of
+from barista_bench.errors import DataError
+from barista_bench.media.video import read_frames
+from barista_bench.media.video.index import Stamp, stamp_of
+from barista_bench.scene_graph.masks import encode_mask
+from barista_bench.studio.workspace import Json, View, sent_as
+
+Points = Annotated[list[PromptPoint], msgspec.Meta(max_length=4000)]
+
+
+class MaskQuestion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A box (left, top, right, bottom), points, or both, in pixels of the frame."""
+
+    video: Name
+    frame: Frame
+    box: tuple[float, float, float, float] | None = None
+    points: Points = []
+
+
+class EdgeQuestion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Two corners of a polygon."""
+
+    video: Name
+    frame: Frame
+    points: Annotated[list[PromptPoint], msgspec.Meta(min_length=2, max_length=2)]
+
+
+class _Place(NamedTuple):
+    """A frame of a video file as it is now."""
+
+    stamp: Stamp
+    frame: int
+
+
+class Segmenting(View):
+    """Pictures last asked about are kept, so that an answer takes as long as the segmenter does."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._one_at_a_time = threading.Lock()
+        self._picture = functools.lru_cache(maxsize=4)(_picture)
+        self.writes = {"/api/project/segment": self._segment, "/api/project/edge": self._edge}
+
+    def _segment(self, body: bytes) -> Json:
+        asked = sent_as(MaskQuestion, body)
+        video = open_project(self._project.folder).video(asked.video)
+        name = video.project.settings.segmenter
+        if name is None:
+            raise DataError('nothing can answer prompts. Remedy: write "segmenter": "grabcut" in project.json')
+        corners = [PromptPoint(x=x, y=y) for x, y in (asked.box[:2], asked.box[2:])] if asked.box else []
+        _check(video, asked.frame, [*corners, *asked.points])
+        if asked.box is not None and not (asked.box[0] < asked.box[2] and asked.box[1] < asked.box[3]):
+            raise DataError(f"{asked.video}: the box is empty. Remedy: give left, top, right, bottom")
+        with self._one_at_a_time:
+            picture = self._picture(_Place(stamp_of(video.path), asked.frame))
+            ((mask, score),) = segmenter_of(name).segment(picture, [(asked.box, asked.points)])
+        return {"mask": encode_mask(mask), "score": round(score, 4)}
+
+    def _edge(self, body: bytes) -> Json:
+        asked = sent_as(EdgeQuestion, body)
+        video = open_project(self._project.folder).video(asked.video)
+        _check(video, asked.frame, asked.points)
+        with self._one_at_a_time:
+            picture = self._picture(_Place(stamp_of(video.path), asked.frame))
+            start, end = ((point.x, point.y) for point in asked.points)
+            return {"points": edge_between(picture, start, end)}
+
+
+def _picture(place: _Place) -> NDArray[np.uint8]:
+    (picture,) = read_frames(place.stamp.path, [place.frame])
+    return picture
+
+
+def _check(video: VideoFiles, frame: int, points: list[PromptPoint]) -> None:
+    source = video.source
+    is_within = all(0 <= point.x <= source.width and 0 <= point.y <= source.height for point in points)
+    if frame >= source.frames or not is_within:
+        what = (
+            f"frame {frame}: what is asked lies outside of {source.frames} frames of {source.width}x{source.height} px"
+        )
+        raise DataError(f"{video.video_id}: {what}. Remedy: load the page again")

@@ -1,0 +1,154 @@
+"""How far a video of a project is, for its card: from the first look at its files, without reading a mask."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TypeAlias, TypeVar
+
+import msgspec
+
+from barista_bench.annotate import records
+from barista_bench.errors import BaristaError, DataError
+from barista_bench.files.reading import read_bounded
+from barista_bench.studio.annotating import draft_name
+from barista_bench.studio.workspace import Json
+
+_REMEDY = "open the video: it says what is wrong"
+PartT = TypeVar("PartT", bound=msgspec.Struct)
+StandingStamp: TypeAlias = tuple[tuple[int, int] | None, ...]
+
+
+class _Signed(msgspec.Struct):
+    """Of a signal, what the home page shows; likewise below. Masks and confidences are passed over."""
+
+    by: str = ""
+    verified: bool = False
+
+
+class _Mask(msgspec.Struct):
+    by: str
+
+
+class _Keyframe(msgspec.Struct):
+    frame: int
+    complete: bool
+    masks: dict[str, _Mask]
+
+
+class _Accepted(msgspec.Struct):
+    objects: dict[str, str] = {}
+    keyframes: list[_Keyframe] = []
+
+
+class _Layers(msgspec.Struct):
+    attributes: list[msgspec.Raw] = []
+    relations: list[msgspec.Raw] = []
+    activities: list[msgspec.Raw] = []
+    process_steps: list[msgspec.Raw] = []
+
+    @property
+    def count(self) -> int:
+        return sum(map(len, (self.attributes, self.relations, self.activities, self.process_steps)))
+
+
+class _AcceptedLayers(msgspec.Struct):
+    by: str = ""
+    layers: _Layers = msgspec.field(default_factory=_Layers)
+
+
+class _Segments(msgspec.Struct):
+    segments: list[msgspec.Raw] = []
+
+
+class _Asked(msgspec.Struct):
+    frame: int
+
+
+class _Keyframes(msgspec.Struct):
+    keyframes: list[_Asked] = []
+
+
+class _Review(msgspec.Struct):
+    frames: list[_Asked] = []
+
+
+class _Draft(msgspec.Struct):
+    looked_at: list[int] = []
+
+
+_FILES = (
+    records.SignalFile,
+    records.SegmentsFile,
+    records.KeyframesFile,
+    records.AcceptedFile,
+    records.AcceptedLayersFile,
+    records.ReviewFile,
+    records.TrackLine,
+)
+"""The files of a video that its card is made of, beside the person's draft."""
+
+
+def stamp(folder: Path, person: str) -> StandingStamp:
+    """Another one once anything that `standing` reads has changed."""
+    return tuple(_file_stamp(folder / name) for name in (*(kind.FILE for kind in _FILES), draft_name(person)))
+
+
+def standing(folder: Path, person: str) -> Json:
+    """How far a video is, and what the person is to do next; `problem` where a file cannot be read."""
+    try:
+        return _standing(folder, person)
+    except BaristaError as error:
+        return {"problem": str(error), "next": "problem", "by": []}
+
+
+def _standing(folder: Path, person: str) -> Json:
+    signal = _part(folder, records.SignalFile.FILE, _Signed)
+    accepted = _part(folder, records.AcceptedFile.FILE, _Accepted)
+    layers = _part(folder, records.AcceptedLayersFile.FILE, _AcceptedLayers)
+    asked = {keyframe.frame for keyframe in _part(folder, records.KeyframesFile.FILE, _Keyframes).keyframes}
+    done = {keyframe.frame for keyframe in accepted.keyframes if keyframe.complete}
+    looked_at = set(_part(folder, draft_name(person), _Draft).looked_at)
+    review = _part(folder, records.ReviewFile.FILE, _Review).frames
+    doubtful = sum(doubt.frame not in looked_at for doubt in review)
+    people = {mask.by for keyframe in accepted.keyframes for mask in keyframe.masks.values()}
+    people |= {signed.by for signed in (signal if signal.verified else None, layers) if signed and signed.by}
+    tracked = (folder / records.TrackLine.FILE).is_file()
+    if not signal.verified and not asked and not accepted.keyframes:
+        following = "contacts"
+    elif asked - done:
+        following = "keyframes"
+    elif not tracked or (signal.verified and not asked):
+        following = "stages"
+    else:
+        following = "doubtful" if doubtful else "export"
+    return {
+        "next": following,
+        "contacts": len(_part(folder, records.SegmentsFile.FILE, _Segments).segments),
+        "asked": len(asked),
+        "done": len(asked & done) if asked else len(done),
+        "masks": sum(len(keyframe.masks) for keyframe in accepted.keyframes),
+        "objects": len(accepted.objects),
+        "doubtful": doubtful,
+        "layers": layers.layers.count,
+        "by": sorted(people),
+    }
+
+
+def _part(folder: Path, name: str, shown: type[PartT]) -> PartT:
+    """What the card shows of one file; empty where there is none. Raises DataError."""
+    path = folder / name
+    if not path.is_file():
+        return shown()
+    content = read_bounded(path, records.MAX_BYTES, remedy=_REMEDY)
+    try:
+        return msgspec.json.decode(content, type=shown)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise DataError(f"{path}: cannot be read ({error}). Remedy: {_REMEDY}") from error
+
+
+def _file_stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size

@@ -1,0 +1,143 @@
+// Two that decided differently, side by side: one of them is taken.
+import { blankCanvas, button, node } from "./elements.js";
+import { rowsOf } from "./statements.js";
+
+/** @import { Annotation } from "./annotation.js" */
+/** @import { Player } from "./player.js" */
+/** @import { Decisions, FrameDraft, FrameRange, Layers, Project } from "./shapes.d.ts" */
+
+/** @typedef {{ what: string, mine: Node, theirs: Node }} Difference */
+/** @typedef {{ frame: number, mine: FrameDraft | undefined, theirs: FrameDraft | undefined }} FrameDifference */
+/**
+ * What two decided: drafts of frames; or what was handed in, and the project that it was decided on.
+ * @typedef {{ frames: FrameDifference[] } | { decisions: Decisions, before: Project }} Decided
+ */
+/** @typedef {{ mine: string, theirs: string }} Sides */
+/** @typedef {(text: string, decided: Decided, names: Sides) => Promise<"mine" | "theirs" | null>} Conflicting */
+
+const ACROSS = 420; // pixels of a picture
+
+/**
+ * Shows what differs, and asks.
+ * @param {Annotation} work
+ * @param {Player} player
+ * @returns {Conflicting}
+ */
+export const asking = (work, player) => async (text, decided, names) => {
+  const frames = "frames" in decided ? decided.frames : await framesOf(work, decided.decisions);
+  const pictures = frames.map(async ({ frame, mine, theirs }) => ({
+    what: `frame ${frame}`,
+    mine: await pictureOf(work, player, frame, mine),
+    theirs: await pictureOf(work, player, frame, theirs),
+  }));
+  const said = "frames" in decided ? [] : statedDifferences(work, decided.decisions, decided.before);
+  return sideBySide(text, [...(await Promise.all(pictures)), ...said], names);
+};
+
+/**
+ * @param {Annotation} work
+ * @param {Decisions} decisions
+ */
+const framesOf = (work, { keyframes = [], withdrawn = [] }) => {
+  const mine = new Map(keyframes.map(({ frame, masks }) => [frame, new Map(Object.entries(masks))]));
+  return Promise.all(
+    [...new Set([...mine.keys(), ...withdrawn])].map(async (frame) => {
+      const stands = [...(await work.marks(frame, null)).values()];
+      return { frame, mine: mine.get(frame), theirs: new Map(stands.map(({ id, mask }) => [id, mask])) };
+    }),
+  );
+};
+
+/**
+ * @param {Annotation} work
+ * @param {Player} player
+ * @param {number} frame
+ * @param {FrameDraft | undefined} draft
+ */
+async function pictureOf(work, player, frame, draft) {
+  if (!draft) return node("p", {}, "nothing");
+  const instances = [...draft].map(([id, mask]) => ({ object: id, name: work.nameOf(id), mask, box: null }));
+  const [picture, paint] = await Promise.all([player.source.pictureOf(frame), player.canvas.painter.paint(instances)]);
+  const scale = ACROSS / player.facts.width;
+  const { canvas, context } = blankCanvas({ width: ACROSS, height: Math.round(player.facts.height * scale) });
+  context.drawImage(picture, 0, 0, canvas.width, canvas.height);
+  context.setTransform(0, scale, scale, 0, 0, 0); // columns of the frame are rows of what is painted
+  if (paint) context.drawImage(paint, 0, 0);
+  const names = instances.map(({ name }) => name).join(", ") || "no objects";
+  return node("figure", {}, canvas, node("figcaption", {}, names));
+}
+
+/**
+ * @param {Annotation} work
+ * @param {Decisions} decisions
+ * @param {Project} before
+ * @returns {Difference[]}
+ */
+function statedDifferences(work, { contacts, layers, edits }, before) {
+  const { project, names } = work;
+  const made = [];
+  if (contacts) made.push({ what: "contacts", mine: rangeList(contacts), theirs: rangeList(project.contacts ?? []) });
+  if (layers) {
+    made.push({ what: "statements", mine: layerList(layers, names), theirs: layerList(project.layers, names) });
+  }
+  if (edits) {
+    const since = project.edits.slice(before.edits.length).map(({ by, edit }) => `${JSON.stringify(edit)} (${by})`);
+    made.push({ what: "edits", mine: lines(edits.map((edit) => JSON.stringify(edit))), theirs: lines(since) });
+  }
+  return made;
+}
+
+/** @param {string[]} texts */
+const lines = (texts) => node("ul", {}, ...texts.map((text) => node("li", {}, text)));
+
+/** @param {FrameRange[]} ranges */
+const rangeList = (ranges) => lines(ranges.map(([start, end]) => `frames ${start} to ${end - 1}`));
+
+/** @param {Layers} layers @param {Map<string, string>} names */
+const layerList = (layers, names) =>
+  lines(
+    rowsOf(layers, names).map(({ text, ranges }) => `${text}: ${ranges.map((range) => range.join(" to ")).join(", ")}`),
+  );
+
+/**
+ * Promises what a person takes; null where that is left open.
+ * @param {string} text
+ * @param {Difference[]} differences
+ * @param {Sides} names
+ * @returns {Promise<"mine" | "theirs" | null>}
+ */
+function sideBySide(text, differences, names) {
+  const { promise, resolve } = Promise.withResolvers();
+  const dialog = node("dialog", { class: "conflict", "aria-label": "what differs", close: () => leave(null) });
+  /** @param {"mine" | "theirs" | null} taken */
+  const leave = (taken) => {
+    dialog.remove();
+    resolve(taken);
+  };
+  dialog.append(
+    node("p", {}, text),
+    node(
+      "table",
+      {},
+      node(
+        "tr",
+        {},
+        node("th", {}),
+        .../** @type {const} */ (["mine", "theirs"]).map((side) => node("th", {}, names[side])),
+      ),
+      ...differences.map(({ what, mine, theirs }) =>
+        node("tr", {}, node("th", {}, what), node("td", {}, mine), node("td", {}, theirs)),
+      ),
+    ),
+    node(
+      "div",
+      { class: "controls" },
+      button(`take ${names.mine}`, () => leave("mine"), { class: "primary" }),
+      button(`take ${names.theirs}`, () => leave("theirs")),
+      button("later", () => leave(null)),
+    ),
+  );
+  document.body.append(dialog);
+  dialog.showModal();
+  return promise;
+}

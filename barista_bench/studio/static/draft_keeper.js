@@ -1,0 +1,78 @@
+// A draft on its way to the server: shown at once, kept in the background, tried again until it is kept.
+import { RefusedError, send } from "./server.js";
+import { reasonOf } from "./status.js";
+
+/** @import { Draft, DraftContent } from "./shapes.d.ts" */
+
+const PAUSE = 2000; // milliseconds until what failed is tried again
+
+export class DraftKeeper {
+  /** @param {number} revision of the draft that the server has */
+  constructor(revision) {
+    this.revision = revision;
+    this.page = String(Math.random());
+    /** @type {"saved" | "saving" | "failed"} */
+    this.state = "saved";
+    this.problem = "";
+    /** What is not kept yet: the newest only. @type {DraftContent | null} */
+    this.waiting = null;
+    this.isBusy = false;
+    this.told = () => {};
+    /** Another page of the same person has changed the draft. */
+    this.conflicted = () => {};
+    /** @param {BeforeUnloadEvent} event */
+    const leaving = (event) => {
+      if (this.waiting) event.preventDefault();
+    };
+    addEventListener("beforeunload", leaving);
+  }
+
+  /** @param {DraftContent} draft */
+  keep(draft) {
+    this.waiting = draft;
+    if (!this.isBusy) this.run();
+  }
+
+  async run() {
+    this.isBusy = true;
+    this.say("saving");
+    while (this.waiting) {
+      const sent = this.waiting;
+      try {
+        await this.send({ ...sent, revision: this.revision + 1, page: this.page });
+        this.revision += 1;
+        if (this.waiting === sent) this.waiting = null;
+      } catch (error) {
+        this.say("failed", reasonOf(error));
+        if (error instanceof RefusedError && error.status === 409) {
+          this.isBusy = false;
+          this.conflicted();
+          return;
+        }
+        await new Promise((done) => {
+          setTimeout(done, PAUSE);
+        });
+      }
+    }
+    this.isBusy = false;
+    this.say("saved");
+  }
+
+  /** What another page wrote is taken instead. */
+  dropped() {
+    this.waiting = null;
+    this.say("saved");
+  }
+
+  /** @param {Draft} draft */
+  send(draft) {
+    return send("/api/project/draft", draft);
+  }
+
+  /** @param {DraftKeeper["state"]} state */
+  say(state, problem = "") {
+    this.state = state;
+    this.problem = problem;
+    this.told();
+  }
+}

@@ -1,0 +1,105 @@
+// What is shown of a frame that is annotated, and what is taken over from suggestions and other frames.
+import { boxOf } from "./run_lengths.js";
+
+/** @import { Annotation } from "./annotation.js" */
+/** @import { Instance, StandingMask, Suggestion } from "./shapes.d.ts" */
+
+/**
+ * What the player draws; of objects that have no mask here the first suggestion is among it.
+ * @param {Annotation} work
+ * @param {number} frame
+ * @returns {Promise<Instance[]>}
+ */
+export async function instancesOf(work, frame) {
+  const marks = await work.marks(frame);
+  const { suggestions } = await work.frameOf(frame);
+  const shown = [...marks.values()].flatMap((mark) => {
+    const box = boxOf(mark.mask);
+    return box ? [{ ...mark, name: work.nameOf(mark.object), box }] : [];
+  });
+  const offered = freeOf(suggestions, marks).map((suggestion) => {
+    const { category, origin, mask } = suggestion;
+    const object = `suggestion ${suggestions.indexOf(suggestion)}`;
+    return { object, name: `${category}? (${origin})`, mask, box: boxOf(mask), offered: true };
+  });
+  return [...shown, ...offered];
+}
+
+/**
+ * Suggestions of objects that have no mask on a frame, the first of each; and of new ones that nobody took yet.
+ * @param {Suggestion[]} suggestions
+ * @param {Map<string, StandingMask>} marks
+ */
+function freeOf(suggestions, marks) {
+  const taken = new Set(marks.keys());
+  const drawn = new Set([...marks.values()].map(({ mask }) => mask.counts));
+  return suggestions.filter(({ object, mask }) => {
+    if (!object) return !drawn.has(mask.counts);
+    const isFirst = !taken.has(object);
+    taken.add(object);
+    return isFirst;
+  });
+}
+
+/**
+ * All suggestions of objects that have no mask here.
+ * @param {Annotation} work
+ * @param {number} frame
+ */
+export async function takeAll(work, frame) {
+  const { suggestions } = await work.frameOf(frame);
+  const free = freeOf(suggestions, await work.marks(frame));
+  if (!free.length) throw new Error("Nothing is suggested here that is not drawn.");
+  const named = free.map(({ object, category, mask }) => {
+    if (object && !work.categoryOf(object)) work.fresh.set(object, category);
+    return { id: object ?? work.addObject(category), mask };
+  });
+  await work.draw(frame, (draft) => {
+    for (const { id, mask } of named) draft.set(id, mask);
+  });
+}
+
+/**
+ * The nearest frames before and after one that are drawn or annotated; undefined where there is none.
+ * @param {Annotation} work
+ * @param {number} frame
+ */
+export function neighbours(work, frame) {
+  const known = [...work.project.accepted.map((entry) => entry.frame), ...work.drafts.keys()].sort((a, b) => a - b);
+  return { before: known.findLast((other) => other < frame), after: known.find((other) => other > frame) };
+}
+
+/**
+ * Masks of the annotated frame before this one as a start: of one object, or of all that have none here.
+ * @param {Annotation} work
+ * @param {number} frame
+ * @param {string | null} only
+ */
+export async function copyLast(work, frame, only) {
+  const { before } = neighbours(work, frame);
+  if (before === undefined) throw new Error("No frame before this one is annotated.");
+  const here = await work.marks(frame);
+  const copied = [...(await work.marks(before)).values()].filter(({ id, mask }) => {
+    const known = here.get(id);
+    return boxOf(mask) && (only ? id === only : !known || !boxOf(known.mask));
+  });
+  if (!copied.length) throw new Error(`Frame ${before} has nothing that this one lacks.`);
+  await work.draw(frame, (draft) => {
+    for (const { id, mask } of copied) draft.set(id, mask);
+  });
+}
+
+/**
+ * The masks of the annotated frames on both sides, to be outlined.
+ * @param {Annotation} work
+ * @param {number} frame
+ * @returns {Promise<Instance[]>}
+ */
+export async function ghostsOf(work, frame) {
+  const { before, after } = neighbours(work, frame);
+  const frames = [before, after].filter((other) => other !== undefined);
+  const marks = await Promise.all(frames.map((other) => work.marks(other)));
+  return marks.flatMap((some) =>
+    [...some.values()].map(({ object, mask }) => ({ object, name: work.nameOf(object), mask, box: null })),
+  );
+}

@@ -1,0 +1,61 @@
+// What a person did on this page, taken back and done again in order.
+
+/** @typedef {{ text: string, forth: () => unknown, back: () => unknown }} Step */
+
+export class Steps {
+  constructor() {
+    /** @type {Step[]} */
+    this.done = [];
+    /** @type {Step[]} */
+    this.undone = [];
+    /** One after the other. @type {Promise<unknown>} */
+    this.turn = Promise.resolve();
+  }
+
+  /** @template Result @param {() => Promise<Result>} work @returns {Promise<Result>} */
+  after(work) {
+    const made = this.turn.then(work);
+    this.turn = made.catch(() => {});
+    return made;
+  }
+
+  /** Does a step, which can then be taken back; what was taken back before cannot be done again. @param {Step} step */
+  take(step) {
+    return this.after(async () => {
+      const { done } = this;
+      await step.forth();
+      if (this.done !== done) return; // forgotten meanwhile, and so is what stood before this step
+      done.push(step);
+      this.undone = [];
+    });
+  }
+
+  /** Promises what was taken back, in words. */
+  undo() {
+    return this.after(() => moved(this.done, this.undone, "back", "undo"));
+  }
+
+  redo() {
+    return this.after(() => moved(this.undone, this.done, "forth", "do again"));
+  }
+
+  /** Somebody else has decided meanwhile: nothing of before can be undone any more. */
+  forget() {
+    this.done = [];
+    this.undone = [];
+  }
+}
+
+/**
+ * @param {Step[]} from
+ * @param {Step[]} to
+ * @param {"back" | "forth"} way
+ * @param {string} verb
+ */
+async function moved(from, to, way, verb) {
+  const step = from.at(-1);
+  if (!step) throw new Error(`Nothing of this session is left to ${verb}.`);
+  await step[way]();
+  if (from.at(-1) === step) to.push(...from.splice(-1));
+  return step.text;
+}

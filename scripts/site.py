@@ -1,0 +1,199 @@
+"""Hooks of the documentation site (mkdocs.yml): pages made from the command line itself, files beside docs/, llms.txt.
+
+A page a command, and one for every file outside docs/ that a page links to, so that the site is whole in a folder.
+"""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from barista_bench import __version__
+from barista_bench.cli import app
+from barista_bench.cli.app import RARE
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure import StructureItem
+    from mkdocs.structure.files import Files
+    from mkdocs.structure.nav import Navigation
+    from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parents[1]
+COPIED = "repository"
+"""Folder of the site where files from outside docs/ lie as they do in the repository."""
+COMMANDS = "reference/commands"
+_LINK = re.compile(r"(?<=\]\()([^)\s#:]+)(?=[)#])")
+_NAMED_PAGE = re.compile(r"(?<!\[)`docs/([\w/]+\.md)`")
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """The commands' pages in the navigation, below the list of all commands; the version in the footer."""
+    config.copyright = f"barista_bench {__version__}, Apache-2.0"
+    (reference,) = (section["Reference"] for section in config.nav or [] if "Reference" in section)
+    reference[0] = {"Commands": [f"{COMMANDS}.md", *(f"{COMMANDS}/{name}.md" for name in _commands())]}
+    (metrics,) = (entry for entry in reference if "Metrics" in entry)
+    metrics["Metrics"] = [
+        "reference/metrics.md",
+        *(site_path(path) for path in sorted(ROOT.glob("metrics/*/README.md"))),
+    ]
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages of commands, and what pages link to or the navigation names outside docs/."""
+    from mkdocs.structure.files import File
+
+    files.append(File.generated(config, f"{COMMANDS}.md", content=_index()))
+    for name, command in _commands().items():
+        files.append(File.generated(config, f"{COMMANDS}/{name}.md", content="".join(_page(name, command, level=1))))
+    named = [ROOT / path.removeprefix(f"{COPIED}/") for path in _leaves(config.nav) if path.startswith(f"{COPIED}/")]
+    waiting = [*sorted((ROOT / "docs").rglob("*.md")), *named]
+    seen: set[Path] = set()
+    while waiting:
+        path = waiting.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        if not path.is_relative_to(ROOT / "docs"):
+            files.append(File.generated(config, site_path(path), abs_src_path=str(path)))
+        if path.suffix == ".md":
+            targets = (path.parent / link for link in _LINK.findall(path.read_text(encoding="utf-8")))
+            waiting += [Path(os.path.normpath(target)) for target in targets if target.is_file()]
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Lead links out of docs/ to the site's copies, and names of pages to the pages."""
+    here = page.file.src_uri
+    if here.endswith("CHANGELOG.md"):
+        page.meta["search"] = {"exclude": True}
+    if page.file.generated_by and not here.startswith(COPIED):
+        return markdown
+    folder = (ROOT / here.removeprefix(f"{COPIED}/") if here.startswith(COPIED) else ROOT / "docs" / here).parent
+
+    def moved(match: re.Match[str]) -> str:
+        target = Path(os.path.normpath(folder / match[0]))
+        return _from(here, site_path(target)) if target.is_file() else match[0]
+
+    def linked(match: re.Match[str]) -> str:
+        return f"[{match[0]}]({_from(here, match[1])})" if files.get_file_from_path(match[1]) else match[0]
+
+    return _outside_code(_outside_code(markdown, _LINK, moved), _NAMED_PAGE, linked)
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    """Load the shim with which the search works from a folder from there: Material would fetch it (version 1.0.4)."""
+    return output.replace(
+        "https://unpkg.com/iframe-worker/shim", _from(page.file.dest_uri, "javascripts/iframe-worker.js")
+    )
+
+
+def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> Navigation:
+    """Remember the navigation for llms.txt."""
+    config.extra["pages"] = nav
+    return nav
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """llms.txt: every page with its first sentence, as https://llmstxt.org has it; the texts lie beside the pages."""
+    lines = [f"# {config.site_name}", "", f"> {config.site_description}", ""]
+    nav: Navigation = config.extra.pop("pages")
+    lines += [line for item in nav.items for line in _listed(item, Path(config.site_dir))]
+    Path(config.site_dir, "llms.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def site_path(path: Path) -> str:
+    """Where a file of the repository lies in the site."""
+    inside = path.relative_to(ROOT)
+    return inside.relative_to("docs").as_posix() if inside.parts[0] == "docs" else f"{COPIED}/{inside.as_posix()}"
+
+
+def _from(page: str, target: str) -> str:
+    return os.path.relpath(target, os.path.dirname(page) or ".")
+
+
+def _outside_code(markdown: str, pattern: re.Pattern[str], replaced: Any) -> str:  # noqa: ANN401  (as re.sub takes it)
+    parts = re.split(r"(^```.*?^```)", markdown, flags=re.MULTILINE | re.DOTALL)
+    return "".join(part if index % 2 else pattern.sub(replaced, part) for index, part in enumerate(parts))
+
+
+def _leaves(nav: Any) -> Iterator[str]:  # noqa: ANN401  (lists and dicts of YAML)
+    if isinstance(nav, str):
+        yield nav
+    else:
+        for item in nav.values() if isinstance(nav, dict) else nav:
+            yield from _leaves(item)
+
+
+def _listed(item: StructureItem, site: Path) -> Iterator[str]:
+    """The pages below a part of the navigation, one a line; a heading for each part of the first level."""
+    from mkdocs.structure.nav import Section
+    from mkdocs.structure.pages import Page
+
+    if isinstance(item, Section):
+        if item.parent is None:
+            yield from ("", f"## {item.title}", "")
+        for child in item.children:
+            yield from _listed(child, site)
+    elif isinstance(item, Page):
+        text, target = item.markdown or "", item.file.dest_uri
+        if ":::" not in text:
+            target = str(Path(target).with_suffix(".md"))
+            (site / target).write_text(text, encoding="utf-8")
+        paragraphs = (
+            " ".join(paragraph.split()) for paragraph in text.split("\n\n") if re.match(r"[\w`*[]", paragraph)
+        )
+        sentence = re.match(r".*?[.:?](?=\s|$)", next(paragraphs, ""))
+        yield f"- [{item.title}]({target})" + (f": {sentence[0]}" if sentence else "")
+
+
+def _commands() -> dict[str, Any]:
+    return dict(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+
+
+def _context(name: str, command: Any) -> Any:  # noqa: ANN401  (click's, by way of typer)
+    return command.make_context(f"barista-bench {name}", [], resilient_parsing=True)
+
+
+def _index() -> str:
+    sections: dict[str, list[str]] = {}
+    for name, command in _commands().items():
+        shown = f"- [`{name}`](commands/{name}.md): {_plain(command.get_short_help_str(sys.maxsize))}"
+        sections.setdefault(str(getattr(command, "rich_help_panel", "")), []).append(shown)
+    text = "# Commands\n\nMade from the command line itself. `barista-bench COMMAND --help` says the same.\n"
+    return text + "".join(f"\n## {title}\n\n" + "\n".join(lines) + "\n" for title, lines in sections.items())
+
+
+def _page(name: str, command: Any, level: int) -> Iterator[str]:  # noqa: ANN401
+    """A command with all that it takes, by the sections of its help; of a group every command below it."""
+    context = _context(name, command)
+    yield f"{'#' * level} barista-bench {name}\n\n{_plain(command.help or '')}\n\n"
+    yield f"    {command.get_usage(context).removeprefix('Usage: ')}\n\n"
+    sections: dict[str, list[str]] = {"Arguments": [], "Options": []}
+    for parameter in command.get_params(context):
+        if record := parameter.get_help_record(context):
+            kind = "Arguments" if parameter.param_type_name == "argument" else "Options"
+            shown = f"`{record[0]}`\n:   {_plain(record[1])}\n\n"
+            sections.setdefault(getattr(parameter, "rich_help_panel", None) or kind, []).append(shown)
+    for title, lines in sorted(sections.items(), key=lambda section: section[0] == RARE):
+        if lines:
+            yield f"{'#' * (level + 1)} {title}\n\n" + "".join(lines)
+    for part, subcommand in getattr(command, "commands", {}).items():
+        yield from _page(f"{name} {part}", subcommand, level + 1)
+
+
+def _plain(text: str) -> str:
+    """Text of the command line as Markdown that shows it as it is."""
+    parts = re.split(r"(`[^`\n]+`)", text)
+    return "".join(
+        part if index % 2 else re.sub(r"([\\*_\[\]|])", r"\\\1", html.escape(part, quote=False))
+        for index, part in enumerate(parts)
+    )

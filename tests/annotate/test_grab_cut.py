@@ -1,0 +1,99 @@
+"""The segmenter without weights, and outlines along edges, on pictures whose truth is drawn."""
+
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from barista_bench.annotate.grab_cut import GrabCutSegmenter
+from barista_bench.annotate.project import start
+from barista_bench.annotate.proposals import ShapePrompt
+from barista_bench.annotate.records import PromptPoint
+from barista_bench.annotate.scissors import edge_between
+from barista_bench.annotate.stages import segmenter_of
+from barista_bench.errors import ConfigError
+
+HEIGHT, WIDTH = 240, 320
+INSIDE = PromptPoint(x=160, y=120)
+BOX = (95.0, 55.0, 225.0, 185.0)
+
+
+@pytest.fixture
+def truth() -> NDArray[np.bool_]:
+    return cv2.circle(np.zeros((HEIGHT, WIDTH), np.uint8), (160, 120), 60, 1, cv2.FILLED) > 0
+
+
+@pytest.fixture
+def picture(truth: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """A dark disc on a bright ground, both noisy, with a bright patch within the disc."""
+    noise = np.random.default_rng(0).integers(0, 30, (HEIGHT, WIDTH, 3))
+    ground = np.where(truth[..., None], 60, 180)
+    ground[110:130, 150:190] = 185
+    return (ground + noise).astype(np.uint8)
+
+
+def iou(mask: NDArray[np.bool_], truth: NDArray[np.bool_]) -> float:
+    return float((mask & truth).sum() / (mask | truth).sum())
+
+
+def asked(picture: NDArray[np.uint8], *prompts: ShapePrompt) -> list[NDArray[np.bool_]]:
+    return [mask for mask, _ in GrabCutSegmenter().segment(picture, prompts)]
+
+
+def test_a_box_finds_the_outline_and_clicks_correct_it(picture: NDArray[np.uint8], truth: NDArray[np.bool_]) -> None:
+    right, wrong = PromptPoint(x=170, y=120), PromptPoint(x=160, y=170, inside=False)
+    by_box, clicked, beside = asked(picture, (BOX, []), (BOX, [right]), (BOX, [wrong]))
+    assert iou(by_box, truth) > 0.9
+    assert not by_box[120, 170]
+    assert clicked[120, 170]
+    assert iou(clicked, truth) > iou(by_box, truth)
+    assert not beside[170, 160]
+
+
+def test_clicks_alone_find_what_is_around_them(picture: NDArray[np.uint8], truth: NDArray[np.bool_]) -> None:
+    stroke = [PromptPoint(x=x, y=80) for x in range(130, 190, 5)]
+    (mask,) = asked(picture, (None, stroke))
+    assert mask[80, 130:190].all()
+    assert (mask & ~truth).sum() < 0.05 * mask.sum()
+
+
+def test_the_same_prompt_gives_the_same_mask_whatever_else_is_asked(picture: NDArray[np.uint8]) -> None:
+    prompts: list[ShapePrompt] = [(BOX, []), (None, [INSIDE]), (BOX, [INSIDE])]
+    together = asked(picture, *prompts)
+    for prompt, mask in zip(prompts, together, strict=True):
+        np.testing.assert_array_equal(asked(picture, prompt)[0], mask)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        ((0.0, 0.0, WIDTH, HEIGHT), []),
+        ((0.2, 0.2, 0.9, 0.9), []),
+        ((319.0, 239.0, 320.0, 240.0), [PromptPoint(x=320, y=240)]),
+        (None, [PromptPoint(x=0, y=0, inside=False)]),
+    ],
+)
+def test_prompts_at_the_rim_have_an_answer_of_the_pictures_size(
+    picture: NDArray[np.uint8], prompt: ShapePrompt
+) -> None:
+    ((mask, score),) = GrabCutSegmenter().segment(picture, [prompt])
+    assert mask.shape == (HEIGHT, WIDTH)
+    assert 0 <= score <= 1
+
+
+def test_an_edge_between_two_corners_follows_the_outline(picture: NDArray[np.uint8]) -> None:
+    way = edge_between(picture, (100, 120), (160, 60))
+    assert (way[0], way[-1]) == ((100, 120), (160, 60))
+    distances = [abs(np.hypot(x - 160, y - 120) - 60) for x, y in way]
+    assert np.mean(distances) < 2
+    assert edge_between(picture, (5, 5), (5, 5)) == [(5, 5), (5, 5)]
+
+
+def test_it_is_the_segmenter_of_a_new_project(small_kitchen: Path, tmp_path: Path) -> None:
+    project = start(tmp_path / "project", small_kitchen)
+    assert project.settings.segmenter == "grabcut"
+    assert isinstance(segmenter_of("grabcut"), GrabCutSegmenter)
+    with pytest.raises(ConfigError, match=r"grabcut:fast is unknown. Remedy: write grabcut"):
+        segmenter_of("grabcut:fast")

@@ -1,0 +1,91 @@
+"""Difficulty: harder is what is smaller, shorter to be seen, or among things like it; a level can be asked for."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from barista_bench.errors import ConfigError
+from barista_bench.generate.candidates import Choice, Difficulty, QuestionCandidate, with_choices
+from barista_bench.generate.difficulty import SAME_MOMENT, SAME_OBJECT, described, levels_of
+from barista_bench.generate.generator import generate
+from barista_bench.generate.scene import Scene
+from barista_bench.generate.statements import AllOf, HasValue, Touches
+from tests.generate.graphs import graph_document, scene_of
+
+THINGS = {"left": "left hand", "cup": "coffee cup", "jar": "jar", "pot": "pitcher", "lid": "lid", "box": "box"}
+AWAY = {"lid": [(60, 100)], "box": [(60, 100)]}
+
+
+def scene(root: Path, size: int = 60, seen: int = 100) -> Scene:
+    boxes = {"cup": (90, 10, size, size)}
+    return scene_of(root, graph_document(THINGS, seen={**AWAY, "cup": [(0, seen)]}, boxes=boxes))
+
+
+def touched(*names: str, steps: int = 1) -> QuestionCandidate:
+    right, *distractors = (Choice(name, Touches("left", name, 20)) for name in names)
+    if steps > 1:
+        right = Choice(right.text, AllOf(tuple(Touches("left", names[0], at) for at in range(steps))))
+    return QuestionCandidate(
+        subtask="s",
+        video_id="v1",
+        question="?",
+        right=(right,),
+        distractors=tuple(distractors),
+        span=(0, 100),
+        frames=(20,),
+        objects=names[:1],
+    )
+
+
+def difficulty(scene: Scene, *names: str, steps: int = 1) -> Difficulty:
+    made = described(touched(*names, steps=steps), scene, 1).difficulty
+    assert made
+    return made
+
+
+def test_what_is_smaller_shorter_to_be_seen_or_takes_more_steps_is_harder(tmp_path: Path) -> None:
+    easy = difficulty(scene(tmp_path / "easy"), "cup", "pot")
+    assert (easy.area, easy.seconds, easy.steps) == (60 * 60 / (320 * 240), 10.0, 1)
+    small = difficulty(scene(tmp_path / "small", size=10), "cup", "pot")
+    short = difficulty(scene(tmp_path / "short", seen=25), "cup", "pot")
+    long_way = difficulty(scene(tmp_path / "steps"), "cup", "pot", steps=3)
+    assert all(other.score > easy.score for other in (small, short, long_way))
+    assert long_way.steps == 3
+
+
+def test_distractors_are_told_by_where_they_are_from_and_those_near_come_first(tmp_path: Path) -> None:
+    candidate = touched("cup", "lid", "jar", "pot")
+    full = Choice("full", HasValue("cup", "state", "full", 20))
+    made = described(msgspec.structs.replace(candidate, distractors=(*candidate.distractors, full)), scene(tmp_path), 3)
+    assert made.origins == {"lid": "", "jar": SAME_MOMENT, "pot": SAME_MOMENT, "full": SAME_OBJECT}
+    assert [choice.text for choice in made.distractors] == ["jar", "pot", "full", "lid"]
+
+
+def test_a_third_of_the_distractors_is_near_even_where_balance_would_have_others(tmp_path: Path) -> None:
+    made = [described(touched("cup", "lid", "box", "jar"), scene(tmp_path), 2)]
+    made += [described(touched(name, "lid", "box"), scene(tmp_path / name), 2) for name in ("lid", "box")]
+    (item, *_) = with_choices(made, "s", lambda _: 2, 0)
+    assert {choice.text for choice in item.choices} >= {"cup", "jar"}
+
+
+def test_levels_are_a_range_or_one() -> None:
+    assert levels_of("easy:hard") == ("easy", "medium", "hard")
+    assert levels_of("medium") == ("medium",)
+    for wrong in ("hard:easy", "simple", ""):
+        with pytest.raises(ConfigError, match="no range of levels"):
+            levels_of(wrong)
+
+
+def test_only_levels_that_are_asked_for_are_generated_and_others_counted(small_release: Path, tmp_path: Path) -> None:
+    def levels(out: Path, asked: str) -> set[str]:
+        generate(small_release, out, ["egocot", "tog_bench"], per_subtask=3, difficulty=asked)
+        rows = [json.loads(line) for path in out.glob("*.items.jsonl") for line in path.read_text().splitlines()]
+        return {row["difficulty"]["level"] for row in rows}
+
+    every = levels(tmp_path / "every", "easy:hard")
+    assert len(every) > 1
+    assert levels(tmp_path / "easy", "easy") == {"easy"}
+    report = json.loads((tmp_path / "easy/egocot.report.json").read_text())
+    assert any("it is medium" in row["refused"] for row in report["subtasks"])

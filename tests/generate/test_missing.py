@@ -1,0 +1,51 @@
+"""What would let more be asked: the annotation that most questions wait for, and lines that the domain file lacks."""
+
+import json
+from pathlib import Path
+
+from barista_bench.generate.candidates import DECIDED, Tally
+from barista_bench.generate.egocot import EgoCoTFamily
+from barista_bench.generate.generator import generate, in_lines, read_missing
+from barista_bench.generate.missing import Unlocked, Waiting
+from barista_bench.scene_graph.domain import load_domain
+from tests.generate.graphs import table
+
+THINGS = {"left": "left hand", "right": "right hand", "cup": "coffee cup", "jar": "jar", "lid": "lid", "pot": "pitcher"}
+
+
+def asked(root: Path, seen: dict[str, list[tuple[int, int]]]) -> tuple[int, list[Unlocked]]:
+    """How many of AOG's and HOA's candidates are decided, and what the others wait for."""
+    contacts = [("left", "holds", "cup", 0, 60), ("right", "touches", "jar", 60, 120)]
+    scene = table(root, THINGS, contacts=contacts, seen=seen)
+    tally, waiting = Tally(), Waiting()
+    for _ in EgoCoTFamily(load_domain()).decided(scene, tally, waiting):
+        pass
+    return tally["AOG", DECIDED] + tally["HOA", DECIDED], waiting.unlocked()
+
+
+def test_drawing_the_masks_that_are_asked_for_lets_the_questions_be_asked(tmp_path: Path) -> None:
+    few, missing = asked(tmp_path / "few", {"left": []})
+    many, none = asked(tmp_path / "many", {})
+    best = missing[0]
+    assert best.work == "draw masks of the left hand wherever it is in view"
+    assert {"egocot AOG", "egocot HOA"} <= set(best.subtasks)
+    assert best.items == sum(best.subtasks.values())
+    assert many > few
+    assert best.work not in [row.work for row in none]
+
+
+def test_generate_says_so_and_which_words_the_domain_lacks(small_release: Path, tmp_path: Path) -> None:
+    source = tmp_path / "graphs"
+    for path in sorted(small_release.glob("*/coco_annotation.json")):
+        content = json.loads(path.read_text())
+        content["attributes"][0] |= {"attribute_type": "mood", "value": "ajar"}
+        (source / path.parent.name).mkdir(parents=True)
+        (source / path.parent.name / path.name).write_text(json.dumps(content))
+        (source / path.parent.name / "video.mp4").hardlink_to(path.parent / "video.mp4")
+    generate(source, tmp_path / "out", ["egocot"], per_subtask=2)
+    missing = read_missing(tmp_path / "out")
+    (line,) = [line for line in missing.domain_lines if "ajar" in line]
+    assert line.startswith(f"attributes: {{mood: {{dimensions: [[ajar]]}}}}  # {len(list(source.iterdir()))} x, ")
+    assert missing.annotations
+    assert all(row.items and row.frames and row.work for row in missing.annotations)
+    assert len(in_lines(missing)) == 2 + len(missing.domain_lines) + len(missing.annotations)

@@ -1,0 +1,78 @@
+"""A domain file proposed from a graph's own words: it loads, covers them all, and excludes nothing that is so."""
+
+from collections import Counter
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from barista_bench import cli
+from barista_bench.generate.family import FAMILIES, family_class
+from barista_bench.scene_graph import SceneGraph
+from barista_bench.scene_graph.domain import Domain, load_domain
+from barista_bench.scene_graph.domain_draft import draft, lacking
+from barista_bench.scene_graph.graph_words import GraphWords, survey
+
+
+@pytest.fixture(scope="module")
+def words(small_kitchen: Path) -> GraphWords:
+    return survey(SceneGraph(small_kitchen))
+
+
+@pytest.fixture(scope="module")
+def drafted(words: GraphWords, tmp_path_factory: pytest.TempPathFactory) -> Domain:
+    path = tmp_path_factory.mktemp("draft") / "domain.yaml"
+    path.write_text(draft(words, "kitchen"))
+    return load_domain(path)
+
+
+def test_it_covers_the_words_of_the_graph_and_serves_every_family(words: GraphWords, drafted: Domain) -> None:
+    assert [line for line in lacking(words, drafted) if not line.startswith("nouns")] == []
+    assert (drafted.contact_type, drafted.place_type) == ("human_actions", "position")
+    for family in FAMILIES:
+        family_class(family)(drafted)
+
+
+def test_contacts_and_participles_are_those_of_the_finished_file(drafted: Domain) -> None:
+    finished = load_domain()
+    for name, forms in drafted.contacts.items():
+        known = finished.contacts[name]
+        assert (forms.does, forms.do, forms.doing) == (known.does, known.do, known.doing)
+    doing, known_doing = (domain.families["handyvqa"]["doing"] for domain in (drafted, finished))
+    assert {verb: doing[verb] for verb in doing if verb in known_doing} == {
+        verb: known_doing[verb] for verb in doing if verb in known_doing
+    }
+
+
+def test_values_that_exclude_each_other_are_never_had_at_once(small_kitchen: Path, drafted: Domain) -> None:
+    assert drafted.relation_of("state", "open", "close") == "exclusive"
+    assert drafted.relation_of("state", "empty", "full") == "exclusive"
+    for video in SceneGraph(small_kitchen):
+        for first, second in combinations(video.attributes(), 2):
+            is_one = (first.object.id, first.type) == (second.object.id, second.type) and first.value != second.value
+            if is_one and max(first.start, second.start) < min(first.end, second.end):
+                assert drafted.relation_of(first.type, first.value, second.value) != "exclusive"
+
+
+def test_counts_and_places_are_those_of_the_graph(small_kitchen: Path, words: GraphWords) -> None:
+    activities = [row for video in SceneGraph(small_kitchen) for row in video.activities()]
+    counts = Counter(row.name.lower().partition(" ")[0] for row in activities)
+    assert {verb: words.counts["verb", verb] for (verb,) in words.of("verb")} == counts
+    first = min(words.places[word] for word in words.places if word[:2] == ("verb", "grasp"))
+    video_id, _, seconds = first.partition(" at ")
+    video = SceneGraph(small_kitchen)[video_id]
+    starts = [row.start / (video.video.fps or 1) for row in video.activities() if row.name.startswith("Grasp")]
+    assert f"{min(starts):.1f} s" == seconds
+
+
+def test_the_command_writes_a_new_file_and_no_statistics(small_release: Path, tmp_path: Path) -> None:
+    out = tmp_path / "mine.yaml"
+    flags = ["stats", str(small_release), "--domain-draft", str(out), "--out", str(tmp_path / "statistics")]
+    done = CliRunner().invoke(cli.app, flags)
+    assert done.exit_code == 0, done.output
+    assert load_domain(out).version == 1
+    assert not (tmp_path / "statistics").exists()
+    again = CliRunner().invoke(cli.app, flags)
+    assert again.exit_code != 0
+    assert "is there already" in again.output

@@ -1,0 +1,126 @@
+"""The home page: how far each video is, its picture, and what is open."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+from playwright.sync_api import Browser, expect
+
+from barista_bench.annotate.project import Project
+from barista_bench.annotate.records import AcceptedFile, ReviewFile
+from barista_bench.studio import posters
+from barista_bench.studio.workspace import open_workspace
+from tests.annotate.projects import VIDEO, annotated, propagated, started
+from tests.reporting.browser import Watched
+from tests.studio.serving import Visitor, studio_at, visiting
+from tests.studio.test_accessibility import serious_faults
+
+
+@pytest.fixture
+def project(small_kitchen: Path, tmp_path: Path) -> Project:
+    """Asks for its keyframes."""
+    return started(small_kitchen, tmp_path)
+
+
+def card(visitor: Visitor) -> dict[str, Any]:
+    (shown,) = visitor.json("/api/home")["cards"]
+    return shown
+
+
+def test_a_card_says_how_far_a_video_is_as_its_files_change(small_kitchen: Path, project: Project, out: Path) -> None:
+    video = project.video(VIDEO)
+    asked = len(video.asked())
+    with visiting(project.folder, out=out) as anna:
+        first = card(anna)
+        annotated(small_kitchen, project, by="ben")
+        drawn = card(anna)
+        propagated(video)
+        tracks = card(anna)
+        doubts = [doubt.frame for doubt in video.read(ReviewFile).frames]
+        draft = {"decisions": {"video": VIDEO}, "looked_at": doubts, "revision": 1, "page": "p"}
+        anna.json("/api/project/draft", draft)
+        seen = card(anna)
+    assert (first["next"], first["asked"], first["done"], first["by"]) == ("keyframes", asked, 0, ["anna"])
+    assert first["seconds"] == pytest.approx(video.source.frames / video.source.fps)
+    accepted = video.accepted()
+    assert (drawn["next"], drawn["done"], drawn["objects"]) == ("stages", asked, len(accepted.objects))
+    assert drawn["masks"] == sum(len(keyframe.masks) for keyframe in accepted.keyframes) > 0
+    layers = video.accepted_layers()
+    assert drawn["layers"] == len(layers.claims) + len(layers.activities) + len(layers.process_steps) > 0
+    assert drawn["by"] == ["anna", "ben"]
+    assert tracks["doubtful"] == len(doubts)
+    assert tracks["next"] == ("doubtful" if doubts else "export")
+    assert (seen["next"], seen["doubtful"]) == ("export", 0)
+
+
+def test_a_file_that_cannot_be_read_costs_its_card_alone(project: Project, small_release: Path, out: Path) -> None:
+    project.video(VIDEO).file(AcceptedFile).write_text("{")
+    with visiting(project.folder, small_release, out=out) as anna:
+        broken, *others = anna.json("/api/home")["cards"]
+    assert broken["next"] == "problem"
+    assert "accepted.json" in broken["problem"]
+    assert [(other["kind"], other["next"]) for other in others] == [("graph", "look")] * 6
+
+
+def test_what_is_open_is_counted(project: Project, small_release: Path, out: Path) -> None:
+    with visiting(project.folder, small_release, out=out) as anna:
+        folders = {folder["kind"]: folder["counts"] for folder in anna.json("/api/home")["folders"]}
+    assert folders == {"project": {"video": 1, "lost video": 0}, "release": {"video": 6, "problem": 0}}
+
+
+def test_a_poster_is_small_and_kept_until_the_video_is_another(
+    project: Project, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    video, path = project.video(VIDEO), f"/media/project/{VIDEO}/poster.jpg"
+    with visiting(project.folder, out=out) as anna:
+        _, content, headers = anna.answer(path)
+        again = anna.answer(path, If_None_Match=headers["etag"])[0]
+        monkeypatch.setattr(posters, "open_video", None)  # it is not opened again
+        assert anna.answer(path)[1] == content
+        monkeypatch.undo()
+        video.path.write_bytes(b"no video")
+        status, problem, _ = anna.answer(path)
+    picture = Image.open(io.BytesIO(content))
+    assert picture.width <= posters.POSTER_WIDTH
+    assert picture.width / picture.height == pytest.approx(video.source.width / video.source.height, rel=0.02)
+    assert again == 304
+    assert (status, b"Remedy" in problem) == (404, True)
+
+
+def test_the_cache_of_posters_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(posters, "CACHE_FILES", 3)
+    for number in range(5):
+        (tmp_path / f"{number}.jpg").touch()
+    posters._shrink(tmp_path)
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+@pytest.mark.full
+def test_cards_are_found_filtered_and_sorted_and_the_way_back_leads_to_the_same(
+    chromium: Browser, axe: str, project: Project, small_release: Path, out: Path
+) -> None:
+    workspace = open_workspace([project.folder, small_release], person="anna", out=out)
+    with studio_at(workspace) as address, chromium.new_context() as context:
+        page = context.new_page()
+        watched = Watched(page)
+        page.goto(address)
+        cards = page.locator("article")
+        expect(cards).to_have_count(7)
+        assert serious_faults(page, axe) == []
+        page.get_by_label("show").select_option("with keyframes to annotate")
+        expect(cards).to_have_count(1)
+        page.get_by_label("find").fill("nobody")
+        expect(page.get_by_text("No video is like this")).to_be_visible()
+        page.get_by_label("find").fill("ANNA")
+        page.get_by_role("link", name=VIDEO).click()
+        page.locator(".player[data-frame]").wait_for()
+        page.go_back()
+        expect(cards).to_have_count(1)
+        page.get_by_label("show").select_option("all videos")
+        page.get_by_label("find").fill("")
+        page.get_by_label("sort by").select_option("what is next")
+        expect(cards.first).to_contain_text("annotate")
+        assert not [text for text in watched.console if "404" not in text]  # the release has no videos to show

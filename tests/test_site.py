@@ -1,0 +1,80 @@
+"""The documentation site as it is built: whole, without a server and without a network."""
+
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+import barista_bench
+from tests.test_cli import COMMANDS
+
+ROOT = Path(__file__).resolve().parents[1]
+pytestmark = pytest.mark.full
+
+
+class Links(HTMLParser):
+    """What a page leads to (`links`), what a browser loads for it (`loaded`), and the places in it (`ids`)."""
+
+    def __init__(self, page: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.loaded: list[str] = []
+        self.ids: set[str] = set()
+        self.feed(page.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value for name, value in attrs if value}
+        self.ids |= {given[name] for name in ("id", "name") if name in given}
+        if tag == "a" and "href" in given:
+            self.links.append(given["href"])
+        elif tag != "a":
+            self.loaded += [given[name] for name in ("src", "href") if name in given]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--site-dir", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_every_command_and_every_public_name_has_its_place(site: Path) -> None:
+    for command, parameters in COMMANDS.items():
+        page = (site / "reference" / "commands" / f"{command.split()[0]}.html").read_text(encoding="utf-8")
+        text = re.sub(r"<[^>]+>", "", page)
+        assert f"barista-bench {command}" in text
+        options = [parameter.opts[0] for parameter in parameters if parameter.param_type_name == "option"]
+        assert not [option for option in options if option not in text], command
+    ids = Links(site / "reference" / "python.html").ids
+    assert {f"barista_bench.{name}" for name in barista_bench.__all__} <= ids
+
+
+def test_every_link_leads_somewhere_and_nothing_is_fetched(site: Path) -> None:
+    pages = {page: Links(page) for page in site.rglob("*.html") if page.name != "404.html"}
+    assert len(pages) > 80
+    followed = 0
+    for page, found in pages.items():
+        for link in found.links + found.loaded:
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                assert link in found.links, f"{page}: loads {link}"
+                continue
+            target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+            assert target.is_file(), f"{page}: {link}"
+            assert not parts.fragment or target.suffix != ".html" or parts.fragment in pages[target].ids, link
+            followed += 1
+    assert followed > 5000
+
+
+def test_programs_that_read_find_every_page_and_its_text(site: Path) -> None:
+    listed = re.findall(r"^- \[.+?\]\((.+?)\)", (site / "llms.txt").read_text(encoding="utf-8"), re.MULTILINE)
+    assert all((site / name).is_file() for name in listed)
+    texts = {name for name in listed if name.endswith(".md")}
+    assert {"faq.md", "reference/commands/run.md", "repository/CHANGELOG.md"} <= texts
+    assert len(texts) > 70

@@ -39,6 +39,8 @@ export class FrameDecoder {
     /** By the number of their keyframe, the one used last at the end. @type {Map<number, Group>} */
     this.groups = new Map();
     this.isDecoding = false;
+    /** What is being decoded, and by what. @type {{ start: number, decoder: VideoDecoder } | null} */
+    this.current = null;
   }
 
   /**
@@ -52,6 +54,8 @@ export class FrameDecoder {
     this.last = number;
     if (ahead >= 0 && ahead < keyframes.length) this.group(ahead);
     const { start, frames } = this.group(at);
+    const { current } = this;
+    if (current && current.start !== start && current.decoder.state !== "closed") current.decoder.close(); // not waited for
     this.run();
     const picture = await frames[number - start].promise;
     return picture?.format ? createImageBitmap(picture) : null; // of one that was closed meanwhile it is null
@@ -106,6 +110,7 @@ export class FrameDecoder {
       else picture.close();
     };
     const decoder = new VideoDecoder({ output, error: () => {} });
+    this.current = { start, decoder };
     try {
       const data = await this.read(start, start + frames.length);
       decoder.configure(this.config);
@@ -118,6 +123,7 @@ export class FrameDecoder {
       }
       await decoder.flush();
     } finally {
+      this.current = null;
       for (const { resolve } of frames) resolve(null); // those that were decoded keep their pictures
       if (decoder.state !== "closed") decoder.close();
     }

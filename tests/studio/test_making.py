@@ -159,6 +159,8 @@ def test_a_folder_is_looked_through_without_following_links(folder: Path, small_
         ("videos", "clips"),
         ("vocabulary", "words.yaml"),
     ]
+    (folder / "foreign").mkdir()
+    (folder / "foreign" / "project.json").write_text('{"name": "of another program"}')
     assert first_opened(folder) == [folder / "graphs", folder / "made" / "review.jsonl"]
 
 

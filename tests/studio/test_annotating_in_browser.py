@@ -343,11 +343,11 @@ def test_a_first_decision_is_undone_and_done_again_by_keys(
         at_frame(page, later)
         at_rest(page)
         page.keyboard.press("Control+z")
-        expect(page.locator("#status")).to_have_text(f"undone: frame {frame}")
+        expect(page.locator("#status")).to_have_text(f"undone: frame {frame}", timeout=60_000)
         at_rest(page)
         assert not project.video(VIDEO).accepted().keyframes
         page.keyboard.press("U")
-        expect(page.locator("#status")).to_have_text(f"done again: frame {frame}")
+        expect(page.locator("#status")).to_have_text(f"done again: frame {frame}", timeout=60_000)
         at_rest(page)
         page.keyboard.press("p")
         expect(page.locator(".facts-list small").first).to_have_text("draft")

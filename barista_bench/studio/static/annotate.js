@@ -8,6 +8,7 @@ import { framePanel } from "./frame_panel.js";
 import { copyLast, ghostsOf, instancesOf, takeAll } from "./frame_work.js";
 import { nextStep } from "./next_step.js";
 import { Player } from "./player.js";
+import { ask } from "./server.js";
 import { statementForm } from "./statement_form.js";
 import { changedLayers, offeredRows, proposedStatements, rowsOf } from "./statements.js";
 import { explained, say } from "./status.js";
@@ -22,8 +23,8 @@ import { Timeline } from "./timeline.js";
  * @returns {Promise<View>}
  */
 export async function annotateView(video, query) {
-  const work = await Annotation.open(video);
-  const player = await Player.open("project", video, (frame) => instancesOf(work, frame));
+  const [work, footage] = await Promise.all([Annotation.open(video), ask("/api/footage", { kind: "project", video })]);
+  const player = new Player("project", video, footage, (frame) => instancesOf(work, frame));
   const view = new AnnotateView(work, player);
   const started = async () => {
     await player.start(Number(query.get("frame") ?? view.nextKeyframe() ?? 0));

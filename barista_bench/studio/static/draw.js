@@ -1,6 +1,7 @@
 // Drawing masks over a frame: box, clicks and strokes for the segmenter, polygon and brush, by mouse, pen or finger.
 import { blankCanvas, button, node } from "./elements.js";
 import { paintedAlone, turned } from "./masks.js";
+import { Polygon } from "./polygon.js";
 import { boxOf, drawMask, maskOf } from "./run_lengths.js";
 import { Segmenting } from "./segmenting.js";
 import { explained, say } from "./status.js";
@@ -11,7 +12,6 @@ import { explained, say } from "./status.js";
 
 /** @type {Record<string, string>} */
 const TOOL_KEYS = { select: "v", box: "b", points: "c", polygon: "g", brush: "r", eraser: "e" };
-const CLOSING = 8; // pixels of the page from the first corner at which a polygon is closed
 const STROKE = 5; // pixels of the page between two points of a stroke
 const PIXEL = 0.6; // the least radius of the brush, in pixels of the frame
 const SIZES = { min: 2, max: 60, value: 10 }; // of the brush, in pixels of the page
@@ -29,7 +29,6 @@ const BESIDE = "Alt or the right button: not inside";
 
 /** @typedef {{ id: string | null, mask: Mask | null }} Drawn */
 /** @typedef {MaskPrompt & { stroke: PromptPoint[] }} StrokeBegun */
-/** A corner of a polygon, and the way to it from the one before. @typedef {Point & { way: Promise<Point[]>, seen: Point[] }} Corner */
 
 export class Drawing {
   /**
@@ -45,9 +44,7 @@ export class Drawing {
     this.segmenting = new Segmenting(video, (mask) => this.preview(mask));
     this.tool = "select";
     this.frame = player.frame;
-    this.snaps = true;
-    /** @type {Corner[]} */
-    this.corners = [];
+    this.polygon = new Polygon(video, () => this.show());
     /** What the segmenter is asked, while it is. @type {MaskPrompt | null} */
     this.prompt = null;
     /** What it was asked before this stroke. @type {StrokeBegun | null} */
@@ -127,8 +124,8 @@ export class Drawing {
   }
 
   snap() {
-    this.snaps = !this.snaps;
-    this.snapping.setAttribute("aria-pressed", String(this.snaps));
+    this.polygon.snaps = !this.polygon.snaps;
+    this.snapping.setAttribute("aria-pressed", String(this.polygon.snaps));
   }
 
   /** @param {number} factor */
@@ -161,8 +158,8 @@ export class Drawing {
   async press(at, isBeside) {
     if (!this.view.isDrawing || this.start) return;
     if (this.tool === "polygon") {
-      if (this.isClosing(at)) await this.finish();
-      else this.corners.push(this.corner(at));
+      if (this.polygon.isClosing(at, this.view.scale)) await this.finish();
+      else this.polygon.add(this.frame, at);
     } else {
       this.start = at;
       this.end = at;
@@ -178,39 +175,6 @@ export class Drawing {
       }
     }
     this.show();
-  }
-
-  /** @param {Point} at @returns {Corner} */
-  corner(at) {
-    const last = this.corners.at(-1);
-    /** @type {Corner} */
-    const corner = { ...at, way: this.way(last, at), seen: [at] };
-    corner.way.then((way) => {
-      corner.seen = way;
-      this.show();
-    });
-    return corner;
-  }
-
-  /**
-   * @param {Point | undefined} from
-   * @param {Point} to
-   */
-  async way(from, to) {
-    if (!from || !this.snaps) return [to];
-    try {
-      return await this.segmenting.edge(this.frame, from, to);
-    } catch (error) {
-      say(`This edge is straight: ${error instanceof Error ? error.message : error}`);
-      return [to];
-    }
-  }
-
-  /** Whether a click closes the polygon. @param {Point} at */
-  isClosing(at) {
-    const [first] = this.corners;
-    if (this.corners.length < 3) return false;
-    return Math.hypot(at.x - first.x, at.y - first.y) * this.view.scale < CLOSING;
   }
 
   /** @param {Point} at */
@@ -316,13 +280,11 @@ export class Drawing {
 
   /** Closes the polygon. */
   async finish() {
-    const { corners } = this;
-    if (corners.length < 3) return false;
-    const closing = this.way(corners.at(-1), corners[0]);
-    const ways = await Promise.all([...corners.map(({ way }) => way), closing]);
+    const outline = await this.polygon.outline(this.frame);
+    if (!outline) return false;
     this.cancel();
     await this.filled((context) => {
-      for (const { x, y } of ways.flat()) context.lineTo(x, y);
+      for (const { x, y } of outline) context.lineTo(x, y);
     });
     return true;
   }
@@ -333,7 +295,7 @@ export class Drawing {
   }
 
   cancel() {
-    this.corners = [];
+    this.polygon.corners = [];
     this.start = null;
     this.target = null;
     this.forgetAnswer();
@@ -395,7 +357,8 @@ export class Drawing {
 
   /** What is being drawn. */
   show() {
-    const { start, end, corners, at, tool } = this;
+    const { start, end, at, tool } = this;
+    const { corners } = this.polygon;
     const { drawLayer: layer, scale } = this.view;
     const line = { stroke: "#ff0", strokeWidth: 2 / scale, listening: false };
     layer.destroyChildren();

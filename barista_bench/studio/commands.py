@@ -61,7 +61,7 @@ class CommandStep:
 
 
 _PROJECT = CommandField("project", "input", ("project",))
-_RELEASE = ("release",)
+_RELEASE: tuple[FoundKind, ...] = ("release",)
 _MODELS = ("oracle", "chance", "prior", "kitchen")
 STEPS = (
     CommandStep(

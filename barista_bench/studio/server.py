@@ -306,7 +306,7 @@ class Server:
         with self._opening:
             self._workspace = with_opened(self._workspace, path)
             self._studio = StudioApp(self._workspace, self._studio.making, self._studio)
-            self._app.router.routes = self._studio.routes()
+            self._app.router.routes = [*self._studio.routes()]
 
     def run(self) -> None:
         """Answer until `stop`, or until the process is told to end."""

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 SentT = TypeVar("SentT", bound=msgspec.Struct)
+log = logging.getLogger(__name__)
 GRAPH, PROJECT = "graph", "project"
 """The first part of a video's address: whose video it is."""
 
@@ -257,12 +258,25 @@ def _found_files(folder: Path, files: set[str], depth: int) -> Iterator[FoundFol
 
 
 def first_opened(folder: Path) -> list[Path]:
-    """What a studio opens where nothing is named: the newest project and release of a folder, and all else in it."""
+    """What a studio opens where nothing is named: the newest project and release of a folder, and all else in it.
+
+    What cannot be opened, such as another program's project.json, is left out and named in the log.
+    """
     by_kind: dict[FoundKind, list[Path]] = {}
     for kind, name in found_in(folder):
-        by_kind.setdefault(kind, []).append(folder / name)
+        if kind in OPENABLE and _can_open(folder / name):
+            by_kind.setdefault(kind, []).append(folder / name)
     newest = [max(by_kind[kind], key=lambda path: path.stat().st_mtime) for kind in _SINGLE if kind in by_kind]
     return [*newest, *by_kind.get("dataset", ()), *by_kind.get("runs", ()), *by_kind.get("review", ())]
+
+
+def _can_open(path: Path) -> bool:
+    try:
+        _open(Workspace("", Path()), path)
+    except BaristaError as error:
+        log.warning("not opened: %s", error)
+        return False
+    return True
 
 
 def _project(folder: Path) -> Project:
@@ -300,9 +314,6 @@ def sent_as(kind: type[SentT], body: bytes) -> SentT:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(f"this is no {kind.__name__} ({error}). Remedy: load the page again") from error
-
-
-log = logging.getLogger(__name__)
 
 
 class BackgroundWork:

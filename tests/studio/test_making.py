@@ -159,6 +159,8 @@ def test_a_folder_is_looked_through_without_following_links(folder: Path, small_
         ("videos", "clips"),
         ("vocabulary", "words.yaml"),
     ]
+    (folder / "foreign").mkdir()
+    (folder / "foreign" / "project.json").write_text('{"name": "of another program"}')
     assert first_opened(folder) == [folder / "graphs", folder / "made" / "review.jsonl"]
 
 
@@ -273,7 +275,7 @@ def test_no_command_outlives_the_studio(folder: Path, out: Path, by_signal: int)
         anna = Visitor(address)
         values = {"out": "kitchen", "videos": "500"}
         anna.json("/api/jobs/start", {"step": "mini", "values": values})
-        until(lambda: running_below(folder))
+        until(lambda: bool(running_below(folder)))
     until(lambda: not running_below(folder))
 
 
@@ -319,8 +321,7 @@ def test_from_videos_that_are_dropped_to_a_report_without_a_terminal(
         page.goto(address)
         page.get_by_role("link", name="Start a project").click()
         video = next(small_kitchen.glob("*/video.mp4"))
-        named = {"name": "clip.mp4", "mimeType": "video/mp4", "buffer": video.read_bytes()}
-        page.locator("input[type=file]").set_input_files([named])  # type: ignore[list-item]
+        page.locator("input[type=file]").set_input_files(shutil.copy(video, tmp_path / "clip.mp4"))
         expect(page.get_by_text("videos/clip.mp4: ready")).to_be_visible()
         assert serious_faults(page, axe) == []
         page.get_by_role("button", name="run", exact=True).locator("visible=true").click()

@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
+import typer
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
 from barista_bench.annotate.project import open_project
 from barista_bench.api import load_results
 from barista_bench.benchmarks import get_task
+from barista_bench.cli import app
 from barista_bench.data.dataset import open_examples
 from barista_bench.studio.server import serving
 from barista_bench.studio.workspace import open_workspace
@@ -79,11 +81,16 @@ STUDIO = (
     Screen("studio_rate_dark", "#/rate", "fieldset", dark=True),
 )
 ANNOTATING = (
-    Screen("studio_home", "#/", ".poster img"),
     Screen("studio_annotate", "#/project/{video}?frame=40", ".player[data-frame]", clicks=("text=Doubtful",)),
     Screen("studio_annotate_dark", "#/project/{video}?frame=40", ".player[data-frame]", dark=True),
 )
 """Of the project in build/own."""
+WORKING = (
+    Screen("studio_home", "#/", ".poster img"),
+    Screen("studio_home_dark", "#/", ".poster img", size=(2560, 1300), dark=True),
+    Screen("studio_make", "#/make?step=validate", "details[open] .line:not(:empty)"),
+)
+"""Of all of build/, in which commands can be run."""
 TRAINING = Screen("report_training", "#barista_relations", ".tile", size=(1280, 1860))
 TRAINED = BUILD / "training" / "report" / "report.html"
 """Not of `make run`: docs/training.md says how it is made."""
@@ -131,11 +138,12 @@ def picture(browser: Browser, page_address: str, screen: Screen, sample: str, vi
 
 
 @contextmanager
-def studio(paths: list[Path]) -> Iterator[str]:
+def studio(paths: list[Path], folder: Path | None = None) -> Iterator[str]:
     """The address of a studio on these paths."""
+    program = typer.main.get_command(app)
     with (
         tempfile.TemporaryDirectory() as people,
-        serving(open_workspace(paths, person="anna", out=Path(people))) as server,
+        serving(open_workspace(paths, person="anna", out=Path(people), folder=folder), program=program) as server,
     ):
         thread = threading.Thread(target=server.run)
         thread.start()
@@ -168,4 +176,7 @@ if __name__ == "__main__":
         with studio([project]) as address:
             for screen in ANNOTATING:
                 picture(browser, address, screen, sample, video=next(iter(open_project(project).file.videos)))
+        with studio([project, BUILD / "kitchen", BUILD / "data" / "barista", BUILD / "runs"], BUILD) as address:
+            for screen in WORKING:
+                picture(browser, address, screen, sample)
         browser.close()

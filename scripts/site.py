@@ -183,9 +183,9 @@ def _page(name: str, command: Any, level: int) -> Iterator[str]:  # noqa: ANN401
             kind = "Arguments" if parameter.param_type_name == "argument" else "Options"
             shown = f"`{record[0]}`\n:   {_plain(record[1])}\n\n"
             sections.setdefault(getattr(parameter, "rich_help_panel", None) or kind, []).append(shown)
-    for title, shown in sorted(sections.items(), key=lambda section: section[0] == RARE):
-        if shown:
-            yield f"{'#' * (level + 1)} {title}\n\n" + "".join(shown)
+    for title, lines in sorted(sections.items(), key=lambda section: section[0] == RARE):
+        if lines:
+            yield f"{'#' * (level + 1)} {title}\n\n" + "".join(lines)
     for part, subcommand in getattr(command, "commands", {}).items():
         yield from _page(f"{name} {part}", subcommand, level + 1)
 

@@ -159,5 +159,5 @@ def test_the_missing_library_is_named_with_its_extra(folder: Path, monkeypatch: 
         return imported(name, *args, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(ModelError, match=r"needs sentence-transformers .*pip install barista_bench\[sentence\]"):
+    with pytest.raises(ModelError, match=r"needs sentence-transformers .*pip install '?barista_bench\[sentence\]"):
         SentenceEncoder.load(str(folder))

@@ -35,7 +35,7 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.reading import confined, read_bounded, read_json_lines, valid_video_id
 from barista_bench.files.writing import check_place, write_whole
 from barista_bench.media.video import FrameReader, open_reader
-from barista_bench.media.video.index import Stamp, stamp_of
+from barista_bench.media.video.index import VIDEO_SUFFIXES, Stamp, stamp_of
 from barista_bench.scene_graph import domain
 from barista_bench.scene_graph.masks import Rle, run_problems
 from barista_bench.scene_graph.release import MALFORMED, VIDEO_FILE
@@ -45,7 +45,6 @@ PROJECT_FILE = "project.json"
 VOCABULARY_FILE = "vocabulary.yaml"
 LOCK_FILE = f"{PROJECT_FILE}.lock"
 """Stays behind; an unlocked one means nothing."""
-_SUFFIXES = frozenset({".mp4", ".mov", ".m4v", ".mkv", ".webm", ".avi"})
 MOST_TRACK_LINE = 2**26
 """Bytes of one frame's masks."""
 _MOST_EDIT = 2**20
@@ -273,7 +272,7 @@ def _video_files(videos: Path) -> Iterator[tuple[str, str]]:
         raise DataError(f"{videos}: no such folder. Remedy: name the folder of the videos")
     entries = sorted(chain(videos.iterdir(), videos.glob(f"*/{VIDEO_FILE}")))
     for path in entries:
-        if path.is_file() and path.suffix.casefold() in _SUFFIXES:
+        if path.is_file() and path.suffix.casefold() in VIDEO_SUFFIXES:
             is_release = path.parent != videos
             yield (path.parent.name if is_release else path.stem), path.relative_to(videos).as_posix()
 

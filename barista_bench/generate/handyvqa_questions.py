@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise, product
 from typing import Any
 
@@ -226,7 +226,7 @@ class Questions:
         given: tuple[Statement, ...],
         items: tuple[str, ...],
         uses: Sequence[HandUse],
-        slots: dict[str, str] | None = None,
+        slots: Mapping[str, str] | None = None,
     ) -> QuestionCandidate:
         """A question answered by masks: of the objects `items`, in the order of `right`, each with its parts."""
         wholes = self.scene.wholes
@@ -346,7 +346,7 @@ class Questions:
         given: tuple[Statement, ...] = (),
         objects: tuple[str, ...] = (),
         *,
-        slots: dict[str, str] | None = None,
+        slots: Mapping[str, str] | None = None,
         extra: dict[str, Any] | None = None,
     ) -> QuestionCandidate:
         """A candidate. `wording`: its subtask, and behind a space which wording of it; masks are asked for as choices

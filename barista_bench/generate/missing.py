@@ -12,6 +12,7 @@ from barista_bench.generate.candidates import DIVISIBLE, Choice, QuestionCandida
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import overlapping
 from barista_bench.generate.statements import AllOf, AnyOf, Seen, Statement, Unique
+from barista_bench.scene_graph.domain import Side
 
 WORDS_DECIDE = ("Does", "DoesNext", "NextAction", "BringsAbout", "Depicts", "HandAtWork")
 """Statements about activities: where one is recorded and does not exclude another, the domain cannot tell them."""
@@ -113,7 +114,7 @@ def _work(statement: Statement, scene: Scene) -> str:
     named = [scene.things[item].name for item in _objects(statement) if item in scene.things]
     name = f"the {named[0]}" if named else "things"
     side = getattr(statement, "side", "")
-    works = {
+    by_kind: dict[tuple[str, ...], str] = {
         ("Touches", "AwayFrom", "HandIsOn"): f"record any touch of the {side} hand that is missing",
         (
             "HandsDo",
@@ -127,18 +128,19 @@ def _work(statement: Statement, scene: Scene) -> str:
         ("InStep",): "say which step of the work is under way",
         ("Located", "Placed"): f"say where {name} is",
     }
-    return next((work for kinds, work in works.items() if kind in kinds), "")
+    return next((work for kinds, work in by_kind.items() if kind in kinds), "")
 
 
 def _unseen(statement: Statement, scene: Scene) -> str:
     """The name of a thing, or of a hand, that a statement is about and that is not to be seen at its frame."""
     frames = getattr(statement, "frames", ()) or [getattr(statement, "frame", None)]
-    hand = scene.hand_id(statement.side) if hasattr(statement, "side") else None
-    if hasattr(statement, "side") and hand is None:
-        return f"{statement.side} hand"
+    side: Side | None = getattr(statement, "side", None)
+    hand = scene.hand_id(side) if side else None
+    if side and hand is None:
+        return f"{side} hand"
     for item in (*([hand] if hand else []), *_objects(statement)):
         if any(frame is not None and not scene.visible(item, frame) for frame in frames):
-            return f"{statement.side} hand" if item == hand else scene.things[item].name if item in scene.things else ""
+            return f"{side} hand" if item == hand else scene.things[item].name if item in scene.things else ""
     return ""
 
 

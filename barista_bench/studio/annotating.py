@@ -87,7 +87,7 @@ class Annotating(View):
     """The project that was opened first, which has one writer: a decision waits until the stages under way are made."""
 
     def __init__(self, workspace: Workspace, project: Project) -> None:
-        self._workspace, self._project = workspace, project
+        self._workspace, self._project, self.folder = workspace, project, project.folder
         self._tracks = TrackIndex()
         self._decided: dict[str, Decided] = {}
         self._runs: dict[str, BackgroundWork] = {}

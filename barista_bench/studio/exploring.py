@@ -55,6 +55,7 @@ def overview(workspace: Workspace) -> Json:
         "rated": len(runs_to_rate(workspace)),
         "reviews": len(workspace.reviews),
         "compared": len(workspace.compared),
+        "folder": str(workspace.folder) if workspace.folder else None,
     }
 
 

@@ -14,7 +14,7 @@ from barista_bench.files.reading import read_json_lines
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.results import RESULTS_FILE
 from barista_bench.studio.posters import seconds_of
-from barista_bench.studio.workspace import GRAPH, PROJECT, Json, View, Workspace
+from barista_bench.studio.workspace import GRAPH, OPENABLE, PROJECT, Json, View, Workspace, found_in
 
 _MOST_REVIEWED = 2**20
 
@@ -34,7 +34,8 @@ class Home(View):
 
     def _home(self, query: Mapping[str, str]) -> Json:
         with self._lock:
-            return {"cards": [*self._project_cards(), *self._release_cards()], "folders": list(self._folders())}
+            cards = [*self._project_cards(), *self._release_cards()]
+            return {"cards": cards, "folders": list(self._folders()), "closed": list(self._closed())}
 
     def _length(self, query: Mapping[str, str]) -> Json:
         """Seconds of a release's video: a card asks when it is scrolled to, as each header is a file to open."""
@@ -82,6 +83,17 @@ class Home(View):
             lines = read_json_lines(path, _MOST_REVIEWED, _reviewed, what="no item", remedy="generate it again")
             verdicts = [bool(row.verdict) for _, row in lines]
             yield _folder("review", path, {"item": len(verdicts), "decided item": sum(verdicts)})
+
+    def _closed(self) -> Iterator[Json]:
+        """What the studio's folder holds and is not open."""
+        workspace = self._workspace
+        if workspace.folder is None:
+            return
+        opened = [path.resolve() for path in (*workspace.paths, *workspace.datasets, *workspace.reviews)]
+        for kind, name in found_in(workspace.folder):
+            path = workspace.folder / name
+            if kind in OPENABLE and not any(path.is_relative_to(other) for other in opened):
+                yield {"kind": kind, "path": name}
 
 
 _reviewed = msgspec.json.Decoder(_Reviewed).decode

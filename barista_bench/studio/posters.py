@@ -77,7 +77,7 @@ def _picture(path: Path) -> NDArray[np.uint8]:
             frame = next(container.decode(stream), None)
             if frame is None:
                 raise VideoError(f"{name}: no frame can be decoded. Remedy: check the file")
-            image = frame.to_ndarray(format="rgb24")
+            image = np.asarray(frame.to_ndarray(format="rgb24"), dtype=np.uint8)
             return np.ascontiguousarray(orientation_of(frame, name).apply(image))
     except AV_ERRORS as error:
         raise VideoError(f"{name}: cannot be decoded ({reason(error)}). Remedy: check the file") from error

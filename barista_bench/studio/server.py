@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 import uvicorn
@@ -33,13 +34,19 @@ from starlette.websockets import WebSocketClose
 from barista_bench.errors import BaristaError, ConfigError
 from barista_bench.files.text_out import system_problem
 from barista_bench.reporting.html import own_template
+from barista_bench.studio.commands import StudioCommands
 from barista_bench.studio.exploring import Exploring, Inspecting
 from barista_bench.studio.footage import Footage
 from barista_bench.studio.home import Home
+from barista_bench.studio.jobs import Jobs
+from barista_bench.studio.making import Making
 from barista_bench.studio.people import Answering
 from barista_bench.studio.posters import poster
 from barista_bench.studio.rating import RatingAnswers
-from barista_bench.studio.workspace import ConflictError, Json, Query, View, Workspace, whole_number
+from barista_bench.studio.workspace import ConflictError, Json, Query, View, Workspace, whole_number, with_opened
+
+if TYPE_CHECKING:
+    from barista_bench.studio.annotating import Annotating
 
 log = logging.getLogger(__name__)
 
@@ -121,22 +128,35 @@ def _cookie(headers: Headers, name: str) -> str:
 
 
 class StudioApp:
-    """Routes of a workspace."""
+    """Routes of a workspace.
 
-    def __init__(self, workspace: Workspace) -> None:
+    Args:
+        making: what runs commands, where that is allowed.
+        before: what was open until now. A project that stays open keeps its one writer.
+    """
+
+    def __init__(self, workspace: Workspace, making: Making | None = None, before: StudioApp | None = None) -> None:
         self.workspace, self.footage, self.runs = workspace, Footage(workspace), Inspecting(workspace)
         self._posters = threading.BoundedSemaphore(_POSTER_THREADS)
         self.views: tuple[View, ...] = (self.footage, self.runs, Home(workspace))
         self.views += Exploring(workspace), Answering(workspace), RatingAnswers(workspace)
+        self.making = making
+        self.annotating: Annotating | None = None
+        if making is not None:
+            self.views += (making,)
         if workspace.reviews:
             from barista_bench.studio.questions import Reviewing  # brings all that makes questions, a second of imports
 
             self.views += (Reviewing(workspace),)
         if workspace.project is not None:
-            from barista_bench.studio.annotating import Annotating
+            from barista_bench.studio.annotating import Annotating as AnnotatingView
             from barista_bench.studio.segmenting import Segmenting
 
-            self.views += (Annotating(workspace, workspace.project), Segmenting(workspace.project))
+            project, kept = workspace.project, before.annotating if before else None
+            if kept is None or kept.folder.resolve() != project.folder.resolve():
+                kept = AnnotatingView(workspace, project)
+            self.annotating = kept
+            self.views += (kept, Segmenting(project))
 
     def routes(self) -> list[Route | Mount]:
         reads = [Route(path, _reading(take)) for view in self.views for path, take in view.reads.items()]
@@ -155,12 +175,17 @@ class StudioApp:
             Route("/media/{kind}/{video}/proxy.mp4", self._proxy),
             *reads,
             *writes,
+            *([Route("/api/upload", self._upload, methods=["POST"])] if self.making else []),
             Mount("/static", StaticFiles(directory=STATIC)),
         ]
 
     def _report(self, request: Request) -> Response:
         page = self.runs.page
         return FileResponse(page) if page else Response("The report is not ready.", 404)
+
+    async def _upload(self, request: Request) -> Response:
+        assert self.making is not None
+        return _answered(await self.making.take(Query(request.query_params), request.stream()))
 
     def _still(self, request: Request) -> Response:
         return self._picture(
@@ -225,11 +250,12 @@ def _answered(value: object, status: int = 200) -> Response:
 
 
 @contextmanager
-def serving(workspace: Workspace, port: int = 0) -> Iterator[Server]:
-    """A server that is bound to a port of this machine and answers once `run` is called.
+def serving(workspace: Workspace, port: int = 0, program: object = None) -> Iterator[Server]:
+    """A server that is bound to a port of this machine and answers once `run` is called; its jobs end with the block.
 
     Args:
         port: 0 takes a free one.
+        program: the command line, which the page may run in the workspace's folder, if there is one.
 
     Raises:
         ConfigError: the port is taken, or none.
@@ -243,17 +269,27 @@ def serving(workspace: Workspace, port: int = 0) -> Iterator[Server]:
             bound.listen(64)
         except OSError as error:
             raise ConfigError(f"port {port} cannot be used ({error.strerror}). Remedy: leave --port out") from error
-        yield Server(workspace, bound)
+        server = Server(workspace, bound, program)
+        try:
+            yield server
+        finally:
+            server.jobs.end()
 
 
 class Server:
     """`address` holds the token: it is for the person who started the studio."""
 
-    def __init__(self, workspace: Workspace, bound: socket.socket) -> None:
+    def __init__(self, workspace: Workspace, bound: socket.socket, program: object = None) -> None:
+        folder = workspace.folder
+        self.jobs = Jobs(folder or Path())
+        may_run = program is not None and folder is not None
+        making = Making(StudioCommands(program, folder), self.jobs, self._open) if may_run and folder else None
+        self._workspace, self._studio = workspace, StudioApp(workspace, making)
+        self._opening = threading.Lock()
         port, token = bound.getsockname()[1], secrets.token_urlsafe(24)
         guard = Middleware(Guard, token=token, port=port)
         handlers = {BaristaError: _refused, RecursionError: _too_deep, OSError: _failed}
-        app = Starlette(routes=StudioApp(workspace).routes(), middleware=[guard], exception_handlers=handlers)
+        app = self._app = Starlette(routes=self._studio.routes(), middleware=[guard], exception_handlers=handlers)
         config = uvicorn.Config(
             app,
             log_level="warning",
@@ -264,6 +300,13 @@ class Server:
         )
         self.address = f"http://{HOST}:{port}/?token={token}"
         self._server, self._bound = uvicorn.Server(config), bound
+
+    def _open(self, path: Path) -> None:
+        """Open one more folder: requests from now on are about what is open then."""
+        with self._opening:
+            self._workspace = with_opened(self._workspace, path)
+            self._studio = StudioApp(self._workspace, self._studio.making, self._studio)
+            self._app.router.routes = [*self._studio.routes()]
 
     def run(self) -> None:
         """Answer until `stop`, or until the process is told to end."""

@@ -1,17 +1,19 @@
-"""The workspace of the studio: any of a release, datasets, runs, an annotation project, and review files; and the work
-that its threads do while the page asks how far it is.
+"""The workspace of the studio: any of a release, datasets, runs, an annotation project, and review files; what a folder
+holds of these; and the work that threads do while the page asks how far it is.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
@@ -23,16 +25,28 @@ from barista_bench.data.manifest import DEFAULT, MANIFEST, read_manifest
 from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.files.reading import name_problem
 from barista_bench.files.text_out import printable, system_problem
+from barista_bench.media.video.index import VIDEO_SUFFIXES
 from barista_bench.runs.run_folder import CONFIG_FILE, data_places, read_run
 from barista_bench.scene_graph import SceneGraph, VideoGraph
+from barista_bench.scene_graph.release import ANNOTATION_FILE
 
 if TYPE_CHECKING:
     from barista_bench.annotate.project import Project
 
 Json = dict[str, Any]
 SentT = TypeVar("SentT", bound=msgspec.Struct)
+log = logging.getLogger(__name__)
 GRAPH, PROJECT = "graph", "project"
 """The first part of a video's address: whose video it is."""
+
+
+FoundKind: TypeAlias = Literal["project", "release", "dataset", "runs", "review", "videos", "vocabulary"]
+OPENABLE: tuple[FoundKind, ...] = ("project", "release", "dataset", "runs", "review")
+_REVIEWS = "review*.jsonl"
+_SINGLE: tuple[FoundKind, ...] = ("project", "release")
+"""Of which one is open at a time."""
+_MOST_SCANNED, _DEEPEST = 20_000, 5
+"""Entries of a folder that are looked at for what can be opened, and levels below it."""
 
 
 class ConflictError(DataError):
@@ -62,6 +76,8 @@ class Workspace:
     Args:
         person: who annotates, reviews and answers.
         out: where people's answers and ratings go.
+        folder: where the page may run commands and open what they make; None: nowhere.
+        paths: as they were named.
     """
 
     person: str
@@ -72,6 +88,8 @@ class Workspace:
     datasets: tuple[Path, ...] = ()
     runs: tuple[Path, ...] = ()
     reviews: tuple[Path, ...] = ()
+    folder: Path | None = None
+    paths: tuple[Path, ...] = ()
     _graphs: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def graph(self, video_id: str) -> VideoGraph:
@@ -98,12 +116,15 @@ class Workspace:
         return by_task
 
 
-def open_workspace(paths: Sequence[Path], *, person: str, out: Path, compared: Sequence[Path] = ()) -> Workspace:
+def open_workspace(
+    paths: Sequence[Path], *, person: str, out: Path, compared: Sequence[Path] = (), folder: Path | None = None
+) -> Workspace:
     """Recognise folders by what is in them, and open what they rest on: a dataset's videos, a run's dataset.
 
     Args:
         paths: of a release, a dataset made by `build`, run folders or a folder of them, a project, a review file.
         compared: projects of other annotators of the same videos.
+        folder: see `Workspace`.
 
     Raises:
         ConfigError: a path is none of these, two releases or projects are named, or `person` is no name of a folder.
@@ -114,7 +135,9 @@ def open_workspace(paths: Sequence[Path], *, person: str, out: Path, compared: S
         problem = "it begins or ends with a blank, begins with a dot, or holds what cannot be seen"
     if problem is not None:
         raise ConfigError(f"--by {person!r}: {problem}. Remedy: give a name that a folder can have")
-    workspace = Workspace(person, out)
+    if folder is not None and not folder.is_dir():
+        raise ConfigError(f"{folder}: no such folder. Remedy: make it, or name another one")
+    workspace = Workspace(person, out, folder=folder and folder.resolve(), paths=tuple(paths))
     for path in paths:
         _open(workspace, path)
     for folder in compared:
@@ -129,16 +152,47 @@ def open_workspace(paths: Sequence[Path], *, person: str, out: Path, compared: S
     return workspace
 
 
+def with_opened(workspace: Workspace, path: Path) -> Workspace:
+    """The workspace with one more folder: a project or release takes the place of the one that was open.
+
+    Raises:
+        ConfigError, DataError: as `open_workspace`.
+    """
+    kind = _kind(path)
+    kept = [other for other in workspace.paths if not other.resolve().is_relative_to(path.resolve())]
+    if kind in _SINGLE:
+        kept = [other for other in kept if _kind(other) != kind]
+    compared = [project.folder for project in workspace.compared]
+    opened = open_workspace((*kept, path), person=workspace.person, out=workspace.out, compared=compared)
+    return replace(opened, folder=workspace.folder)
+
+
+def _kind(path: Path) -> FoundKind | None:
+    """What a path can be opened as; None where nothing is known of it, which may be a release."""
+    if path.is_file():
+        return "review" if path.suffix == ".jsonl" else None
+    if (path / "project.json").is_file():
+        return "project"
+    if (path / MANIFEST).is_file():
+        return "dataset"
+    if path.is_dir() and next(path.rglob(CONFIG_FILE), None):
+        return "runs"
+    if next(path.glob(f"*/{ANNOTATION_FILE}"), None):
+        return "release"
+    return "review" if next(path.glob(_REVIEWS), None) else None
+
+
 def _open(workspace: Workspace, path: Path) -> None:
-    if path.is_file() and path.suffix == ".jsonl":
-        workspace.reviews = (*workspace.reviews, path)
-    elif (path / "project.json").is_file():
+    kind = _kind(path)
+    if kind == "review":
+        workspace.reviews += (path,) if path.is_file() else tuple(sorted(path.glob(_REVIEWS)))
+    elif kind == "project":
         if workspace.project is not None:
             raise ConfigError(f"{path}: a project is open already. Remedy: name others with --compare")
         workspace.project = _project(path)
-    elif (path / MANIFEST).is_file():
+    elif kind == "dataset":
         workspace.datasets = (*workspace.datasets, path)
-    elif path.is_dir() and next(path.rglob(CONFIG_FILE), None):
+    elif kind == "runs":
         workspace.runs = (*workspace.runs, *run_folders(path))
     else:
         if workspace.release is not None:
@@ -148,6 +202,81 @@ def _open(workspace: Workspace, path: Path) -> None:
         except DataError as error:
             remedy = "name a release, a dataset, run folders, a project or a review file"
             raise ConfigError(f"{path}: nothing that the studio can open. Remedy: {remedy}") from error
+
+
+class FoundFolder(NamedTuple):
+    """What lies below the studio's folder, by its path there."""
+
+    kind: FoundKind
+    path: str
+
+
+def found_in(folder: Path) -> list[FoundFolder]:
+    """What can be opened, or given to a command, below a folder: not through links, nor in hidden folders."""
+    found: set[FoundFolder] = set()
+    waiting, scanned = [(folder, 0)], 0
+    while waiting and scanned < _MOST_SCANNED:
+        path, depth = waiting.pop(0)
+        try:
+            with os.scandir(path) as listed:
+                entries = sorted(listed, key=lambda entry: entry.name)
+        except OSError:  # not ours to read
+            continue
+        scanned += len(entries)
+        files = {entry.name for entry in entries if entry.is_file()}
+        name = path.relative_to(folder).as_posix()
+        kind = _kind_by(files)
+        if kind == "release":  # the folder of one of its videos
+            found.add(FoundFolder("release", path.parent.relative_to(folder).as_posix()))
+        elif kind == "runs":
+            found.add(FoundFolder("runs", path.relative_to(folder).parts[0] if depth else name))
+        elif kind is not None:
+            found.add(FoundFolder(kind, name))
+        else:
+            found.update(_found_files(path.relative_to(folder), files, depth))
+            if depth < _DEEPEST and FoundFolder("release", name) not in found:
+                folders = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
+                waiting += [(Path(entry.path), depth + 1) for entry in folders if not entry.name.startswith(".")]
+    return sorted(found)
+
+
+def _kind_by(files: set[str]) -> FoundKind | None:
+    """What a folder is by its files; `release`: one video of it."""
+    kinds: dict[str, FoundKind] = {"project.json": "project", MANIFEST: "dataset", CONFIG_FILE: "runs"}
+    kinds[ANNOTATION_FILE] = "release"
+    return next((kind for name, kind in kinds.items() if name in files), None)
+
+
+def _found_files(folder: Path, files: set[str], depth: int) -> Iterator[FoundFolder]:
+    if any(Path(name).suffix.casefold() in VIDEO_SUFFIXES for name in files):
+        yield FoundFolder("videos", folder.as_posix())
+    for name in files:
+        if fnmatch(name, _REVIEWS):
+            yield FoundFolder("review", (folder / name).as_posix())
+        elif name.endswith((".yaml", ".yml")) and depth <= 1:
+            yield FoundFolder("vocabulary", (folder / name).as_posix())
+
+
+def first_opened(folder: Path) -> list[Path]:
+    """What a studio opens where nothing is named: the newest project and release of a folder, and all else in it.
+
+    What cannot be opened, such as another program's project.json, is left out and named in the log.
+    """
+    by_kind: dict[FoundKind, list[Path]] = {}
+    for kind, name in found_in(folder):
+        if kind in OPENABLE and _can_open(folder / name):
+            by_kind.setdefault(kind, []).append(folder / name)
+    newest = [max(by_kind[kind], key=lambda path: path.stat().st_mtime) for kind in _SINGLE if kind in by_kind]
+    return [*newest, *by_kind.get("dataset", ()), *by_kind.get("runs", ()), *by_kind.get("review", ())]
+
+
+def _can_open(path: Path) -> bool:
+    try:
+        _open(Workspace("", Path()), path)
+    except BaristaError as error:
+        log.warning("not opened: %s", error)
+        return False
+    return True
 
 
 def _project(folder: Path) -> Project:
@@ -185,9 +314,6 @@ def sent_as(kind: type[SentT], body: bytes) -> SentT:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(f"this is no {kind.__name__} ({error}). Remedy: load the page again") from error
-
-
-log = logging.getLogger(__name__)
 
 
 class BackgroundWork:

@@ -79,7 +79,7 @@ def test_one_process_of_several_gives_a_cluster_no_work(
 
 def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(errors, "find_spec", lambda name: None)
-    with pytest.raises(ModelError, match=r"--cluster needs ray. Remedy: pip install barista_bench\[ray\]"):
+    with pytest.raises(ModelError, match=r"--cluster needs ray. Remedy: pip install '?barista_bench\[ray\]"):
         RayCluster("auto")
 
 

@@ -121,7 +121,7 @@ def test_a_variable_that_is_not_set_is_an_error_that_does_not_repeat_its_name():
 
 def test_without_the_library_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "openai", None)
-    with pytest.raises(ModelError, match=r"openai.*pip install barista_bench\[api\]"):
+    with pytest.raises(ModelError, match=r"openai.*pip install '?barista_bench\[api\]"):
         load()
 
 

@@ -132,5 +132,5 @@ def test_an_adapter_that_cannot_be_found_is_named(folders, monkeypatch):
 
 def test_a_missing_peft_is_named(folders, adapter, monkeypatch):
     monkeypatch.setitem(sys.modules, "peft", None)
-    with pytest.raises(ModelError, match=r"needs peft\. Remedy: pip install barista_bench\[peft\]"):
+    with pytest.raises(ModelError, match=r"needs peft\. Remedy: pip install '?barista_bench\[peft\]"):
         TransformersModel.load(str(folders["gemma3"]), adapter=str(adapter))

@@ -189,7 +189,7 @@ def test_a_missing_folder_is_named(tmp_path):
 
 def test_missing_libraries_name_the_extra(monkeypatch, folders):
     monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(ModelError, match=r"pip install barista_bench\[run\]"):
+    with pytest.raises(ModelError, match=r"pip install '?barista_bench\[run\]"):
         TransformersModel.load(str(folders["gemma3"]))
 
 

@@ -70,7 +70,7 @@ def test_coverage_is_told_only_where_it_is_incomplete() -> None:
 
 def test_a_finding_says_who_leads_how_surely_and_what_goes_wrong() -> None:
     (section,) = report(answering("strong", "apple"), answering("weak", "kiwi")).sections
-    measured = "0.667, 0.667 more [0.667, 0.667], p 0.020 on 10 videos"
+    measured = "0.667, 0.667 more [0.667, 0.667], p 0.020 on 10 resampling units"
     assert section.finding == f"strong leads weak ({measured}). Failures: 20 of 20 missed."
     (section,) = report(answering("one", "apple"), answering("two", "apple"), answering("chance", "apple")).sections
     said = "one is level with two, at 0.667. It is the same with chance."
@@ -86,7 +86,7 @@ def test_a_difference_with_an_interval_apart_from_0_is_likely_where_no_permutati
     gap = board.table.rows[0][1].gap
     assert gap is not None
     assert (gap.certainty, gap.p) == ("likely", 2 / 2**5)
-    measured = "0.667, 0.667 more [0.667, 0.667], p 0.062 on 5 videos"
+    measured = "0.667, 0.667 more [0.667, 0.667], p 0.062 on 5 resampling units"
     said = f"good is likely ahead of bad ({measured}). It is likely above chance (+0.667)."
     assert section.finding.startswith(said)
 

@@ -147,7 +147,7 @@ def test_a_schema_that_answers_cannot_be_held_to_is_refused_by_name_before_a_mod
         run(dataset, tmp_path, model="text_only:org/model", **held)
     assert names(dataset, **held) == ["barista/relations"]  # of the oracle, which is held to nothing
     monkeypatch.setattr("barista_bench.errors.find_spec", lambda name: None)
-    with pytest.raises(ModelError, match=r"needs llguidance. Remedy: pip install barista_bench\[run\]"):
+    with pytest.raises(ModelError, match=r"needs llguidance. Remedy: pip install '?barista_bench\[run\]"):
         run(dataset, tmp_path, model="tiny", **held)
 
 

@@ -19,7 +19,7 @@ def test_the_tutorial_runs_and_shows_what_it_speaks_of(
     sampling = {"frame_step": 20, "grounding": {"fraction": 1.0}, "activity": {"frames": 4}}
     build(release, tmp_path / "barista", configs=["grounding", "relations", "activity"], sampling=sampling, cache=False)
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     Path("tutorial.py").write_text("\n".join(blocks))
     runpy.run_path("tutorial.py")
     written = capsys.readouterr().out

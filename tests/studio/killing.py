@@ -1,6 +1,7 @@
 """The studio as its own process, so that it can be killed."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,15 +12,18 @@ from tests.reporting.browser import Watched
 
 
 @contextmanager
-def killed_studio(*paths: Path, by: str, out: Path) -> Iterator[str]:
-    """The address of a server, which is killed with the block."""
+def killed_studio(
+    *paths: Path, by: str, out: Path, folder: Path | None = None, by_signal: int = signal.SIGKILL
+) -> Iterator[str]:
+    """The address of a server, which ends by a signal with the block."""
     command = [sys.executable, "-m", "barista_bench.cli", "studio", *map(str, paths), "--by", by, "--out", str(out)]
+    command += ["--folder", str(folder)] if folder else []
     with subprocess.Popen([*command, "--no-browser"], stdout=subprocess.PIPE, env=os.environ, text=True) as process:
         try:
             assert process.stdout is not None
             yield process.stdout.readline().strip()
         finally:
-            process.kill()
+            process.send_signal(by_signal)
 
 
 def complaints(watched: Watched) -> list[str]:

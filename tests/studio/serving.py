@@ -9,6 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import typer
+
+from barista_bench.cli import app
 from barista_bench.studio.server import serving
 from barista_bench.studio.workspace import Workspace, open_workspace
 
@@ -16,7 +19,7 @@ from barista_bench.studio.workspace import Workspace, open_workspace
 @contextmanager
 def studio_at(workspace: Workspace) -> Iterator[str]:
     """The address with the token, as the command prints it."""
-    with serving(workspace) as server:
+    with serving(workspace, program=typer.main.get_command(app)) as server:
         thread = threading.Thread(target=server.run, daemon=True)
         thread.start()
         yield server.address
@@ -25,9 +28,11 @@ def studio_at(workspace: Workspace) -> Iterator[str]:
 
 
 @contextmanager
-def visiting(*paths: Path, out: Path, person: str = "anna", compared: Sequence[Path] = ()) -> Iterator["Visitor"]:
+def visiting(
+    *paths: Path, out: Path, person: str = "anna", compared: Sequence[Path] = (), folder: Path | None = None
+) -> Iterator["Visitor"]:
     """Somebody before a studio of these folders and files."""
-    with studio_at(open_workspace(paths, person=person, out=out, compared=compared)) as address:
+    with studio_at(open_workspace(paths, person=person, out=out, compared=compared, folder=folder)) as address:
         yield Visitor(address)
 
 

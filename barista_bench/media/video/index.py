@@ -45,6 +45,8 @@ _CACHE_LIMIT = 256  # an index takes about 60 KB for 2,500 frames
 REDOWNLOAD = "fetch the file again, or check that it is the video you meant"
 
 # What PyAV raises for bad input: its own errors, and the built-in classes that it maps some of them to.
+VIDEO_SUFFIXES = frozenset({".mp4", ".mov", ".m4v", ".mkv", ".webm", ".avi"})
+"""Of the files that are taken for videos, in small letters."""
 AV_ERRORS = (av.error.FFmpegError, OSError, ValueError)
 
 # Decoding trouble is reported by exceptions, not on stderr. Not a level: PyAV's own callback asks for the interpreter,

@@ -1,11 +1,12 @@
 // The home page: what is open, and a card for each video with how far it is and what comes next.
 import { node } from "./elements.js";
 import { address } from "./graph_player.js";
+import { openButton } from "./job_table.js";
 import { ask } from "./server.js";
 import { counted, minutes } from "./words.js";
 
 /** @import { View } from "./page.d.ts" */
-/** @import { Folder, Opened, VideoCard } from "./shapes.d.ts" */
+/** @import { Folder, Found, Opened, VideoCard } from "./shapes.d.ts" */
 
 // What comes next, in the order of the work.
 /** @type {Record<VideoCard["next"], (card: VideoCard) => string>} */
@@ -58,10 +59,14 @@ const linkOf = ({ kind, id }) => (kind === "graph" ? address(id, 0) : `#/project
  * @returns {Promise<View>}
  */
 export async function homeView(opened, query) {
-  const { cards, folders } = await ask("/api/home");
+  const { cards, folders, closed } = await ask("/api/home");
   const [problem] = opened.problems;
   const alert = problem && node("div", { class: "alert" }, `${counted(opened.problems.length, "problem")}: ${problem}`);
-  const made = [alert, folders.length ? folderList(folders) : null];
+  const made = [
+    alert,
+    folders.length ? folderList(folders) : null,
+    closed.length ? closedList(closed, !folders.length) : null,
+  ];
   if (!cards.length) return { made: [...made, ...nothing(opened, folders)] };
   return { made: [...made, ...videoGrid(cards, query)] };
 }
@@ -72,8 +77,33 @@ export async function homeView(opened, query) {
  */
 function nothing(opened, folders) {
   if (folders.length) return [node("p", { class: "empty" }, "No videos are open: choose one of the folders above.")];
-  const hint = "Name a release, a dataset, runs, a project or a review file when you start the studio.";
-  return [node("h2", {}, `Welcome, ${opened.person}`), node("p", { class: "empty" }, hint)];
+  const hint = opened.folder
+    ? node(
+        "p",
+        { class: "empty" },
+        "Nothing is here yet. ",
+        node("a", { href: "#/make?step=start" }, "Start a project"),
+        " of your own videos, or ",
+        node("a", { href: "#/make?step=mini" }, "make a small kitchen"),
+        " to try things on.",
+      )
+    : node(
+        "p",
+        { class: "empty" },
+        "Name a release, a dataset, runs, a project or a review file at the start of the studio.",
+      );
+  return [node("h2", {}, `Welcome, ${opened.person}`), hint];
+}
+
+/**
+ * What can be opened further.
+ * @param {Found[]} closed
+ * @param {boolean} open
+ */
+function closedList(closed, open) {
+  const items = closed.map(({ kind, path }) => node("span", {}, openButton(path), node("small", {}, ` ${kind}`)));
+  const summary = node("summary", {}, `Also in this folder: ${closed.length}`);
+  return node("details", { class: "closed", open }, summary, node("p", {}, ...items));
 }
 
 /** @param {Folder[]} folders */

@@ -6,6 +6,7 @@ import { node } from "./elements.js";
 import { exploreView } from "./explore.js";
 import { address } from "./graph_player.js";
 import { homeView } from "./home.js";
+import { makeView } from "./make.js";
 import { openPalette } from "./palette.js";
 import { questionsView } from "./questions.js";
 import { rateView } from "./rate.js";
@@ -27,6 +28,7 @@ const USES = [
   ["Answer", "#/answer", opened.datasets],
   ["Rate", "#/rate", opened.rated],
   ["Agreement", "#/agreement", opened.compared],
+  ["Make", "#/make", opened.folder ? 1 : 0],
 ];
 const TABS = USES.filter(([, , count]) => count > 0);
 /** Routes of the first tab beside its own. */
@@ -73,6 +75,7 @@ const ROUTES = {
   rate: rateView,
   project: annotateView,
   agreement: () => agreementView(projects),
+  make: (_, query) => makeView(query),
 };
 
 /** A part of an address; one that is broken as it stands. @param {string} text */

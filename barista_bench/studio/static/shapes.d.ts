@@ -44,6 +44,8 @@ export interface Opened {
   rated: number;
   reviews: number;
   compared: number;
+  /** Where commands can be run; null: nowhere. */
+  folder: string | null;
 }
 
 /** How far a video is. What only a project has is missing for a release. `next`: what a person is to do. */
@@ -71,6 +73,52 @@ export interface Folder {
   path: string;
   name: string;
   counts: Record<string, number>;
+}
+
+/** What the studio's folder holds, by its path there. */
+export interface Found {
+  kind: Folder["kind"] | "videos" | "vocabulary";
+  path: string;
+}
+
+/** An option of a command. */
+export interface CommandField {
+  name: string;
+  /** Empty of what has its place in the line. */
+  flag: string;
+  help: string;
+  kind: "input" | "new" | "anywhere" | "number" | "text";
+  suggested: Found["kind"][];
+  choices: string[];
+  /** Other values than the choices may be given. */
+  open: boolean;
+  value: string;
+  required: boolean;
+}
+
+export interface CommandStep {
+  id: string;
+  title: string;
+  fields: CommandField[];
+}
+
+/** The commands, and the folder in which they run. */
+export interface Workshop {
+  folder: string;
+  steps: CommandStep[];
+  found: Found[];
+}
+
+/** A command that was started; `makes` can be opened. */
+export interface Job {
+  number: number;
+  title: string;
+  line: string;
+  state: "running" | "done" | "failed" | "cancelled";
+  seconds: number;
+  code: number | null;
+  output: string;
+  makes: string;
 }
 
 export interface Progress {
@@ -383,8 +431,11 @@ export type NextRating = PersonState & (AnswerToRate | { answer?: undefined });
 /** What the server answers to a GET of each path. */
 export interface Reads {
   "/api/studio": Opened;
-  "/api/home": { cards: VideoCard[]; folders: Folder[] };
+  "/api/home": { cards: VideoCard[]; folders: Folder[]; closed: Found[] };
   "/api/length": { seconds: number | null };
+  "/api/commands": Workshop;
+  "/api/command": { line: string; problem: string };
+  "/api/jobs": { jobs: Job[] };
   "/api/footage": Footage;
   "/api/footage/samples": Samples;
   "/api/video": VideoTables;
@@ -403,6 +454,9 @@ export interface Reads {
 
 /** What each path takes by POST, and answers. */
 export interface Writes {
+  "/api/jobs/start": { sent: { step: string; values: Record<string, string> }; answer: { job: number } };
+  "/api/jobs/cancel": { sent: { job: number }; answer: unknown };
+  "/api/open": { sent: { path: string }; answer: unknown };
   "/api/project/accept": { sent: Decisions & { video: string; seen: string }; answer: unknown };
   "/api/project/segment": {
     sent: { video: string; frame: number } & MaskPrompt;

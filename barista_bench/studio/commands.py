@@ -1,0 +1,261 @@
+"""From a video to a score: the commands that the page may run, which of their options it offers, and what these may be.
+
+The list is fixed. A value becomes one argument of an argument list, never part of a shell's line, and never an option:
+none may begin with a dash. Paths stay in the folder that the studio works in; only `videos` of a new project, which is
+read and not written, may be any folder of this machine.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from barista_bench.benchmarks import BENCHMARKS
+from barista_bench.errors import DataError
+from barista_bench.files.reading import confined
+from barista_bench.studio.workspace import FoundKind, Json
+
+FieldKind = Literal["input", "new", "anywhere", "number", "text"]
+_LONGEST = 500
+"""Characters of one value."""
+_NUMBER = re.compile(r"\d{1,9}(\.\d{1,6})?")
+_OUTSIDE = re.compile(r"(^|[:=,\s])[/~]|\.\.|[\\]")
+"""In a text, what may name a file outside of the folder: a local model's, for one."""
+PROGRAM = "barista-bench"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandField:
+    """An option that the page offers, by the name of its parameter.
+
+    Args:
+        kind: a path of what is there, `new` of what is made, `anywhere` a folder of this machine.
+        suggested: kinds of folders to choose from.
+        choices: values to choose from; `open`: others may be given, too.
+        value: what is filled in.
+    """
+
+    name: str
+    kind: FieldKind
+    suggested: tuple[FoundKind, ...] = ()
+    choices: tuple[str, ...] = ()
+    open: bool = False
+    value: str = ""
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CommandStep:
+    """A command. `makes` is the field whose path can be opened in the studio afterwards."""
+
+    id: str
+    title: str
+    words: tuple[str, ...]
+    fields: tuple[CommandField, ...]
+    makes: str = ""
+
+
+_PROJECT = CommandField("project", "input", ("project",))
+_RELEASE: tuple[FoundKind, ...] = ("release",)
+_MODELS = ("oracle", "chance", "prior", "kitchen")
+STEPS = (
+    CommandStep(
+        "mini",
+        "No videos at hand? Make a kitchen",
+        ("mini",),
+        (CommandField("out", "new", value="kitchen"), CommandField("videos", "number", value="3")),
+        makes="out",
+    ),
+    CommandStep(
+        "start",
+        "Start a project",
+        ("annotate", "start"),
+        (
+            CommandField("project", "new", value="project"),
+            CommandField("videos", "anywhere", ("videos", "release"), required=True),
+            CommandField("vocabulary", "input", ("vocabulary",)),
+            CommandField(
+                "propagator", "text", choices=("flow", "flow:colour", "copy_nearest", "linear_box"), open=True
+            ),
+        ),
+        makes="project",
+    ),
+    CommandStep("stages", "Run the stages that are due", ("annotate", "run"), (_PROJECT,), makes="project"),
+    CommandStep(
+        "export",
+        "Export scene graphs",
+        ("annotate", "export"),
+        (_PROJECT, CommandField("out", "new", value="graphs")),
+        makes="out",
+    ),
+    CommandStep("validate", "Validate a release", ("validate",), (CommandField("root", "input", _RELEASE),)),
+    CommandStep(
+        "generate",
+        "Generate questions",
+        ("generate",),
+        (
+            CommandField("source", "input", _RELEASE),
+            CommandField("out", "new", value="generated"),
+            CommandField("families", "text"),
+            CommandField("per_subtask", "number"),
+            CommandField("review", "input", ("review",)),
+        ),
+        makes="out",
+    ),
+    CommandStep(
+        "build",
+        "Build a dataset",
+        ("build",),
+        (
+            CommandField("source", "input", _RELEASE, required=True),
+            CommandField("out", "new", value="data/barista", required=True),
+            CommandField("benchmark", "text", choices=tuple(BENCHMARKS)),
+            CommandField("videos", "input", _RELEASE),
+            CommandField("sampling", "text"),
+            CommandField("frames", "text", choices=("frozen", "linked")),
+        ),
+        makes="out",
+    ),
+    CommandStep(
+        "run",
+        "Run a model",
+        ("run",),
+        (
+            CommandField("data", "input", ("dataset",), required=True),
+            CommandField("model", "text", choices=_MODELS, open=True, value="oracle"),
+            CommandField("out", "new", value="runs/oracle", required=True),
+            CommandField("task", "text", value="all"),
+            CommandField("runs", "number"),
+            CommandField("limit", "number"),
+            CommandField("temperature", "number"),
+        ),
+        makes="out",
+    ),
+    CommandStep(
+        "report",
+        "Write the report",
+        ("report",),
+        (CommandField("folders", "input", ("runs",)), CommandField("out", "new", value="report")),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CommandCall:
+    """Arguments of the command line, and what can be opened once it is done."""
+
+    step: CommandStep
+    arguments: tuple[str, ...]
+    makes: str
+
+    @property
+    def line(self) -> str:
+        """As one types it."""
+        return shlex.join((PROGRAM, *self.arguments))
+
+
+class StudioCommands:
+    """The commands over a folder.
+
+    Args:
+        program: the command line's own group of commands, whose options and help texts the page shows.
+        folder: where commands run, and whose paths they may be given.
+    """
+
+    def __init__(self, program: Any, folder: Path) -> None:  # noqa: ANN401  (a class of typer's that it does not export)
+        self.folder = folder
+        self._parameters = {step.id: _parameters(program, step) for step in STEPS}
+
+    def shown(self) -> list[Json]:
+        """Steps as forms."""
+        return [{"id": step.id, "title": step.title, "fields": list(self._fields(step))} for step in STEPS]
+
+    def _fields(self, step: CommandStep) -> Iterator[Json]:
+        for field in step.fields:
+            parameter = self._parameters[step.id][field.name]
+            yield {
+                "name": field.name,
+                "flag": "" if _is_positional(parameter) else parameter.opts[0],
+                "help": parameter.help or "",
+                "kind": field.kind,
+                "suggested": list(field.suggested),
+                "choices": list(field.choices),
+                "open": field.open,
+                "value": field.value,
+                "required": field.required or bool(parameter.required),
+            }
+
+    def call(self, step_id: str, values: Mapping[str, str]) -> CommandCall:
+        """The command that a filled-in form means.
+
+        Raises:
+            DataError: there is no such step or field, or a value may not be given.
+        """
+        step = next((step for step in STEPS if step.id == step_id), None)
+        if step is None:
+            raise DataError(f"{step_id[:40]!r}: no command that the page may run. Remedy: load the page again")
+        unknown = values.keys() - {field.name for field in step.fields}
+        if unknown:
+            raise DataError(f"{min(unknown)[:40]!r}: no option that the page offers. Remedy: load the page again")
+        positional: list[str] = []
+        options: list[str] = []
+        for field in step.fields:
+            parameter = self._parameters[step.id][field.name]
+            value = values.get(field.name, "").strip()
+            if not value:
+                if field.required or parameter.required:
+                    raise DataError(f"{field.name.replace('_', ' ')}: is needed. Remedy: fill it in")
+                continue
+            parts = value.split() if parameter.multiple else [value]
+            for part in parts:
+                self._check(field, part)
+            if _is_positional(parameter):
+                positional.append(value)
+            else:
+                options += [text for part in parts for text in (parameter.opts[0], part)]
+        return CommandCall(step, (*step.words, *positional, *options), values.get(step.makes, "").strip())
+
+    def _check(self, field: CommandField, value: str) -> None:
+        """Raise DataError for a value that may not be given."""
+        name = field.name.replace("_", " ")
+        if len(value) > _LONGEST or any(unicodedata.category(character)[0] == "C" for character in value):
+            raise DataError(f"{name}: is too long, or holds what cannot be seen. Remedy: type it anew")
+        if value.startswith("-"):
+            raise DataError(f"{name}: {value!r} begins with a dash. Remedy: give another name")
+        if field.kind == "number" and not _NUMBER.fullmatch(value):
+            raise DataError(f"{name}: {value!r} is no number. Remedy: give one from 0")
+        if field.kind == "text":
+            self._check_text(field, name, value)
+        elif field.kind == "anywhere":
+            path = self.folder / value
+            if not path.is_dir():
+                raise DataError(f"{name}: there is no folder {value!r}. Remedy: name a folder of this machine")
+        elif field.kind in ("input", "new"):
+            path = confined(self.folder, value)
+            if field.kind == "input" and not path.exists():
+                raise DataError(f"{name}: there is no {value!r} in {self.folder}. Remedy: choose what is there")
+
+    @staticmethod
+    def _check_text(field: CommandField, name: str, value: str) -> None:
+        if field.choices and not field.open and value not in field.choices:
+            raise DataError(f"{name}: {value!r} is none of {', '.join(field.choices)}. Remedy: choose one")
+        if _OUTSIDE.search(value):
+            remedy = "put it into the folder and name it from there, or use the terminal"
+            raise DataError(f"{name}: {value!r} leads out of the studio's folder. Remedy: {remedy}")
+
+
+def _parameters(program: Any, step: CommandStep) -> Mapping[str, Any]:  # noqa: ANN401  (as above)
+    command = program
+    for word in step.words:
+        command = command.commands[word]
+    by_name = {parameter.name: parameter for parameter in command.params}
+    return {field.name: by_name[field.name] for field in step.fields}
+
+
+def _is_positional(parameter: Any) -> bool:  # noqa: ANN401  (as above)
+    return not parameter.opts[0].startswith("-")

@@ -1,0 +1,147 @@
+"""From a video to a score without a terminal: the page's commands, their jobs, videos that are dropped on it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+from anyio import to_thread
+
+from barista_bench.errors import DataError, VideoError
+from barista_bench.files.reading import confined, name_problem
+from barista_bench.files.writing import atomic_write
+from barista_bench.media.video import open_reader
+from barista_bench.media.video.index import VIDEO_SUFFIXES
+from barista_bench.studio.commands import StudioCommands
+from barista_bench.studio.jobs import Jobs
+from barista_bench.studio.workspace import Json, View, found_in, sent_as
+
+MAX_VIDEO = 64 * 2**30
+"""Bytes of a video that is dropped on the page."""
+_LEFT_FREE = 2**30
+"""Bytes of the disk that a video must leave free."""
+_CHECK_EVERY = 2**26
+
+
+class StartedCommand(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A form that was filled in: texts by the names of its fields."""
+
+    step: str
+    values: dict[str, str]
+
+
+class CancelledJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    job: int
+
+
+class OpenedFolder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A path below the studio's folder."""
+
+    path: str
+
+
+class Making(View):
+    """The commands over the studio's folder; it stays the same while other folders are opened.
+
+    Args:
+        reopen: opens one more folder in the studio.
+    """
+
+    def __init__(self, commands: StudioCommands, jobs: Jobs, reopen: Callable[[Path], None]) -> None:
+        self._commands, self._jobs, self._reopen = commands, jobs, reopen
+        self.reads = {
+            "/api/commands": lambda query: self._shown(),
+            "/api/command": self._preview,
+            "/api/jobs": lambda query: {"jobs": jobs.shown()},
+        }
+        self.writes = {
+            "/api/jobs/start": lambda body: self._start(sent_as(StartedCommand, body)),
+            "/api/jobs/cancel": lambda body: self._cancel(sent_as(CancelledJob, body)),
+            "/api/open": lambda body: self._open(sent_as(OpenedFolder, body)),
+        }
+
+    def _shown(self) -> Json:
+        folder = self._commands.folder
+        found = [{"kind": kind, "path": path} for kind, path in found_in(folder)]
+        return {"folder": str(folder), "steps": self._commands.shown(), "found": found}
+
+    def _preview(self, query: Mapping[str, str]) -> Json:
+        """The command's line for what is filled in so far, or what is wrong with it."""
+        values = {name: value for name, value in query.items() if name != "step"}
+        try:
+            return {"line": self._commands.call(query["step"], values).line, "problem": ""}
+        except DataError as error:
+            return {"line": "", "problem": str(error)}
+
+    def _start(self, sent: StartedCommand) -> Json:
+        call = self._commands.call(sent.step, sent.values)
+        job = self._jobs.start(call.step.title, call.line, call.arguments, call.makes)
+        return {"job": job.number}
+
+    def _cancel(self, sent: CancelledJob) -> Json:
+        self._jobs.cancel(sent.job)
+        return {}
+
+    def _open(self, sent: OpenedFolder) -> Json:
+        folder = self._commands.folder
+        path = folder if sent.path == "." else confined(folder, sent.path)
+        if not path.exists():
+            raise DataError(f"there is no {sent.path!r} in {folder}. Remedy: load the page again")
+        self._reopen(path)
+        return {}
+
+    async def take(self, query: Mapping[str, str], parts: AsyncIterator[bytes]) -> Json:
+        """Write a video that the page sends into the folder, part by part; nothing stays of one that cannot be read.
+
+        Raises:
+            DataError: its name or size may not be, such a file is there already, or it is no video.
+        """
+        target = self._place(query["folder"], query["name"])
+        await to_thread.run_sync(lambda: target.parent.mkdir(parents=True, exist_ok=True))
+        with atomic_write(target) as partial:
+            with partial.open("wb") as file:
+                await _written(file, parts, target)
+            await to_thread.run_sync(_check_video, partial, target)
+        return {"path": target.relative_to(self._commands.folder).as_posix()}
+
+    def _place(self, folder: str, name: str) -> Path:
+        problem = name_problem(name)
+        if problem is None and (name.startswith((".", "-")) or Path(name).suffix.casefold() not in VIDEO_SUFFIXES):
+            problem = f"it is no name of a video ({', '.join(sorted(VIDEO_SUFFIXES))})"
+        if problem is not None:
+            raise DataError(f"{name[:80]!r}: {problem}. Remedy: rename the file")
+        if folder.startswith("-"):
+            raise DataError(f"{folder[:80]!r}: begins with a dash. Remedy: give another name")
+        target = confined(self._commands.folder, folder, name)
+        if target.exists():
+            raise DataError(f"{folder}/{name}: is there already. Remedy: rename the file, or take another folder")
+        return target
+
+
+async def _written(file: BinaryIO, parts: AsyncIterator[bytes], target: Path) -> None:
+    """Raises DataError for a video that is too large, or that would fill the disk."""
+    size = checked = 0
+    async for part in parts:
+        size += len(part)
+        if size > MAX_VIDEO:
+            raise DataError(f"{target.name}: has more than {MAX_VIDEO // 2**30} GiB. Remedy: cut it")
+        if size >= checked:
+            checked = size + _CHECK_EVERY
+            if shutil.disk_usage(target.parent).free < _LEFT_FREE:
+                raise DataError(f"{target.name}: the disk is nearly full. Remedy: free some space")
+        await to_thread.run_sync(file.write, part)
+
+
+def _check_video(partial: Path, target: Path) -> None:
+    """Raise DataError for what a project would not take as a video."""
+    if partial.stat().st_size == 0:
+        raise DataError(f"{target.name}: the file is empty. Remedy: drop it again")
+    try:
+        with open_reader(partial) as frames:
+            frames.read([0])
+    except VideoError as error:
+        reason = str(error).replace(str(partial), target.name)
+        raise DataError(f"{reason}") from error

@@ -1,0 +1,86 @@
+// What was started: state, the end of the output, and what can be done about it.
+import { button, node } from "./elements.js";
+import { ask, send } from "./server.js";
+import { explained, say } from "./status.js";
+import { minutes } from "./words.js";
+
+/** @import { Job } from "./shapes.d.ts" */
+
+const PAUSE = 700; // milliseconds between two questions how far jobs are
+
+/** The table, and what asks for it anew: at once, and as long as something runs. */
+export function jobTable() {
+  const list = node("div", { class: "jobs" });
+  const element = node("section", { class: "side", "aria-label": "Commands that were started" }, list);
+  /** @type {Map<number, ReturnType<typeof jobCard>>} */
+  const cards = new Map();
+  let waiting = 0;
+  const refresh = async () => {
+    clearTimeout(waiting);
+    const { jobs } = await ask("/api/jobs");
+    for (const job of jobs) {
+      const card = cards.get(job.number) ?? jobCard(job, refresh);
+      cards.set(job.number, card);
+      card.fill(job);
+    }
+    const shown = jobs.map(({ number }) => cards.get(number)?.element ?? "");
+    const empty = node(
+      "p",
+      { class: "empty" },
+      "Nothing was started yet. What you run appears here, and goes on when you leave this page.",
+    );
+    list.replaceChildren(...(shown.length ? shown : [empty]));
+    const isRunning = jobs.some(({ state }) => state === "running");
+    if (isRunning && element.isConnected) waiting = setTimeout(explained(refresh), PAUSE);
+  };
+  return { element, refresh };
+}
+
+/**
+ * @param {Job} job
+ * @param {() => Promise<void>} refresh
+ */
+function jobCard({ number, title, line }, refresh) {
+  const state = node("span", { class: "job-state" });
+  const output = node("pre", { tabindex: 0, "aria-label": `output of ${title}` });
+  const actions = node("p", { class: "controls" });
+  const element = node(
+    "article",
+    { class: "job" },
+    node("h3", {}, title, state),
+    node("code", { class: "line" }, line),
+    output,
+    actions,
+  );
+  const cancel = button(
+    "cancel",
+    explained(async () => {
+      await send("/api/jobs/cancel", { job: number });
+      await refresh();
+    }),
+  );
+  /** @param {Job} now */
+  const fill = (now) => {
+    if (element.dataset.state !== now.state) {
+      element.dataset.state = now.state;
+      actions.replaceChildren(...(now.state === "running" ? [cancel] : now.makes ? [openButton(now.makes)] : []));
+    }
+    state.textContent = ` ${now.state === "failed" ? `failed (${now.code})` : now.state}, ${minutes(now.seconds)}`;
+    if (output.textContent === now.output) return;
+    output.textContent = now.output;
+    output.scrollTop = output.scrollHeight;
+  };
+  return { element, fill };
+}
+
+/** Opens a folder in the studio, and shows the home page with it. @param {string} path */
+export const openButton = (path) =>
+  button(
+    `open ${path}`,
+    explained(async () => {
+      say(`opening ${path} ...`);
+      await send("/api/open", { path });
+      location.hash = "#/";
+      location.reload();
+    }),
+  );

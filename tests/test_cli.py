@@ -73,7 +73,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "validate": ([validate], {"strict", "show", "benchmark", "videos"}),
     "tasks": ([], {"json"}),
     "doctor": ([examine], {"json"}),
-    "stats": ([SceneGraph, statistics, write_statistics, set_statistics], {"json"}),
+    "stats": ([SceneGraph, statistics, write_statistics, set_statistics], {"json", "domain_draft"}),
     "build": ([build], {"protocol"}),
     "demo": ([demo], {"browser"}),
     "run": ([RunConfig], {"config", "dry_run"}),

@@ -109,7 +109,7 @@ def test_what_the_tutorial_says_of_the_models_is_true(figure_of: Callable[[str, 
     kitchen = {task: figure_of("kitchen", task) for task in ("hand_object", "referring", "temporal_vqa", "relations")}
     for task in ("hand_object", "temporal_vqa"):
         assert figure_of("kitchen_early", task) < kitchen[task] - 0.2, "1: which is better"
-    assert figure_of("text_only:kitchen", "hand_object") < 0.05, "2: it looks"
+    assert figure_of("text_only:kitchen", "hand_object") < kitchen["hand_object"] - 0.2, "2: it looks"
     assert kitchen["referring"] / 3 < figure_of("text_only:kitchen", "referring") < kitchen["referring"], "3: words"
     assert figure_of("shuffled_frames:kitchen", "temporal_vqa") < kitchen["temporal_vqa"] - 0.1, "4: order"
     assert figure_of("shuffled_frames:kitchen", "hand_object") == kitchen["hand_object"], "4: one frame has none"

@@ -17,7 +17,7 @@ Reader = Callable[[RawVideo, Said, str, str], bool]
 
 
 BEGINS, ENDS = r"begins|starts|beginning|start|first moment", r"ends|is over|end|last moment|close"
-ACTS = r"(.*[,:] |in th\w+ clip |here |it can be seen that )?(the person|someone|somebody|a person) (first )?"
+ACTS = r"(.*[,:] |in th\w+ (?:clip|video) )?(the person|someone|somebody|a person) (first )?"
 JOINTS = r"[;,] (?:then |after that, |in the end, |finally |and finally |and at last )"
 
 

@@ -143,7 +143,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[QuestionCa
             },
         ),
         (
-            *("NSA", "After 00:01.20, which of these comes to be the case next?", "The drawer is open."),
+            *("NSA", "After 00:01.20, which of these becomes true next?", "The drawer is open."),
             {
                 "The coffee cup is full.",
                 "The milk carton is open.",

@@ -95,7 +95,7 @@ def test_every_row_has_a_cell_for_every_column_and_what_was_not_run_is_empty() -
 def test_the_interval_in_a_table_is_the_one_in_the_results_and_one_resampling_unit_has_none() -> None:
     (entry,) = model("m", 3, tasks=[Action])
     shown = ScoredTask.of(entry).figures["accuracy"]
-    ends = run_intervals([ResampledRun.of(entry.task, run) for run in entry.runs])["accuracy"]
+    ends = run_intervals([ResampledRun.of(entry.task, run, "m") for run in entry.runs])["accuracy"]
     assert isinstance(shown, Ranged)
     assert (shown.low, shown.high) == (ends.low, ends.high)
     assert 0 <= shown.low < shown.value < shown.high <= 1

@@ -55,7 +55,8 @@ export class FrameDecoder {
     if (ahead >= 0 && ahead < keyframes.length) this.group(ahead);
     const { start, frames } = this.group(at);
     const { current } = this;
-    if (current && current.start !== start && current.decoder.state !== "closed") current.decoder.close(); // not waited for
+    // Another group's pictures are not waited for.
+    if (current && current.start !== start && current.decoder.state !== "closed") current.decoder.close();
     this.run();
     const picture = await frames[number - start].promise;
     return picture?.format ? createImageBitmap(picture) : null; // of one that was closed meanwhile it is null

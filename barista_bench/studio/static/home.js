@@ -6,7 +6,7 @@ import { ask } from "./server.js";
 import { counted, minutes } from "./words.js";
 
 /** @import { View } from "./page.d.ts" */
-/** @import { Folder, Found, Opened, VideoCard } from "./shapes.d.ts" */
+/** @import { Folder, Found, Opened, VideoCard } from "./home_shapes.d.ts" */
 
 // What comes next, in the order of the work.
 /** @type {Record<VideoCard["next"], (card: VideoCard) => string>} */

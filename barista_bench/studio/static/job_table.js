@@ -4,7 +4,7 @@ import { ask, send } from "./server.js";
 import { explained, say } from "./status.js";
 import { minutes } from "./words.js";
 
-/** @import { Job } from "./shapes.d.ts" */
+/** @import { Job } from "./home_shapes.d.ts" */
 
 const PAUSE = 700; // milliseconds between two questions how far jobs are
 

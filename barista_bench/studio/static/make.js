@@ -7,7 +7,7 @@ import { explained, form, say } from "./status.js";
 import { counted, words } from "./words.js";
 
 /** @import { View } from "./page.d.ts" */
-/** @import { CommandField, CommandStep, Workshop } from "./shapes.d.ts" */
+/** @import { CommandField, CommandStep, Workshop } from "./home_shapes.d.ts" */
 
 /**
  * @param {URLSearchParams} query the step that is open, and values of its fields

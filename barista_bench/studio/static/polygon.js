@@ -4,7 +4,10 @@ import { reasonOf, say } from "./status.js";
 
 /** @import { Point } from "./shapes.d.ts" */
 
-/** A corner, and the way to it from the one before: promised, and as it is known. @typedef {Point & { way: Promise<Point[]>, seen: Point[] }} Corner */
+/**
+ * A corner, and the way to it from the one before: promised, and as it is known.
+ * @typedef {Point & { way: Promise<Point[]>, seen: Point[] }} Corner
+ */
 
 const CLOSING = 8; // pixels of the page from the first corner at which a polygon is closed
 

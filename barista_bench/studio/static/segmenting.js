@@ -12,7 +12,10 @@ export class Segmenting {
    * @param {(mask: Mask) => void} told
    */
   constructor(video, told) {
-    /** What each mask was the answer to, so that a further click adds to it, also after undo. @type {WeakMap<Mask, MaskPrompt>} */
+    /**
+     * What each mask was the answer to, so that a further click adds to it, also after undo.
+     * @type {WeakMap<Mask, MaskPrompt>}
+     */
     this.prompts = new WeakMap();
     /** The newest question is answered; those that it overtook are not. */
     this.ask = newestOf(async (/** @type {Asked} */ { frame, prompt }) => {

@@ -1,5 +1,6 @@
 // Requests to the studio's server. What each path takes and answers stands in shapes.d.ts.
-/** @import { Progress, Reads, Writes } from "./shapes.d.ts" */
+/** @import { Progress } from "./home_shapes.d.ts" */
+/** @import { Reads, Writes } from "./shapes.d.ts" */
 
 const PAUSE = 300; // milliseconds between two questions how far something is
 

@@ -136,10 +136,10 @@ def _measured(cell: Cell) -> Ranged | None:
     if isinstance(value, str) and cell.bar is not None:
         value = cell.bar.value
     try:
-        found = math.nan if value is None else float(for_machines(value) if isinstance(value, str) else value)
+        number = math.nan if value is None else float(for_machines(value) if isinstance(value, str) else value)
     except ValueError:
         return None
-    return Ranged(found, math.nan, math.nan) if math.isfinite(found) else None
+    return Ranged(number, math.nan, math.nan) if math.isfinite(number) else None
 
 
 def _columns(table: Table) -> list[int]:
@@ -183,9 +183,9 @@ def _forest(table: Table) -> Figure:
     for axes, at in zip(grid, panels, strict=False):
         for place, row in enumerate(table.rows):
             colour = GREY if place >= len(table.rows) - table.apart else PALETTE[0]
-            if (found := _measured(row[at])) is not None:
-                axes.plot(found[1:], (place, place), color=colour, marker="|", markersize=4)
-                axes.plot(found.value, place, "o", color=colour, markerfacecolor="white" if row[at].warn else colour)
+            if (measured := _measured(row[at])) is not None:
+                axes.plot(measured[1:], (place, place), color=colour, marker="|", markersize=4)
+                axes.plot(measured.value, place, "o", color=colour, markerfacecolor="white" if row[at].warn else colour)
         axes.set_title(_wrapped(table.columns[at].head, 38))
         axes.grid(axis="x")
         axes.set_axisbelow(True)
@@ -206,7 +206,7 @@ def _heat(table: Table) -> Figure:
 
     at = _columns(table)
     shown = [[_measured(row[column]) for column in at] for row in table.rows[:MAX_ROWS]]
-    values = np.array([[math.nan if found is None else found.value for found in row] for row in shown])
+    values = np.array([[math.nan if cell is None else cell.value for cell in row] for row in shown])
     signed = any(row[column].text.startswith(("+", MINUS)) for row in table.rows for column in at)
     counted = all(type(row[column].value) is int for row in table.rows for column in at)
     highest = float(np.nanmax(values)) if np.isfinite(values).any() else 1.0
@@ -245,8 +245,8 @@ def _radar(table: Table) -> Figure:
     angles = np.linspace(0, 2 * math.pi, len(at), endpoint=False)
     handles, names = [], labels([row[0].text for row in ranked[:MAX_LINES]])
     for row, colour, marker in zip(ranked[:MAX_LINES], PALETTE, MARKERS, strict=False):
-        found = [_measured(row[column]) for column in at]
-        values = [math.nan if each is None else each.value for each in found]
+        measured = [_measured(row[column]) for column in at]
+        values = [math.nan if each is None else each.value for each in measured]
         handles += axes.plot([*angles, angles[0]], [*values, values[0]], color=colour, marker=marker)
     axes.set_xticks(angles, [_wrapped(table.columns[column].head, 16) for column in at])
     axes.set_ylim(min(0, axes.get_ylim()[0]), max(1, axes.get_ylim()[1]))
@@ -264,8 +264,8 @@ def _stack(table: Table) -> Figure:
     ends, handles = [0.0] * len(at), []
     looks = [(colour, hatch) for hatch in HATCHES for colour in PALETTE]
     for row, (colour, hatch) in zip(table.rows, looks, strict=False):
-        found = [_measured(row[column]) for column in at]
-        widths = [each.value if each else 0.0 for each in found]
+        measured = [_measured(row[column]) for column in at]
+        widths = [each.value if each else 0.0 for each in measured]
         handles.append(
             axes.barh(range(len(at)), widths, 0.75, ends, color=colour, hatch=hatch, edgecolor="white", linewidth=0.3)
         )
@@ -322,8 +322,8 @@ def _series(table: Table) -> Figure:
     for place, (points, colour, marker, hatch) in enumerate(
         zip(series.values(), cycle(PALETTE), cycle(MARKERS), cycle(HATCHES), strict=False)
     ):
-        found = {x: _measured(Cell(y)) for x, y in points.items() if x in xs}
-        heights = {x: each for x, each in found.items() if each}
+        measured = {x: _measured(Cell(y)) for x, y in points.items() if x in xs}
+        heights = {x: each for x, each in measured.items() if each}
         width = 0.8 / len(series)
         at = [float(x) if is_line else xs.index(x) + width * (place + 0.5) - 0.4 for x in heights]
         values = [each.value for each in heights.values()]

@@ -130,8 +130,8 @@ def _score(mask: NDArray[np.bool_], box: tuple[float, float, float, float] | Non
     if box is None:
         return 1.0
     rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
-    found = (columns[0], rows[0], columns[-1] + 1, rows[-1] + 1)
-    width = max(0.0, min(found[2], box[2]) - max(found[0], box[0]))
-    height = max(0.0, min(found[3], box[3]) - max(found[1], box[1]))
-    areas = sum((area[2] - area[0]) * (area[3] - area[1]) for area in (found, box))
+    mask_box = (columns[0], rows[0], columns[-1] + 1, rows[-1] + 1)
+    width = max(0.0, min(mask_box[2], box[2]) - max(mask_box[0], box[0]))
+    height = max(0.0, min(mask_box[3], box[3]) - max(mask_box[1], box[1]))
+    areas = sum((area[2] - area[0]) * (area[3] - area[1]) for area in (mask_box, box))
     return float(width * height / (areas - width * height))

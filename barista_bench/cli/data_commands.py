@@ -219,8 +219,7 @@ def _draft_domain(root: Path, benchmark: str, out: Path) -> None:
         graph = SceneGraph(root)
         text = draft(survey(graph), graph.root.resolve().name)
         write_whole(out, text.encode())
-    print_result(f"{text.count(' x, ')} proposals of {len(graph.video_ids)} videos")
-    echo(f"wrote {out}")
+    print_result(f"wrote {out}, from the words of {len(graph.video_ids)} videos")
 
 
 def _set_statistics(data: Path, benchmark: str, out: Path, plots: bool, json: bool) -> None:

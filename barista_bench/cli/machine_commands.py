@@ -12,11 +12,11 @@ def doctor(json: Json = False) -> None:
 
     from barista_bench.doctor import examine
 
-    found = examine()
+    facts = examine()
     if json:
-        print_json(found)
+        print_json(facts)
         return
-    for topic, findings in groupby(found, key=lambda finding: finding.topic):
+    for topic, findings in groupby(facts, key=lambda finding: finding.topic):
         print_result(topic)
         for finding in findings:
             print_result(f"  {finding.verdict:<7}  {finding.name:<13} {finding.found}")

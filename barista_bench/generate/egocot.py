@@ -23,18 +23,9 @@ from barista_bench.core.boxes import Xyxy
 from barista_bench.core.task import Json
 from barista_bench.files.writing import write_whole
 from barista_bench.generate.candidates import Item, QuestionCandidate, by_video
+from barista_bench.generate.egocot_moments import DISTRACTORS, EgoCoTWords, Moments
 from barista_bench.generate.egocot_questions import QUESTIONS
-from barista_bench.generate.egocot_statements import (
-    DISTRACTORS,
-    AwayFrom,
-    BringsAbout,
-    EgoCoTWords,
-    InQuarter,
-    InStep,
-    Moments,
-    NextAction,
-    NextState,
-)
+from barista_bench.generate.egocot_statements import AwayFrom, BringsAbout, InQuarter, InStep, NextAction, NextState
 from barista_bench.generate.family import Family, section
 from barista_bench.generate.media import place_video
 from barista_bench.generate.scene import Scene

@@ -15,6 +15,7 @@ from itertools import chain, combinations, pairwise, permutations, product
 import msgspec
 
 from barista_bench.generate.candidates import Choice, QuestionCandidate
+from barista_bench.generate.egocot_moments import Moment, Moments, sentence, touching
 from barista_bench.generate.egocot_statements import (
     Across,
     AwayFrom,
@@ -22,14 +23,10 @@ from barista_bench.generate.egocot_statements import (
     Down,
     InQuarter,
     InStep,
-    Moment,
-    Moments,
     NextAction,
     NextState,
     causes_of,
     quarter_of,
-    sentence,
-    touching,
 )
 from barista_bench.generate.spans import SIDES, HandUse, NamedObject, ValueSpan, third_person
 from barista_bench.generate.statements import (

@@ -3,6 +3,7 @@ them: each with its count, and the first place where it stands."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
@@ -59,7 +60,9 @@ def draft(words: GraphWords, name: str) -> str:
 
 
 def _flow(value: object) -> str:
-    return yaml.safe_dump(value, default_flow_style=True, width=10**6, allow_unicode=True).removesuffix("...\n").strip()
+    """A value as YAML on one line, whatever words are in it."""
+    text = yaml.safe_dump(value, default_flow_style=True, width=10**6, allow_unicode=True).removesuffix("...\n").strip()
+    return text if len(text.splitlines()) < 2 else json.dumps(value)
 
 
 def _verb(value: str) -> dict[str, str]:
@@ -104,7 +107,7 @@ class _Draft:
         place = max(sorted(set(by["thing"]) - {contact}), key=by["thing"].__getitem__, default="")
         others = sorted({*by["hand"], *by["thing"]} - {contact, place})
         if others:
-            self.line(f"# Relation types that stand in neither section: {', '.join(others)}")
+            self.line(f"# Relation types that stand in neither section: {_flow(others)}")
         return contact, place
 
     def mapping(self, key: str, rows: Iterable[tuple[str, object, str]]) -> None:

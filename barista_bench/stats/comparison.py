@@ -94,7 +94,7 @@ class Comparison:
     def certainty(self) -> Certainty:
         """What may be said of the difference.
 
-        `sure`: `p_adjusted` is below 0.05. `likely`: it is not, as it cannot be with few videos or many comparisons,
+        `sure`: `p_adjusted` is below 0.05. `likely`: it is not, as it cannot be with few units or many comparisons,
         but the interval is apart from 0. `none`: there is no difference, in the figure or on any example.
         """
         if self.p_adjusted < SURE_BELOW:

@@ -65,8 +65,8 @@ class Making(View):
 
     def _shown(self) -> Json:
         folder = self._commands.folder
-        found = [{"kind": kind, "path": path} for kind, path in found_in(folder)]
-        return {"folder": str(folder), "steps": self._commands.shown(), "found": found}
+        openable = [{"kind": kind, "path": path} for kind, path in found_in(folder)]
+        return {"folder": str(folder), "steps": self._commands.shown(), "found": openable}
 
     def _preview(self, query: Mapping[str, str]) -> Json:
         """The command's line for what is filled in so far, or what is wrong with it."""

@@ -34,6 +34,15 @@ def test_it_covers_the_words_of_the_graph_and_serves_every_family(words: GraphWo
         family_class(family)(drafted)
 
 
+def test_a_relation_type_of_two_lines_stays_in_its_comment(words: GraphWords, tmp_path: Path) -> None:
+    more = GraphWords()
+    more.merge(words)
+    more.add(("relation", "thing", "near\nhands: {left: [spoon]}", "by"), "somewhere")
+    path = tmp_path / "domain.yaml"
+    path.write_text(draft(more, "kitchen"))
+    assert load_domain(path).hands == load_domain().hands
+
+
 def test_contacts_and_participles_are_those_of_the_finished_file(drafted: Domain) -> None:
     finished = load_domain()
     for name, forms in drafted.contacts.items():

@@ -8,100 +8,25 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-import msgspec
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from typer.testing import CliRunner
 
-from barista_bench.annotate.decisions import DecidedKeyframe, Decisions, accept
 from barista_bench.annotate.project import Project, open_project, start
-from barista_bench.annotate.records import AcceptedFile, SignalFile
+from barista_bench.annotate.records import SignalFile
 from barista_bench.annotate.running import run_video
 from barista_bench.cli import app
 from barista_bench.scene_graph import SceneGraph
-from barista_bench.scene_graph.masks import decode_mask
 from barista_bench.studio.workspace import open_workspace
-from tests.annotate.projects import VIDEO, annotated, only, started, with_models
-from tests.reporting.browser import Watched
+from tests.annotate.projects import VIDEO, annotated, only, started
+from tests.studio.annotating_page import HOSTILE, area, at_frame, at_rest, drag, drag_range, draw_box, page_of, press
 from tests.studio.serving import studio_at
 from tests.studio.test_accessibility import serious_faults
-from tests.studio.test_annotating import rectangle, second_annotator
+from tests.studio.test_annotating import second_annotator
 
 pytestmark = pytest.mark.full
-WIDTH, HEIGHT = 128, 72
-HOSTILE = "<img src=x onerror=alert(1)>"
-
-
-@contextmanager
-def page_of(chromium: Browser, address: str, route: str = f"#/project/{VIDEO}") -> Iterator[Page]:
-    """The page, which must have nothing to complain of in the end."""
-    with chromium.new_context(viewport={"width": 1280, "height": 900}) as context:
-        page = context.new_page()
-        watched = Watched(page)
-        page.goto(address)
-        page.locator("main h2").first.wait_for()
-        page.goto(address.partition("?")[0] + route)
-        yield page
-        assert not watched.console
-        assert not watched.dialogs
-        assert {url.split("/")[2] for url in watched.requests if url.startswith("http")} == {address.split("/")[2]}
-
-
-def drag(page: Page, points: list[tuple[float, float]], *, press: bool = True) -> None:
-    """Through pixels of the frame: pressed all the way, or with a click at each."""
-    box = page.locator(".picture canvas").first.bounding_box()
-    assert box
-    across, down = box["width"] / WIDTH, box["height"] / HEIGHT
-    on_page = [(box["x"] + x * across, box["y"] + y * down) for x, y in points]
-    page.mouse.move(*on_page[0])
-    for number, (x, y) in enumerate(on_page):
-        page.mouse.move(x, y, steps=3)
-        if press and number == 0:
-            page.mouse.down()
-        elif not press:
-            page.mouse.click(x, y)
-    if press:
-        page.mouse.up()
-
-
-def drag_range(page: Page, label: str, start_share: float, end_share: float) -> None:
-    """Over a lane of the timeline."""
-    box = page.locator(".line").filter(has=page.get_by_title(label, exact=True)).locator(".lane").bounding_box()
-    assert box
-    page.mouse.move(box["x"] + start_share * box["width"], box["y"] + 5)
-    page.mouse.down()
-    page.mouse.move(box["x"] + end_share * box["width"], box["y"] + 5, steps=4)
-    page.mouse.up()
-
-
-def press(page: Page, name: str | re.Pattern[str]) -> None:
-    page.get_by_role("button", name=name, exact=isinstance(name, str)).first.click()
-
-
-def draw_box(page: Page, category: str, corner: tuple[float, float], size: float = 16) -> None:
-    """A new object, as the segmenter sees it in a box."""
-    press(page, "new object")
-    page.get_by_label("category of what is drawn next").fill(category)
-    press(page, "box")
-    drag(page, [corner, (corner[0] + size, corner[1] + size)])
-    expect(page.locator(".facts-list .thing", has_text=category).first).to_be_visible()
-    press(page, "select")
-
-
-def at_rest(page: Page) -> None:
-    """The stages behind the last decision are made."""
-    expect(page.locator(".next progress")).to_have_count(0, timeout=60_000)
-
-
-def at_frame(page: Page, frame: int) -> None:
-    expect(page.locator(f'.player[data-frame="{frame}"]')).to_be_visible()
-
-
-def area(accepted: AcceptedFile, frame: int, name: str) -> int:
-    (keyframe,) = (keyframe for keyframe in accepted.keyframes if keyframe.frame == frame)
-    return int(decode_mask(keyframe.masks[name].rle).sum())
 
 
 def test_a_whole_annotation_by_mouse_becomes_a_release_that_validates(
@@ -262,144 +187,6 @@ def test_a_bar_that_is_dragged_leaves_the_frame_as_it_is(
         expect(page.get_by_role("button", name=re.compile("things: .*frames 120 to 159"))).to_be_visible()
         at_rest(page)
         at_frame(page, 90)
-
-
-def test_a_box_and_clicks_ask_the_segmenter(chromium: Browser, small_kitchen: Path, tmp_path: Path, out: Path) -> None:
-    pytest.importorskip("transformers", reason="SAM is loaded through transformers")
-    from tests.annotate.sam_checkpoints import write_checkpoint
-
-    project = started(small_kitchen, tmp_path)
-    with_models(project, segmenter=f"sam:{write_checkpoint(tmp_path / 'sam', 'sam2')}")
-    frame = min(project.video(VIDEO).asked())
-    workspace = open_workspace([project.folder], person="anna", out=out)
-    with studio_at(workspace) as address, page_of(chromium, address) as page:
-        at_frame(page, frame)
-        page.get_by_label("category of what is drawn next").fill("coffee cup")
-        press(page, "box")
-        asked: list[dict[str, Any]] = []
-        page.on("request", lambda sent: asked.append(sent.post_data_json) if sent.url.endswith("/segment") else None)
-        drag(page, [(20, 20), (60, 60)])
-        expect(page.get_by_role("button", name="points")).to_have_attribute("aria-pressed", "true", timeout=60_000)
-        assert asked[-1]["points"] == []
-        with page.expect_response(lambda got: got.url.endswith("/draft") and len(asked[-1]["points"]) == 2):
-            drag(page, [(30, 30), (40, 40)], press=False)
-    assert [round(value) for value in asked[-1]["box"]] == [20, 20, 60, 60]
-    assert [(round(point["x"]), point["inside"]) for point in asked[-1]["points"]] == [(30, True), (40, True)]
-
-
-def test_zoomed_in_the_brush_draws_a_pixel_and_the_frame_is_moved(
-    chromium: Browser, small_kitchen: Path, tmp_path: Path, out: Path
-) -> None:
-    project = started(small_kitchen, tmp_path)
-    frame = min(project.video(VIDEO).asked())
-    workspace = open_workspace([project.folder], person="anna", out=out)
-    with studio_at(workspace) as address, page_of(chromium, address) as page:
-        at_frame(page, frame)
-        picture = page.locator(".picture")
-        box = picture.bounding_box()
-        assert box
-        middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-        page.mouse.move(*middle)
-        for _ in range(20):
-            page.mouse.wheel(0, -300)
-        expect(picture).to_have_attribute("data-zoom", "4")
-        assert 4 * box["width"] / WIDTH >= 8, "pixels of the page a pixel"
-        page.get_by_label("category of what is drawn next").fill("coffee cup")
-        press(page, "brush")
-        page.get_by_label("brush size").fill("2")
-        page.mouse.click(*middle)
-        expect(page.locator(".thing", has_text="coffee cup")).to_be_visible()
-        page.keyboard.down(" ")
-        page.mouse.down()
-        page.mouse.move(middle[0] - 40, middle[1], steps=3)
-        page.mouse.up()
-        page.keyboard.up(" ")
-        page.mouse.click(middle[0] - 40, middle[1])  # on the same pixel again
-        page.keyboard.press("0")
-        expect(picture).to_have_attribute("data-zoom", "1")
-        with page.expect_response("**/api/project/accept"):
-            page.keyboard.press("Enter")
-        at_rest(page)
-    assert area(project.video(VIDEO).accepted(), frame, "coffee_cup-1") == 1
-
-
-def test_a_first_decision_is_undone_and_done_again_by_keys(
-    chromium: Browser, small_kitchen: Path, tmp_path: Path, out: Path
-) -> None:
-    project = started(small_kitchen, tmp_path)
-    frame, later = sorted(project.video(VIDEO).asked())[:2]
-    workspace = open_workspace([project.folder], person="anna", out=out)
-    with studio_at(workspace) as address, page_of(chromium, address) as page:
-        at_frame(page, frame)
-        page.keyboard.press("?")
-        page.get_by_role("searchbox", name="what to do").fill("new object")
-        page.keyboard.press("Enter")
-        page.keyboard.type("coffee c")
-        page.keyboard.press("Enter")
-        expect(page.get_by_role("button", name="box", exact=True)).to_have_attribute("aria-pressed", "true")
-        drag(page, [(20, 20), (60, 60)])
-        expect(page.locator(".facts-list .thing", has_text="coffee cup")).to_be_visible()
-        page.keyboard.press("Enter")
-        at_frame(page, later)
-        at_rest(page)
-        page.keyboard.press("Control+z")
-        expect(page.locator("#status")).to_have_text(f"undone: frame {frame}", timeout=60_000)
-        at_rest(page)
-        assert not project.video(VIDEO).accepted().keyframes
-        page.keyboard.press("U")
-        expect(page.locator("#status")).to_have_text(f"done again: frame {frame}", timeout=60_000)
-        at_rest(page)
-        page.keyboard.press("p")
-        expect(page.locator(".facts-list small").first).to_have_text("draft")
-        page.keyboard.press("Enter")
-        expect(page.locator("#status")).to_have_text(f"accepted: frame {later}")
-    first, second = project.video(VIDEO).accepted().keyframes
-    assert (first.frame, second.frame, first.masks.keys()) == (frame, later, second.masks.keys())
-    assert first.masks["coffee_cup-1"].rle == second.masks["coffee_cup-1"].rle, "copied"
-
-
-def test_what_two_decided_is_shown_side_by_side_and_one_of_them_is_taken(
-    chromium: Browser, small_kitchen: Path, tmp_path: Path, out: Path
-) -> None:
-    project = started(small_kitchen, tmp_path)
-    frame = min(project.video(VIDEO).asked())
-    workspace = open_workspace([project.folder], person="anna", out=out)
-    with studio_at(workspace) as address, chromium.new_context(viewport={"width": 1280, "height": 900}) as context:
-        page = context.new_page()
-        page.goto(address)
-        page.goto(f"{address.partition('?')[0]}#/project/{VIDEO}")
-        at_frame(page, frame)
-        draw_box(page, "coffee cup", (20, 20))
-        mask = rectangle(project, 8)
-        theirs = DecidedKeyframe(frame=frame, masks={"lid-1": msgspec.Raw(msgspec.json.encode(mask))})
-        accept(project, Decisions(video=VIDEO, objects={"lid-1": "lid"}, keyframes=[theirs]), "ben")
-        page.keyboard.press("Enter")
-        dialog = page.get_by_role("dialog", name="what differs")
-        expect(dialog.locator("figcaption")).to_have_text(["coffee cup", "lid"])
-        dialog.get_by_role("button", name="take yours").click()
-        expect(page.locator("#status")).to_have_text(f"accepted: frame {frame}")
-        at_rest(page)
-    (keyframe,) = project.video(VIDEO).accepted().keyframes
-    assert {name: mask.by for name, mask in keyframe.masks.items()} == {"coffee_cup-1": "anna"}
-
-
-def test_a_draft_that_cannot_be_kept_is_said_and_kept_later(
-    chromium: Browser, small_kitchen: Path, tmp_path: Path, out: Path
-) -> None:
-    project = started(small_kitchen, tmp_path)
-    workspace = open_workspace([project.folder], person="anna", out=out)
-    with studio_at(workspace) as address, chromium.new_context() as context:
-        page = context.new_page()
-        page.goto(address)
-        page.goto(f"{address.partition('?')[0]}#/project/{VIDEO}")
-        at_frame(page, min(project.video(VIDEO).asked()))
-        context.route("**/api/project/draft", lambda route: route.abort())
-        draw_box(page, "coffee cup", (20, 20))
-        expect(page.locator(".kept")).to_contain_text("not saved, tried again")
-        context.unroute("**/api/project/draft")
-        expect(page.locator(".kept")).to_have_text("saved")
-    (draft,) = project.video(VIDEO).folder.glob("draft-*.json")
-    assert b"coffee_cup-1" in draft.read_bytes()
 
 
 @pytest.mark.integration

@@ -25,8 +25,8 @@ from barista_bench.cli import app
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 from barista_bench.scene_graph.masks import Rle, decode_mask
 from barista_bench.studio.workspace import open_workspace
+from tests.studio.annotating_page import at_frame, page_of
 from tests.studio.serving import studio_at
-from tests.studio.test_annotating_in_browser import at_frame, page_of
 
 pytestmark = pytest.mark.full
 CLIP = "real_coffee_pour"

@@ -1,0 +1,231 @@
+"""The moments that EgoCoT-Bench's task shows of a video, and what its questions share: names, times, candidates.
+
+Frames count from 0; spans are [start, end).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+import msgspec
+
+from barista_bench.benchmarks.egocot.cot import Cot
+from barista_bench.benchmarks.egocot.items import clock
+from barista_bench.generate.candidates import Choice, QuestionCandidate
+from barista_bench.generate.scene import Scene
+from barista_bench.generate.spans import HandUse, NamedObject, ValueSpan
+from barista_bench.generate.statements import AllOf, AnyOf, OnlyDuring, Seen, Statement, Touches, Unique
+from barista_bench.generate.wordings import Slots, plain
+from barista_bench.media.frame_choice import evenly_spaced
+from barista_bench.scene_graph.domain import DomainRecord, Side
+
+DISTRACTORS = 3
+"""Distractors of a question."""
+
+
+class EgoCoTWords(DomainRecord, frozen=True):
+    """The family's section of a domain file.
+
+    Args:
+        states: a value, as it stands after `is`; by default the value itself.
+        causes: a value, and verbs of actions that bring it about.
+        verbs: the verb of an activity, as people say it; by default the verb itself.
+    """
+
+    states: dict[str, str] = msgspec.field(default_factory=dict)
+    causes: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    verbs: dict[str, str] = msgspec.field(default_factory=dict)
+
+    def state(self, value: str) -> str:
+        return self.states.get(value, value)
+
+    def said(self, name: str) -> str:
+        """The name of an action or a step, with articles.
+
+        >>> words = EgoCoTWords(verbs={"pick": "pick up"})
+        >>> words.said("Pick cup"), words.said("Clean up"), words.said("Add ingredient to bowl")
+        ('pick up the cup', 'clean up', 'add the ingredient to the bowl')
+        """
+        verb, *rest = name.lower().split()
+        text = [self.verbs.get(verb, verb)]
+        for before, word in pairwise([verb, *rest]):
+            begins_name = len(text) == 1 or before in _PREPOSITIONS
+            text += ["the", word] if begins_name and word not in (*_PREPOSITIONS, *_NO_NAMES) else [word]
+        return " ".join(text)
+
+
+class Moment(NamedTuple):
+    """When a question is about: frames at which its answer must hold, and what says when.
+
+    Args:
+        wording: behind the subtask's key in `wordings.yaml`.
+        given: what makes `slots` say just these frames.
+        noun: a name that `slots` say, which would give a thing of that name away.
+    """
+
+    frames: tuple[int, ...]
+    wording: str
+    slots: Slots
+    given: tuple[Statement, ...] = ()
+    noun: str = ""
+
+    def always(self, said: Callable[[int], Statement]) -> Statement:
+        """That something holds on all of the frames."""
+        return AllOf(tuple(map(said, self.frames))) if len(self.frames) > 1 else said(self.frames[0])
+
+    def ever(self, said: Callable[[int], Statement]) -> Statement:
+        """That it holds on one of them at the least, which excludes a distractor if it is false."""
+        return AnyOf(tuple(map(said, self.frames))) if len(self.frames) > 1 else said(self.frames[0])
+
+
+_PREPOSITIONS = ("to", "into", "in", "on", "onto", "from", "with", "of")
+_NO_NAMES = ("up", "down", "off", "out", "away", "the", "a", "an")
+
+
+class Moments:
+    """A scene at the frames that the benchmark's task shows of a video."""
+
+    def __init__(self, scene: Scene, words: EgoCoTWords) -> None:
+        self.scene = scene
+        self.words = words
+        self.participles: Mapping[str, str] = scene.domain.families.get("handyvqa", {}).get("doing", {})
+        self.shown = evenly_spaced(scene.frame_count, Cot.sampling.frames)
+
+    def time(self, frame: int) -> str:
+        return clock(frame / self.scene.fps)
+
+    def said(self, action: str) -> str:
+        """The name of an action or a step, with articles."""
+        return self.words.said(self.scene.in_words(action))
+
+    def doing(self, action: str) -> str:
+        """The same as what goes on, "pouring the milk"; empty where the domain has no participle of the verb."""
+        verb = action.partition(" ")[0].lower()
+        rest = self.said(action).removeprefix(self.words.verbs.get(verb, verb))
+        return f"{self.participles[verb]}{rest}" if verb in self.participles else ""
+
+    def moments(self) -> Iterator[Moment]:
+        """Each moment shown, by the clock, and those of each action of which there is but one."""
+        yield from (Moment((frame,), "", {"time": self.time(frame)}) for frame in self.shown)
+        for action in self.scene.actions:
+            frames = tuple(frame for frame in self.shown if action.start <= frame < action.end)
+            only = OnlyDuring(action.name, action.start, action.end)
+            if frames and (doing := self.doing(action.name)) and only.truth(self.scene):
+                yield Moment(frames, " while", {"doing": doing}, (only,), action.noun)
+
+    def not_named(self, when: Moment, things: Sequence[NamedObject]) -> list[NamedObject]:
+        """Those that the question does not name already."""
+        return [t for t in things if not when.noun or not self.scene.domain.same_noun(when.noun, t.noun)]
+
+    def between(self, start: int, end: int) -> str:
+        return f"Between {self.time(start)} and {self.time(end)}."
+
+    @cached_property
+    def used(self) -> list[NamedObject]:
+        """Objects that hands are ever on, each once, by time."""
+        return list({use.thing.id: use.thing for use in self.scene.uses}.values())
+
+    @cached_property
+    def by_use(self) -> list[NamedObject]:
+        """Objects that hands are ever on, and then all others."""
+        return [*self.used, *(thing for thing in self.scene.things.values() if thing not in self.used)]
+
+    def possible(self, span: ValueSpan) -> list[ValueSpan]:
+        """Other values that a span can have, by the domain: of each group of synonyms, one."""
+        dimensions = self.scene.domain.attributes[span.type].groups
+        dimension = next((groups for groups in dimensions if any(span.value in group for group in groups)), ())
+        return [span._replace(value=group[0]) for group in dimension if span.value not in group]
+
+    def visible(self, things: Sequence[NamedObject], *frames: int) -> list[NamedObject]:
+        """Those that are well to be seen on all frames, by a name that fits nothing else there."""
+        return [
+            thing
+            for thing in things
+            if all(self.scene.visible(thing.id, frame) for frame in frames) and self.scene.unique(thing, frames)
+        ]
+
+    def contacts(self, *frames: int) -> list[HandUse]:
+        """Objects that hands are on at each of the frames."""
+        return [
+            use
+            for use in self.scene.uses
+            if all(any(start <= frame < end for _, start, end in use.contacts) for frame in frames)
+        ]
+
+    @cached_property
+    def first_uses(self) -> dict[HandUse, int]:
+        """The first use of each thing, by time, with the first moment shown at which it is plain to be seen."""
+        shown: dict[HandUse, int] = {}
+        for use in {use.thing: use for use in reversed(self.scene.uses)}.values():
+            moments = (frame for frame in self.shown if use.start <= frame < use.end)
+            plain = (frame for frame in moments if Touches(use.side, use.thing.id, frame).truth(self.scene))
+            if (frame := next(plain, None)) is not None:
+                shown[use] = frame
+        return dict(sorted(shown.items(), key=lambda pair: (pair[0].start, pair[0].thing.id)))
+
+    def around(self, frame: int) -> tuple[int, int] | None:
+        """The last moment shown before a frame, and the first from it on; None where there is no moment before."""
+        return next(((start, end) for start, end in pairwise(self.shown) if start < frame <= end), None)
+
+    def intervals(self, frame: int) -> Iterator[tuple[list[tuple[int, int]], int]]:
+        """All rows of four neighbouring intervals between moments, and in the middle half of which one a frame lies:
+        when something begins is seen a little sooner or later."""
+        pairs = list(pairwise(self.shown))
+        for first in range(len(pairs) - DISTRACTORS):
+            row = pairs[first : first + DISTRACTORS + 1]
+            for number, (start, end) in enumerate(row):
+                if abs(2 * frame - start - end) <= (end - start) / 2:
+                    yield row, number
+
+    def question(
+        self,
+        wording: str,
+        slots: Slots,
+        right: Choice,
+        choices: Sequence[Choice],
+        frames: Sequence[int],
+        things: Sequence[NamedObject] = (),
+        *,
+        answer: str = "",
+        event: str = "",
+        given: Sequence[Statement] = (),
+    ) -> QuestionCandidate:
+        """A candidate about things that must be well to be seen, by names of their own, on all of the frames.
+
+        Args:
+            wording: subtask, and behind a space which wording of it, with what fills its `slots`.
+            choices: may hold the right one.
+            event: as `QuestionCandidate` has it.
+        """
+        asked = tuple(dict.fromkeys(frames))
+        seen = (Seen(thing.id, frame) for thing in things for frame in asked)
+        return QuestionCandidate(
+            subtask=wording.partition(" ")[0],
+            video_id=self.scene.video_id,
+            question=plain(f"egocot/{wording}", slots),
+            wording=f"egocot/{wording}",
+            slots=dict(slots),
+            right=(right,),
+            distractors=tuple(choice for choice in choices if choice.text != right.text),
+            given=(*seen, *(Unique(thing.id, asked) for thing in things), *given),
+            span=(0, self.scene.frame_count),
+            frames=asked,
+            objects=tuple(thing.id for thing in things),
+            answer=answer,
+            event=event,
+        )
+
+    def is_state(self, span: ValueSpan) -> str:
+        """`the drawer is open`."""
+        return f"the {span.thing.name} is {self.words.state(span.value)}"
+
+
+def touching(side: Side, thing: NamedObject) -> str:
+    return f"the {side} hand is touching the {thing.name}"
+
+
+def sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."

@@ -185,7 +185,8 @@ def keep_first(kept: dict[KeyT, RecordT], name: KeyT, record: RecordT, log: Prob
 
 
 def joined(key: str, name: str) -> str:
-    """
+    """The path of a field inside a record.
+
     >>> joined("line 3", "clip.fps"), joined("[3]", ""), joined("", "clip"), joined("tasks", "[2]")
     ('line 3.clip.fps', '[3]', 'clip', 'tasks[2]')
     """

@@ -103,7 +103,7 @@ def name_full_disk(path: Path) -> Iterator[None]:
 
 @contextmanager
 def locked_for_update(path: Path) -> Iterator[Path]:
-    """The file that `path` leads to, links followed, for who reads it and replaces it: nobody else does meanwhile.
+    """The file that `path` leads to, links followed, for reading and replacing; other processes are locked out.
 
     Its lock is a file beside it that stays behind; an unlocked one means nothing.
 

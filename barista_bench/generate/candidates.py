@@ -84,7 +84,7 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
         extra: what the family writes beside, JSON values.
         wording: of `wordings.yaml`, `family/key`, with what fills its `slots`; empty for a text that stays as it is.
         form: the one of its forms that `question` has; empty for the plain one.
-        difficulty: as `difficulty_of` states it.
+        difficulty: as `difficulty.described` states it.
         origins: text of a distractor to where it is from: `SAME_OBJECT`, `SAME_MOMENT`, or neither.
     """
 

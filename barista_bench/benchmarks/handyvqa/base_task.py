@@ -181,7 +181,7 @@ class HandyvqaTask(ReleaseTask[EvenSampling]):
     def columns(self, question: HandyvqaQuestion, frames: ClipFrames) -> tuple[Inputs, Target]:
         """`inputs` and `target` of a question whose clip is there. Raises DataError where the two do not fit."""
 
-    def shown(self, example: Example, images: Sequence[Image.Image]) -> tuple[Image.Image, ...]:
+    def displayed_images(self, example: Example, images: Sequence[Image.Image]) -> tuple[Image.Image, ...]:
         """The images, scaled down to the option `max_side`."""
         return tuple(map(self._thinned, images))
 

@@ -1,4 +1,4 @@
-"""Every setting of a run, in one table; and which share of it each of several processes has.
+"""Every setting of a run, in one table; and how work is split over processes.
 
 Keywords in Python, flags on the command line, keys in a run file, and environment variables are the same names with the
 same meaning. A value is taken from the first of: keyword or flag, environment (`BARISTA_BENCH_MAX_NEW_TOKENS`), run

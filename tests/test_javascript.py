@@ -10,12 +10,12 @@ from barista_bench.reporting.html import joined_script
 from barista_bench.studio.server import STATIC
 
 TEMPLATES = STATIC.parents[1] / "reporting" / "templates"
-VENDORED = "konva.min.js"
+VENDORED = ("konva.min.js", "icons.css")
 WRITTEN_HERE = [
     path
     for folder in (STATIC, TEMPLATES)
     for path in sorted(folder.iterdir())
-    if path.suffix in (".js", ".ts", ".css") and path.name != VENDORED
+    if path.suffix in (".js", ".ts", ".css") and path.name not in VENDORED
 ]
 
 

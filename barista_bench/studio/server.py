@@ -33,7 +33,7 @@ from starlette.websockets import WebSocketClose
 
 from barista_bench.errors import BaristaError, ConfigError
 from barista_bench.files.text_out import system_problem
-from barista_bench.reporting.html import own_template
+from barista_bench.reporting.html import page_style
 from barista_bench.studio.commands import StudioCommands
 from barista_bench.studio.exploring import Exploring, Inspecting
 from barista_bench.studio.footage import Footage
@@ -168,7 +168,7 @@ class StudioApp:
         ]
         return [
             Route("/", lambda request: FileResponse(STATIC / "index.html")),
-            Route("/report.css", lambda request: Response(own_template("report.css"), media_type="text/css")),
+            Route("/report.css", lambda request: Response(page_style(), media_type="text/css")),
             Route("/report", self._report),
             Route("/media/{kind}/{video}/poster.jpg", self._poster),
             Route("/media/{kind}/{video}/{frame}.jpg", self._still),

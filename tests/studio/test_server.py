@@ -164,8 +164,18 @@ def test_a_folder_that_holds_nothing_to_open_is_refused_with_the_remedy(tmp_path
 
 
 def test_what_was_not_written_here_is_what_its_makers_published() -> None:
-    for name, facts in json.loads((STATIC / "vendor.json").read_text()).items():
-        assert hashlib.sha256((STATIC / name).read_bytes()).hexdigest() == facts["sha256"], name
+    package = STATIC.parents[1]
+    for name, facts in json.loads((package.parent / "scripts" / "vendor.json").read_text()).items():
+        assert hashlib.sha256((package / name).read_bytes()).hexdigest() == facts["sha256"], name
+
+
+def test_the_icons_that_are_shipped_are_those_that_the_pages_name() -> None:
+    templates = STATIC.parents[1] / "reporting" / "templates"
+    shipped = set(re.findall(r'^\[data-icon="([\w-]+)"\]', (templates / "icons.css").read_text(), re.MULTILINE))
+    pages = (*STATIC.glob("[!k]*.js"), *templates.glob("*.js"), *templates.glob("*.j2"))
+    text = "\n".join(path.read_text() for path in pages)
+    assert shipped == {name for name in shipped if f'"{name}"' in text}
+    assert set(re.findall(r'data-icon(?:": |=)"([\w-]+)"', text)) <= shipped
 
 
 def test_no_file_of_the_pages_names_another_address() -> None:

@@ -89,7 +89,7 @@ export class AnnotateView {
   made() {
     const { work, player } = this;
     const options = work.project.vocabulary.categories.map((value) => node("option", { value }));
-    const hint = { title: "what is drawn next is a new object (o)" };
+    const hint = { title: "what is drawn next is a new object (o)", "data-icon": "plus" };
     const newObject = node(
       "div",
       { class: "inline wrap" },
@@ -207,10 +207,11 @@ export class AnnotateView {
         ` ${work.nameOf(object)}: ${why} (doubt ${doubt.toFixed(2)})${seen}`,
       ];
     });
-    const next = button("next doubtful (d)", () => this.doubtful());
+    const next = button("next doubtful (d)", () => this.doubtful(), { "data-icon": "arrow-right" });
     const right = button(
       "looks right (y)",
       explained(() => this.looksRight()),
+      { "data-icon": "check" },
     );
     return [node("p", {}, next, " ", right), ...listed("Doubtful frames", items)];
   }
@@ -252,6 +253,7 @@ export class AnnotateView {
     const words = { saved: "saved", saving: "saving …", failed: `not saved, tried again: ${problem}` };
     this.kept.textContent = words[state];
     this.kept.dataset.state = state;
+    this.kept.dataset.icon = { saved: "cloud-check", saving: "cloud-upload", failed: "cloud-off" }[state];
   }
 
   async fillGhosts() {

@@ -5,13 +5,12 @@ import { Polygon } from "./polygon.js";
 import { boxOf, drawMask, maskOf } from "./run_lengths.js";
 import { Segmenting } from "./segmenting.js";
 import { explained, say } from "./status.js";
+import { TOOLS, toolButtons } from "./tools.js";
 
 /** @import { Keys } from "./page.d.ts" */
 /** @import { Mask, MaskPrompt, Point, PromptPoint } from "./shapes.d.ts" */
 /** @import { Player } from "./player.js" */
 
-/** @type {Record<string, string>} */
-const TOOL_KEYS = { select: "v", box: "b", points: "c", polygon: "g", brush: "r", eraser: "e" };
 const STROKE = 5; // pixels of the page between two points of a stroke
 const PIXEL = 0.6; // the least radius of the brush, in pixels of the frame
 const SIZES = { min: 2, max: 60, value: 10 }; // of the brush, in pixels of the page
@@ -72,11 +71,9 @@ export class Drawing {
     this.context.fillStyle = "#fff";
     this.context.strokeStyle = "#fff";
     this.size = node("input", { type: "range", ...SIZES, "aria-label": "brush size in pixels of the screen" });
-    const names = Object.keys(TOOL_KEYS).filter((name) => hasSegmenter || name !== "points");
-    this.tools = new Map(
-      names.map((name) => [name, button(name, () => this.choose(name), { title: `${name} (${TOOL_KEYS[name]})` })]),
-    );
-    this.snapping = button("snap", () => this.snap(), { title: "polygons follow edges (s)", "aria-pressed": "true" });
+    this.tools = toolButtons(hasSegmenter, (name) => this.choose(name));
+    const snapping = { title: "polygons follow edges (s)", "aria-pressed": "true", "data-icon": "magnet" };
+    this.snapping = button("snap", () => this.snap(), snapping);
     this.hint = node("span", { class: "note" }, hasSegmenter ? "" : NO_SEGMENTER);
     this.element = node(
       "div",
@@ -141,7 +138,7 @@ export class Drawing {
 
   /** @returns {Keys} */
   keys() {
-    const ofTools = [...this.tools.keys()].map((name) => [TOOL_KEYS[name], [`tool: ${name}`, () => this.choose(name)]]);
+    const ofTools = [...this.tools.keys()].map((name) => [TOOLS[name][0], [`tool: ${name}`, () => this.choose(name)]]);
     return {
       ...Object.fromEntries(ofTools),
       s: ["polygons follow edges, or not", () => this.snap()],

@@ -205,7 +205,7 @@ function questionOf(player, { task, id, label, question, frames, reference }, is
       ? node(
           "p",
           {},
-          button("back to the sample", () => history.back()),
+          button("back to the sample", () => history.back(), { "data-icon": "arrow-left" }),
         )
       : "",
   );

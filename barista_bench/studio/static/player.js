@@ -62,22 +62,22 @@ export class Player {
     });
     this.where = node("output", { class: "clock" });
     this.note = node("span", { class: "note" });
-    this.layers = { masks: this.toggleOf("masks"), boxes: this.toggleOf("boxes") };
-    this.playing = button("play", () => this.toggle(), { disabled: true });
+    this.layers = { masks: this.toggleOf("masks", "blend"), boxes: this.toggleOf("boxes", "scan") };
+    this.playing = button("play", () => this.toggle(), { disabled: true, "data-icon": "play" });
     this.element = node("div", { class: "player" }, this.canvas.holder, this.slider, this.controls());
     new ResizeObserver(() => this.fit()).observe(this.element);
     this.canvas.onClick((object) => this.pick(object === null ? [] : [object]));
   }
 
   controls() {
-    const back = { title: "frame back (←)", "aria-label": "frame back" };
-    const forward = { title: "frame forward (→)", "aria-label": "frame forward" };
+    const back = { title: "frame back (←)", "aria-label": "frame back", "data-icon": "step-back" };
+    const forward = { title: "frame forward (→)", "aria-label": "frame forward", "data-icon": "step-forward" };
     return node(
       "div",
       { class: "controls" },
-      button("◀", () => this.go(this.frame - 1), back),
+      button("", () => this.go(this.frame - 1), back),
       this.playing,
-      button("▶", () => this.go(this.frame + 1), forward),
+      button("", () => this.go(this.frame + 1), forward),
       this.where,
       this.layers.masks,
       this.layers.boxes,
@@ -85,14 +85,17 @@ export class Player {
     );
   }
 
-  /** @param {"masks" | "boxes"} name */
-  toggleOf(name) {
+  /**
+   * @param {"masks" | "boxes"} name
+   * @param {string} icon
+   */
+  toggleOf(name, icon) {
     const toggle = () => {
       shows[name] = !shows[name];
       made.setAttribute("aria-pressed", String(shows[name]));
       this.canvas.redraw();
     };
-    const made = button(name, toggle, { "aria-pressed": String(shows[name]) });
+    const made = button(name, toggle, { "aria-pressed": String(shows[name]), "data-icon": icon });
     return made;
   }
 
@@ -206,7 +209,13 @@ export class Player {
 
   pause() {
     this.source.copy?.pause();
-    this.playing.textContent = "play";
+    this.offer("play");
+  }
+
+  /** What the button does. @param {"play" | "pause"} action */
+  offer(action) {
+    this.playing.textContent = action;
+    this.playing.dataset.icon = action;
   }
 
   async toggle() {
@@ -227,7 +236,7 @@ export class Player {
    */
   async play(copy, turn) {
     await copy.play();
-    this.playing.textContent = "pause";
+    this.offer("pause");
     /** @type {VideoFrameRequestCallback} */
     const step = async (_, { mediaTime }) => {
       if (turn !== this.turn) return;

@@ -172,7 +172,7 @@ class StudioApp:
             Route("/report", self._report),
             Route("/media/{kind}/{video}/poster.jpg", self._poster),
             Route("/media/{kind}/{video}/{frame}.jpg", self._still),
-            Route("/media/{kind}/{video}/proxy.mp4", self._proxy),
+            Route("/media/{kind}/{video}/{name}.mp4", self._proxy),
             *reads,
             *writes,
             *([Route("/api/upload", self._upload, methods=["POST"])] if self.making else []),

@@ -77,8 +77,8 @@ export class AnnotateView {
     work.told = () => this.fillNext();
     work.conflicting = asking(work, player);
     work.keeper.told = () => this.fillKept();
-    player.onFrame(this.side.fill);
-    player.onFrame(explained(() => this.fillGhosts()));
+    player.onRest(this.side.fill);
+    player.onRest(explained(() => this.fillGhosts()));
     player.onPick(explained(this.picked.bind(this)));
     this.fillTimeline();
     this.fillNext();

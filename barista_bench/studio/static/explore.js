@@ -39,7 +39,7 @@ export async function exploreView(video, query) {
   const side = sidePanel(opened, names, example);
   const results = node("div", { class: "results" });
   const hunt = searchField("", (text) => search(player, text, results));
-  player.onFrame((frame) => history.replaceState(null, "", address(video, frame, example ? { example } : {})));
+  player.onRest((frame) => history.replaceState(null, "", address(video, frame, example ? { example } : {})));
   const objects = query.get("objects");
   return {
     made: [
@@ -131,7 +131,7 @@ function sidePanel({ player, graphOf }, names, example) {
     Questions: () => questions(player, example),
   };
   const side = tabbed("what the graph says", panels, example ? "Questions" : "This frame");
-  player.onFrame(side.fill);
+  player.onRest(side.fill);
   player.onPick(side.fill);
   return side.element;
 }

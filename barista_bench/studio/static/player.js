@@ -10,6 +10,9 @@ import { clock } from "./words.js";
 /** @import { Footage, Instance, VideoKind } from "./shapes.d.ts" */
 
 const AHEAD = 8; // frames
+const REST = 120; // milliseconds without another frame asked for, after which one stays
+
+/** @typedef {{ frame: number, isMoving: boolean }} Asked */
 
 export class Player {
   /**
@@ -40,12 +43,17 @@ export class Player {
     this.turn = 0;
     /** Objects that are stressed. @type {Set<string>} */
     this.selected = new Set();
-    this.overlay = remembering(async (frame) => this.canvas.painted(await overlay(frame)));
-    this.load = newestOf((/** @type {number} */ frame) => this.loaded(frame));
+    this.overlay = remembering(overlay);
+    this.load = newestOf((/** @type {Asked} */ asked) => this.loaded(asked));
     this.source = new FrameSource(kind, video, facts);
     this.canvas = new FrameCanvas(facts, (object) => this.selected.has(object));
+    /** When a frame was last asked for, in milliseconds; and what follows if none is for a while. */
+    this.askedAt = -Infinity;
+    this.resting = 0;
     /** @type {((frame: number) => unknown)[]} */
     this.frameListeners = [];
+    /** @type {((frame: number) => unknown)[]} */
+    this.restListeners = [];
     /** @type {((objects: string[]) => unknown)[]} */
     this.pickListeners = [];
 
@@ -103,9 +111,14 @@ export class Player {
     this.canvas.fit(this.element.clientWidth);
   }
 
-  /** @param {(frame: number) => unknown} listener */
+  /** For what is quick: each frame is told that is shown. @param {(frame: number) => unknown} listener */
   onFrame(listener) {
     this.frameListeners.push(listener);
+  }
+
+  /** Frames are told that stay: not those that one passes on the way. @param {(frame: number) => unknown} listener */
+  onRest(listener) {
+    this.restListeners.push(listener);
   }
 
   /** @param {(objects: string[]) => unknown} listener */
@@ -126,40 +139,86 @@ export class Player {
    */
   async go(frame) {
     const wanted = Math.max(0, Math.min(this.count - 1, frame));
+    const now = performance.now();
+    const isMoving = wanted !== this.wanted && now - this.askedAt < REST;
+    this.askedAt = now;
     this.wanted = wanted;
     this.turn += 1;
     this.pause();
-    await this.load(wanted);
+    clearTimeout(this.resting);
+    await this.load({ frame: wanted, isMoving });
   }
 
-  /** @param {number} frame */
-  async loaded(frame) {
+  /** @param {Asked} asked */
+  async loaded({ frame, isMoving }) {
     try {
-      const [picture, instances] = await Promise.all([this.source.pictureOf(frame), this.instancesOf(frame)]);
+      const isQuick = this.source.small !== null && (isMoving || !this.source.isAtHand(frame));
+      const picture = isQuick ? this.source.quickPictureOf(frame) : this.source.pictureOf(frame);
+      const shown = await Promise.all([picture, this.instancesOf(frame, isQuick)]);
       const isBack = frame < this.frame;
-      this.show(frame, picture, instances);
-      this.lookAhead(frame, isBack ? -1 : 1);
+      this.show(frame, ...shown, isQuick);
+      this.lookAhead(frame, isBack ? -1 : 1, isQuick);
+      if (!isQuick && !isMoving) this.rest(frame);
+      else {
+        clearTimeout(this.resting);
+        const stay = isMoving ? REST : 0;
+        this.resting = setTimeout(() => this.settle(frame, isQuick), stay);
+      }
     } catch (error) {
       say(reasonOf(error));
     }
   }
 
   /**
+   * The frame stays: it is shown as sharp as it is.
+   * @param {number} frame
+   * @param {boolean} isQuick
+   */
+  async settle(frame, isQuick) {
+    if (this.wanted !== frame) return;
+    this.rest(frame);
+    if (!isQuick) return;
+    const { turn } = this;
+    const [picture] = await Promise.all([this.source.pictureOf(frame), this.instancesOf(frame, false)]);
+    if (turn !== this.turn) return;
+    this.show(frame, picture, this.canvas.instances); // without what is drawn at meanwhile
+    this.lookAhead(frame, 1, false);
+  }
+
+  /** @param {number} frame */
+  rest(frame) {
+    for (const listener of this.restListeners) listener(frame);
+  }
+
+  /**
    * Asks for what will be drawn next, if one goes on.
    * @param {number} frame
    * @param {number} by
+   * @param {boolean} isQuick
    */
-  lookAhead(frame, by) {
+  lookAhead(frame, by, isQuick) {
     for (let step = 1; step <= AHEAD; step += 1) {
       const next = frame + step * by;
-      if (next >= 0 && next < this.count) this.overlay(next).catch(() => {}); // said when it is shown
+      if (next >= 0 && next < this.count) this.paintedOverlay(next, isQuick).catch(() => {}); // said when it is shown
     }
   }
 
-  /** What is drawn over a frame; a graph that has no such frame says so and draws nothing. @param {number} frame */
-  async instancesOf(frame) {
+  /**
+   * @param {number} frame
+   * @param {boolean} isQuick
+   */
+  async paintedOverlay(frame, isQuick) {
+    return this.canvas.painted(await this.overlay(frame), isQuick);
+  }
+
+  /**
+   * What is drawn over a frame; a graph that has no such frame says so and draws nothing.
+   * @param {number} frame
+   * @param {boolean} isQuick
+   */
+  async instancesOf(frame, isQuick) {
     try {
-      return await this.overlay(frame);
+      return await this.paintedOverlay(frame, isQuick);
     } catch (error) {
       say(reasonOf(error));
       return [];
@@ -177,9 +236,10 @@ export class Player {
    * @param {CanvasImageSource} picture
    * @param {Instance[]} instances
    */
-  show(frame, picture, instances) {
+  show(frame, picture, instances, isQuick = false) {
     this.frame = frame;
-    this.canvas.show(frame, picture, instances);
+    this.canvas.show(frame, picture, instances, isQuick);
+    this.element.toggleAttribute("data-quick", isQuick);
     this.slider.value = String(frame);
     this.where.textContent = `frame ${frame} of 0 to ${this.count - 1} · ${clock(this.times[frame])}`;
     this.element.dataset.frame = String(frame);
@@ -242,15 +302,21 @@ export class Player {
       if (turn !== this.turn) return;
       const frame = frameAt(this.times, mediaTime);
       const picture = this.source.snapshot(copy);
-      const instances = await this.instancesOf(frame);
+      const instances = await this.instancesOf(frame, false);
       if (turn !== this.turn) return;
       this.wanted = frame;
       this.show(frame, picture, instances);
-      if (copy.ended) this.pause();
+      if (copy.ended) this.stop();
       else copy.requestVideoFrameCallback(step);
     };
     copy.requestVideoFrameCallback(step);
-    copy.onended = () => this.pause();
+    copy.onended = () => this.stop();
+  }
+
+  /** At the end of the video. */
+  stop() {
+    this.pause();
+    this.rest(this.frame);
   }
 
   /** Keys that every view with a player has. @returns {Keys} */

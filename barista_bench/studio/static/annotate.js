@@ -15,7 +15,7 @@ import { explained, say } from "./status.js";
 import { tabbed } from "./tabbed.js";
 import { Timeline } from "./timeline.js";
 /** @import { Child, Keys, View } from "./page.d.ts" */
-/** @import { FrameRange, LayerName, Mask, Row, StandingMask, Suggestion } from "./shapes.d.ts" */
+/** @import { FrameRange, LayerName, Mask, Project, Row, StandingMask, Suggestion } from "./shapes.d.ts" */
 
 /**
  * @param {string} video
@@ -25,9 +25,11 @@ import { Timeline } from "./timeline.js";
 export async function annotateView(video, query) {
   const [work, footage] = await Promise.all([Annotation.open(video), ask("/api/footage", { kind: "project", video })]);
   const player = new Player("project", video, footage, (frame) => instancesOf(work, frame));
+  const first = Number(query.get("frame") ?? nextKeyframe(work.project) ?? 0);
+  player.expect(first);
   const view = new AnnotateView(work, player);
   const started = async () => {
-    await player.start(Number(query.get("frame") ?? view.nextKeyframe() ?? 0));
+    await player.start(first);
     if (work.project.draft_problem) say(work.project.draft_problem);
     else if (work.drafts.size) say(`Your draft of ${work.drafts.size} frames is here again.`);
     if (work.project.can_run) work.follow();
@@ -178,9 +180,7 @@ export class AnnotateView {
   }
 
   nextKeyframe() {
-    const { asked, accepted } = this.work.project;
-    const done = new Set(accepted.filter(({ complete }) => complete).map(({ frame }) => frame));
-    return asked.find((frame) => !done.has(frame)) ?? null;
+    return nextKeyframe(this.work.project);
   }
 
   /** Those that nobody has looked at. */
@@ -368,6 +368,12 @@ export class AnnotateView {
     const others = (this.work.project.contacts ?? []).filter(([start]) => start !== range?.[0]);
     await this.work.contacts([...others, ...(changed ? [changed] : [])]);
   }
+}
+
+/** The first that is asked for and not annotated; null where none is. @param {Project} project */
+function nextKeyframe({ asked, accepted }) {
+  const done = new Set(accepted.filter(({ complete }) => complete).map(({ frame }) => frame));
+  return asked.find((frame) => !done.has(frame)) ?? null;
 }
 
 /**

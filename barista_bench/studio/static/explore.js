@@ -26,6 +26,8 @@ import { counted, words } from "./words.js";
 export async function exploreView(video, query) {
   const [opened, tables] = await Promise.all([graphPlayer(video), ask("/api/video", { video })]);
   const { player } = opened;
+  const first = Number(query.get("frame") ?? 0);
+  player.expect(first);
   const names = new Map(tables.objects.map(({ id, name }) => [id, name]));
   /** @type {Row[]} */
   const presence = tables.objects.map(({ id, name, ranges }) => ({
@@ -51,7 +53,7 @@ export async function exploreView(video, query) {
     ],
     keys: { ...player.keys(), "/": ["search this video", hunt.focus] },
     started: async () => {
-      await player.start(Number(query.get("frame") ?? 0));
+      await player.start(first);
       if (objects) player.pick(objects.split(","));
     },
   };

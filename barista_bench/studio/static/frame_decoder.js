@@ -86,16 +86,17 @@ export class FrameDecoder {
   }
 
   /**
-   * A frame's picture, null where it cannot be decoded. Its group, and the next one in the direction of travel, are
-   * decoded and kept.
+   * A frame's picture, null where it cannot be decoded. Its group is decoded and kept; unless one jumps, so is the next
+   * one in the direction of travel.
    * @param {number} number
    */
   async frame(number) {
     const { keyframes } = this.samples;
     const at = lastUpTo(keyframes, number);
     const ahead = at + (number < this.last ? -1 : 1);
+    const isNear = Math.abs(at - lastUpTo(keyframes, this.last)) <= 1;
     this.last = number;
-    const next = ahead >= 0 && ahead < keyframes.length ? [this.group(ahead)] : [];
+    const next = isNear && ahead >= 0 && ahead < keyframes.length ? [this.group(ahead)] : [];
     const group = this.group(at);
     this.wanted = [group, ...next];
     const isAwaited = group.pictures[number - group.start] === undefined;

@@ -66,7 +66,7 @@ let number = 0;
 const worker = started();
 
 function started() {
-  const made = new Worker("/static/paint_worker.js", { type: "module" });
+  const made = new Worker(new URL("./paint_worker.js", import.meta.url), { type: "module" });
   made.onmessage = ({ data }) => {
     waiting.get(data.number)?.(data.bitmap);
     waiting.delete(data.number);

@@ -155,9 +155,9 @@ export class Player {
       const isQuick = this.source.small !== null && (isMoving || !this.source.isAtHand(frame));
       const picture = isQuick ? this.source.quickPictureOf(frame) : this.source.pictureOf(frame);
       const shown = await Promise.all([picture, this.instancesOf(frame, isQuick)]);
-      const isBack = frame < this.frame;
+      const way = frame - this.frame;
       this.show(frame, ...shown, isQuick);
-      this.lookAhead(frame, isBack ? -1 : 1, isQuick);
+      if (!isQuick || Math.abs(way) <= AHEAD) this.lookAhead(frame, way < 0 ? -1 : 1, isQuick);
       if (!isQuick && !isMoving) this.rest(frame);
       else {
         clearTimeout(this.resting);
@@ -244,6 +244,12 @@ export class Player {
     this.where.textContent = `frame ${frame} of 0 to ${this.count - 1} · ${clock(this.times[frame])}`;
     this.element.dataset.frame = String(frame);
     for (const listener of this.frameListeners) listener(frame);
+  }
+
+  /** Asks for a frame that will be shown first. @param {number} frame */
+  expect(frame) {
+    this.source.still(frame).catch(() => {}); // said when it is shown
+    this.overlay(frame).catch(() => {});
   }
 
   /** Once the page shows the player: a first frame, and then all that it takes to play. @param {number} frame */

@@ -8,7 +8,6 @@ import { framePanel } from "./frame_panel.js";
 import { copyLast, ghostsOf, instancesOf, takeAll } from "./frame_work.js";
 import { nextStep } from "./next_step.js";
 import { Player } from "./player.js";
-import { ask } from "./server.js";
 import { statementForm } from "./statement_form.js";
 import { changedLayers, offeredRows, proposedStatements, rowsOf } from "./statements.js";
 import { explained, say } from "./status.js";
@@ -23,10 +22,11 @@ import { Timeline } from "./timeline.js";
  * @returns {Promise<View>}
  */
 export async function annotateView(video, query) {
-  const [work, footage] = await Promise.all([Annotation.open(video), ask("/api/footage", { kind: "project", video })]);
-  const player = new Player("project", video, footage, (frame) => instancesOf(work, frame));
-  const first = Number(query.get("frame") ?? nextKeyframe(work.project) ?? 0);
-  player.expect(first);
+  const opening = Annotation.open(video);
+  const overlay = async (/** @type {number} */ frame) => instancesOf(await opening, frame);
+  const named = query.has("frame") ? Number(query.get("frame")) : null;
+  const [work, player] = await Promise.all([opening, Player.open("project", video, overlay, named)]);
+  const first = named ?? nextKeyframe(work.project) ?? 0;
   const view = new AnnotateView(work, player);
   const started = async () => {
     await player.start(first);

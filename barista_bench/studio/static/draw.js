@@ -1,5 +1,6 @@
 // Drawing masks over a frame: box, clicks and strokes for the segmenter, polygon and brush, by mouse, pen or finger.
 import { blankCanvas, button, node } from "./elements.js";
+import { redrawn } from "./frame_canvas.js";
 import { paintedAlone, turned } from "./masks.js";
 import { Polygon } from "./polygon.js";
 import { boxOf, drawMask, maskOf } from "./run_lengths.js";
@@ -358,24 +359,24 @@ export class Drawing {
     const { corners } = this.polygon;
     const { drawLayer: layer, scale } = this.view;
     const line = { stroke: "#ff0", strokeWidth: 2 / scale, listening: false };
-    layer.destroyChildren();
-    if (this.answer) layer.add(new Konva.Image({ ...turned(this.answer), listening: false }));
-    else if (this.target) layer.add(new Konva.Image({ image: this.context.canvas, opacity: 0.55, listening: false }));
+    const shapes = [];
+    if (this.answer) shapes.push(new Konva.Image({ ...turned(this.answer), listening: false }));
+    else if (this.target) shapes.push(new Konva.Image({ image: this.context.canvas, opacity: 0.55, listening: false }));
     if (start && end && tool === "box") {
-      layer.add(new Konva.Rect({ ...line, ...start, width: end.x - start.x, height: end.y - start.y }));
+      shapes.push(new Konva.Rect({ ...line, ...start, width: end.x - start.x, height: end.y - start.y }));
     }
     if (corners.length && at) {
       const ways = [...corners.flatMap(({ seen }) => seen), at];
-      layer.add(new Konva.Line({ ...line, points: ways.flatMap(({ x, y }) => [x, y]) }));
+      shapes.push(new Konva.Line({ ...line, points: ways.flatMap(({ x, y }) => [x, y]) }));
     }
     const dots = tool === "points" ? (this.prompt?.points ?? []) : corners.map(({ x, y }) => ({ x, y, inside: true }));
     for (const { x, y, inside } of dots) {
-      layer.add(new Konva.Circle({ ...line, x, y, radius: 4 / scale, fill: inside ? "#0c0" : "#e00" }));
+      shapes.push(new Konva.Circle({ ...line, x, y, radius: 4 / scale, fill: inside ? "#0c0" : "#e00" }));
     }
     if (at && (tool === "brush" || tool === "eraser")) {
-      layer.add(new Konva.Circle({ ...line, x: at.x, y: at.y, radius: this.radius }));
+      shapes.push(new Konva.Circle({ ...line, x: at.x, y: at.y, radius: this.radius }));
     }
-    layer.batchDraw();
+    redrawn(layer, shapes);
   }
 }
 

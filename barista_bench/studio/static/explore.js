@@ -24,10 +24,9 @@ import { counted, words } from "./words.js";
  * @returns {Promise<View>}
  */
 export async function exploreView(video, query) {
-  const [opened, tables] = await Promise.all([graphPlayer(video), ask("/api/video", { video })]);
-  const { player } = opened;
   const first = Number(query.get("frame") ?? 0);
-  player.expect(first);
+  const [opened, tables] = await Promise.all([graphPlayer(video, first), ask("/api/video", { video })]);
+  const { player } = opened;
   const names = new Map(tables.objects.map(({ id, name }) => [id, name]));
   /** @type {Row[]} */
   const presence = tables.objects.map(({ id, name, ranges }) => ({

@@ -17,6 +17,18 @@ export const withoutMasks = () => {
   shows.masks = false;
 };
 
+/**
+ * Puts shapes in the place of those of a layer. An empty one is not drawn anew: that takes as long as a full one.
+ * @param {import("konva/lib/Layer").Layer} layer
+ * @param {import("konva/lib/Shape").Shape[]} shapes
+ */
+export function redrawn(layer, shapes) {
+  if (!shapes.length && !layer.hasChildren()) return;
+  layer.destroyChildren();
+  if (shapes.length) layer.add(...shapes);
+  layer.batchDraw();
+}
+
 export class FrameCanvas {
   /**
    * @param {Footage} facts
@@ -136,12 +148,11 @@ export class FrameCanvas {
   }
 
   drawBoxes() {
-    this.boxLayer.destroyChildren();
-    for (const instance of this.instances) {
+    const boxes = this.instances.flatMap((instance) => {
       const isShown = shows.boxes || instance.offered || this.isChosen(instance.object);
-      if (instance.box && isShown) this.boxLayer.add(...this.labelledBox(instance, instance.box));
-    }
-    this.boxLayer.batchDraw();
+      return instance.box && isShown ? this.labelledBox(instance, instance.box) : [];
+    });
+    redrawn(this.boxLayer, boxes);
   }
 
   /**

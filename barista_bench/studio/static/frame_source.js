@@ -15,27 +15,42 @@ const GROUPS = { proxy: 4, small: 12 }; // of 12 frames, of 3 MB each in 1080p, 
  */
 export const frameAt = (times, seconds) => lastUpTo(times, seconds + SAME_TIME);
 
+/**
+ * @param {VideoKind} kind
+ * @param {string} video
+ */
+const baseOf = (kind, video) => `/media/${encodeURIComponent(kind)}/${encodeURIComponent(video)}`;
+
+/**
+ * Single frames from the server.
+ * @param {VideoKind} kind
+ * @param {string} video
+ */
+export const stillsOf = (kind, video) =>
+  remembering(async (frame) => {
+    const response = await fetch(`${baseOf(kind, video)}/${frame}.jpg`);
+    if (!response.ok) throw new Error((await response.json()).error);
+    return createImageBitmap(await response.blob());
+  });
+
 export class FrameSource {
   /**
    * @param {VideoKind} kind
    * @param {string} video
    * @param {Footage} facts
+   * @param {(frame: number) => Promise<ImageBitmap>} still
    */
-  constructor(kind, video, facts) {
+  constructor(kind, video, facts, still) {
     this.address = { kind, video };
     this.facts = facts;
-    this.base = `/media/${encodeURIComponent(kind)}/${encodeURIComponent(video)}`;
+    this.base = baseOf(kind, video);
+    this.still = still;
     /** The copy, once it can be played. @type {HTMLVideoElement | null} */
     this.copy = null;
     /** Of the copy; null before it is there, and in a browser that decodes no frames. @type {FrameDecoder | null} */
     this.decoder = null;
     /** Of the small copy, likewise; null as well where the video is small. @type {FrameDecoder | null} */
     this.small = null;
-    this.still = remembering(async (frame) => {
-      const response = await fetch(`${this.base}/${frame}.jpg`);
-      if (!response.ok) throw new Error((await response.json()).error);
-      return createImageBitmap(await response.blob());
-    });
   }
 
   /**

@@ -1,13 +1,13 @@
 // A video to step through and to play, with what is drawn over each frame.
 import { button, node } from "./elements.js";
 import { FrameCanvas, shows } from "./frame_canvas.js";
-import { FrameSource, frameAt } from "./frame_source.js";
+import { FrameSource, frameAt, stillsOf } from "./frame_source.js";
 import { ask, newestOf, remembering } from "./server.js";
 import { explained, reasonOf, say } from "./status.js";
 import { clock } from "./words.js";
 
 /** @import { Keys } from "./page.d.ts" */
-/** @import { Footage, Instance, VideoKind } from "./shapes.d.ts" */
+/** @import { Instance, VideoKind } from "./shapes.d.ts" */
 
 const AHEAD = 8; // frames
 const REST = 120; // milliseconds without another frame asked for, after which one stays
@@ -16,23 +16,26 @@ const REST = 120; // milliseconds without another frame asked for, after which o
 
 export class Player {
   /**
-   * `kind` and `video` are the video's address, `overlay(frame)` promises the instances to draw on a frame.
+   * `kind` and `video` are the video's address, `overlay(frame)` promises the instances to draw on a frame. The picture
+   * of the `first` one, where it is known, is asked for at once.
    * @param {VideoKind} kind
    * @param {string} video
    * @param {(frame: number) => Promise<Instance[]>} overlay
+   * @param {number | null} first
    */
-  static async open(kind, video, overlay) {
-    return new Player(kind, video, await ask("/api/footage", { kind, video }), overlay);
+  static async open(kind, video, overlay, first) {
+    const stills = stillsOf(kind, video);
+    if (first !== null) stills(first).catch(() => {}); // said when it is shown
+    return new Player(new FrameSource(kind, video, await ask("/api/footage", { kind, video }), stills), overlay);
   }
 
   /**
-   * @param {VideoKind} kind
-   * @param {string} video
-   * @param {Footage} facts
+   * @param {FrameSource} source
    * @param {(frame: number) => Promise<Instance[]>} overlay
    */
-  constructor(kind, video, facts, overlay) {
-    this.video = video;
+  constructor(source, overlay) {
+    const { facts } = source;
+    this.video = source.address.video;
     this.facts = facts;
     this.times = facts.seconds;
     this.count = facts.frames;
@@ -45,7 +48,7 @@ export class Player {
     this.selected = new Set();
     this.overlay = remembering(overlay);
     this.load = newestOf((/** @type {Asked} */ asked) => this.loaded(asked));
-    this.source = new FrameSource(kind, video, facts);
+    this.source = source;
     this.canvas = new FrameCanvas(facts, (object) => this.selected.has(object));
     /** When a frame was last asked for, in milliseconds; and what follows if none is for a while. */
     this.askedAt = -Infinity;
@@ -244,12 +247,6 @@ export class Player {
     this.where.textContent = `frame ${frame} of 0 to ${this.count - 1} · ${clock(this.times[frame])}`;
     this.element.dataset.frame = String(frame);
     for (const listener of this.frameListeners) listener(frame);
-  }
-
-  /** Asks for a frame that will be shown first. @param {number} frame */
-  expect(frame) {
-    this.source.still(frame).catch(() => {}); // said when it is shown
-    this.overlay(frame).catch(() => {});
   }
 
   /** Once the page shows the player: a first frame, and then all that it takes to play. @param {number} frame */

@@ -32,7 +32,9 @@ def _painted_release(root: Path, ticks: list[int] | None) -> Path:
     return root
 
 
-READ = f"""() => {{
+# A canvas is drawn before the browser paints next: what a person sees, the second callback finds drawn.
+READ = f"""async () => {{
+  for (let turn = 0; turn < 2; turn += 1) await new Promise(requestAnimationFrame);
   const canvas = document.querySelector(".picture canvas");
   const across = canvas.width / {WIDTH};
   const row = canvas.getContext("2d").getImageData(0, Math.round({BLOCK // 2} * across), canvas.width, 1).data;

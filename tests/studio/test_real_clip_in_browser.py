@@ -164,6 +164,7 @@ def correct(person: Person, video: VideoFiles, frame: int, name: str, truth: Mas
         person.think()
         if number == 0 and not is_chosen:
             things = page.locator(".facts-list .thing")
+            expect(things.and_(page.get_by_title(name, exact=True))).to_be_visible(timeout=60_000)
             at = [thing.get_attribute("title") for thing in things.all()].index(name)
             person.keys(str(at + 1), "c")
             expect(page.locator(".thing[aria-pressed=true]")).to_have_attribute("title", name)
@@ -181,8 +182,10 @@ def state_what_holds(person: Person) -> None:
     offers = page.get_by_role("button", name=re.compile("^accept .*geometry"))
     for _ in range(RELATIONS):
         person.think()
+        offer = offers.first.get_attribute("aria-label") or ""
         with page.expect_response("**/api/project/accept", timeout=60_000):
             person.click(offers.first)
+        expect(page.get_by_role("button", name=offer, exact=True)).to_have_count(0, timeout=60_000)
         expect(page.locator("#status")).to_have_text("accepted: statements", timeout=60_000)
         at_rest(page)
     person.think()

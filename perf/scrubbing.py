@@ -2,22 +2,22 @@
 
     python perf/scrubbing.py
 
-An annotation project with masks on every frame is opened on its page; then the frame's slider is moved by one frame at
-each requestAnimationFrame, there and back. Printed: seconds to the first frame, milliseconds between animation frames
-(median, and the least of the worst hundredth), and how many frames were shown.
+An annotation project with masks on every frame is opened on its page, by its address and from the home page; then the
+frame's slider is moved by one frame at each requestAnimationFrame, there and back, and to random frames. Printed: from
+the request for the page (or the click) to the first frame, milliseconds between animation frames (median, and the least
+of the worst hundredth), how many frames were shown, and how long after the last one it was sharp.
 """
 
 import os
 import shutil
 import tempfile
 import threading
-import time
 from pathlib import Path
 
 import msgspec
 import numpy as np
 from playwright.sync_api import sync_playwright
-from sample_video import sample_video
+from sample_video import FPS, sample_video
 
 from barista_bench.annotate.decisions import DecidedKeyframe, Decisions, accept
 from barista_bench.annotate.project import Project, start
@@ -27,16 +27,34 @@ from barista_bench.studio.server import serving
 from barista_bench.studio.workspace import open_workspace
 
 SECONDS, MASKS, STEPS = 8, 30, 200
-SCRUB = """steps => new Promise(done => {
+FIRST_FRAME = """
+  let clicked = 0;
+  addEventListener("click", () => { clicked = performance.now(); }, {capture: true});
+  window.firstFrame = new Promise(done => {
+    const painted = () => done(performance.now() - clicked);
+    const look = () => {
+      const isShown = document.querySelector(".player[data-frame]");
+      requestAnimationFrame(isShown ? () => requestAnimationFrame(painted) : look);
+    };
+    requestAnimationFrame(look);
+  });
+"""
+SCRUB = """frames => new Promise(done => {
   const slider = document.querySelector(".player input[type=range]");
   const player = document.querySelector(".player");
-  const times = [], shown = new Set();
-  new MutationObserver(() => shown.add(player.dataset.frame)).observe(player, {attributeFilter: ["data-frame"]});
+  const times = [];
+  let shown = 0;
+  const sharp = () => !player.hasAttribute("data-quick") && player.dataset.frame === slider.value;
+  const ended = () => {
+    if (sharp()) done({times, shown, sharp: performance.now() - times.at(-1)});
+    else requestAnimationFrame(ended);
+  };
+  new MutationObserver(changes => { shown += changes.some(change => change.oldValue !== player.dataset.frame); })
+    .observe(player, {attributeFilter: ["data-frame"], attributeOldValue: true});
   const step = now => {
     times.push(now);
-    const at = times.length;
-    if (at > 2 * steps) return done({times, shown: shown.size});
-    slider.value = String(at <= steps ? at : 2 * steps - at);
+    if (times.length > frames.length) return ended();
+    slider.value = String(frames[times.length - 1]);
     slider.dispatchEvent(new Event("input"));
     requestAnimationFrame(step);
   };
@@ -48,7 +66,7 @@ def project_with_masks(folder: Path) -> Project:
     """Discs of 100 to 220 pixels across that move, annotated on keyframes and carried in between."""
     videos = folder / "videos"
     videos.mkdir()
-    shutil.copy(sample_video(SECONDS, 30), videos / "long.mp4")
+    shutil.copy(sample_video(SECONDS, FPS), videos / "long.mp4")
     project = start(folder / "project", videos, propagator="linear_box")
     source = project.video("long").source
     rng = np.random.default_rng(0)
@@ -78,28 +96,35 @@ def main() -> None:
         project = project_with_masks(Path(scratch))
         workspace = open_workspace([project.folder], person="perf", out=Path(scratch))
         with serving(workspace) as server:
-            thread = threading.Thread(target=server.run)
+            thread = threading.Thread(target=server.run, daemon=True)
             thread.start()
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
             page = browser.new_page(viewport={"width": 1920, "height": 1080})
+            page.add_init_script(FIRST_FRAME)
             page.goto(server.address)
             page.locator("main h2").first.wait_for()
-            for _ in range(2):  # the first opening reads the video's facts
+            address = server.address.partition("?")[0] + "#/project/long?frame=100"
+            for _ in range(3):
                 page.goto("about:blank")
-                began = time.perf_counter()
-                page.goto(server.address.partition("?")[0] + "#/project/long?frame=100")
-                page.locator(".player[data-frame]").wait_for()
-                print(f"first frame after {time.perf_counter() - began:.2f} s")
+                page.goto(address)
+                print(f"first frame {page.evaluate('firstFrame'):.0f} ms after the page was asked for")
+            for _ in range(3):
+                page.goto("about:blank")
+                page.goto(server.address.partition("?")[0])
+                page.locator(".video-card a").first.click()
+                print(f"first frame {page.evaluate('firstFrame'):.0f} ms after a click on the home page")
             page.locator(".player[data-ready]").wait_for(timeout=300_000)
             page.wait_for_timeout(1000)
-            for name in ("first time", "again"):
-                found = page.evaluate(SCRUB, STEPS)
+            there = [*range(1, STEPS), *range(STEPS, -1, -1)]
+            anywhere = np.random.default_rng(0).integers(0, SECONDS * FPS, 2 * STEPS).tolist()
+            for name, frames in {"frame by frame": there, "again": there, "anywhere": anywhere}.items():
+                found = page.evaluate(SCRUB, frames)
                 steps = np.diff(found["times"])
                 seconds = (found["times"][-1] - found["times"][0]) / 1000
-                worst = np.quantile(steps, 0.99)
                 print(
-                    f"{name}: median {np.median(steps):.1f} ms, worst 1 % from {worst:.1f} ms, "
-                    f"{found['shown']} frames shown in {seconds:.1f} s"
+                    f"{name}: median {np.median(steps):.1f} ms, worst 1 % from {np.quantile(steps, 0.99):.1f} ms, "
+                    f"{found['shown']} frames shown in {seconds:.1f} s ({found['shown'] / seconds:.0f} a second), "
+                    f"the last one sharp after {found['sharp']:.0f} ms"
                 )
             browser.close()
             server.stop()

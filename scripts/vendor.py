@@ -1,6 +1,7 @@
-"""Fetch what the studio ships of others, from npm, as `vendor.json` names it: `python scripts/vendor.py`.
+"""Fetch what the pages ship of others, from npm, as `vendor.json` names it: `python scripts/vendor.py`.
 
-For a newer version, change `version` there, run this with `--accept`, and read what has changed.
+Files are copied as they are; of an icon set a style sheet is made that holds the named icons and the set's licence. For
+a newer version, or another icon, change `vendor.json`, run this with `--accept`, and read what has changed.
 """
 
 from __future__ import annotations
@@ -8,26 +9,41 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import re
 import subprocess
 import tarfile
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import quote
 
-STATIC = Path(__file__).resolve().parents[1] / "barista_bench" / "studio" / "static"
-LISTED = STATIC / "vendor.json"
+ROOT = Path(__file__).resolve().parents[1] / "barista_bench"
+LISTED = Path(__file__).with_name("vendor.json")
 
 
-def fetched(package: str, version: str, path: str) -> bytes:
-    """One file of a package of npm."""
-    with tempfile.TemporaryDirectory() as folder:
-        packed = subprocess.run(
-            ["npm", "pack", "--silent", f"{package}@{version}"], cwd=folder, check=True, capture_output=True, text=True
-        )
-        with tarfile.open(Path(folder) / packed.stdout.strip().splitlines()[-1]) as archive:
-            member = archive.extractfile(path)
-            if member is None:
-                raise SystemExit(f"{package} {version}: {path} is no file of it")
-            return member.read()
+def unpacked(package: str, version: str, folder: str) -> Callable[[str], bytes]:
+    """A reader of the files of a package of npm, by their paths in it."""
+    packed = subprocess.run(
+        ["npm", "pack", "--silent", f"{package}@{version}"], cwd=folder, check=True, capture_output=True, text=True
+    )
+    with tarfile.open(Path(folder) / packed.stdout.strip().splitlines()[-1]) as archive:
+        archive.extractall(folder, filter="data")
+    return lambda path: (Path(folder) / path).read_bytes()
+
+
+def style_sheet(read: Callable[[str], bytes], version: str, icons: list[str]) -> bytes:
+    """Lucide's icons as masks in the colour of the text: `data-icon="NAME"` puts one before the text of an element."""
+    licence = read("package/LICENSE").decode().strip()
+    addresses = {name: as_address(read(f"package/icons/{name}.svg")) for name in icons}
+    rules = [f'[data-icon="{name}"] {{ --icon: url("{address}") }}' for name, address in addresses.items()]
+    return "\n".join([f"/* Icons of Lucide {version}.\n\n{licence}\n*/", *rules, ""]).encode()
+
+
+def as_address(picture: bytes) -> str:
+    """An SVG file as a `data:` address, without what a mask does not need."""
+    text = re.sub(r"<!--.*?-->|\s+(class|width|height)=\"[^\"]*\"", "", picture.decode(), flags=re.DOTALL)
+    text = re.sub(r">\s+<", "><", re.sub(r"\s+", " ", text)).strip().replace('"', "'").replace(" />", "/>")
+    return "data:image/svg+xml," + quote(text, safe=" ='/:.,-()")
 
 
 def main() -> None:
@@ -36,12 +52,14 @@ def main() -> None:
     accept = parser.parse_args().accept
     listed = json.loads(LISTED.read_text())
     for name, facts in listed.items():
-        content = fetched(facts["package"], facts["version"], facts["path"])
+        with tempfile.TemporaryDirectory() as folder:
+            read = unpacked(facts["package"], facts["version"], folder)
+            content = style_sheet(read, facts["version"], facts["icons"]) if "icons" in facts else read(facts["path"])
         digest = hashlib.sha256(content).hexdigest()
-        if digest != facts["sha256"] and not accept:
-            raise SystemExit(f"{name}: SHA-256 {digest}, expected {facts['sha256']}. Remedy: see why; then --accept")
+        if digest != facts.get("sha256") and not accept:
+            raise SystemExit(f"{name}: SHA-256 {digest}, not {facts.get('sha256')}. Remedy: see why; then --accept")
         facts["sha256"] = digest
-        (STATIC / name).write_bytes(content)
+        (ROOT / name).write_bytes(content)
     LISTED.write_text(json.dumps(listed, indent=1) + "\n")
 
 

@@ -27,7 +27,7 @@ _EXPORT = re.compile(r"^export (?=const |function |async function )", re.MULTILI
 
 def render_html(report: Report, details: Details, album: Album, *, studio: bool = False) -> str:
     """The page; the album has the pictures of the samples by their places. `studio`: that is what serves it."""
-    style = own_template("report.css")
+    style = page_style()
     script = joined_script("main.js")
     return (
         page_environment()
@@ -61,6 +61,11 @@ def page_environment() -> Environment:
 def own_template(name: str) -> str:
     """A file of the folder `templates`."""
     return resources.files(__package__).joinpath("templates", name).read_text(encoding="utf-8").strip()
+
+
+def page_style() -> str:
+    """The style sheet of the report, which the studio has too: icons with their licence, colours and controls."""
+    return "\n".join([own_template("icons.css"), own_template("report.css")])
 
 
 def joined_script(name: str) -> str:

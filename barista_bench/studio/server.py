@@ -27,19 +27,18 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
 from barista_bench.errors import BaristaError, ConfigError
 from barista_bench.files.text_out import system_problem
-from barista_bench.reporting.html import own_template
 from barista_bench.studio.commands import StudioCommands
 from barista_bench.studio.exploring import Exploring, Inspecting
 from barista_bench.studio.footage import Footage
 from barista_bench.studio.home import Home
 from barista_bench.studio.jobs import Jobs
 from barista_bench.studio.making import Making
+from barista_bench.studio.pages import page_routes
 from barista_bench.studio.people import Answering
 from barista_bench.studio.posters import poster
 from barista_bench.studio.rating import RatingAnswers
@@ -50,7 +49,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-STATIC = Path(__file__).parent / "static"
 HOST = "127.0.0.1"
 MAX_BODY = 64 * 2**20
 """Bytes of what a page sends: the masks of a frame are a few hundred KB."""
@@ -167,16 +165,14 @@ class StudioApp:
             for path, take in view.writes.items()
         ]
         return [
-            Route("/", lambda request: FileResponse(STATIC / "index.html")),
-            Route("/report.css", lambda request: Response(own_template("report.css"), media_type="text/css")),
+            *page_routes(),
             Route("/report", self._report),
             Route("/media/{kind}/{video}/poster.jpg", self._poster),
             Route("/media/{kind}/{video}/{frame}.jpg", self._still),
-            Route("/media/{kind}/{video}/proxy.mp4", self._proxy),
+            Route("/media/{kind}/{video}/{name}.mp4", self._proxy),
             *reads,
             *writes,
             *([Route("/api/upload", self._upload, methods=["POST"])] if self.making else []),
-            Mount("/static", StaticFiles(directory=STATIC)),
         ]
 
     def _report(self, request: Request) -> Response:

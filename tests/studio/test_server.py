@@ -16,7 +16,8 @@ from starlette.types import Message, Receive, Scope, Send
 
 from barista_bench.errors import ConfigError
 from barista_bench.studio import server
-from barista_bench.studio.server import STATIC, Guard, serving
+from barista_bench.studio.pages import STATIC
+from barista_bench.studio.server import Guard, serving
 from barista_bench.studio.workspace import Json, View, Workspace, open_workspace
 from tests.studio.serving import Visitor, studio_at, visiting
 
@@ -36,7 +37,7 @@ def test_the_token_of_the_address_becomes_a_cookie_that_scripts_cannot_read(visi
 
 
 def test_nothing_is_answered_without_the_token(visitor: Visitor) -> None:
-    for path in ("/", "/api/studio", "/static/main.js", "/report", "/media/graph/v0/0.jpg", "/nowhere"):
+    for path in ("/", "/api/studio", "/static/any/main.js", "/report", "/media/graph/v0/0.jpg", "/nowhere"):
         assert visitor.answer(path, Cookie="")[0] == 403
         assert visitor.answer(path, Cookie=visitor.cookie[:-1])[0] == 403
         assert visitor.answer(path + "?token=wrong", Cookie="")[0] == 403
@@ -58,7 +59,7 @@ def test_another_pages_requests_are_refused_even_with_the_cookie(visitor: Visito
 
 
 def test_every_answer_forbids_foreign_scripts_and_frames(visitor: Visitor) -> None:
-    for path in ("/", "/api/studio", "/static/main.js", "/media/graph/v0/0.jpg"):
+    for path in ("/", "/api/studio", "/static/any/main.js", "/media/graph/v0/0.jpg"):
         _, _, headers = visitor.answer(path)
         policy = headers["content-security-policy"]
         assert "unsafe" not in policy
@@ -69,7 +70,7 @@ def test_every_answer_forbids_foreign_scripts_and_frames(visitor: Visitor) -> No
 
 NOTHING = (
     *("/media/graph/..%2F..%2Fetc/0.jpg", "/media/graph/%2Fetc%2Fpasswd/proxy.mp4", "/media/else/v0/0.jpg"),
-    *("/static/..%2F__init__.py", "/static/a%00b", "/api/search?video=v0&text=", "/api/frame?video=v0"),
+    *("/static/any/..%2F__init__.py", "/static/any/a%00b", "/api/search?video=v0&text=", "/api/frame?video=v0"),
     *(f"/api/frame?video=v0&frame={frame}" for frame in ("99999", "-1", "1e3")),
     *("/api/frame?video=../v0&frame=0", "/media/graph/v0/99999.jpg", f"/media/graph/v0/{'9' * 5000}.jpg"),
 )
@@ -164,8 +165,18 @@ def test_a_folder_that_holds_nothing_to_open_is_refused_with_the_remedy(tmp_path
 
 
 def test_what_was_not_written_here_is_what_its_makers_published() -> None:
-    for name, facts in json.loads((STATIC / "vendor.json").read_text()).items():
-        assert hashlib.sha256((STATIC / name).read_bytes()).hexdigest() == facts["sha256"], name
+    package = STATIC.parents[1]
+    for name, facts in json.loads((package.parent / "scripts" / "vendor.json").read_text()).items():
+        assert hashlib.sha256((package / name).read_bytes()).hexdigest() == facts["sha256"], name
+
+
+def test_the_icons_that_are_shipped_are_those_that_the_pages_name() -> None:
+    templates = STATIC.parents[1] / "reporting" / "templates"
+    shipped = set(re.findall(r'^\[data-icon="([\w-]+)"\]', (templates / "icons.css").read_text(), re.MULTILINE))
+    pages = (*STATIC.glob("[!k]*.js"), *templates.glob("*.js"), *templates.glob("*.j2"))
+    text = "\n".join(path.read_text() for path in pages)
+    assert shipped == {name for name in shipped if f'"{name}"' in text}
+    assert set(re.findall(r'data-icon(?:": |=)"([\w-]+)"', text)) <= shipped
 
 
 def test_no_file_of_the_pages_names_another_address() -> None:

@@ -95,8 +95,14 @@ export function leaderboard({ tasks, board: { table, unranked } }) {
   const foot = node("tbody", { class: "unranked" });
   function paint() {
     [...head.children].forEach((cell, at) => {
-      if (at === sorting) cell.setAttribute("aria-sort", isRising ? "ascending" : "descending");
-      else cell.removeAttribute("aria-sort");
+      const sorter = cell.querySelector(".sort");
+      if (at === sorting) {
+        cell.setAttribute("aria-sort", isRising ? "ascending" : "descending");
+        sorter?.setAttribute("data-icon", isRising ? "arrow-up" : "arrow-down");
+      } else {
+        cell.removeAttribute("aria-sort");
+        sorter?.removeAttribute("data-icon");
+      }
     });
     const shown = ordered(models, sorting, isRising);
     body.replaceChildren(...shown.map((row) => rowOf(table.columns, row, { marks })));

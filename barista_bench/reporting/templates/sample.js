@@ -81,8 +81,10 @@ function crumbs(task, { place, link, all }) {
     { class: "crumbs", "aria-label": "place" },
     node("a", { href: all }, `${task.heading}, all samples`),
     node("span", {}, place),
-    before ? node("a", { href: before, class: "button", title: "previous (k)" }, "↑ previous") : null,
-    after ? node("a", { href: after, class: "button", title: "next (j)" }, "↓ next") : null,
+    before
+      ? node("a", { href: before, class: "button", title: "previous (k)", "data-icon": "arrow-up" }, "previous")
+      : null,
+    after ? node("a", { href: after, class: "button", title: "next (j)", "data-icon": "arrow-down" }, "next") : null,
   );
 }
 

@@ -8,14 +8,13 @@ import { framePanel } from "./frame_panel.js";
 import { copyLast, ghostsOf, instancesOf, takeAll } from "./frame_work.js";
 import { nextStep } from "./next_step.js";
 import { Player } from "./player.js";
-import { ask } from "./server.js";
 import { statementForm } from "./statement_form.js";
 import { changedLayers, offeredRows, proposedStatements, rowsOf } from "./statements.js";
 import { explained, say } from "./status.js";
 import { tabbed } from "./tabbed.js";
 import { Timeline } from "./timeline.js";
 /** @import { Child, Keys, View } from "./page.d.ts" */
-/** @import { FrameRange, LayerName, Mask, Row, StandingMask, Suggestion } from "./shapes.d.ts" */
+/** @import { FrameRange, LayerName, Mask, Project, Row, StandingMask, Suggestion } from "./shapes.d.ts" */
 
 /**
  * @param {string} video
@@ -23,11 +22,14 @@ import { Timeline } from "./timeline.js";
  * @returns {Promise<View>}
  */
 export async function annotateView(video, query) {
-  const [work, footage] = await Promise.all([Annotation.open(video), ask("/api/footage", { kind: "project", video })]);
-  const player = new Player("project", video, footage, (frame) => instancesOf(work, frame));
+  const opening = Annotation.open(video);
+  const overlay = async (/** @type {number} */ frame) => instancesOf(await opening, frame);
+  const named = query.has("frame") ? Number(query.get("frame")) : null;
+  const [work, player] = await Promise.all([opening, Player.open("project", video, overlay, named)]);
+  const first = named ?? nextKeyframe(work.project) ?? 0;
   const view = new AnnotateView(work, player);
   const started = async () => {
-    await player.start(Number(query.get("frame") ?? view.nextKeyframe() ?? 0));
+    await player.start(first);
     if (work.project.draft_problem) say(work.project.draft_problem);
     else if (work.drafts.size) say(`Your draft of ${work.drafts.size} frames is here again.`);
     if (work.project.can_run) work.follow();
@@ -77,8 +79,8 @@ export class AnnotateView {
     work.told = () => this.fillNext();
     work.conflicting = asking(work, player);
     work.keeper.told = () => this.fillKept();
-    player.onFrame(this.side.fill);
-    player.onFrame(explained(() => this.fillGhosts()));
+    player.onRest(this.side.fill);
+    player.onRest(explained(() => this.fillGhosts()));
     player.onPick(explained(this.picked.bind(this)));
     this.fillTimeline();
     this.fillNext();
@@ -89,7 +91,7 @@ export class AnnotateView {
   made() {
     const { work, player } = this;
     const options = work.project.vocabulary.categories.map((value) => node("option", { value }));
-    const hint = { title: "what is drawn next is a new object (o)" };
+    const hint = { title: "what is drawn next is a new object (o)", "data-icon": "plus" };
     const newObject = node(
       "div",
       { class: "inline wrap" },
@@ -178,9 +180,7 @@ export class AnnotateView {
   }
 
   nextKeyframe() {
-    const { asked, accepted } = this.work.project;
-    const done = new Set(accepted.filter(({ complete }) => complete).map(({ frame }) => frame));
-    return asked.find((frame) => !done.has(frame)) ?? null;
+    return nextKeyframe(this.work.project);
   }
 
   /** Those that nobody has looked at. */
@@ -207,10 +207,11 @@ export class AnnotateView {
         ` ${work.nameOf(object)}: ${why} (doubt ${doubt.toFixed(2)})${seen}`,
       ];
     });
-    const next = button("next doubtful (d)", () => this.doubtful());
+    const next = button("next doubtful (d)", () => this.doubtful(), { "data-icon": "arrow-right" });
     const right = button(
       "looks right (y)",
       explained(() => this.looksRight()),
+      { "data-icon": "check" },
     );
     return [node("p", {}, next, " ", right), ...listed("Doubtful frames", items)];
   }
@@ -252,6 +253,7 @@ export class AnnotateView {
     const words = { saved: "saved", saving: "saving …", failed: `not saved, tried again: ${problem}` };
     this.kept.textContent = words[state];
     this.kept.dataset.state = state;
+    this.kept.dataset.icon = { saved: "cloud-check", saving: "cloud-upload", failed: "cloud-off" }[state];
   }
 
   async fillGhosts() {
@@ -366,6 +368,12 @@ export class AnnotateView {
     const others = (this.work.project.contacts ?? []).filter(([start]) => start !== range?.[0]);
     await this.work.contacts([...others, ...(changed ? [changed] : [])]);
   }
+}
+
+/** The first that is asked for and not annotated; null where none is. @param {Project} project */
+function nextKeyframe({ asked, accepted }) {
+  const done = new Set(accepted.filter(({ complete }) => complete).map(({ frame }) => frame));
+  return asked.find((frame) => !done.has(frame)) ?? null;
 }
 
 /**

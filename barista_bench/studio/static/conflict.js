@@ -132,9 +132,9 @@ function sideBySide(text, differences, names) {
     node(
       "div",
       { class: "controls" },
-      button(`take ${names.mine}`, () => leave("mine"), { class: "primary" }),
-      button(`take ${names.theirs}`, () => leave("theirs")),
-      button("later", () => leave(null)),
+      button(`take ${names.mine}`, () => leave("mine"), { class: "primary", "data-icon": "check" }),
+      button(`take ${names.theirs}`, () => leave("theirs"), { "data-icon": "check" }),
+      button("later", () => leave(null), { "data-icon": "clock" }),
     ),
   );
   document.body.append(dialog);

@@ -1,17 +1,17 @@
 // Drawing masks over a frame: box, clicks and strokes for the segmenter, polygon and brush, by mouse, pen or finger.
 import { blankCanvas, button, node } from "./elements.js";
+import { redrawn } from "./frame_canvas.js";
 import { paintedAlone, turned } from "./masks.js";
 import { Polygon } from "./polygon.js";
 import { boxOf, drawMask, maskOf } from "./run_lengths.js";
 import { Segmenting } from "./segmenting.js";
 import { explained, say } from "./status.js";
+import { TOOLS, toolButtons } from "./tools.js";
 
 /** @import { Keys } from "./page.d.ts" */
 /** @import { Mask, MaskPrompt, Point, PromptPoint } from "./shapes.d.ts" */
 /** @import { Player } from "./player.js" */
 
-/** @type {Record<string, string>} */
-const TOOL_KEYS = { select: "v", box: "b", points: "c", polygon: "g", brush: "r", eraser: "e" };
 const STROKE = 5; // pixels of the page between two points of a stroke
 const PIXEL = 0.6; // the least radius of the brush, in pixels of the frame
 const SIZES = { min: 2, max: 60, value: 10 }; // of the brush, in pixels of the page
@@ -72,11 +72,9 @@ export class Drawing {
     this.context.fillStyle = "#fff";
     this.context.strokeStyle = "#fff";
     this.size = node("input", { type: "range", ...SIZES, "aria-label": "brush size in pixels of the screen" });
-    const names = Object.keys(TOOL_KEYS).filter((name) => hasSegmenter || name !== "points");
-    this.tools = new Map(
-      names.map((name) => [name, button(name, () => this.choose(name), { title: `${name} (${TOOL_KEYS[name]})` })]),
-    );
-    this.snapping = button("snap", () => this.snap(), { title: "polygons follow edges (s)", "aria-pressed": "true" });
+    this.tools = toolButtons(hasSegmenter, (name) => this.choose(name));
+    const snapping = { title: "polygons follow edges (s)", "aria-pressed": "true", "data-icon": "magnet" };
+    this.snapping = button("snap", () => this.snap(), snapping);
     this.hint = node("span", { class: "note" }, hasSegmenter ? "" : NO_SEGMENTER);
     this.element = node(
       "div",
@@ -141,7 +139,7 @@ export class Drawing {
 
   /** @returns {Keys} */
   keys() {
-    const ofTools = [...this.tools.keys()].map((name) => [TOOL_KEYS[name], [`tool: ${name}`, () => this.choose(name)]]);
+    const ofTools = [...this.tools.keys()].map((name) => [TOOLS[name][0], [`tool: ${name}`, () => this.choose(name)]]);
     return {
       ...Object.fromEntries(ofTools),
       s: ["polygons follow edges, or not", () => this.snap()],
@@ -361,24 +359,24 @@ export class Drawing {
     const { corners } = this.polygon;
     const { drawLayer: layer, scale } = this.view;
     const line = { stroke: "#ff0", strokeWidth: 2 / scale, listening: false };
-    layer.destroyChildren();
-    if (this.answer) layer.add(new Konva.Image({ ...turned(this.answer), listening: false }));
-    else if (this.target) layer.add(new Konva.Image({ image: this.context.canvas, opacity: 0.55, listening: false }));
+    const shapes = [];
+    if (this.answer) shapes.push(new Konva.Image({ ...turned(this.answer), listening: false }));
+    else if (this.target) shapes.push(new Konva.Image({ image: this.context.canvas, opacity: 0.55, listening: false }));
     if (start && end && tool === "box") {
-      layer.add(new Konva.Rect({ ...line, ...start, width: end.x - start.x, height: end.y - start.y }));
+      shapes.push(new Konva.Rect({ ...line, ...start, width: end.x - start.x, height: end.y - start.y }));
     }
     if (corners.length && at) {
       const ways = [...corners.flatMap(({ seen }) => seen), at];
-      layer.add(new Konva.Line({ ...line, points: ways.flatMap(({ x, y }) => [x, y]) }));
+      shapes.push(new Konva.Line({ ...line, points: ways.flatMap(({ x, y }) => [x, y]) }));
     }
     const dots = tool === "points" ? (this.prompt?.points ?? []) : corners.map(({ x, y }) => ({ x, y, inside: true }));
     for (const { x, y, inside } of dots) {
-      layer.add(new Konva.Circle({ ...line, x, y, radius: 4 / scale, fill: inside ? "#0c0" : "#e00" }));
+      shapes.push(new Konva.Circle({ ...line, x, y, radius: 4 / scale, fill: inside ? "#0c0" : "#e00" }));
     }
     if (at && (tool === "brush" || tool === "eraser")) {
-      layer.add(new Konva.Circle({ ...line, x: at.x, y: at.y, radius: this.radius }));
+      shapes.push(new Konva.Circle({ ...line, x: at.x, y: at.y, radius: this.radius }));
     }
-    layer.batchDraw();
+    redrawn(layer, shapes);
   }
 }
 

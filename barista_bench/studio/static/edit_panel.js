@@ -18,16 +18,20 @@ export function editPanel(work) {
     const undo = explained(() => work.handIn({ edits: [{ edit: "undo", line }] }, `undo of edit ${line}`));
     return [
       `${line}. ${textOf(edit)} (${by}) `,
-      undone.has(line) ? node("small", {}, "undone") : button("undo", undo, { "aria-label": `undo edit ${line}` }),
+      undone.has(line)
+        ? node("small", {}, "undone")
+        : button("undo", undo, { "aria-label": `undo edit ${line}`, "data-icon": "undo-2" }),
     ];
   });
   const undoLast = button(
     "undo the last thing done here (u)",
     explained(() => work.undo()),
+    { "data-icon": "undo-2" },
   );
   const again = button(
     "do it again (U)",
     explained(() => work.redo()),
+    { "data-icon": "redo-2" },
   );
   return [node("p", {}, undoLast, " ", again), ...listed("Edits of identities", items)];
 }

@@ -24,7 +24,8 @@ import { counted, words } from "./words.js";
  * @returns {Promise<View>}
  */
 export async function exploreView(video, query) {
-  const [opened, tables] = await Promise.all([graphPlayer(video), ask("/api/video", { video })]);
+  const first = Number(query.get("frame") ?? 0);
+  const [opened, tables] = await Promise.all([graphPlayer(video, first), ask("/api/video", { video })]);
   const { player } = opened;
   const names = new Map(tables.objects.map(({ id, name }) => [id, name]));
   /** @type {Row[]} */
@@ -39,7 +40,7 @@ export async function exploreView(video, query) {
   const side = sidePanel(opened, names, example);
   const results = node("div", { class: "results" });
   const hunt = searchField("", (text) => search(player, text, results));
-  player.onFrame((frame) => history.replaceState(null, "", address(video, frame, example ? { example } : {})));
+  player.onRest((frame) => history.replaceState(null, "", address(video, frame, example ? { example } : {})));
   const objects = query.get("objects");
   return {
     made: [
@@ -51,7 +52,7 @@ export async function exploreView(video, query) {
     ],
     keys: { ...player.keys(), "/": ["search this video", hunt.focus] },
     started: async () => {
-      await player.start(Number(query.get("frame") ?? 0));
+      await player.start(first);
       if (objects) player.pick(objects.split(","));
     },
   };
@@ -131,7 +132,7 @@ function sidePanel({ player, graphOf }, names, example) {
     Questions: () => questions(player, example),
   };
   const side = tabbed("what the graph says", panels, example ? "Questions" : "This frame");
-  player.onFrame(side.fill);
+  player.onRest(side.fill);
   player.onPick(side.fill);
   return side.element;
 }
@@ -205,7 +206,7 @@ function questionOf(player, { task, id, label, question, frames, reference }, is
       ? node(
           "p",
           {},
-          button("back to the sample", () => history.back()),
+          button("back to the sample", () => history.back(), { "data-icon": "arrow-left" }),
         )
       : "",
   );

@@ -125,7 +125,7 @@ function list({ items = {}, minItems = 0, maxItems = Infinity }, name, sheets) {
       sheets.aim();
     };
     /** @type {HTMLElement} */
-    const row = node("li", {}, made.element, button("remove", remove));
+    const row = node("li", {}, made.element, button("remove", remove, { "data-icon": "x" }));
     rows.set(row, made);
     holder.append(row);
     sheets.aim();
@@ -134,7 +134,7 @@ function list({ items = {}, minItems = 0, maxItems = Infinity }, name, sheets) {
     first?.focus();
   };
   for (let at = 0; at < minItems; at += 1) add();
-  const element = fieldset(name, holder, button(`add ${words(entry) || "one"}`, add));
+  const element = fieldset(name, holder, button(`add ${words(entry) || "one"}`, add, { "data-icon": "plus" }));
   return { element, read: () => [...rows.values()].map(({ read }) => read()) };
 }
 

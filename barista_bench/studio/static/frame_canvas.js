@@ -7,6 +7,7 @@ import { Zoom } from "./zoom.js";
 
 const MOST_OF_WINDOW = 0.72;
 const LABEL = 13; // pixels of the page
+const QUICK_LINES = 270; // of masks that are painted while one moves on
 const SHARP = 3; // pixels of the page for one of the frame, from which on pixels are shown as squares
 
 /** What is drawn over every video, as the person last chose it. */
@@ -15,6 +16,18 @@ export const shows = { masks: true, boxes: false };
 export const withoutMasks = () => {
   shows.masks = false;
 };
+
+/**
+ * Puts shapes in the place of those of a layer. An empty one is not drawn anew: that takes as long as a full one.
+ * @param {import("konva/lib/Layer").Layer} layer
+ * @param {import("konva/lib/Shape").Shape[]} shapes
+ */
+export function redrawn(layer, shapes) {
+  if (!shapes.length && !layer.hasChildren()) return;
+  layer.destroyChildren();
+  if (shapes.length) layer.add(...shapes);
+  layer.batchDraw();
+}
 
 export class FrameCanvas {
   /**
@@ -25,6 +38,8 @@ export class FrameCanvas {
     this.size = { width, height };
     this.isChosen = isChosen;
     this.isDrawing = false;
+    /** Masks are painted coarsely, as the frame is about to change. */
+    this.isQuick = false;
     /** @type {Instance[]} */
     this.instances = [];
     /** Of other frames: their outlines are shown. @type {Instance[]} */
@@ -87,9 +102,18 @@ export class FrameCanvas {
     });
   }
 
-  /** Paints masks before they are shown. @param {Instance[]} instances */
-  async painted(instances) {
-    if (shows.masks) await this.painter.paint(instances);
+  /** Pixels of the frame for one of the masks that are painted. @param {boolean} isQuick */
+  shrink(isQuick) {
+    return isQuick ? Math.max(1, Math.round(this.size.height / QUICK_LINES)) : 1;
+  }
+
+  /**
+   * Paints masks before they are shown.
+   * @param {Instance[]} instances
+   * @param {boolean} isQuick
+   */
+  async painted(instances, isQuick) {
+    if (shows.masks) await this.painter.paint(instances, { shrink: this.shrink(isQuick) });
     return instances;
   }
 
@@ -98,8 +122,9 @@ export class FrameCanvas {
    * @param {CanvasImageSource} picture
    * @param {Instance[]} instances
    */
-  show(frame, picture, instances) {
+  show(frame, picture, instances, isQuick = false) {
     this.instances = instances;
+    this.isQuick = isQuick;
     this.picture.image(picture);
     this.pictureLayer.batchDraw();
     this.redraw();
@@ -109,25 +134,25 @@ export class FrameCanvas {
 
   /** Draws masks, outlines and boxes again. */
   async redraw() {
-    const { instances, ghosts } = this;
+    const { instances, ghosts, isQuick } = this;
+    const shrink = this.shrink(isQuick);
     this.drawBoxes();
     const [paint, outlines] = await Promise.all([
-      shows.masks ? this.painter.paint(instances) : undefined,
-      this.painter.paint(ghosts, true),
+      shows.masks ? this.painter.paint(instances, { shrink }) : undefined,
+      this.painter.paint(ghosts, { isOutline: true }),
     ]);
-    if (instances !== this.instances || ghosts !== this.ghosts) return;
-    this.paint.setAttrs(turned(paint));
+    if (instances !== this.instances || ghosts !== this.ghosts || isQuick !== this.isQuick) return;
+    this.paint.setAttrs(turned(paint, shrink));
     this.outlines.setAttrs(turned(outlines));
     this.maskLayer.batchDraw();
   }
 
   drawBoxes() {
-    this.boxLayer.destroyChildren();
-    for (const instance of this.instances) {
+    const boxes = this.instances.flatMap((instance) => {
       const isShown = shows.boxes || instance.offered || this.isChosen(instance.object);
-      if (instance.box && isShown) this.boxLayer.add(...this.labelledBox(instance, instance.box));
-    }
-    this.boxLayer.batchDraw();
+      return instance.box && isShown ? this.labelledBox(instance, instance.box) : [];
+    });
+    redrawn(this.boxLayer, boxes);
   }
 
   /**

@@ -1,64 +1,108 @@
-// Frames of a video's copy, decoded ahead of where one looks: from each of its keyframes to the next, off the page's
+// Frames of a copy of a video, decoded ahead of where one looks: from each of its keyframes to the next, off the page's
 // thread. What a frame is called by its place in the file goes through the decoder with it.
 /** @import { Samples } from "./shapes.d.ts" */
-
-const MOST_GROUPS = 4; // of decoded frames: 12 each, 3 MB a frame in 1080p
 
 /**
  * Frames between two keyframes; each promises its picture, null where it cannot be decoded.
  * @typedef {object} Group
  * @property {number} start
  * @property {PromiseWithResolvers<VideoFrame | null>[]} frames
- * @property {boolean} isDecoded or is about to be
+ * @property {(VideoFrame | undefined)[]} pictures those that are decoded
+ * @property {boolean} isDone
  */
+
+/**
+ * The place of the last of rising values that is at most `value`; 0 where none is.
+ * @param {number[]} values
+ * @param {number} value
+ */
+export function lastUpTo(values, value) {
+  let low = 0;
+  let high = values.length - 1;
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (values[middle] <= value) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
 
 export class FrameDecoder {
   /**
    * Null where the browser decodes no such video.
    * @param {string} url
    * @param {Samples} samples
+   * @param {number} mostGroups that are kept: the one shown, those on both sides, and what was seen last
    */
-  static async open(url, samples) {
+  static async open(url, samples, mostGroups) {
     const description = Uint8Array.from(atob(samples.description), (character) => character.charCodeAt(0));
     /** @type {VideoDecoderConfig} */
     const config = { codec: samples.codec, description, hardwareAcceleration: "prefer-software" }; // lends many frames
     if (!("VideoDecoder" in self) || !(await VideoDecoder.isConfigSupported(config)).supported) return null;
-    return new FrameDecoder(url, samples, config);
+    return new FrameDecoder(url, samples, config, mostGroups);
   }
 
   /**
    * @param {string} url
    * @param {Samples} samples
    * @param {VideoDecoderConfig} config
+   * @param {number} mostGroups
    */
-  constructor(url, samples, config) {
+  constructor(url, samples, config, mostGroups) {
     this.url = url;
     this.samples = samples;
     this.config = config;
+    this.mostGroups = mostGroups;
     this.last = 0;
     /** By the number of their keyframe, the one used last at the end. @type {Map<number, Group>} */
     this.groups = new Map();
-    this.isDecoding = false;
-    /** What is being decoded, and by what. @type {{ start: number, decoder: VideoDecoder } | null} */
+    /** What is to be decoded, in this order. @type {Group[]} */
+    this.wanted = [];
+    /** What is being decoded. @type {Group | null} */
     this.current = null;
+    this.isRunning = false;
+    this.decoder = this.made();
+  }
+
+  made() {
+    /** @param {VideoFrame} picture */
+    const output = (picture) => {
+      const group = this.groups.get(this.samples.keyframes[lastUpTo(this.samples.keyframes, picture.timestamp)]);
+      const at = picture.timestamp - (group?.start ?? 0);
+      if (!group || group.pictures[at]) {
+        picture.close();
+        return;
+      }
+      group.pictures[at] = picture;
+      group.frames[at].resolve(picture);
+    };
+    return new VideoDecoder({ output, error: () => {} }); // flush() fails then
+  }
+
+  /** Whether a frame is decoded. @param {number} number */
+  has(number) {
+    const group = this.groups.get(this.samples.keyframes[lastUpTo(this.samples.keyframes, number)]);
+    return group?.pictures[number - group.start] !== undefined;
   }
 
   /**
-   * Its group, and the next one in the direction of travel, are decoded and kept.
+   * A frame's picture, null where it cannot be decoded. Its group is decoded and kept; unless one jumps, so is the next
+   * one in the direction of travel.
    * @param {number} number
    */
   async frame(number) {
     const { keyframes } = this.samples;
-    const at = keyframes.findLastIndex((keyframe) => keyframe <= number);
+    const at = lastUpTo(keyframes, number);
     const ahead = at + (number < this.last ? -1 : 1);
+    const isNear = Math.abs(at - lastUpTo(keyframes, this.last)) <= 1;
     this.last = number;
-    if (ahead >= 0 && ahead < keyframes.length) this.group(ahead);
-    const { start, frames } = this.group(at);
-    const { current } = this;
-    // Another group's pictures are not waited for.
-    if (current && current.start !== start && current.decoder.state !== "closed") current.decoder.close();
+    const next = isNear && ahead >= 0 && ahead < keyframes.length ? [this.group(ahead)] : [];
+    const group = this.group(at);
+    this.wanted = [group, ...next];
+    const isAwaited = group.pictures[number - group.start] === undefined;
+    if (isAwaited && this.current && this.current !== group) this.interrupt();
     this.run();
-    const picture = await frames[number - start].promise;
+    const picture = await group.frames[number - group.start].promise;
     return picture?.format ? createImageBitmap(picture) : null; // of one that was closed meanwhile it is null
   }
 
@@ -71,63 +115,62 @@ export class FrameDecoder {
     const group = this.groups.get(start) ?? {
       start,
       frames: Array.from({ length: end - start }, () => Promise.withResolvers()),
-      isDecoded: false,
+      pictures: [],
+      isDone: false,
     };
     this.groups.delete(start);
     this.groups.set(start, group);
     const [oldest] = this.groups.values();
-    if (this.groups.size > MOST_GROUPS) this.drop(oldest);
+    if (this.groups.size > this.mostGroups) this.drop(oldest);
     return group;
   }
 
   /** @param {Group} group */
-  drop({ start, frames }) {
+  drop({ start, frames, pictures }) {
     this.groups.delete(start);
-    for (const { promise, resolve } of frames) {
-      resolve(null);
-      promise.then((picture) => picture?.close());
-    }
+    for (const picture of pictures) picture?.close();
+    for (const { resolve } of frames) resolve(null);
   }
 
-  /** One group after the other, the one asked for last first. */
+  /** Another group is waited for: this one is decoded anew when it is wanted. */
+  interrupt() {
+    this.current = null;
+    if (this.decoder.state === "configured") this.decoder.reset();
+  }
+
   async run() {
-    if (this.isDecoding) return;
-    this.isDecoding = true;
+    if (this.isRunning) return;
+    this.isRunning = true;
     for (;;) {
-      const next = [...this.groups.values()].findLast(({ isDecoded }) => !isDecoded);
+      const next = this.wanted.find(({ isDone }) => !isDone);
       if (!next) break;
-      next.isDecoded = true;
-      await this.decode(next).catch(() => this.drop(next)); // the server's picture is shown then
+      this.current = next;
+      const isDecoded = await this.decode(next).catch(() => false);
+      if (this.current !== next) continue; // it was interrupted
+      next.isDone = true;
+      for (const { resolve } of next.frames) resolve(null); // those that were decoded keep their pictures
+      if (!isDecoded) this.drop(next); // the server's picture is shown
     }
-    this.isDecoding = false;
+    this.current = null;
+    this.isRunning = false;
   }
 
   /** @param {Group} group */
   async decode(group) {
     const { start, frames } = group;
-    /** @param {VideoFrame} picture */
-    const output = (picture) => {
-      if (this.groups.get(start) === group) frames[picture.timestamp - start].resolve(picture);
-      else picture.close();
-    };
-    const decoder = new VideoDecoder({ output, error: () => {} });
-    this.current = { start, decoder };
-    try {
-      const data = await this.read(start, start + frames.length);
-      decoder.configure(this.config);
-      const [first] = this.samples.offsets.slice(start);
-      for (let number = start; number < start + frames.length; number += 1) {
-        const from = this.samples.offsets[number] - first;
-        const type = number === start ? "key" : "delta";
-        const part = data.subarray(from, from + this.samples.sizes[number]);
-        decoder.decode(new EncodedVideoChunk({ type, timestamp: number, data: part }));
-      }
-      await decoder.flush();
-    } finally {
-      this.current = null;
-      for (const { resolve } of frames) resolve(null); // those that were decoded keep their pictures
-      if (decoder.state !== "closed") decoder.close();
+    const { offsets, sizes } = this.samples;
+    const data = await this.read(start, start + frames.length);
+    if (this.current !== group) return false;
+    if (this.decoder.state === "closed") this.decoder = this.made();
+    if (this.decoder.state === "unconfigured") this.decoder.configure(this.config);
+    for (let number = start; number < start + frames.length; number += 1) {
+      const from = offsets[number] - offsets[start];
+      const type = number === start ? "key" : "delta";
+      const part = data.subarray(from, from + sizes[number]);
+      this.decoder.decode(new EncodedVideoChunk({ type, timestamp: number, data: part }));
     }
+    await this.decoder.flush();
+    return true;
   }
 
   /**

@@ -48,9 +48,9 @@ function stateOf(view) {
     "p",
     {},
     `Frame ${frame}, ${state}. `,
-    isWhole || isDrawn ? button(title, accept, { class: isDrawn ? "primary" : "" }) : null,
+    isWhole || isDrawn ? button(title, accept, { class: isDrawn ? "primary" : "", "data-icon": "check" }) : null,
     " ",
-    isDrawn ? button("discard draft", discard) : null,
+    isDrawn ? button("discard draft", discard, { "data-icon": "trash-2" }) : null,
   );
 }
 
@@ -66,7 +66,7 @@ function objectItem({ work, player, frame }, { id, object, mask, origin }) {
   thing.style.borderLeftColor = colour(object);
   if (!boxOf(mask)) return [thing, node("small", {}, ` ${origin}: not seen here `), ""];
   const remove = explained(() => work.remove(frame, id));
-  const hint = { "aria-label": `not here: ${name}`, title: "not seen on this frame; u undoes" };
+  const hint = { "aria-label": `not here: ${name}`, title: "not seen on this frame; u undoes", "data-icon": "eye-off" };
   return [thing, node("small", {}, ` ${origin} `), button("not here", remove, hint)];
 }
 
@@ -79,7 +79,7 @@ function suggestionItem(view, suggestion) {
   const name = object ? (view.work.names.get(object) ?? category) : `${category} (new)`;
   const take = explained(() => view.take(suggestion));
   return [
-    button(name, take, { "aria-label": `accept suggestion ${name} of ${origin}` }),
+    button(name, take, { "aria-label": `accept suggestion ${name} of ${origin}`, "data-icon": "check" }),
     node("small", {}, ` ${origin}`),
   ];
 }
@@ -134,9 +134,9 @@ function editsOf(work, frame, object, others) {
   });
   return [
     field,
-    button("rename", rename),
+    button("rename", rename, { "data-icon": "pencil" }),
     objectList(work, "merge with", others, merge),
-    button("another object from here on", split),
+    button("another object from here on", split, { "data-icon": "split" }),
   ];
 }
 

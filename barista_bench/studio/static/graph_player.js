@@ -7,11 +7,12 @@ import { ask, remembering } from "./server.js";
 
 /**
  * @param {string} video
+ * @param {number | null} [first] frame to be shown
  * @returns {Promise<GraphPlayer>}
  */
-export async function graphPlayer(video) {
+export async function graphPlayer(video, first = null) {
   const graphOf = remembering((frame) => ask("/api/frame", { video, frame }));
-  const player = await Player.open("graph", video, async (frame) => (await graphOf(frame)).instances);
+  const player = await Player.open("graph", video, async (frame) => (await graphOf(frame)).instances, first);
   return { player, graphOf };
 }
 

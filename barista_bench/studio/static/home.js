@@ -41,13 +41,13 @@ const SORTS = {
 
 const AT_ONCE = 60; // cards that are made before one scrolls
 
-/** @type {Record<Folder["kind"], [title: string, link: string]>} */
+/** @type {Record<Folder["kind"], [title: string, link: string, icon: string]>} */
 const FOLDERS = {
-  project: ["project", "#/"],
-  release: ["release", "#/search"],
-  dataset: ["dataset", "#/answer"],
-  runs: ["runs", "#/runs"],
-  review: ["review", "#/questions"],
+  project: ["project", "#/", "film"],
+  release: ["release", "#/search", "boxes"],
+  dataset: ["dataset", "#/answer", "database"],
+  runs: ["runs", "#/runs", "chart-column"],
+  review: ["review", "#/questions", "list-checks"],
 };
 
 /** @param {VideoCard} card */
@@ -109,12 +109,18 @@ function closedList(closed, open) {
 /** @param {Folder[]} folders */
 function folderList(folders) {
   const items = folders.map(({ kind, path, name, counts }) => {
-    const [title, href] = FOLDERS[kind];
+    const [title, href, icon] = FOLDERS[kind];
     const figures = Object.entries(counts)
       .filter(([, count], at) => count > 0 || at === 0)
       .map(([noun, count]) => node("span", {}, counted(count, noun)));
     const heading = node("a", { href, title: path }, name || path);
-    return node("li", {}, node("span", { class: "kind" }, title), heading, node("p", { class: "figures" }, ...figures));
+    return node(
+      "li",
+      {},
+      node("span", { class: "kind", "data-icon": icon }, title),
+      heading,
+      node("p", { class: "figures" }, ...figures),
+    );
   });
   return node("ul", { class: "folders", "aria-label": "What is open" }, ...items);
 }

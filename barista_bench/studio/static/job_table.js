@@ -58,6 +58,7 @@ function jobCard({ number, title, line }, refresh) {
       await send("/api/jobs/cancel", { job: number });
       await refresh();
     }),
+    { "data-icon": "x" },
   );
   /** @param {Job} now */
   const fill = (now) => {
@@ -83,4 +84,5 @@ export const openButton = (path) =>
       location.hash = "#/";
       location.reload();
     }),
+    { "data-icon": "folder-open" },
   );

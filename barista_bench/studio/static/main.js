@@ -14,15 +14,18 @@ import { searchView } from "./search.js";
 import { ask, finished } from "./server.js";
 import { part, reasonOf, say } from "./status.js";
 
+/** @import { Opened } from "./home_shapes.d.ts" */
 /** @import { Keys, View } from "./page.d.ts" */
 
-const opened = await ask("/api/studio");
-const { graphs, projects } = opened;
+const opening = ask("/api/studio");
 
-/** @type {[title: string, link: string, count: number][]} */
-const USES = [
+/**
+ * @param {Opened} opened
+ * @returns {[title: string, link: string, count: number][]}
+ */
+const uses = (opened) => [
   ["Home", "#/", 1],
-  ["Search", "#/search", graphs.length],
+  ["Search", "#/search", opened.graphs.length],
   ["Runs", "#/runs", opened.runs],
   ["Questions", "#/questions", opened.reviews],
   ["Answer", "#/answer", opened.datasets],
@@ -30,7 +33,6 @@ const USES = [
   ["Agreement", "#/agreement", opened.compared],
   ["Make", "#/make", opened.folder ? 1 : 0],
 ];
-const TABS = USES.filter(([, , count]) => count > 0);
 /** Routes of the first tab beside its own. */
 const HOME = ["graph", "project"];
 
@@ -65,16 +67,16 @@ function runsView() {
 // By the first part of the address; `name` is the second.
 /** @type {Record<string, (name: string, query: URLSearchParams) => View | Promise<View>>} */
 const ROUTES = {
-  "": (_, query) => homeView(opened, query),
+  "": async (_, query) => homeView(await opening, query),
   graph: exploreView,
-  search: (_, query) => searchView(graphs, query),
+  search: async (_, query) => searchView((await opening).graphs, query),
   example: exampleView,
   runs: runsView,
   questions: questionsView,
   answer: (_, query) => answerView(query),
   rate: rateView,
   project: annotateView,
-  agreement: () => agreementView(projects),
+  agreement: async () => agreementView((await opening).projects),
   make: (_, query) => makeView(query),
 };
 
@@ -82,11 +84,11 @@ const ROUTES = {
 const decoded = (text) => (/%(?![0-9a-f]{2})/i.test(text) ? text : decodeURIComponent(text));
 
 /** @param {string} route */
-function fillTabs(route) {
+async function fillTabs(route) {
   const current = `#/${HOME.includes(route) ? "" : route}`;
-  const tabs = TABS.map(([title, href]) =>
-    node("a", { href, "aria-current": href === current ? "page" : null }, title),
-  );
+  const tabs = uses(await opening)
+    .filter(([, , count]) => count > 0)
+    .map(([title, href]) => node("a", { href, "aria-current": href === current ? "page" : null }, title));
   part("tabs").replaceChildren(...tabs);
 }
 
@@ -100,7 +102,7 @@ async function show() {
   const mine = turn;
   const [path, query] = location.hash.replace(/^#\//, "").split("?");
   const [route, name] = path.split("/").map(decoded);
-  fillTabs(route);
+  fillTabs(route).catch((error) => say(reasonOf(error)));
   const main = part("main");
   main.setAttribute("aria-busy", "true");
   say(name ? `reading ${name} ...` : "");

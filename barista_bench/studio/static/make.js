@@ -53,9 +53,10 @@ function stepForm(workshop, step, at, given, started) {
   const copy = button(
     "copy",
     explained(() => copied(line.textContent)),
+    { "data-icon": "copy" },
   );
   const problem = node("p", { class: "note", role: "status" });
-  const run = node("button", { class: "primary" }, "run");
+  const run = node("button", { class: "primary", "data-icon": "play" }, "run");
   const values = () =>
     Object.fromEntries(inputs.map(({ name, input }) => [name, input.value]).filter(([, value]) => value));
   let turn = 0;

@@ -10,6 +10,7 @@ import { areaOf, isInside } from "./run_lengths.js";
  * @property {Mask[]} masks
  * @property {number[]} colours as ImageData has them
  * @property {boolean} isOutline
+ * @property {number} shrink pixels of the frame, across and down, for one that is painted
  */
 
 const OPACITY = { chosen: 190, offered: 50, other: 90 };
@@ -48,17 +49,24 @@ export function instanceAt(instances, x, y) {
 /**
  * How Konva lays a painted picture, whose rows are columns of the frame.
  * @param {ImageBitmap | undefined} image
+ * @param {number} [shrink] with which it was painted
  */
-export const turned = (image) => ({ image, width: image?.width, height: image?.height, rotation: 90, scaleY: -1 });
+export const turned = (image, shrink = 1) => ({
+  image,
+  width: image && image.width * shrink,
+  height: image && image.height * shrink,
+  rotation: 90,
+  scaleY: -1,
+});
 
 /** @type {Map<number, (bitmap: ImageBitmap) => void>} */
 const waiting = new Map();
 let number = 0;
-/** @type {Worker | undefined} */
-let worker;
+/** Started with the page: it takes longer to start than to paint. */
+const worker = started();
 
 function started() {
-  const made = new Worker("/static/paint_worker.js", { type: "module" });
+  const made = new Worker(new URL("./paint_worker.js", import.meta.url), { type: "module" });
   made.onmessage = ({ data }) => {
     waiting.get(data.number)?.(data.bitmap);
     waiting.delete(data.number);
@@ -69,20 +77,19 @@ function started() {
 /**
  * @param {Mask[]} masks
  * @param {number[]} colours
- * @param {boolean} isOutline
+ * @param {{ isOutline?: boolean, shrink?: number }} [how]
  * @returns {Promise<ImageBitmap>}
  */
-function inThread(masks, colours, isOutline) {
-  worker ??= started();
+function inThread(masks, colours, { isOutline = false, shrink = 1 } = {}) {
   number += 1;
   const { promise, resolve } = Promise.withResolvers();
   waiting.set(number, resolve);
-  worker.postMessage({ number, masks, colours, isOutline });
+  worker.postMessage({ number, masks, colours, isOutline, shrink });
   return promise;
 }
 
 /** A mask while it is drawn. @param {Mask} mask */
-export const paintedAlone = (mask) => inThread([mask], [(OPACITY.chosen << 24) | 0x00_d8_ff], false);
+export const paintedAlone = (mask) => inThread([mask], [(OPACITY.chosen << 24) | 0x00_d8_ff]);
 
 /** Paints in a thread of its own, and keeps what it painted last. */
 export class Painter {
@@ -96,12 +103,13 @@ export class Painter {
   /**
    * Masks over each other, large ones first; those that are only offered are paler. Undefined where there is none.
    * @param {Instance[]} instances
+   * @param {{ isOutline?: boolean, shrink?: number }} [look]
    * @returns {Promise<ImageBitmap | undefined>}
    */
-  async paint(instances, isOutline = false) {
+  async paint(instances, { isOutline = false, shrink = 1 } = {}) {
     const painted = instances.filter(({ mask }) => "counts" in mask);
     if (!painted.length) return undefined;
-    const how = painted.map(({ object }) => Number(this.isChosen(object))).join("");
+    const how = [shrink, ...painted.map(({ object }) => Number(this.isChosen(object)))].join("");
     const known = this.kept.get(instances);
     if (known?.how === how) return known.bitmap;
     const masks = painted.map(({ mask }) => /** @type {Mask} */ (mask));
@@ -110,7 +118,7 @@ export class Painter {
       const opacity = isOutline || this.isChosen(object) ? OPACITY.chosen : offered ? OPACITY.offered : OPACITY.other;
       return ((opacity << 24) | (blue << 16) | (green << 8) | red) >>> 0;
     });
-    const bitmap = inThread(masks, colours, isOutline);
+    const bitmap = inThread(masks, colours, { isOutline, shrink });
     this.kept.delete(instances);
     this.kept.set(instances, { how, bitmap });
     if (this.kept.size > MOST_KEPT) this.kept.delete(this.kept.keys().next().value ?? instances);

@@ -11,7 +11,7 @@ const FIRST =
  * @param {string} text
  * @param {() => unknown} action
  */
-const primary = (text, action) => button(text, explained(action), { class: "primary" });
+const primary = (text, action) => button(text, explained(action), { class: "primary", "data-icon": "arrow-right" });
 
 /**
  * @param {AnnotateView} view

@@ -3,6 +3,7 @@
 import { areaOf, visitInside } from "./run_lengths.js";
 
 /** @import { PaintOrder } from "./masks.js" */
+/** @import { Mask } from "./shapes.d.ts" */
 
 const RIM = 2; // pixels
 
@@ -16,13 +17,34 @@ function outlined(pixels, height) {
   return pixels.map((value, at) => (value && reach.every((by) => pixels[at + by] === value) ? 0 : value));
 }
 
+/**
+ * Paints every `shrink`th pixel of every `shrink`th column of a mask.
+ * @param {Uint32Array} pixels
+ * @param {Mask} mask
+ * @param {number} colour
+ * @param {number} shrink
+ */
+function fill(pixels, mask, colour, shrink) {
+  const [height] = mask.size;
+  const short = Math.ceil(height / shrink);
+  visitInside(mask, (first, end) => {
+    const start = Math.ceil(Math.floor(first / height) / shrink) * shrink;
+    for (let column = start; column * height < end; column += shrink) {
+      const top = Math.max(first - column * height, 0);
+      const bottom = Math.min(end - column * height, height);
+      const row = (column / shrink) * short;
+      pixels.fill(colour, row + Math.ceil(top / shrink), row + Math.ceil(bottom / shrink));
+    }
+  });
+}
+
 /** @param {MessageEvent<PaintOrder>} event */
-async function paint({ data: { number, masks, colours, isOutline } }) {
-  const [height, width] = masks[0].size;
+async function paint({ data: { number, masks, colours, isOutline, shrink } }) {
+  const [height, width] = masks[0].size.map((side) => Math.ceil(side / shrink));
   const areas = masks.map((mask) => areaOf(mask));
   const order = [...masks.keys()].sort((a, b) => areas[b] - areas[a]);
   let pixels = new Uint32Array(width * height);
-  for (const at of order) visitInside(masks[at], (first, end) => pixels.fill(colours[at], first, end));
+  for (const at of order) fill(pixels, masks[at], colours[at], shrink);
   if (isOutline) pixels = outlined(pixels, height);
   const bitmap = await createImageBitmap(new ImageData(new Uint8ClampedArray(pixels.buffer), height, width));
   postMessage({ number, bitmap }, { transfer: [bitmap] });

@@ -1,35 +1,41 @@
 // A video to step through and to play, with what is drawn over each frame.
 import { button, node } from "./elements.js";
 import { FrameCanvas, shows } from "./frame_canvas.js";
-import { FrameSource, frameAt } from "./frame_source.js";
+import { FrameSource, frameAt, stillsOf } from "./frame_source.js";
 import { ask, newestOf, remembering } from "./server.js";
 import { explained, reasonOf, say } from "./status.js";
 import { clock } from "./words.js";
 
 /** @import { Keys } from "./page.d.ts" */
-/** @import { Footage, Instance, VideoKind } from "./shapes.d.ts" */
+/** @import { Instance, VideoKind } from "./shapes.d.ts" */
 
 const AHEAD = 8; // frames
+const REST = 120; // milliseconds without another frame asked for, after which one stays
+
+/** @typedef {{ frame: number, isMoving: boolean }} Asked */
 
 export class Player {
   /**
-   * `kind` and `video` are the video's address, `overlay(frame)` promises the instances to draw on a frame.
+   * `kind` and `video` are the video's address, `overlay(frame)` promises the instances to draw on a frame. The picture
+   * of the `first` one, where it is known, is asked for at once.
    * @param {VideoKind} kind
    * @param {string} video
    * @param {(frame: number) => Promise<Instance[]>} overlay
+   * @param {number | null} first
    */
-  static async open(kind, video, overlay) {
-    return new Player(kind, video, await ask("/api/footage", { kind, video }), overlay);
+  static async open(kind, video, overlay, first) {
+    const stills = stillsOf(kind, video);
+    if (first !== null) stills(first).catch(() => {}); // said when it is shown
+    return new Player(new FrameSource(kind, video, await ask("/api/footage", { kind, video }), stills), overlay);
   }
 
   /**
-   * @param {VideoKind} kind
-   * @param {string} video
-   * @param {Footage} facts
+   * @param {FrameSource} source
    * @param {(frame: number) => Promise<Instance[]>} overlay
    */
-  constructor(kind, video, facts, overlay) {
-    this.video = video;
+  constructor(source, overlay) {
+    const { facts } = source;
+    this.video = source.address.video;
     this.facts = facts;
     this.times = facts.seconds;
     this.count = facts.frames;
@@ -40,12 +46,17 @@ export class Player {
     this.turn = 0;
     /** Objects that are stressed. @type {Set<string>} */
     this.selected = new Set();
-    this.overlay = remembering(async (frame) => this.canvas.painted(await overlay(frame)));
-    this.load = newestOf((/** @type {number} */ frame) => this.loaded(frame));
-    this.source = new FrameSource(kind, video, facts);
+    this.overlay = remembering(overlay);
+    this.load = newestOf((/** @type {Asked} */ asked) => this.loaded(asked));
+    this.source = source;
     this.canvas = new FrameCanvas(facts, (object) => this.selected.has(object));
+    /** When a frame was last asked for, in milliseconds; and what follows if none is for a while. */
+    this.askedAt = -Infinity;
+    this.resting = 0;
     /** @type {((frame: number) => unknown)[]} */
     this.frameListeners = [];
+    /** @type {((frame: number) => unknown)[]} */
+    this.restListeners = [];
     /** @type {((objects: string[]) => unknown)[]} */
     this.pickListeners = [];
 
@@ -62,22 +73,22 @@ export class Player {
     });
     this.where = node("output", { class: "clock" });
     this.note = node("span", { class: "note" });
-    this.layers = { masks: this.toggleOf("masks"), boxes: this.toggleOf("boxes") };
-    this.playing = button("play", () => this.toggle(), { disabled: true });
+    this.layers = { masks: this.toggleOf("masks", "blend"), boxes: this.toggleOf("boxes", "scan") };
+    this.playing = button("play", () => this.toggle(), { disabled: true, "data-icon": "play" });
     this.element = node("div", { class: "player" }, this.canvas.holder, this.slider, this.controls());
     new ResizeObserver(() => this.fit()).observe(this.element);
     this.canvas.onClick((object) => this.pick(object === null ? [] : [object]));
   }
 
   controls() {
-    const back = { title: "frame back (←)", "aria-label": "frame back" };
-    const forward = { title: "frame forward (→)", "aria-label": "frame forward" };
+    const back = { title: "frame back (←)", "aria-label": "frame back", "data-icon": "step-back" };
+    const forward = { title: "frame forward (→)", "aria-label": "frame forward", "data-icon": "step-forward" };
     return node(
       "div",
       { class: "controls" },
-      button("◀", () => this.go(this.frame - 1), back),
+      button("", () => this.go(this.frame - 1), back),
       this.playing,
-      button("▶", () => this.go(this.frame + 1), forward),
+      button("", () => this.go(this.frame + 1), forward),
       this.where,
       this.layers.masks,
       this.layers.boxes,
@@ -85,14 +96,17 @@ export class Player {
     );
   }
 
-  /** @param {"masks" | "boxes"} name */
-  toggleOf(name) {
+  /**
+   * @param {"masks" | "boxes"} name
+   * @param {string} icon
+   */
+  toggleOf(name, icon) {
     const toggle = () => {
       shows[name] = !shows[name];
       made.setAttribute("aria-pressed", String(shows[name]));
       this.canvas.redraw();
     };
-    const made = button(name, toggle, { "aria-pressed": String(shows[name]) });
+    const made = button(name, toggle, { "aria-pressed": String(shows[name]), "data-icon": icon });
     return made;
   }
 
@@ -100,9 +114,14 @@ export class Player {
     this.canvas.fit(this.element.clientWidth);
   }
 
-  /** @param {(frame: number) => unknown} listener */
+  /** For what is quick: each frame is told that is shown. @param {(frame: number) => unknown} listener */
   onFrame(listener) {
     this.frameListeners.push(listener);
+  }
+
+  /** Frames are told that stay: not those that one passes on the way. @param {(frame: number) => unknown} listener */
+  onRest(listener) {
+    this.restListeners.push(listener);
   }
 
   /** @param {(objects: string[]) => unknown} listener */
@@ -123,40 +142,86 @@ export class Player {
    */
   async go(frame) {
     const wanted = Math.max(0, Math.min(this.count - 1, frame));
+    const now = performance.now();
+    const isMoving = wanted !== this.wanted && now - this.askedAt < REST;
+    this.askedAt = now;
     this.wanted = wanted;
     this.turn += 1;
     this.pause();
-    await this.load(wanted);
+    clearTimeout(this.resting);
+    await this.load({ frame: wanted, isMoving });
   }
 
-  /** @param {number} frame */
-  async loaded(frame) {
+  /** @param {Asked} asked */
+  async loaded({ frame, isMoving }) {
     try {
-      const [picture, instances] = await Promise.all([this.source.pictureOf(frame), this.instancesOf(frame)]);
-      const isBack = frame < this.frame;
-      this.show(frame, picture, instances);
-      this.lookAhead(frame, isBack ? -1 : 1);
+      const isQuick = this.source.small !== null && (isMoving || !this.source.isAtHand(frame));
+      const picture = isQuick ? this.source.quickPictureOf(frame) : this.source.pictureOf(frame);
+      const shown = await Promise.all([picture, this.instancesOf(frame, isQuick)]);
+      const way = frame - this.frame;
+      this.show(frame, ...shown, isQuick);
+      if (!isQuick || Math.abs(way) <= AHEAD) this.lookAhead(frame, way < 0 ? -1 : 1, isQuick);
+      if (!isQuick && !isMoving) this.rest(frame);
+      else {
+        clearTimeout(this.resting);
+        const stay = isMoving ? REST : 0;
+        this.resting = setTimeout(() => this.settle(frame, isQuick), stay);
+      }
     } catch (error) {
       say(reasonOf(error));
     }
   }
 
   /**
+   * The frame stays: it is shown as sharp as it is.
+   * @param {number} frame
+   * @param {boolean} isQuick
+   */
+  async settle(frame, isQuick) {
+    if (this.wanted !== frame) return;
+    this.rest(frame);
+    if (!isQuick) return;
+    const { turn } = this;
+    const [picture] = await Promise.all([this.source.pictureOf(frame), this.instancesOf(frame, false)]);
+    if (turn !== this.turn) return;
+    this.show(frame, picture, this.canvas.instances); // without what is drawn at meanwhile
+    this.lookAhead(frame, 1, false);
+  }
+
+  /** @param {number} frame */
+  rest(frame) {
+    for (const listener of this.restListeners) listener(frame);
+  }
+
+  /**
    * Asks for what will be drawn next, if one goes on.
    * @param {number} frame
    * @param {number} by
+   * @param {boolean} isQuick
    */
-  lookAhead(frame, by) {
+  lookAhead(frame, by, isQuick) {
     for (let step = 1; step <= AHEAD; step += 1) {
       const next = frame + step * by;
-      if (next >= 0 && next < this.count) this.overlay(next).catch(() => {}); // said when it is shown
+      if (next >= 0 && next < this.count) this.paintedOverlay(next, isQuick).catch(() => {}); // said when it is shown
     }
   }
 
-  /** What is drawn over a frame; a graph that has no such frame says so and draws nothing. @param {number} frame */
-  async instancesOf(frame) {
+  /**
+   * @param {number} frame
+   * @param {boolean} isQuick
+   */
+  async paintedOverlay(frame, isQuick) {
+    return this.canvas.painted(await this.overlay(frame), isQuick);
+  }
+
+  /**
+   * What is drawn over a frame; a graph that has no such frame says so and draws nothing.
+   * @param {number} frame
+   * @param {boolean} isQuick
+   */
+  async instancesOf(frame, isQuick) {
     try {
-      return await this.overlay(frame);
+      return await this.paintedOverlay(frame, isQuick);
     } catch (error) {
       say(reasonOf(error));
       return [];
@@ -174,9 +239,10 @@ export class Player {
    * @param {CanvasImageSource} picture
    * @param {Instance[]} instances
    */
-  show(frame, picture, instances) {
+  show(frame, picture, instances, isQuick = false) {
     this.frame = frame;
-    this.canvas.show(frame, picture, instances);
+    this.canvas.show(frame, picture, instances, isQuick);
+    this.element.toggleAttribute("data-quick", isQuick);
     this.slider.value = String(frame);
     this.where.textContent = `frame ${frame} of 0 to ${this.count - 1} · ${clock(this.times[frame])}`;
     this.element.dataset.frame = String(frame);
@@ -206,7 +272,13 @@ export class Player {
 
   pause() {
     this.source.copy?.pause();
-    this.playing.textContent = "play";
+    this.offer("play");
+  }
+
+  /** What the button does. @param {"play" | "pause"} action */
+  offer(action) {
+    this.playing.textContent = action;
+    this.playing.dataset.icon = action;
   }
 
   async toggle() {
@@ -227,21 +299,27 @@ export class Player {
    */
   async play(copy, turn) {
     await copy.play();
-    this.playing.textContent = "pause";
+    this.offer("pause");
     /** @type {VideoFrameRequestCallback} */
     const step = async (_, { mediaTime }) => {
       if (turn !== this.turn) return;
       const frame = frameAt(this.times, mediaTime);
       const picture = this.source.snapshot(copy);
-      const instances = await this.instancesOf(frame);
+      const instances = await this.instancesOf(frame, false);
       if (turn !== this.turn) return;
       this.wanted = frame;
       this.show(frame, picture, instances);
-      if (copy.ended) this.pause();
+      if (copy.ended) this.stop();
       else copy.requestVideoFrameCallback(step);
     };
     copy.requestVideoFrameCallback(step);
-    copy.onended = () => this.pause();
+    copy.onended = () => this.stop();
+  }
+
+  /** At the end of the video. */
+  stop() {
+    this.pause();
+    this.rest(this.frame);
   }
 
   /** Keys that every view with a player has. @returns {Keys} */

@@ -40,7 +40,10 @@ class Review {
     this.watched = node("section", { class: "watched" });
     this.item = node("section", { class: "item" });
     this.form = node("section", { class: "inputs" });
-    const [back, forward] = [button("back (p)", () => this.step(-1)), button("forward (n)", () => this.step(1))];
+    const [back, forward] = [
+      button("back (p)", () => this.step(-1), { "data-icon": "arrow-left" }),
+      button("forward (n)", () => this.step(1), { "data-icon": "arrow-right" }),
+    ];
     this.element = node(
       "div",
       {},
@@ -113,9 +116,10 @@ class Review {
       button(
         "accept (a)",
         explained(() => this.accept(item)),
+        { "data-icon": "check" },
       ),
-      revisable ? button("revise (r)", () => this.revise(item)) : "",
-      button("reject (x)", () => this.reject(item)),
+      revisable ? button("revise (r)", () => this.revise(item), { "data-icon": "pencil" }) : "",
+      button("reject (x)", () => this.reject(item), { "data-icon": "x" }),
     ];
     return [
       node("p", { class: "note" }, `${subtask} · ${item.item} · ${video}`),

@@ -19,7 +19,12 @@ export function searchField(text, look) {
   const field = node("input", { type: "search", value: text, placeholder: "left hand holds" });
   const label = node("label", {}, "find ", field);
   const hand = () => look(field.value);
-  const element = form({ class: "inline", role: "search" }, hand, label, node("button", {}, "search"));
+  const element = form(
+    { class: "inline", role: "search" },
+    hand,
+    label,
+    node("button", { "data-icon": "search" }, "search"),
+  );
   return { element, focus: () => field.focus() };
 }
 

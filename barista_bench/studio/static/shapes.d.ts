@@ -45,10 +45,12 @@ export interface Footage {
   /** When each frame begins. */
   seconds: number[];
   version: string;
+  /** A small copy is made beside the copy. */
+  has_small: boolean;
   copy: Progress;
 }
 
-/** Where each frame lies in the copy, in bytes. */
+/** Where each frame lies in a copy, in bytes. */
 export interface Samples {
   codec: string;
   /** Of the decoder, in base64. */

@@ -116,7 +116,7 @@ export class Sheets {
       this.aim(target);
       say("drag over the picture");
     };
-    const drawing = button("draw", aim);
+    const drawing = button("draw", aim, { "data-icon": "pencil" });
     const element = node("span", { class: "inline" }, ...inputs, drawing);
     /** @type {Target} */
     const target = { ...drawable, element, drawing, mark: null };

@@ -93,6 +93,6 @@ export function statementForm(work, player, write, touch) {
     say(`from frame ${range[0]} to ${range[1] - 1}: drag its ends on the timeline`);
   };
   shape();
-  const submit = node("button", {}, "add here");
+  const submit = node("button", { "data-icon": "plus" }, "add here");
   return { element: form({ class: "inline wrap" }, add, what, name, source, target, submit), fill };
 }

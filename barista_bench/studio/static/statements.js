@@ -145,7 +145,7 @@ export function proposedStatements(project, names, player, write) {
     const [start] = ranges[0];
     const others = ranges.length > 1 ? ` and ${ranges.length - 1} more` : "";
     return [
-      button("accept", accept, { "aria-label": `accept ${text}` }),
+      button("accept", accept, { "aria-label": `accept ${text}`, "data-icon": "check" }),
       ` ${text} `,
       button(`frame ${start}`, () => player.go(start)),
       node("small", {}, others),

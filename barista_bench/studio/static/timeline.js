@@ -104,7 +104,11 @@ export class Timeline {
       this.fill();
     };
     const title = `${LAYERS[layer]} (${rows.length})`;
-    const head = button(title, fold, { class: "fold", "aria-expanded": String(isOpen) });
+    const head = button(title, fold, {
+      class: "fold",
+      "aria-expanded": String(isOpen),
+      "data-icon": isOpen ? "chevron-down" : "chevron-right",
+    });
     return [head, ...(isOpen ? this.lines(layer, rows) : [])];
   }
 

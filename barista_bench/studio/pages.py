@@ -1,0 +1,57 @@
+"""The page itself and its files, at addresses that change with them: a browser asks for each once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+from barista_bench.reporting.html import page_style
+
+STATIC = Path(__file__).parent / "static"
+_KEPT = {"Cache-Control": "private, max-age=31536000, immutable"}
+_LOADED_OTHERWISE = ("konva.min.js", "paint_worker.js")
+
+
+def page_routes() -> list[Route | Mount]:
+    """The page, and below `/static/VERSION` its files, whatever version is named."""
+    return [
+        Route("/", _page),
+        Route("/static/{version}/report.css", _style),
+        Mount("/static/{version}", _KeptFiles(directory=STATIC)),
+    ]
+
+
+class _KeptFiles(StaticFiles):
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        response = await super().get_response(path, scope)
+        response.headers.update(_KEPT)
+        return response
+
+
+def _style(request: Request) -> Response:
+    return Response(page_style(), media_type="text/css", headers=_KEPT)
+
+
+def _page(request: Request) -> Response:
+    """index.html, which names all modules: a browser asks for them at once, not for one after the other it reads."""
+    folder = f"/static/{_version()}/"
+    modules = "".join(f'<link rel="modulepreload" href="{folder}{name}">\n' for name in _modules())
+    page = (STATIC / "index.html").read_text(encoding="utf-8").replace("/static/", folder)
+    return HTMLResponse(page.replace("</head>", f"{modules}</head>"))
+
+
+def _modules() -> Iterator[str]:
+    return (path.name for path in sorted(STATIC.glob("*.js")) if path.name not in _LOADED_OTHERWISE)
+
+
+def _version() -> str:
+    """Another one after any change, so that whoever edits the files sees it."""
+    facts = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in sorted(STATIC.iterdir())]
+    return hashlib.sha256(repr((facts, page_style())).encode()).hexdigest()[:16]

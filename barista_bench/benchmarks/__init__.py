@@ -204,7 +204,9 @@ class BenchmarkRegistry(UserDict[str, Any]):
         if self.data[name] is None:
             found = load_plugin("benchmarks", name)
             if not isinstance(found, Benchmark) or found.name != name:
-                raise ConfigError(f"benchmarks: {name!r} is no Benchmark of that name. Remedy: correct its entry point")
+                raise ConfigError(
+                    f"benchmarks: {name!r} is not a Benchmark of that name. Remedy: correct its entry point"
+                )
             self.data[name] = found
         return self.data[name]
 
@@ -291,7 +293,7 @@ def parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name:
-            raise ConfigError(f"{quoted(pair)} is no setting. Remedy: write name=value")
+            raise ConfigError(f"{quoted(pair)} is not a setting. Remedy: write name=value")
         task, dot, option = name.partition(".")
         settings = overrides.setdefault(task, {}) if dot else overrides
         key, setting = option if dot else name, json_value(value, otherwise=value)

@@ -216,7 +216,7 @@ class Question(ABC):
         """Read an answer of a model that writes boxes as `box_format` says. Never raises, and never sees the target."""
 
     def answer_schema(self, example: Example) -> Fields | None:
-        """JSON Schema of the answer that the prompt asks for; None where it is no JSON."""
+        """JSON Schema of the answer that the prompt asks for; None where it is not JSON."""
         return None
 
     @abstractmethod

@@ -364,7 +364,7 @@ def _link(frames: object, example: Example, root: str) -> LazyFrames:
     """The frames that a row of a linked set names."""
     indices = frames.get("indices") if isinstance(frames, dict) else None
     if not isinstance(frames, dict) or set(frames) != {"video", "indices"} or not isinstance(frames["video"], str):
-        raise DataError(f"{example.example_id}: frames is no video with indices. Remedy: build the dataset again")
+        raise DataError(f"{example.example_id}: frames is not a video with indices. Remedy: build the dataset again")
     if indices != [frame.frame_index for frame in example.frames]:
         raise DataError(f"{example.example_id}: frames and frame_indices differ. Remedy: build the dataset again")
     return LazyFrames(frames["video"], indices, root=root)

@@ -59,7 +59,7 @@ def _json_object(name: str, value: dict[str, Any]) -> dict[str, Any]:
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, RecursionError) as error:
-        raise ValueError(f"is no JSON object ({type(error).__name__})") from error
+        raise ValueError(f"is not a JSON object ({type(error).__name__})") from error
     return value
 
 

@@ -76,9 +76,9 @@ class AttributeWords(DomainRecord, frozen=True):
 
 
 class Lengths(DomainRecord, frozen=True):
-    """Seconds: a hole in an annotation that is no event; what must be so around a moment that is asked about, and how
-    far that is at the least from where a value comes by degrees; a clip of HanDyVQA; the shortest and longest clip of
-    one ViSTa action."""
+    """Seconds: a hole in an annotation that is not an event; what must be so around a moment that is asked about, and
+    how far that is at the least from where a value comes by degrees; a clip of HanDyVQA; the shortest and longest clip
+    of one ViSTa action."""
 
     gap: float = 0.5
     margin: float = 0.1

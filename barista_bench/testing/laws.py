@@ -232,7 +232,7 @@ def _parse_takes_anything(case: _Case) -> None:
             answer = task.parse(text, example.inputs, box_format)
             _demand(isinstance(answer, Prediction | ParseError), f"gave {answer!r:.80}")
             if isinstance(answer, Prediction):
-                _demand(_is_storable(answer.value), "gave what is no finite JSON of UTF-8 text")
+                _demand(_is_storable(answer.value), "gave what is not finite JSON of UTF-8 text")
                 _demand(answer.dropped >= 0, f"dropped is {answer.dropped}")
         _demand(time.process_time() - started < _SECONDS * len(case.formats), "takes long: make it linear in the text")
         _demand(
@@ -269,7 +269,7 @@ def _readable_answers_can_be_shown(case: _Case) -> None:
             task.rationale(example, answer)
             with suppress(ConfigError):  # not offered
                 target = task.as_target(example, answer)
-                _demand(target is None or _is_storable(target.write()), "`as_target` is no finite JSON")
+                _demand(target is None or _is_storable(target.write()), "`as_target` is not finite JSON")
             with suppress(ConfigError):
                 named = task.answered_choices(answer) if task.choices(example) else ()
                 _demand(set(named) <= set(task.choices(example)), f"`answered_choices` are {named}")
@@ -294,7 +294,7 @@ def _examples_survive(case: _Case) -> None:
         held = {name: getattr(example, name) for name in ("inputs", "target", "metadata", "evidence")}
         held |= {"facets": task.facets(example), "request_inputs": task.request_inputs(example)}
         for name, fields in held.items():
-            _demand(_is_storable(fields), f"{name} is no finite JSON of UTF-8 text")
+            _demand(_is_storable(fields), f"{name} is not finite JSON of UTF-8 text")
     rows = [
         to_row(example, index, "0" * 64) | question_columns(task, example) | {"images": []}
         for index, example in enumerate(case.examples)
@@ -381,7 +381,7 @@ _LAWS: Mapping[str, tuple[str, Callable[[_Case], None]]] = {
         _baselines_can_be_read,
     ),
     "`parse` reads any text, the same each time, and never raises": (
-        "return ParseError for what cannot be read, and leave out and count what is no finite JSON",
+        "return ParseError for what cannot be read, and leave out and count what is not finite JSON",
         _parse_takes_anything,
     ),
     "whatever is read can be scored": (

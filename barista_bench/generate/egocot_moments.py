@@ -5,6 +5,7 @@ Frames count from 0; spans are [start, end).
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -134,10 +135,15 @@ class Moments:
         return [*self.used, *(thing for thing in self.scene.things.values() if thing not in self.used)]
 
     def possible(self, span: ValueSpan) -> list[ValueSpan]:
-        """Other values that a span can have, by the domain: of each group of synonyms, one."""
+        """Other values that a span can have, by the domain: of each group of synonyms, one; not those that the video
+        has of other kinds of things alone: no mill is rinsing."""
         dimensions = self.scene.domain.attributes[span.type].groups
         dimension = next((groups for groups in dimensions if any(span.value in group for group in groups)), ())
-        return [span._replace(value=group[0]) for group in dimension if span.value not in group]
+        by_value: dict[str, set[str]] = defaultdict(set)
+        for other in self.scene.values:
+            by_value[other.value].add(other.thing.category)
+        others = [group[0] for group in dimension if span.value not in group]
+        return [span._replace(value=v) for v in others if not by_value[v] or span.thing.category in by_value[v]]
 
     def visible(self, things: Sequence[NamedObject], *frames: int) -> list[NamedObject]:
         """Those that are well to be seen on all frames, by a name that fits nothing else there."""

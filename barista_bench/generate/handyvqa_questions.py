@@ -154,13 +154,12 @@ class Questions:
     def _hands(self, left: HandAction | None, right: HandAction | None, clip: ClipWindow, frame: int) -> Choice:
         statement = HandsDo(left, right, frame, clip.shown)
         if left is not None and left == right:
-            return Choice(f"Both hands {self.scene.domain.contacts[left[0]].do} the {self._name(left[1])}.", statement)
-        return Choice(f"The left hand {self._does(left)}; the right hand {self._does(right)}.", statement)
+            return Choice(f"Both hands are {self._deed(left)}.", statement)
+        text = f"The left hand is {self._deed(left)}, and the right hand is {self._deed(right)}."
+        return Choice(text, statement)
 
-    def _does(self, action: HandAction | None) -> str:
-        if action is None:
-            return "touches nothing in view"
-        return f"{self.scene.domain.contacts[action[0]].does} the {self._name(action[1])}"
+    def _deed(self, action: HandAction | None) -> str:
+        return f"{self.scene.domain.contacts[action[0]].doing} the {self._name(action[1])}" if action else "free"
 
     # Parts
 

@@ -139,6 +139,7 @@ class Domain(DomainRecord, frozen=True, kw_only=True):
         name: for people.
         categories: every object category, with what it is in a few words.
         vague: categories that say less than the attribute `type` does: its value is the name.
+        names: what the graph calls a thing, in lower case, to what people call it.
         hands: category names of each hand.
         contact_type: relation type of contacts; `contacts` are its values.
         place_type: relation type of spatial relations; `places` are its values.
@@ -179,6 +180,7 @@ class Domain(DomainRecord, frozen=True, kw_only=True):
     prompts: PromptWords | None = None
     phrases: PhraseRules | None = None
     uncounted: tuple[str, ...] = ()
+    names: dict[str, str] = {}
     families: dict[str, dict[str, Any]] = {}
 
     def side(self, category: str) -> Side | None:

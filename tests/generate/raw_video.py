@@ -93,6 +93,7 @@ class RawVideo:
         types = {row.label.lower() for row in self.values.get((item, "type"), ()) if is_named}
         colours = {row.label.lower() for row in self.values.get((item, "color"), ())}
         plain = {self.category[item], *types}
+        plain |= {DOMAIN["names"][name] for name in plain if name in DOMAIN["names"]}
         return plain | {f"{colour} {name}" for colour in colours for name in plain}
 
     # What is to be seen

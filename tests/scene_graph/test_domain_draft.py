@@ -49,9 +49,9 @@ def test_contacts_and_participles_are_those_of_the_finished_file(drafted: Domain
         known = finished.contacts[name]
         assert (forms.does, forms.do, forms.doing) == (known.does, known.do, known.doing)
     doing, known_doing = (domain.families["handyvqa"]["doing"] for domain in (drafted, finished))
-    assert {verb: doing[verb] for verb in doing if verb in known_doing} == {
-        verb: known_doing[verb] for verb in doing if verb in known_doing
-    }
+    of_one_word = {verb: said for verb, said in known_doing.items() if verb in doing and " " not in said}
+    assert len(of_one_word) > 10
+    assert {verb: doing[verb] for verb in of_one_word} == of_one_word
 
 
 def test_values_that_exclude_each_other_are_never_had_at_once(small_kitchen: Path, drafted: Domain) -> None:

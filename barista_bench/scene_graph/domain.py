@@ -249,15 +249,16 @@ def load_domain(path: Path | None = None) -> Domain:
     """
     if path is None:
         return _shipped()
-    return _parse(read_bounded(path, MAX_BYTES, remedy=_REMEDY, error=ConfigError), str(path))
+    return parse_domain(read_bounded(path, MAX_BYTES, remedy=_REMEDY, error=ConfigError), str(path))
 
 
 @functools.cache
 def _shipped() -> Domain:
-    return _parse(resources.files(__package__).joinpath("domain.yaml").read_bytes(), "domain.yaml")
+    return parse_domain(resources.files(__package__).joinpath("domain.yaml").read_bytes(), "domain.yaml")
 
 
-def _parse(content: bytes, source: str) -> Domain:
+def parse_domain(content: bytes, source: str) -> Domain:
+    """A domain file's content; `source` names it in errors. Raises ConfigError for what the format does not have."""
     try:
         domain = msgspec.convert(load_yaml(content, source), Domain)
     except msgspec.ValidationError as error:

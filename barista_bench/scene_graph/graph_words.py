@@ -66,8 +66,8 @@ def words_of(video: VideoGraph) -> GraphWords:
 
     for number, item in enumerate(video.objects):
         seen = video.frames_of(number)
-        first = int(seen[0]) if len(seen) else 0
-        words.add(("category", item.category), WordPlace(video.video_id, first, video.video_id))
+        frame = int(seen[0]) if len(seen) else 0
+        words.add(("category", item.category), WordPlace(video.video_id, frame, video.video_id))
     for relation in video.relations():
         by = "hand" if hand_side(relation.source.category) else "thing"
         words.add(("relation", by, relation.type, relation.value), place(relation.start))

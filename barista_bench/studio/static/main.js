@@ -2,6 +2,7 @@
 import { agreementView } from "./agreement.js";
 import { annotateView } from "./annotate.js";
 import { answerView } from "./answer.js";
+import { draftView } from "./draft.js";
 import { node } from "./elements.js";
 import { exploreView } from "./explore.js";
 import { address } from "./graph_player.js";
@@ -23,6 +24,7 @@ const { graphs, projects } = opened;
 const USES = [
   ["Home", "#/", 1],
   ["Search", "#/search", graphs.length],
+  ["Words", "#/words", graphs.length],
   ["Runs", "#/runs", opened.runs],
   ["Questions", "#/questions", opened.reviews],
   ["Answer", "#/answer", opened.datasets],
@@ -68,6 +70,7 @@ const ROUTES = {
   "": (_, query) => homeView(opened, query),
   graph: exploreView,
   search: (_, query) => searchView(graphs, query),
+  words: draftView,
   example: exampleView,
   runs: runsView,
   questions: questionsView,

@@ -135,14 +135,15 @@ class Moments:
         return [*self.used, *(thing for thing in self.scene.things.values() if thing not in self.used)]
 
     def possible(self, span: ValueSpan) -> list[ValueSpan]:
-        """Other values that a span can have, by the domain: of each group of synonyms, one; not those that the video
-        has of other kinds of things alone: no mill is rinsing."""
+        """Other values that a span can have, by the domain: of each group of synonyms, one; not those that the domain
+        does not list for its category, if it lists any, or that only other things have in the video: no mill rinses."""
         dimensions = self.scene.domain.attributes[span.type].groups
         dimension = next((groups for groups in dimensions if any(span.value in group for group in groups)), ())
+        listed = self.scene.domain.families.get("vista", {}).get("states", {}).get(span.thing.category.lower())
         by_value: dict[str, set[str]] = defaultdict(set)
         for other in self.scene.values:
             by_value[other.value].add(other.thing.category)
-        others = [group[0] for group in dimension if span.value not in group]
+        others = [group[0] for group in dimension if span.value not in group and (not listed or {*group} & {*listed})]
         return [span._replace(value=v) for v in others if not by_value[v] or span.thing.category in by_value[v]]
 
     def visible(self, things: Sequence[NamedObject], *frames: int) -> list[NamedObject]:

@@ -20,15 +20,16 @@ Word = tuple[str, ...]
 
 
 class WordPlace(NamedTuple):
-    """Where a word stands: a frame of a video, and that in words."""
+    """Where a word stands: a frame of a video, that in words, and the ids of the objects that it is said of."""
 
     video_id: str
     frame: int
     said: str
+    objects: tuple[str, ...] = ()
 
 
-PlaceOf = Callable[[int], WordPlace]
-"""The place of a frame."""
+PlaceOf = Callable[..., WordPlace]
+"""The place of a frame, and of objects on it."""
 
 
 class GraphWords:
@@ -61,19 +62,20 @@ def words_of(video: VideoGraph) -> GraphWords:
     words = GraphWords()
     fps = video.video.fps or 1.0
 
-    def place(frame: int) -> WordPlace:
-        return WordPlace(video.video_id, frame, f"{video.video_id} at {frame / fps:.1f} s")
+    def place(frame: int, *objects: str) -> WordPlace:
+        return WordPlace(video.video_id, frame, f"{video.video_id} at {frame / fps:.1f} s", objects)
 
     for number, item in enumerate(video.objects):
         seen = video.frames_of(number)
         frame = int(seen[0]) if len(seen) else 0
-        words.add(("category", item.category), WordPlace(video.video_id, frame, video.video_id))
+        words.add(("category", item.category), WordPlace(video.video_id, frame, video.video_id, (item.id,)))
     for relation in video.relations():
         by = "hand" if hand_side(relation.source.category) else "thing"
-        words.add(("relation", by, relation.type, relation.value), place(relation.start))
+        ends = relation.source.id, relation.target.id
+        words.add(("relation", by, relation.type, relation.value), place(relation.start, *ends))
     attributes = list(video.attributes())
     for value in attributes:
-        words.add(("value", value.type, value.value), place(value.start))
+        words.add(("value", value.type, value.value), place(value.start, value.object.id))
         words.add(("has", value.object.category.lower(), value.type, value.value), place(value.start))
     for pair, start in _exclusive(attributes):
         words.add(("exclusive", *pair), place(start))

@@ -4,7 +4,9 @@ to be finished by a person; and which annotations would let `generate` ask most.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
 
 import msgspec
 
@@ -12,13 +14,18 @@ from barista_bench.errors import DataError
 from barista_bench.files.reading import read_bounded
 from barista_bench.files.writing import write_whole
 from barista_bench.scene_graph.domain import MAX_BYTES, parse_domain
-from barista_bench.scene_graph.domain_draft import draft_lines
+from barista_bench.scene_graph.domain_draft import DraftLine, draft_lines
 from barista_bench.scene_graph.graph_words import GraphWords, Word, survey
 from barista_bench.studio.workspace import BackgroundWork, Json, View, Workspace, sent_as
 
 DOMAIN_FILE = "domain.yaml"
 _NOTE = "  # "
 """Before what a line says of where it comes from."""
+
+
+def _nearest(text: str, lines: Sequence[DraftLine]) -> DraftLine:
+    """The line that a person has most likely changed into `text`."""
+    return max(lines, key=lambda line: SequenceMatcher(None, line.text, text).ratio())
 
 
 class FinishedDraft(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -55,15 +62,20 @@ class Drafting(View):
 
     def _lines(self) -> list[Json]:
         """Each line's text, and where what it proposes was found."""
+        release = self._workspace.release
+        proposed = draft_lines(self._words, release.root.resolve().name if release else "")
         if not self._path.is_file():
-            release = self._workspace.release
-            name = release.root.resolve().name if release else ""
-            return [self._line(text, word) for text, word in draft_lines(self._words, name)]
-        by_note = {self._words.note(*word): word for word in self._words.counts}
+            return [self._line(text, word) for text, word in proposed]
+        by_note: dict[str, list[DraftLine]] = defaultdict(list)
+        for line in proposed:
+            if line.word:
+                by_note[self._words.note(*line.word)].append(line)
         content = read_bounded(self._path, MAX_BYTES, remedy="delete it").decode(errors="replace")
         rows = [line.rpartition(_NOTE) for line in content.splitlines()]
         return [
-            self._line(text, by_note[note]) if note in by_note else self._line(f"{text}{between}{note}", None)
+            self._line(text, _nearest(text, by_note[note]).word)
+            if note in by_note
+            else self._line(f"{text}{between}{note}", None)
             for text, between, note in rows
         ]
 
@@ -73,7 +85,7 @@ class Drafting(View):
             "text": text,
             "note": self._words.note(*word) if word else "",
             "count": self._words.counts[word] if word else 0,
-            "places": [{"video": place.video_id, "frame": place.frame, "said": place.said} for place in places],
+            "places": [place._asdict() for place in places],
         }
 
     def _keep(self, finished: FinishedDraft) -> Json:

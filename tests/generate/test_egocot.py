@@ -151,7 +151,6 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[QuestionCa
                 "The milk carton is open.",
                 "The jar is open.",
                 "The coffee cup is being filled.",
-                "The coffee cup is being emptied.",
             },
         ),
         (

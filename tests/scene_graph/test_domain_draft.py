@@ -72,7 +72,7 @@ def test_counts_and_places_are_those_of_the_graph(small_kitchen: Path, words: Gr
     assert len(others) == MOST_PLACES - 1
     video = SceneGraph(small_kitchen)[first.video_id]
     start = min(row.start for row in video.activities() if row.name.startswith("Grasp"))
-    assert first == (video.video_id, start, f"{video.video_id} at {start / (video.video.fps or 1):.1f} s")
+    assert first[:3] == (video.video_id, start, f"{video.video_id} at {start / (video.video.fps or 1):.1f} s")
 
 
 def test_the_command_writes_a_new_file_and_no_statistics(small_release: Path, tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_the_proposals_are_the_drafts_and_what_is_kept_is_there_again(small_rele
         for line in proposed:
             assert line["count"]
             for place in line["places"]:
-                assert 0 <= place["frame"] < graph[place["video"]].frame_count
+                assert 0 <= place["frame"] < graph[place["video_id"]].frame_count
         named = [f"name: mine {HOSTILE}" if str(line).startswith("name:") else line for line in kept]
         visitor.json("/api/draft/keep", {"lines": named})
         assert load_domain(out / "domain.yaml").name == f"mine {HOSTILE}"

@@ -87,8 +87,8 @@ function indentOf(text) {
 }
 
 /** @param {DraftLine["places"][number]} place */
-function pictureOf({ video, frame, said }) {
+function pictureOf({ video_id: video, frame, said, objects }) {
   const src = `/media/graph/${encodeURIComponent(video)}/${frame}.jpg`;
   const picture = node("img", { src, alt: said, title: said, loading: "lazy", width: 128, height: 72 });
-  return node("a", { href: address(video, frame) }, picture);
+  return node("a", { href: address(video, frame, { objects: objects.join(",") }) }, picture);
 }

@@ -8,7 +8,7 @@ export interface DraftLine {
   /** What stands behind the line in the file; empty of what is not proposed from the graphs' words. */
   note: string;
   count: number;
-  places: { video: string; frame: number; said: string }[];
+  places: { video_id: string; frame: number; said: string; objects: string[] }[];
 }
 
 /** The lines are there once it is done. */

@@ -23,7 +23,7 @@ from barista_bench.generate.scene import Scene
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import load_domain
 from barista_bench.scene_graph.reading import ProblemLog
-from tests.generate.graphs import Box, annotation_file
+from tests.generate.graphs import Box, annotation_file, on_top
 from tests.releases import relation, write_release
 
 FAMILY = EgoCoTFamily(load_domain())
@@ -64,11 +64,14 @@ STEPS = [("Prepare cup", (0, 16)), ("Fetch spoon", (16, 31)), ("Brew coffee", (3
 def document(**changes: Any) -> dict[str, Any]:
     """A graph of six seconds: `boxes`, `contacts`, `states`, `activities`, `steps` and `hidden` (id -> frames [a, b)
     without a box) as above unless changed."""
-    boxes, hidden = changes.get("boxes", BOXES), changes.get("hidden", {})
+    boxes, hidden, contacts = (changes.get(*row) for row in (("boxes", BOXES), ("hidden", {}), ("contacts", CONTACTS)))
 
     def box_of(name: str, frame: int) -> Box | None:
         start, end = hidden.get(name, (0, 0))
-        return None if start <= frame < end else boxes[name]
+        if start <= frame < end:
+            return None
+        touched = [thing for hand, thing, _, (first, stop) in contacts if hand == name and first <= frame < stop]
+        return on_top(boxes[touched[0]], boxes[name]) if touched and touched[0] in boxes else boxes[name]
 
     return annotation_file(
         {name: name for name in boxes},
@@ -77,7 +80,7 @@ def document(**changes: Any) -> dict[str, Any]:
         FRAMES,
         FPS,
         [(name, "state", *row) for name, rows in changes.get("states", STATES).items() for row in rows],
-        [relation(hand, thing, "human_actions", *row) for hand, thing, *row in changes.get("contacts", CONTACTS)],
+        [relation(hand, thing, "human_actions", *row) for hand, thing, *row in contacts],
         changes.get("activities", ACTIVITIES),
         changes.get("steps", STEPS),
     )

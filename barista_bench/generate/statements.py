@@ -38,7 +38,15 @@ class Statement(msgspec.Struct, frozen=True, tag=True, tag_field="says"):
     false_needs: ClassVar[tuple[Layer, ...]] = ()
 
     def truth(self, scene: Scene) -> Truth:
-        """True where the graph proves it, False where it excludes it, None otherwise; of an incomplete graph too."""
+        """True where the graph proves it, False where it excludes it, None otherwise; of an incomplete graph too.
+
+        Kept as long as the scene: candidates say the same things again, and so does what they wait for."""
+        if self not in scene.memo:
+            scene.memo[self] = self._truth(scene)
+        truth: Truth = scene.memo[self]
+        return truth
+
+    def _truth(self, scene: Scene) -> Truth:
         truth = self.recorded(scene)
         if truth is None or not scene.coverage.is_partial:
             return truth

@@ -147,11 +147,13 @@ class Moments:
         return [span._replace(value=v) for v in others if not by_value[v] or span.thing.category in by_value[v]]
 
     def visible(self, things: Sequence[NamedObject], *frames: int) -> list[NamedObject]:
-        """Those that are well to be seen on all frames, by a name that fits nothing else there."""
+        """Those that are well to be seen on all frames, by a name that fits nothing else there; stuff is none."""
         return [
             thing
             for thing in things
-            if all(self.scene.visible(thing.id, frame) for frame in frames) and self.scene.unique(thing, frames)
+            if not self.scene.domain.is_divisible(thing.noun)
+            and all(self.scene.visible(thing.id, frame) for frame in frames)
+            and self.scene.unique(thing, frames)
         ]
 
     def contacts(self, *frames: int) -> list[HandUse]:

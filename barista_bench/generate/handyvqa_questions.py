@@ -194,7 +194,8 @@ class Questions:
             touched = dict.fromkeys(use.thing.id for use in uses)
             counted = [item for item in touched if not any(whole in touched for whole in scene.wholes.get(item, ()))]
             joined = {other for item in touched for other in self._touched_with(item, clip)}
-            others = [item for item in scene.things if item not in joined and self._is_clear(item, clip)]
+            named = [item for item, thing in scene.things.items() if not scene.domain.is_divisible(thing.noun)]
+            others = [item for item in named if item not in joined and self._is_clear(item, clip)]
             right = tuple(self._object(item, clip) for item in counted)
             given = (
                 *self._clear(tuple(counted), clip),
@@ -348,9 +349,9 @@ class Questions:
         slots: Mapping[str, str] | None = None,
         extra: dict[str, Any] | None = None,
     ) -> QuestionCandidate:
-        """A candidate. `wording`: its subtask, and behind a space which wording of it; masks are asked for as choices
-        are."""
-        key = f"handyvqa/{wording.removeprefix('rvos_')}"
+        """A candidate. `wording`: its subtask, and behind a space which wording of it; masks of objects are asked for
+        as choices are."""
+        key = f"handyvqa/{wording.replace('rvos_objects', 'objects')}"
         return QuestionCandidate(
             subtask=wording.partition(" ")[0],
             video_id=self.scene.video_id,

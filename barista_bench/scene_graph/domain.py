@@ -204,6 +204,10 @@ class Domain(DomainRecord, frozen=True, kw_only=True):
         pair = first.casefold(), second.casefold()
         return pair not in self.opposites and pair[::-1] not in self.opposites and _share_group(self.verbs, *pair)
 
+    def is_divisible(self, noun: str) -> bool:
+        """Whether a noun is stuff, of which parts may be in several places."""
+        return noun.endswith(self.divisible)
+
     def same_noun(self, first: str, second: str) -> bool:
         """Whether both names could mean one thing: they are the same, one ends with the other, or share a group."""
         a, b = first.casefold(), second.casefold()

@@ -131,7 +131,7 @@ def decide(candidate: QuestionCandidate, scene: Scene, distractors_needed: int) 
         why it cannot be asked.
     """
     nouns = [scene.things[name].noun for name in candidate.objects if name in scene.things]
-    if any(noun.endswith(scene.domain.divisible) for noun in nouns):
+    if any(map(scene.domain.is_divisible, nouns)):
         return DIVISIBLE
     for statement in candidate.given:
         if statement.truth(scene) is not True:

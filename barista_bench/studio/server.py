@@ -33,6 +33,7 @@ from starlette.websockets import WebSocketClose
 from barista_bench.errors import BaristaError, ConfigError
 from barista_bench.files.text_out import system_problem
 from barista_bench.studio.commands import StudioCommands
+from barista_bench.studio.drafting import Drafting
 from barista_bench.studio.exploring import Exploring, Inspecting
 from barista_bench.studio.footage import Footage
 from barista_bench.studio.home import Home
@@ -137,7 +138,7 @@ class StudioApp:
         self.workspace, self.footage, self.runs = workspace, Footage(workspace), Inspecting(workspace)
         self._posters = threading.BoundedSemaphore(_POSTER_THREADS)
         self.views: tuple[View, ...] = (self.footage, self.runs, Home(workspace))
-        self.views += Exploring(workspace), Answering(workspace), RatingAnswers(workspace)
+        self.views += Exploring(workspace), Answering(workspace), RatingAnswers(workspace), Drafting(workspace)
         self.making = making
         self.annotating: Annotating | None = None
         if making is not None:

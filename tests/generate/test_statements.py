@@ -111,3 +111,10 @@ def test_near_a_change_a_value_is_not_known(tmp_path: Path, before: str, after: 
     for frame in range(28, 53):
         truths = [HasValue("cup", "state", value, frame).truth(scene) for value in (before, after)]
         assert truths == ([None, None] if frame in unknown else [frame < 40, frame >= 40]), frame
+
+
+def test_a_touch_of_what_is_drawn_apart_from_the_hand_is_not_known(tmp_path: Path) -> None:
+    for name, x, truth in (("at", 45, True), ("apart", 90, None)):
+        boxes = {"right": (x, 20, 40, 40)}
+        content = document(boxes=boxes, relations=[("right", HOLDS, "holds", "cup", (20, 60))])
+        assert Touches("right", "cup", 30).truth(scene_of(tmp_path / name, content)) is truth

@@ -37,7 +37,7 @@ from barista_bench.studio.making import Making
 from barista_bench.studio.people import Answering
 from barista_bench.studio.posters import poster
 from barista_bench.studio.rating import RatingAnswers
-from barista_bench.studio.web import HOST, UVICORN, OwnGuard, answered, body_of
+from barista_bench.studio.web import HOST, UVICORN, OwnGuard, answered, body_of, bound_to
 from barista_bench.studio.workspace import ConflictError, Json, Query, View, Workspace, whole_number, with_opened
 
 if TYPE_CHECKING:
@@ -182,13 +182,7 @@ def serving(workspace: Workspace, port: int = 0, program: object = None) -> Iter
     """
     if not 0 <= port <= _LAST_PORT:
         raise ConfigError(f"--port {port}: is no port. Remedy: give 0 to {_LAST_PORT}, or leave --port out")
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as bound:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            bound.bind((HOST, port))
-            bound.listen(64)
-        except OSError as error:
-            raise ConfigError(f"port {port} cannot be used ({error.strerror}). Remedy: leave --port out") from error
+    with bound_to(HOST, port, "leave --port out") as bound:
         server = Server(workspace, bound, program)
         try:
             yield server

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Collection
+import socket
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
@@ -13,6 +15,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
+
+from barista_bench.errors import ConfigError
 
 HOST = "127.0.0.1"
 _END_WAIT = 2
@@ -148,3 +152,21 @@ async def body_of(request: Request, most: int) -> bytes | None:
 def answered(value: object, status: int = 200) -> Response:
     """A response of JSON."""
     return Response(msgspec.json.encode(value), status, media_type="application/json")
+
+
+@contextmanager
+def bound_to(name: str, port: int, remedy: str) -> Iterator[socket.socket]:
+    """A socket that listens at one address of this machine. Raises ConfigError where it cannot be had."""
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)[0]
+        bound = socket.socket(family, kind)
+    except OSError as error:
+        raise ConfigError(f"{name}: is no address of this machine ({error.strerror}). Remedy: name one") from error
+    with bound:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            bound.bind(address)
+            bound.listen(64)
+        except OSError as error:
+            raise ConfigError(f"port {port} of {name} cannot be used ({error.strerror}). Remedy: {remedy}") from error
+        yield bound

@@ -60,7 +60,7 @@ _SECURITY_SECONDS = 30 * 24 * 3600
 _TROUBLE = "This cannot be done now. Please try again later, or tell whoever sent you the link."
 _WELCOME = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=/">'
-    '<title>Study</title><p><a href="/">Go on to the study</a></p></html>'
+    '<link rel="icon" href="/static/icon.svg"><title>Study</title><p><a href="/">Go on to the study</a></p></html>'
 )
 """A page, and no redirect: the browser then sends the cookie also where the link was opened from another site."""
 

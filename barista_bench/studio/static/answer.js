@@ -1,5 +1,5 @@
 // Questions to a person as a model is asked them, one after the other.
-import { node } from "./elements.js";
+import { drawn, node } from "./elements.js";
 import { field } from "./fields.js";
 import { present, radios } from "./next_of_many.js";
 import { send } from "./server.js";
@@ -83,6 +83,7 @@ export async function asking(asked, handIn, further = () => []) {
   const answers = form({ class: "inputs" }, () => handIn(answer.read(), seconds()), answer.element, answered);
   const end = asked.parts.findLastIndex((part) => typeof part === "number") + 1;
   await sheets.ready();
+  drawNamedBoxes(asked, sheets);
   const pictures = partsOf(asked.parts.slice(0, end), sheets);
   const after = partsOf(asked.parts.slice(end), sheets); // what follows the pictures stands by the answer
   const element = node(
@@ -96,6 +97,28 @@ export async function asking(asked, handIn, further = () => []) {
     sheets.aim();
   };
   return { element, answers, sheets, shown };
+}
+
+const NAMED_BOX = /\[(\d+), (\d+), (\d+), (\d+)\]/g;
+
+/**
+ * Draws the boxes that the prompt names by numbers, which a model reads and a person cannot; of several pictures it
+ * does not say which.
+ * @param {PutQuestion} asked
+ * @param {Sheets} sheets
+ */
+function drawNamedBoxes({ parts, scale }, { sheets }) {
+  if (sheets.length !== 1) return;
+  const [{ image, layer }] = sheets;
+  for (const [, ...sides] of parts
+    .filter((part) => typeof part === "string")
+    .join("\n")
+    .matchAll(NAMED_BOX)) {
+    const [left, top, right, bottom] = sides.map((side) => Number(side) / scale);
+    const [x, width] = [left, right - left].map((share) => share * image.naturalWidth);
+    const [y, height] = [top, bottom - top].map((share) => share * image.naturalHeight);
+    if (width > 0 && height > 0) layer.append(drawn("rect", { class: "drawn given", x, y, width, height }));
+  }
 }
 
 /** @param {string} system */

@@ -14,6 +14,7 @@ const ABOUT =
   "their order and the seconds that each takes are kept under the name that you were invited by. You can stop at any " +
   "time: open your link again, and go on where you were.";
 const CHECKS = "Some questions come twice, and a few only see whether questions are read.";
+const FORM = "Where it says how to write an answer, the page does so for you: choose, draw or type what you see.";
 const VERDICTS = { hit: "right", miss: "missing in your answer", wrong: "wrong in your answer" };
 
 /** What the person was told of last: a task's practice, or its questions that count. */
@@ -77,7 +78,7 @@ function showStage(state) {
  * @param {string} system
  */
 function partsOf(block, practice, system) {
-  const instructions = system ? [node("h3", {}, "What is asked for"), node("p", { class: "asked-text" }, system)] : [];
+  const instructions = system ? [node("h3", {}, "What is asked for"), node("p", {}, FORM), node("p", { class: "asked-text" }, system)] : [];
   const first = `${counted(block.practice, "question")} to practise, with the right answer after each. They do not count.`;
   const then = `${counted(block.counted, "question")} that count, without the right answers. ${CHECKS}`;
   return [

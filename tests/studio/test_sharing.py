@@ -210,7 +210,7 @@ def test_an_answer_of_more_than_a_mebibyte_is_refused_while_it_arrives(people: l
     assert anna.answer("/api/study")[0] == 200
 
 
-def test_who_asks_too_much_waits_and_others_do_not(people: list[Participant], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_asks_too_much_waits_and_others_do_not(people: list[Participant]) -> None:
     anna, ben = people
     answers = [anna.answer("/api/study", X_Forwarded_For=f"10.0.0.{n % 250}") for n in range(200)]
     refused = [(status, headers) for status, _, headers in answers if status != 200]
@@ -288,10 +288,13 @@ def test_an_address_has_so_many_connections_at_once(
         anna = Participant(links["anna"])
         held = [connected(anna) for _ in range(5)]
         time.sleep(0.2)
-        with connected(anna) as sixth, pytest.raises(ConnectionError):
-            sixth.sendall(f"GET / HTTP/1.1\r\nHost: {anna.host}\r\n\r\n".encode())
-            if not sixth.recv(1024):
-                raise ConnectionError
+        with connected(anna) as sixth:
+            try:
+                sixth.sendall(f"GET / HTTP/1.1\r\nHost: {anna.host}\r\n\r\n".encode())
+                received = sixth.recv(1024)
+            except ConnectionError:
+                received = b""
+        assert received == b""
         for connection in held:
             connection.close()
         time.sleep(0.2)

@@ -36,7 +36,12 @@ function startView() {
     location.hash = `#/answer?number=${count.value}`;
   };
   const label = node("label", {}, "questions of each task ", count);
-  const fields = form({ class: "inline" }, start, label, node("button", {}, "start"));
+  const fields = form(
+    { class: "inline" },
+    start,
+    label,
+    node("button", { class: "primary", "data-icon": "play" }, "start"),
+  );
   return { made: [node("h2", {}, "Answer as a model would"), node("p", {}, ABOUT), fields] };
 }
 
@@ -64,7 +69,11 @@ async function showQuestion(holder, number, asked) {
     const sent = { number, question: asked.question, answer: answer.read(), seconds };
     await showNext(holder, number, await send("/api/people/answer", sent));
   };
-  const answered = node("p", { class: "controls" }, node("button", {}, "answer"));
+  const answered = node(
+    "p",
+    { class: "controls" },
+    node("button", { class: "primary", "data-icon": "check" }, "answer"),
+  );
   const answers = form({ class: "inputs" }, handIn, answer.element, answered);
   const end = asked.parts.findLastIndex((part) => typeof part === "number") + 1;
   await sheets.ready();

@@ -163,7 +163,7 @@ def view_pictures(browser: Browser, page_address: str, view: View, sample: str, 
         page.locator(view.then).first.wait_for()
         page.wait_for_timeout(700)  # pictures are decoded, and what rests is sharp
         with Image.open(BytesIO(page.screenshot())) as shot:
-            shot.save(OUT / f"studio_{view.name}_{width}_{scheme}.webp", quality=70, method=6)
+            shot.save(OUT / f"studio_{view.name}_{width}_{scheme}.webp", quality=60, method=6)
         page.close()
 
 

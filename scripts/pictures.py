@@ -11,15 +11,19 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
+from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from urllib.parse import quote
 
+import msgspec
 import typer
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
 from barista_bench.annotate.project import open_project
+from barista_bench.annotate.records import AcceptedFile, read_record, write_record
 from barista_bench.api import load_results
 from barista_bench.benchmarks import get_task
 from barista_bench.cli import app
@@ -43,7 +47,7 @@ FIGURES = {
 
 
 class Screen(NamedTuple):
-    """A part of a page: `shown` is waited for, `clicks` are made, `focus`, if there is one, is scrolled to the top."""
+    """A part of a page: `shown` is waited for, `focus`, if there is one, is scrolled to the top."""
 
     name: str
     address: str
@@ -52,7 +56,6 @@ class Screen(NamedTuple):
     size: tuple[int, int] = (1280, 860)
     dark: bool = False
     paper: bool = False
-    clicks: tuple[str, ...] = ()
 
 
 SCREENS = (
@@ -66,31 +69,41 @@ SCREENS = (
 )
 
 
-STUDIO = (
-    Screen("studio_explore", "#/graph/mini_capsule_01?frame=200", ".player[data-ready]"),
-    Screen(
-        "studio_explore_dark",
-        "#/graph/mini_portafilter_01?frame=300",
-        ".player[data-ready]",
-        clicks=("text=Graph",),
-        dark=True,
-    ),
-    Screen("studio_moment", "#/example/{sample}", "details[open]"),
-    Screen("studio_questions", "#/questions", ".choices"),
-    Screen("studio_answer", "#/answer", "form", clicks=("form button",)),
-    Screen("studio_rate_dark", "#/rate", "fieldset", dark=True),
+class View(NamedTuple):
+    """A view of the studio: `shown` is waited for, `clicks` are made, `keys` pressed, and `then` is waited for."""
+
+    name: str
+    address: str
+    shown: str
+    clicks: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    then: str = "main"
+
+
+EXPLORING = (
+    View("explore", "#/graph/mini_capsule_01?frame=200", ".player[data-ready]"),
+    View("graph", "#/graph/mini_portafilter_01?frame=300", ".player[data-ready]", ("text=Graph",)),
+    View("search", "#/search?text=left+hand+holds", ".moments li"),
+    View("moment", "#/example/{sample}", "details[open]"),
+    View("questions", "#/questions", ".choices"),
+    View("answer", "#/answer", "form", ("form button",), then=".asked"),
+    View("rate", "#/rate", "fieldset"),
 )
 ANNOTATING = (
-    Screen("studio_annotate", "#/project/{video}?frame=40", ".player[data-frame]", clicks=("text=Doubtful",)),
-    Screen("studio_annotate_dark", "#/project/{video}?frame=40", ".player[data-frame]", dark=True),
+    View("annotate", "#/project/{video}?frame=40", ".player[data-ready]", ("button.thing:text-is('coffee cup 1')",)),
+    View("doubtful", "#/project/{video}?frame=40", ".player[data-ready]", ("button:text-is('Doubtful')",)),
+    View("statements", "#/project/{video}?frame=40", ".player[data-ready]", ("button:text-is('Statements')",)),
+    View("keys", "#/project/{video}?frame=40", ".player[data-ready]", keys=("?",)),
+    View("agreement", "#/agreement", "main table"),
 )
-"""Of the project in build/own."""
+"""Of the project in build/own, beside a second annotator's."""
 WORKING = (
-    Screen("studio_home", "#/", ".poster img"),
-    Screen("studio_home_dark", "#/", ".poster img", size=(2560, 1300), dark=True),
-    Screen("studio_make", "#/make?step=validate", "details[open] .line:not(:empty)"),
+    View("home", "#/", ".poster img"),
+    View("make", "#/make?step=validate", "details[open] .command-line:not(:empty)"),
 )
 """Of all of build/, in which commands can be run."""
+SIZES = {1280: 860, 2560: 1440}
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 TRAINING = Screen("report_training", "#barista_relations", ".tile", size=(1280, 1860))
 TRAINED = BUILD / "training" / "report" / "report.html"
 """Not of `make run`: docs/training.md says how it is made."""
@@ -115,17 +128,15 @@ def figures() -> None:
             shutil.copy(Path(folder) / f"{figure}.svg", OUT / f"{name}.svg")
 
 
-def picture(browser: Browser, page_address: str, screen: Screen, sample: str, video: str = "") -> None:
+def picture(browser: Browser, page_address: str, screen: Screen, sample: str) -> None:
     """One screen as `docs/images/<name>.png`."""
     width, height = screen.size
     page = browser.new_page(
         viewport={"width": width, "height": height}, color_scheme="dark" if screen.dark else "light"
     )
     page.goto(page_address)
-    page.goto(page_address.partition("?")[0] + screen.address.format(sample=quote(sample, safe=""), video=quote(video)))
+    page.goto(page_address.partition("?")[0] + screen.address.format(sample=quote(sample, safe="")))
     page.locator(screen.shown).first.wait_for()
-    for click in screen.clicks:
-        page.locator(click).first.click()
     if screen.focus:
         page.locator(screen.focus).evaluate("part => part.scrollIntoView()")
     if screen.paper:
@@ -137,13 +148,47 @@ def picture(browser: Browser, page_address: str, screen: Screen, sample: str, vi
     page.close()
 
 
+def view_pictures(browser: Browser, page_address: str, view: View, sample: str, video: str = "") -> None:
+    """A view as `docs/images/studio_<name>_<width>_<scheme>.webp`, in both sizes and schemes."""
+    address = page_address.partition("?")[0] + view.address.format(sample=quote(sample, safe=""), video=quote(video))
+    for (width, height), scheme in product(SIZES.items(), SCHEMES):
+        page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+        page.goto(page_address)
+        page.goto(address)
+        page.locator(view.shown).first.wait_for()
+        for click in view.clicks:
+            page.locator(click).first.click()
+        for key in view.keys:
+            page.keyboard.press(key)
+        page.locator(view.then).first.wait_for()
+        page.wait_for_timeout(700)  # pictures are decoded, and what rests is sharp
+        with Image.open(BytesIO(page.screenshot())) as shot:
+            shot.save(OUT / f"studio_{view.name}_{width}_{scheme}.webp", quality=60, method=6)
+        page.close()
+
+
+def second_annotator(project: Path, folder: Path) -> Path:
+    """A copy of a project in which somebody else has left out the first object of each keyframe."""
+    other = Path(shutil.copytree(project, folder / "ben"))
+    for path in other.glob(f"*/{AcceptedFile.FILE}"):
+        accepted = read_record(path, AcceptedFile)
+        keyframes = [
+            msgspec.structs.replace(keyframe, masks=dict(list(keyframe.masks.items())[1:]))
+            for keyframe in accepted.keyframes
+        ]
+        write_record(path, msgspec.structs.replace(accepted, keyframes=keyframes))
+    return other
+
+
 @contextmanager
-def studio(paths: list[Path], folder: Path | None = None) -> Iterator[str]:
+def studio(paths: list[Path], folder: Path | None = None, compared: tuple[Path, ...] = ()) -> Iterator[str]:
     """The address of a studio on these paths."""
     program = typer.main.get_command(app)
     with (
         tempfile.TemporaryDirectory() as people,
-        serving(open_workspace(paths, person="anna", out=Path(people), folder=folder), program=program) as server,
+        serving(
+            open_workspace(paths, person="anna", out=Path(people), folder=folder, compared=compared), program=program
+        ) as server,
     ):
         thread = threading.Thread(target=server.run)
         thread.start()
@@ -170,13 +215,16 @@ if __name__ == "__main__":
             print(f"no {TRAINED}: {TRAINING.name}.png stays as it is")
         review = next((BUILD / "releases" / "egocot").glob("review*.jsonl"))
         with studio([BUILD / "kitchen", BUILD / "data" / "barista", BUILD / "runs" / "chance", review]) as address:
-            for screen in STUDIO:
-                picture(browser, address, screen, sample)
+            for view in EXPLORING:
+                view_pictures(browser, address, view, sample)
         project = BUILD / "own" / "project"
-        with studio([project]) as address:
-            for screen in ANNOTATING:
-                picture(browser, address, screen, sample, video=next(iter(open_project(project).file.videos)))
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            studio([project], compared=(second_annotator(project, Path(folder)),)) as address,
+        ):
+            for view in ANNOTATING:
+                view_pictures(browser, address, view, sample, video=next(iter(open_project(project).file.videos)))
         with studio([project, BUILD / "kitchen", BUILD / "data" / "barista", BUILD / "runs"], BUILD) as address:
-            for screen in WORKING:
-                picture(browser, address, screen, sample)
+            for view in WORKING:
+                view_pictures(browser, address, view, sample)
         browser.close()

@@ -41,7 +41,9 @@ def style_sheet(read: Callable[[str], bytes], version: str, icons: list[str]) ->
 
 def as_address(picture: bytes) -> str:
     """An SVG file as a `data:` address, without what a mask does not need."""
-    text = re.sub(r"<!--.*?-->|\s+(class|width|height)=\"[^\"]*\"", "", picture.decode(), flags=re.DOTALL)
+    comment, _, text = picture.decode().partition("-->")
+    assert comment.startswith("<!--"), "the licence, which stands in the style sheet once"
+    text = re.sub(r'\s+(class="[^"]*"|width="24"|height="24")', "", text)
     text = re.sub(r">\s+<", "><", re.sub(r"\s+", " ", text)).strip().replace('"', "'").replace(" />", "/>")
     return "data:image/svg+xml," + quote(text, safe=" ='/:.,-()")
 

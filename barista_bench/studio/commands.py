@@ -137,10 +137,30 @@ STEPS = (
         makes="out",
     ),
     CommandStep(
+        "score",
+        "Score runs",
+        ("score",),
+        (CommandField("folders", "input", ("runs",)), CommandField("data", "input", ("dataset",))),
+        makes="folders",
+    ),
+    CommandStep(
         "report",
         "Write the report",
         ("report",),
         (CommandField("folders", "input", ("runs",)), CommandField("out", "new", value="report")),
+    ),
+    CommandStep(
+        "evaluate",
+        "All three in one go: run, score, report",
+        ("evaluate",),
+        (
+            CommandField("data", "input", ("dataset",), required=True),
+            CommandField("model", "text", choices=_MODELS, open=True, value="chance"),
+            CommandField("out", "new", value="runs/chance", required=True),
+            CommandField("task", "text", value="all"),
+            CommandField("limit", "number"),
+        ),
+        makes="out",
     ),
 )
 

@@ -14,6 +14,7 @@ from barista_bench.files.reading import read_json_lines
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.results import RESULTS_FILE
 from barista_bench.studio.posters import seconds_of
+from barista_bench.studio.time_left import pace_of, time_left
 from barista_bench.studio.workspace import GRAPH, OPENABLE, PROJECT, Json, View, Workspace, found_in
 
 _MOST_REVIEWED = 2**20
@@ -47,13 +48,18 @@ class Home(View):
             return
         from barista_bench.studio.standing import stamp, standing  # needs what annotating is installed with
 
+        lengths = {}
         for video_id, source in sorted(project.file.videos.items()):
             folder = project.folder / video_id
             now, known = stamp(folder, person), self._cards.get(video_id)
             if known is None or known[0] != now:
                 known = self._cards[video_id] = now, standing(folder, person)
-            seconds = source.frames / source.fps if source.fps else None
-            yield {"kind": PROJECT, "id": video_id, "seconds": seconds, **known[1]}
+            lengths[video_id] = source.frames / source.fps if source.fps else None
+        cards = {video_id: self._cards[video_id][1] for video_id in lengths}
+        pace = pace_of([*cards.values()])
+        for video_id, card in cards.items():
+            left = time_left(card, pace, lengths[video_id])
+            yield {"kind": PROJECT, "id": video_id, "seconds": lengths[video_id], "left": left, **card}
 
     def _release_cards(self) -> Iterator[Json]:
         release = self._workspace.release

@@ -38,6 +38,7 @@ class _Keyframe(msgspec.Struct):
 class _Accepted(msgspec.Struct):
     objects: dict[str, str] = {}
     keyframes: list[_Keyframe] = []
+    seconds: float = 0.0
 
 
 class _Layers(msgspec.Struct):
@@ -127,6 +128,8 @@ def _standing(folder: Path, person: str) -> Json:
         "asked": len(asked),
         "done": len(asked & done) if asked else len(done),
         "masks": sum(len(keyframe.masks) for keyframe in accepted.keyframes),
+        "annotated": sum(bool(keyframe.masks) for keyframe in accepted.keyframes),
+        "logged_seconds": accepted.seconds,
         "objects": len(accepted.objects),
         "doubtful": doubtful,
         "layers": layers.layers.count,

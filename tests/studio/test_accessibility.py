@@ -3,10 +3,16 @@
 from pathlib import Path
 from typing import Literal
 
+import msgspec
+import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from barista_bench.annotate.decisions import DecidedKeyframe, Decisions, accept
+from barista_bench.scene_graph.masks import encode_mask
 from barista_bench.studio.workspace import open_workspace
+from tests.annotate.projects import VIDEO, started
+from tests.studio.annotating_page import HEIGHT, WIDTH, at_frame, draw_box
 from tests.studio.serving import studio_at
 
 pytestmark = pytest.mark.integration
@@ -39,4 +45,30 @@ def test_a_checker_of_accessibility_has_no_serious_fault_to_report(
             assert serious_faults(page, axe) == [], tab
         page.goto(address.partition("?")[0] + "#/search?text=left+hand")
         expect(page.get_by_role("status")).to_contain_text("6 of 6 videos")
+        assert serious_faults(page, axe) == []
+
+
+def test_home_make_and_a_conflict_in_the_dark_have_no_serious_fault(
+    chromium: Browser, axe: str, small_kitchen: Path, small_release: Path, tmp_path: Path, out: Path
+) -> None:
+    project = started(small_kitchen, tmp_path / "work")
+    frame = min(project.video(VIDEO).asked())
+    paths = [project.folder, small_release]
+    workspace = open_workspace(paths, person="anna", out=out, folder=tmp_path / "work")
+    with studio_at(workspace) as address, chromium.new_context(color_scheme="dark") as context:
+        page = context.new_page()
+        page.goto(address)
+        expect(page.get_by_text("by the keystroke-level model")).to_be_visible()
+        assert serious_faults(page, axe) == []
+        page.get_by_role("link", name="Make", exact=True).click()
+        expect(page.get_by_role("button", name="run", exact=True).locator("visible=true")).to_be_visible()
+        assert serious_faults(page, axe) == []
+        page.goto(f"{address.partition('?')[0]}#/project/{VIDEO}")
+        at_frame(page, frame)
+        draw_box(page, "coffee cup", (20, 20))
+        whole = msgspec.Raw(msgspec.json.encode(encode_mask(np.ones((HEIGHT, WIDTH), dtype=bool))))
+        theirs = DecidedKeyframe(frame=frame, masks={"lid-1": whole})
+        accept(project, Decisions(video=VIDEO, objects={"lid-1": "lid"}, keyframes=[theirs]), "ben")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("dialog", name="what differs").locator("figcaption").last).to_have_text("lid")
         assert serious_faults(page, axe) == []

@@ -189,6 +189,10 @@ def test_a_bar_that_is_dragged_leaves_the_frame_as_it_is(
         at_frame(page, 90)
 
 
+WITHOUT_PICTURE = """elements => elements
+  .filter(element => getComputedStyle(element).getPropertyValue("--icon") === "").map(element => element.outerHTML)"""
+
+
 @pytest.mark.integration
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("route", [f"#/project/{VIDEO}", "#/agreement"])
@@ -216,6 +220,10 @@ def test_a_checker_of_accessibility_has_no_serious_fault_to_report(
                     page.locator(".facts-list .thing").first.click()
                     press(page, "brush")
             assert serious_faults(page, axe) == []
+        page.keyboard.press("?")
+        expect(page.get_by_role("dialog")).to_be_visible()
+        assert serious_faults(page, axe) == []
+        assert page.locator("[data-icon]").evaluate_all(WITHOUT_PICTURE) == []
 
 
 def test_objects_are_renamed_split_merged_and_edits_undone(

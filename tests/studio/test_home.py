@@ -4,13 +4,15 @@ import io
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from PIL import Image
 from playwright.sync_api import Browser, expect
 
 from barista_bench.annotate.project import Project
-from barista_bench.annotate.records import AcceptedFile, ReviewFile
+from barista_bench.annotate.records import AcceptedFile, ReviewFile, write_record
 from barista_bench.studio import posters
+from barista_bench.studio.time_left import MASK_SECONDS
 from barista_bench.studio.workspace import open_workspace
 from tests.annotate.projects import VIDEO, annotated, propagated, started
 from tests.reporting.browser import Watched
@@ -124,3 +126,25 @@ def test_cards_are_found_filtered_and_sorted_and_the_way_back_leads_to_the_same(
         page.get_by_label("sort by").select_option("what is next")
         expect(cards.first).to_contain_text("annotate")
         assert not [text for text in watched.console if "404" not in text]  # the release has no videos to show
+
+
+def test_a_card_says_how_long_what_is_next_takes_and_what_that_rests_on(
+    small_kitchen: Path, project: Project, out: Path
+) -> None:
+    video = project.video(VIDEO)
+    with visiting(project.folder, out=out) as anna:
+        first = card(anna)
+        annotated(small_kitchen, project)
+        accepted = video.accepted()
+        drawn, masks = card(anna), sum(len(keyframe.masks) for keyframe in accepted.keyframes)
+        kept = accepted.keyframes[: len(accepted.keyframes) // 2]
+        half = msgspec.structs.replace(accepted, keyframes=kept, seconds=300.0)
+        write_record(video.file(AcceptedFile), half)
+        timed = card(anna)
+    assert first["left"] == {"seconds": first["asked"] * 5 * MASK_SECONDS, "masks": 0, "of": "masks"}
+    assert drawn["left"] is None, "stages run by themselves"
+    assert masks > 40
+    assert timed["left"]["masks"] == sum(len(keyframe.masks) for keyframe in kept)
+    on_each = timed["masks"] / len(kept)
+    left = (timed["asked"] - timed["done"]) * on_each * 300 / timed["masks"]
+    assert timed["left"]["seconds"] == pytest.approx(left)

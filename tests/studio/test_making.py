@@ -298,7 +298,7 @@ def run_step(page: Page, step: str, values: dict[str, str], opened: str = "") ->
     form = page.locator(f"details[open]:has-text('{values.pop('title')}')")
     for name, value in values.items():
         form.get_by_label(name, exact=False).first.fill(value)
-    page.locator("details[open] .line:not(:empty)").wait_for()
+    page.locator("details[open] .command-line:not(:empty)").wait_for()
     page.get_by_role("button", name="run", exact=True).locator("visible=true").click()
     first = page.locator(".job").first
     expect(first).to_have_attribute("data-state", "done", timeout=120_000)

@@ -2,6 +2,7 @@
 import { node } from "./elements.js";
 import { ask } from "./server.js";
 import { reasonOf, say } from "./status.js";
+import { counted } from "./words.js";
 
 /** @import { View } from "./page.d.ts" */
 
@@ -63,7 +64,7 @@ export function agreementView(videos) {
       for (const video of videos) {
         rows.append(node("tr", {}, node("th", {}, video), ...(await cells(video).catch(problem))));
       }
-      say(`${videos.length} videos compared`);
+      say(`${counted(videos.length, "video")} compared`);
     },
   };
 }

@@ -215,7 +215,7 @@ export class AnnotateView {
       explained(() => this.looksRight()),
       { "data-icon": "check" },
     );
-    return [node("p", {}, next, " ", right), ...listed("Doubtful frames", items)];
+    return [node("p", {}, next, " ", right), ...listed("Doubtful frames", items, "No frame is in doubt.")];
   }
 
   async acceptFrame() {

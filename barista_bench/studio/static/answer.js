@@ -38,7 +38,12 @@ function startView() {
     location.hash = `#/answer?number=${count.value}`;
   };
   const label = node("label", {}, "questions of each task ", count);
-  const fields = form({ class: "inline" }, start, label, node("button", {}, "start"));
+  const fields = form(
+    { class: "inline" },
+    start,
+    label,
+    node("button", { class: "primary", "data-icon": "play" }, "start"),
+  );
   return { made: [node("h2", {}, "Answer as a model would"), node("p", {}, ABOUT), fields] };
 }
 
@@ -79,7 +84,12 @@ export async function asking(asked, handIn, further = () => []) {
   const answer = answerField(asked, sheets);
   let begun = performance.now();
   const seconds = () => (performance.now() - begun) / 1000;
-  const answered = node("p", { class: "controls" }, node("button", {}, "answer"), ...further(seconds));
+  const answered = node(
+    "p",
+    { class: "controls" },
+    node("button", { class: "primary", "data-icon": "check" }, "answer"),
+    ...further(seconds),
+  );
   const answers = form({ class: "inputs" }, () => handIn(answer.read(), seconds()), answer.element, answered);
   const end = asked.parts.findLastIndex((part) => typeof part === "number") + 1;
   await sheets.ready();

@@ -75,13 +75,14 @@ export class Drawing {
     this.tools = toolButtons(hasSegmenter, (name) => this.choose(name));
     const snapping = { title: "polygons follow edges (s)", "aria-pressed": "true", "data-icon": "magnet" };
     this.snapping = button("snap", () => this.snap(), snapping);
+    this.sizing = node("label", { class: "inline" }, "brush ", this.size);
     this.hint = node("span", { class: "note" }, hasSegmenter ? "" : NO_SEGMENTER);
     this.element = node(
       "div",
       { class: "controls tools-row", role: "group", "aria-label": "tools" },
       ...this.tools.values(),
       this.snapping,
-      node("label", { class: "inline" }, "brush ", this.size),
+      this.sizing,
     );
     this.listen();
     this.choose("select");
@@ -118,6 +119,8 @@ export class Drawing {
     this.view.isDrawing = tool !== "select";
     for (const [name, made] of this.tools) made.setAttribute("aria-pressed", String(name === tool));
     this.view.holder.classList.toggle("drawing", this.view.isDrawing);
+    this.snapping.hidden = tool !== "polygon";
+    this.sizing.hidden = tool !== "brush" && tool !== "eraser";
     if (this.hasSegmenter) this.hint.textContent = tool === "points" ? BESIDE : "";
   }
 

@@ -33,5 +33,8 @@ export function editPanel(work) {
     explained(() => work.redo()),
     { "data-icon": "redo-2" },
   );
-  return [node("p", {}, undoLast, " ", again), ...listed("Edits of identities", items)];
+  return [
+    node("p", {}, undoLast, " ", again),
+    ...listed("Edits of identities", items, "None: merge, split or rename an object that is chosen."),
+  ];
 }

@@ -45,13 +45,16 @@ export const button = (label, click, properties = {}) =>
   node("button", { type: "button", click, ...properties }, label);
 
 /**
- * Items under a heading that counts them.
+ * Items under a heading that counts them; without any, what to do.
  * @param {string} title
  * @param {(Child | Child[])[]} items
+ * @param {string} [otherwise]
  */
-export const listed = (title, items) => [
+export const listed = (title, items, otherwise = "") => [
   node("h4", {}, `${title} (${items.length})`),
-  node("ul", { class: "facts-list" }, ...items.map((item) => node("li", {}, item))),
+  items.length || !otherwise
+    ? node("ul", { class: "facts-list" }, ...items.map((item) => node("li", {}, item)))
+    : node("p", { class: "nothing" }, otherwise),
 ];
 
 /**

@@ -5,7 +5,8 @@ import { Zoom } from "./zoom.js";
 
 /** @import { Box, Footage, Instance } from "./shapes.d.ts" */
 
-const MOST_OF_WINDOW = 0.72;
+const AROUND = 330; // pixels of the page above and below the picture
+const LEAST = 260;
 const LABEL = 13; // pixels of the page
 const QUICK_LINES = 270; // of masks that are painted while one moves on
 const SHARP = 3; // pixels of the page for one of the frame, from which on pixels are shown as squares
@@ -69,7 +70,7 @@ export class FrameCanvas {
   /** As large as the page leaves room for. @param {number} room in pixels, from left to right */
   fit(room) {
     const { width, height } = this.size;
-    const scale = Math.min(room / width, (innerHeight * MOST_OF_WINDOW) / height);
+    const scale = Math.min(room / width, Math.max(LEAST, innerHeight - AROUND) / height);
     if (!scale) return;
     this.stage.size({ width: width * scale, height: height * scale });
     this.zoom.fit(scale);

@@ -25,10 +25,12 @@ export async function framePanel(view) {
     ...listed(
       "Objects",
       marks.map((mark) => objectItem(view, mark)),
+      "Nothing is drawn here. o: name a new object, Enter, and draw a box around it.",
     ),
     ...listed(
       "Suggestions",
       suggestions.map((suggestion) => suggestionItem(view, suggestion)),
+      "None for this frame. p copies the masks of the annotated frame before.",
     ),
   ];
 }

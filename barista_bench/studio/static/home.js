@@ -3,7 +3,7 @@ import { node } from "./elements.js";
 import { address } from "./graph_player.js";
 import { openButton } from "./job_table.js";
 import { ask } from "./server.js";
-import { counted, minutes } from "./words.js";
+import { counted, minutes, roughly } from "./words.js";
 
 /** @import { View } from "./page.d.ts" */
 /** @import { Folder, Found, Opened, VideoCard } from "./home_shapes.d.ts" */
@@ -39,6 +39,7 @@ const SORTS = {
   "most doubtful first": (one, other) => (other.doubtful ?? 0) - (one.doubtful ?? 0),
 };
 
+const MODEL = "by the keystroke-level model"; // studio/time_left.py
 const AT_ONCE = 60; // cards that are made before one scrolls
 
 /** @type {Record<Folder["kind"], [title: string, link: string, icon: string]>} */
@@ -219,10 +220,21 @@ function cardOf(card, lengths) {
     node("h3", {}, node("a", { href: linkOf(card) }, id)),
     kind === "project" && !problem ? progressOf(card) : null,
     people,
-    node("p", { class: "following", title: problem }, NEXT[card.next](card)),
+    node("p", { class: "following", title: problem }, NEXT[card.next](card), timeLeft(card)),
   );
   if (seconds === null && kind === "graph") lengths.observe(element);
   return element;
+}
+
+/** About how long what is next takes, and how that is known. @param {VideoCard} card */
+function timeLeft({ left }) {
+  if (!left) return null;
+  const basis = {
+    length: "to watch it once",
+    masks: left.masks ? `at the pace of this project's ${counted(left.masks, "timed mask")}` : MODEL,
+    frames: MODEL,
+  }[left.of];
+  return node("small", { "data-icon": "clock", title: basis }, `about ${roughly(left.seconds)}, ${basis}`);
 }
 
 /** @param {VideoCard} card */

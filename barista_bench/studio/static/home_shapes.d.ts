@@ -34,6 +34,8 @@ export interface VideoCard {
   objects?: number;
   doubtful?: number;
   layers?: number;
+  /** How long what is next takes: as the video plays, by masks or by frames; `masks` says what the pace rests on. */
+  left?: { seconds: number; of: "length" | "masks" | "frames"; masks: number } | null;
 }
 
 export interface Folder {

@@ -48,7 +48,7 @@ function jobCard({ number, title, line }, refresh) {
     "article",
     { class: "job" },
     node("h3", {}, title, state),
-    node("code", { class: "line" }, line),
+    node("code", { class: "command-line" }, line),
     output,
     actions,
   );

@@ -49,7 +49,7 @@ function firstOf({ found }) {
  */
 function stepForm(workshop, step, at, given, started) {
   const inputs = step.fields.map((field) => fieldInput(workshop, step, field, given?.get(field.name)));
-  const line = node("code", { class: "line", tabindex: 0 });
+  const line = node("code", { class: "command-line", tabindex: 0 });
   const copy = button(
     "copy",
     explained(() => copied(line.textContent)),

@@ -45,7 +45,7 @@ function showAnswer(holder, rated) {
     ...said("Answer", rated.text),
     node("details", {}, node("summary", {}, "What is rated"), passage(rated.introduction)),
   ];
-  const submit = node("p", { class: "controls" }, node("button", {}, "rate"));
+  const submit = node("p", { class: "controls" }, node("button", { class: "primary", "data-icon": "check" }, "rate"));
   const fields = form({ class: "inputs" }, handIn, ...criteriaOf(rated), submit);
   const columns = node("div", { class: "columns" }, node("div", {}, ...shown), fields);
   present(holder, `Answer ${rated.done + 1} of ${rated.total}`, rated, columns);

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -28,7 +29,10 @@ from barista_bench.api import load_results
 from barista_bench.benchmarks import get_task
 from barista_bench.cli import app
 from barista_bench.data.dataset import open_examples
+from barista_bench.studio.inviting import invite
 from barista_bench.studio.server import serving
+from barista_bench.studio.sharing import sharing
+from barista_bench.studio.study import Study
 from barista_bench.studio.workspace import open_workspace
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -104,6 +108,7 @@ WORKING = (
 """Of all of build/, in which commands can be run."""
 SIZES = {1280: 860, 2560: 1440}
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+STUDYING = Screen("studio_study", "", "main h2", clicks=("button.primary", "text=skip: I cannot answer"))
 TRAINING = Screen("report_training", "#barista_relations", ".tile", size=(1280, 1860))
 TRAINED = BUILD / "training" / "report" / "report.html"
 """Not of `make run`: docs/training.md says how it is made."""
@@ -197,6 +202,22 @@ def studio(paths: list[Path], folder: Path | None = None, compared: tuple[Path, 
         thread.join()
 
 
+def participant(browser: Browser, data: Path) -> None:
+    """Practice in a study, with the right answer."""
+    with tempfile.TemporaryDirectory() as folder, socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = "{}:{}".format(*free.getsockname())
+        free.close()
+        study = Study(1, address, False, (str(data),), ("grounding",), 20, 20)
+        links = invite(Path(folder), study, ["anna"])
+        with sharing(Path(folder)) as server:
+            thread = threading.Thread(target=server.run)
+            thread.start()
+            picture(browser, links["anna"], STUDYING, "")
+            server.stop()
+            thread.join()
+
+
 if __name__ == "__main__":
     OUT.mkdir(exist_ok=True)
     kitchen().quantize(128).save(OUT / "kitchen.png", optimize=True)
@@ -217,6 +238,7 @@ if __name__ == "__main__":
         with studio([BUILD / "kitchen", BUILD / "data" / "barista", BUILD / "runs" / "chance", review]) as address:
             for view in EXPLORING:
                 view_pictures(browser, address, view, sample)
+        participant(browser, BUILD / "data" / "barista")
         project = BUILD / "own" / "project"
         with (
             tempfile.TemporaryDirectory() as folder,

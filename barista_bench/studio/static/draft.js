@@ -34,7 +34,8 @@ function editorOf(path, lines) {
   const problem = node("p", { class: "alert", role: "alert", hidden: true });
   const keep = async () => {
     problem.hidden = true;
-    const fields = /** @type {NodeListOf<HTMLInputElement>} */ (rows.querySelectorAll("li:not(.left-out) input.draft-line"));
+    /** @type {NodeListOf<HTMLInputElement>} */
+    const fields = rows.querySelectorAll("li:not(.left-out) input.draft-line");
     const kept = [...fields].map(({ value, dataset }) => (dataset.note ? `${value}  # ${dataset.note}` : value));
     try {
       await send("/api/draft/keep", { lines: kept });

@@ -108,7 +108,7 @@ WORKING = (
 """Of all of build/, in which commands can be run."""
 SIZES = {1280: 860, 2560: 1440}
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
-STUDYING = Screen("studio_study", "", "main h2", clicks=("button.primary", "text=skip: I cannot answer"))
+STUDYING = View("study", "", "main h2", ("button.primary", "text=skip: I cannot answer"))
 TRAINING = Screen("report_training", "#barista_relations", ".tile", size=(1280, 1860))
 TRAINED = BUILD / "training" / "report" / "report.html"
 """Not of `make run`: docs/training.md says how it is made."""
@@ -213,7 +213,7 @@ def participant(browser: Browser, data: Path) -> None:
         with sharing(Path(folder)) as server:
             thread = threading.Thread(target=server.run)
             thread.start()
-            picture(browser, links["anna"], STUDYING, "")
+            view_pictures(browser, links["anna"], STUDYING, "")
             server.stop()
             thread.join()
 

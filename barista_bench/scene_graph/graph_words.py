@@ -33,7 +33,7 @@ PlaceOf = Callable[..., WordPlace]
 
 
 class GraphWords:
-    """The words of scene graphs: how often each stands there, and where, the first `MOST_PLACES`."""
+    """The words of scene graphs: how often each stands there, and where, the first `MOST_PLACES` on frames apart."""
 
     def __init__(self) -> None:
         self.counts: Counter[Word] = Counter()
@@ -41,7 +41,10 @@ class GraphWords:
 
     def add(self, word: Word, *places: WordPlace, count: int = 1) -> None:
         self.counts[word] += count
-        self.places[word] = (*self.places.get(word, ()), *places)[:MOST_PLACES]
+        by_frame: dict[tuple[str, int], WordPlace] = {}
+        for place in (*self.places.get(word, ()), *places):
+            by_frame.setdefault((place.video_id, place.frame), place)
+        self.places[word] = tuple(by_frame.values())[:MOST_PLACES]
 
     def merge(self, other: GraphWords) -> None:
         for word, count in other.counts.items():

@@ -7,6 +7,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
+from itertools import groupby
 
 import msgspec
 
@@ -15,12 +16,20 @@ from barista_bench.files.reading import read_bounded
 from barista_bench.files.writing import write_whole
 from barista_bench.scene_graph.domain import MAX_BYTES, parse_domain
 from barista_bench.scene_graph.domain_draft import DraftLine, draft_lines
-from barista_bench.scene_graph.graph_words import GraphWords, Word, survey
+from barista_bench.scene_graph.graph_words import GraphWords, Word, WordPlace, survey
+from barista_bench.scene_graph.video_graph import VideoGraph
 from barista_bench.studio.workspace import BackgroundWork, Json, View, Workspace, sent_as
 
 DOMAIN_FILE = "domain.yaml"
 _NOTE = "  # "
 """Before what a line says of where it comes from."""
+
+
+def _boxes(graph: VideoGraph, place: WordPlace) -> list[tuple[float, ...]]:
+    """Boxes of the objects of a place, (x, y, width, height) as fractions of the frame."""
+    boxes, size = graph.boxes(place.frame), (graph.video.width, graph.video.height) * 2
+    known = [boxes[item] for item in place.objects if item in boxes]
+    return [tuple(round(side / whole, 4) for side, whole in zip(box, size, strict=True)) for box in known]
 
 
 def _nearest(text: str, lines: Sequence[DraftLine]) -> DraftLine:
@@ -43,6 +52,7 @@ class Drafting(View):
         self._lock = threading.Lock()
         self._work: BackgroundWork | None = None
         self._words = GraphWords()
+        self._boxes: dict[WordPlace, list[tuple[float, ...]]] = {}
         self.reads = {"/api/draft": self._state, "/api/missing": self._missing}
         self.writes = {"/api/draft/keep": lambda body: self._keep(sent_as(FinishedDraft, body))}
 
@@ -59,6 +69,10 @@ class Drafting(View):
         if self._workspace.release is None:
             raise DataError("no release is open. Remedy: name its folder when starting the studio")
         self._words = survey(self._workspace.release)
+        places = sorted({place for places in self._words.places.values() for place in places})
+        for video_id, rows in groupby(places, key=lambda place: place.video_id):
+            graph = self._workspace.graph(video_id)
+            self._boxes |= {place: _boxes(graph, place) for place in rows}
 
     def _lines(self) -> list[Json]:
         """Each line's text, and where what it proposes was found."""
@@ -85,7 +99,7 @@ class Drafting(View):
             "text": text,
             "note": self._words.note(*word) if word else "",
             "count": self._words.counts[word] if word else 0,
-            "places": [place._asdict() for place in places],
+            "places": [{**place._asdict(), "boxes": self._boxes[place]} for place in places],
         }
 
     def _keep(self, finished: FinishedDraft) -> Json:

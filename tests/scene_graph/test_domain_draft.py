@@ -85,3 +85,12 @@ def test_the_command_writes_a_new_file_and_no_statistics(small_release: Path, tm
     again = CliRunner().invoke(cli.app, flags)
     assert again.exit_code != 0
     assert "is there already" in again.output
+
+
+def test_places_of_a_word_are_the_first_on_frames_apart() -> None:
+    words, more = GraphWords(), GraphWords()
+    words.add(("verb", "pour"), WordPlace("a", 1, "a 1"), WordPlace("a", 1, "a 1", ("cup",)), WordPlace("a", 2, "a 2"))
+    more.add(("verb", "pour"), WordPlace("a", 2, "again"), WordPlace("b", 1, "b 1"), WordPlace("c", 1, "c 1"))
+    words.merge(more)
+    assert [place.said for place in words.places["verb", "pour"]] == ["a 1", "a 2", "b 1"]
+    assert words.note("verb", "pour") == "2 x, a 1"

@@ -89,8 +89,21 @@ function indentOf(text) {
 }
 
 /** @param {DraftLine["places"][number]} place */
-function pictureOf({ video_id: video, frame, said, objects }) {
+function pictureOf({ video_id: video, frame, said, objects, boxes }) {
   const src = `/media/graph/${encodeURIComponent(video)}/${frame}.jpg`;
-  const picture = node("img", { src, alt: said, title: said, loading: "lazy", width: 128, height: 72 });
-  return node("a", { href: address(video, frame, { objects: objects.join(",") }) }, picture);
+  const picture = node("img", { src, alt: said, title: said, loading: "lazy", width: 128 });
+  return node(
+    "a",
+    { href: address(video, frame, { objects: objects.join(",") }), class: "place" },
+    picture,
+    ...boxes.map(markOf),
+  );
+}
+
+/** @param {DraftLine["places"][number]["boxes"][number]} box */
+function markOf([x, y, width, height]) {
+  const mark = node("span", { class: "mark" });
+  const percent = (/** @type {number} */ part) => `${100 * part}%`;
+  Object.assign(mark.style, { left: percent(x), top: percent(y), width: percent(width), height: percent(height) });
+  return mark;
 }

@@ -48,6 +48,20 @@ FIGURES = {
     "figure_preparation": "all_tasks_by_preparation",
 }
 """Vector pictures of docs/figures.md: what each is drawn of."""
+PAPERS = {
+    "barista_3": "statistics_overview",
+    "barista_4": "statistics_activities",
+    "barista_5": "rank_agreement_between_tasks_of_barista",
+    "barista_6": "all_tasks_of_barista_by_preparation",
+    "vista_3a": "vista_figure_3a_single_actions_level_1",
+    "vista_3b": "vista_figure_3b_longer_sequences_all_environments",
+    "vista_4": "vista_figure_4_permutation_problem_sets",
+    "tog_bench_5": "tog_bench_figure_5_by_duration_of_the_video",
+    "tog_bench_6": "tog_bench_figure_6_categories",
+    "egocot_2": "figure_2_questions",
+    "egocot_3": "egocot_bench_figure_3_accuracy_by_subtask",
+}
+"""Counterparts of the papers' figures on the same page: files of `report --figures` and `stats`, shown as PNG."""
 
 
 class Screen(NamedTuple):
@@ -131,6 +145,26 @@ def figures() -> None:
         for name, figure in FIGURES.items():
             results.plot(figure, out=folder)
             shutil.copy(Path(folder) / f"{figure}.svg", OUT / f"{name}.svg")
+
+
+def paper_figures(browser: Browser) -> None:
+    """What `report --figures` and `stats` draw as the papers do, of all runs, as `docs/images/paper_<figure>.png`."""
+    results = load_results(sorted((BUILD / "runs").iterdir()))
+    program = typer.main.get_command(app)
+    with tempfile.TemporaryDirectory() as folder:
+        for figure in PAPERS.values():
+            if figure in results.plots:
+                results.plot(figure, out=folder)
+        for source, benchmark in (("graphs", "barista"), ("data/egocot", "egocot")):
+            arguments = ["stats", str(BUILD / source), "--benchmark", benchmark, "--out", f"{folder}/{benchmark}"]
+            program([*arguments, "--no-progress"], standalone_mode=False)
+        for name, figure in PAPERS.items():
+            page = browser.new_page(device_scale_factor=2)
+            page.goto(next(Path(folder).rglob(f"{figure}.svg")).as_uri())
+            out = OUT / f"paper_{name}.png"
+            page.locator("svg").screenshot(path=out)
+            Image.open(out).convert("RGB").quantize(64).save(out, optimize=True)
+            page.close()
 
 
 def picture(browser: Browser, page_address: str, screen: Screen, sample: str) -> None:
@@ -228,6 +262,7 @@ if __name__ == "__main__":
     sample = open_examples(BUILD / "data" / "barista", "barista", "relations").examples[0].example_id
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        paper_figures(browser)
         for screen in SCREENS:
             picture(browser, (BUILD / "report" / "report.html").as_uri(), screen, sample)
         if TRAINED.exists():

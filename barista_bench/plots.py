@@ -65,7 +65,7 @@ def styled() -> Iterator[None]:
     Raises:
         ModelError: Matplotlib is not installed; names the extra.
     """
-    require_extra("figures", "matplotlib", extra="viz")
+    require_extra("drawing figures", "matplotlib", extra="viz")
     from matplotlib import style
 
     with style.context(["default", _STYLE]):

@@ -69,6 +69,7 @@ def demo(
 
 
 _NEXT = """next, each with what it needs:
+  barista-bench compare {out}/runs/kitchen/referring {out}/runs/kitchen_early/referring  # is one better?
   pip install 'barista_bench[run]'     # a model itself, with torch: this one, or any checkpoint
   barista-bench run {out}/data --task all --model kitchen --runs 1 --out {out}/asked
   pip install 'barista_bench[viz]'     # figures for papers

@@ -72,7 +72,7 @@ def write_report(
         TaskError: a method of a task raised; the report is written, and lacks what that method would have given.
     """
     if figures:
-        require_extra("figures", "matplotlib", extra="viz")
+        require_extra("drawing figures", "matplotlib", extra="viz")
     runs = list({run.folder: run for run in runs}.values())
     judged = {run.folder: all_judged(run) for run in runs}
     report = build_report(runs, title=title, judged=judged, analyses=analyse(runs, compare=compare))

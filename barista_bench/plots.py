@@ -11,7 +11,6 @@ import math
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,7 +26,7 @@ COLUMN, PAGE = 3.35, 6.9
 """Inches: the width of a column, and of a page of two."""
 PALETTE: Final = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442", "#000000")
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
-HATCHES: Final = ("", "////", "....", "xxxx", "\\\\\\\\", "----", "||||", "++++")
+HATCHES: Final = ("", "////", "..", "xxxx", "\\\\\\\\", "----", "||||", "++++")
 GREY: Final = "#777777"
 """Of what has no rank."""
 MAX_ROWS = 40
@@ -166,10 +165,13 @@ def _legend(figure: Figure, handles: Sequence[Any], names: Sequence[str]) -> Non
     figure.legend(handles, names, loc="outside lower center", ncols=columns, handletextpad=0.5, columnspacing=1)
 
 
-def _slanted(axes: Axes, places: Sequence[float], names: Sequence[str]) -> None:
-    """Names below the axes, and the figure higher by as much."""
-    axes.set_xticks(places, names, rotation=35, ha="right", rotation_mode="anchor")
+def _below(axes: Axes, places: Sequence[float], names: Sequence[str]) -> None:
+    """Names below the axes; where one is wider than its place, slanted, and the figure higher by as much."""
     figure: Any = axes.figure
+    if _LETTER * max(map(len, names)) < 0.8 * figure.get_figwidth() / len(names):
+        axes.set_xticks(places, names)
+        return
+    axes.set_xticks(places, names, rotation=35, ha="right", rotation_mode="anchor")
     figure.set_figheight(figure.get_figheight() + _LETTER * math.sin(math.radians(35)) * max(map(len, names)))
 
 
@@ -223,8 +225,12 @@ def _heat(table: Table) -> Figure:
         dark = math.isfinite(value) and 0.3 * red + 0.6 * green + 0.1 * blue < 0.5
         text = decimal(value, 0 if counted else 2, sign=signed) if math.isfinite(value) else NOTHING
         axes.text(x + 0.5, y + 0.5, text, ha="center", va="center", fontsize=6, color="white" if dark else "black")
-    columns = labels([table.columns[column].head for column in at])
-    _slanted(axes, [x + 0.5 for x in range(len(at))], columns)
+    heads = [table.columns[column].head for column in at]
+    shared = heads[0].partition(" / ")[0] + " / "
+    columns = labels(
+        [head.removeprefix(shared) for head in heads] if all(head.startswith(shared) for head in heads) else heads
+    )
+    _below(axes, [x + 0.5 for x in range(len(at))], columns)
     axes.set_yticks([y + 0.5 for y in range(len(shown))], names)
     axes.invert_yaxis()
     axes.tick_params(length=0)
@@ -262,8 +268,8 @@ def _stack(table: Table) -> Figure:
     figure = new_figure(COLUMN, 0.6 + _ROW * len(at))
     axes = figure.subplots()
     ends, handles = [0.0] * len(at), []
-    looks = [(colour, hatch) for hatch in HATCHES for colour in PALETTE]
-    for row, (colour, hatch) in zip(table.rows, looks, strict=False):
+    for place, row in enumerate(table.rows):
+        colour, _, hatch = _look(place)
         measured = [_measured(row[column]) for column in at]
         widths = [each.value if each else 0.0 for each in measured]
         handles.append(
@@ -286,7 +292,8 @@ def _scatter(table: Table) -> Figure:
     grid = figure.subplots(1, len(others), sharey=True, squeeze=False)[0]
     handles: dict[int, Any] = {}
     for axes, at in zip(grid, others, strict=True):
-        for place, (row, colour, marker) in enumerate(zip(table.rows, cycle(PALETTE), cycle(MARKERS), strict=False)):
+        for place, row in enumerate(table.rows):
+            colour, marker, _ = _look(place)
             height, cost = _measured(row[score]), _measured(row[at])
             if height is not None and cost is not None:
                 axes.plot((cost.value, cost.value), height[1:], color=colour, linewidth=0.7)
@@ -310,6 +317,23 @@ def _scatter(table: Table) -> Figure:
     return figure
 
 
+def _look(place: int) -> tuple[str, str, str]:
+    """Colour, marker and hatch of a series: no two of 64 have colour and hatch in common."""
+    other = (place + place // len(PALETTE)) % len(HATCHES)
+    return PALETTE[place % len(PALETTE)], MARKERS[other], HATCHES[other]
+
+
+def _fitted(axes: Axes, values: Sequence[float]) -> None:
+    """From 0. Ends of intervals are cut off where no value can be: below 0, or above 1 where all are at most 1."""
+    from matplotlib.ticker import MaxNLocator
+
+    low, high = axes.get_ylim()
+    least, most = min(values, default=0), max(values, default=0)
+    axes.set_ylim(min(0, low) if least < 0 else 0, min(high, 1.05) if most <= 1 else high)
+    if all(float(value).is_integer() for value in values) and most > 1:
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
+
+
 def _series(table: Table) -> Figure:
     """Each column against the first one: as lines over numbers, or as bars over names."""
     series = {name: points for name, points in table.series.items() if points}
@@ -319,13 +343,13 @@ def _series(table: Table) -> Figure:
     figure = new_figure(PAGE if wide else COLUMN, 2.0)
     axes = figure.subplots()
     handles: list[Any] = []
-    for place, (points, colour, marker, hatch) in enumerate(
-        zip(series.values(), cycle(PALETTE), cycle(MARKERS), cycle(HATCHES), strict=False)
-    ):
-        measured = {x: _measured(Cell(y)) for x, y in points.items() if x in xs}
-        heights = {x: each for x, each in measured.items() if each}
-        width = 0.8 / len(series)
-        at = [float(x) if is_line else xs.index(x) + width * (place + 0.5) - 0.4 for x in heights]
+    measured = [{x: each for x in xs if (each := _measured(Cell(points.get(x))))} for points in series.values()]
+    beside = max((sum(x in heights for heights in measured) for x in xs), default=0) > 1
+    width = 0.8 / len(series) if beside else 0.5
+    for place, heights in enumerate(measured):
+        colour, marker, hatch = _look(place)
+        shift = width * (place + 0.5) - 0.4 if beside and not is_line else 0
+        at = [(float(x) if is_line else xs.index(x)) + shift for x in heights]
         values = [each.value for each in heights.values()]
         if is_line:
             handles += axes.plot(at, values, color=colour, marker=marker)
@@ -334,10 +358,12 @@ def _series(table: Table) -> Figure:
         ends = list(zip(*(each[1:] for each in heights.values()), strict=True))
         axes.vlines(at, *ends, color=colour if is_line else "black", linewidth=0.7)
     if not is_line:
-        _slanted(axes, range(len(xs)), labels(list(map(str, xs))))
+        _below(axes, range(len(xs)), labels(list(map(str, xs))))
+        margin = 0.5 if len(xs) > 2 else 1.0
+        axes.set_xlim(-margin, len(xs) - 1 + margin)
     axes.set_xlabel(label(table.columns[0].name, _LONGEST))
     axes.set_ylabel(label(table.columns[1].group, _LONGEST))
-    axes.set_ylim(bottom=min(0, axes.get_ylim()[0]))
+    _fitted(axes, [each.value for heights in measured for each in heights.values()])
     left_out = f", {len(xs)} of {len(table.rows)}" if len(table.rows) > len(xs) else ""
     axes.set_title(_wrapped(table.title.removesuffix(": the numbers") + left_out, 110 if wide else 52))
     if len(series) > 1:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NOTHING = "–"
-"""Printed for None, and for what is no finite number."""
+"""Printed for None, and for what is not a finite number."""
 
 
 class Ranged(NamedTuple):
@@ -284,7 +284,7 @@ def _for_file(value: Value, column: Column) -> object:
 
 
 def _finite(value: Value) -> object:
-    """As JSON has it: a figure with its interval as a list, None for what is no finite number."""
+    """As JSON has it: a figure with its interval as a list, None for what is not a finite number."""
     if isinstance(value, Ranged):
         return [_finite(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

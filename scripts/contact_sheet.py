@@ -35,7 +35,9 @@ PAGE = jinja2.Template(
 img{max-width:100%}.right{font-weight:bold;color:#060}</style>
 <h1>{{ title }}</h1>
 {% for item in items %}<section><h2>{{ item.id }}</h2><p>{{ item.video_id }}, {{ item.subtask }}</p>
-<p>{{ item.question }}</p><ol type="A">{% for choice in item.choices %}
+<p>{{ item.question }}{% if item.subtask.startswith("rvos") %}
+(answered by masks, without options){% endif %}</p>
+<ol type="A">{% for choice in item.choices %}
 <li{% if loop.index0 in item.correct %} class="right"{% endif %}>{{ choice.text }}</li>{% endfor %}</ol>
 <img alt="frames of {{ item.id }}" src="data:image/jpeg;base64,{{ item.picture }}"></section>
 {% endfor %}""",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -28,7 +29,10 @@ from barista_bench.api import load_results
 from barista_bench.benchmarks import get_task
 from barista_bench.cli import app
 from barista_bench.data.dataset import open_examples
+from barista_bench.studio.inviting import invite
 from barista_bench.studio.server import serving
+from barista_bench.studio.sharing import sharing
+from barista_bench.studio.study import Study
 from barista_bench.studio.workspace import open_workspace
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -44,6 +48,20 @@ FIGURES = {
     "figure_preparation": "all_tasks_by_preparation",
 }
 """Vector pictures of docs/figures.md: what each is drawn of."""
+PAPERS = {
+    "barista_3": "statistics_overview",
+    "barista_4": "statistics_activities",
+    "barista_5": "rank_agreement_between_tasks_of_barista",
+    "barista_6": "all_tasks_of_barista_by_preparation",
+    "vista_3a": "vista_figure_3a_single_actions_level_1",
+    "vista_3b": "vista_figure_3b_longer_sequences_all_environments",
+    "vista_4": "vista_figure_4_permutation_problem_sets",
+    "tog_bench_5": "tog_bench_figure_5_by_duration_of_the_video",
+    "tog_bench_6": "tog_bench_figure_6_categories",
+    "egocot_2": "figure_2_questions",
+    "egocot_3": "egocot_bench_figure_3_accuracy_by_subtask",
+}
+"""Counterparts of the papers' figures on the same page: files of `report --figures` and `stats`, shown as PNG."""
 
 
 class Screen(NamedTuple):
@@ -104,6 +122,7 @@ WORKING = (
 """Of all of build/, in which commands can be run."""
 SIZES = {1280: 860, 2560: 1440}
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+STUDYING = View("study", "", "main h2", ("button.primary", "text=skip: I cannot answer"))
 TRAINING = Screen("report_training", "#barista_relations", ".tile", size=(1280, 1860))
 TRAINED = BUILD / "training" / "report" / "report.html"
 """Not of `make run`: docs/training.md says how it is made."""
@@ -126,6 +145,26 @@ def figures() -> None:
         for name, figure in FIGURES.items():
             results.plot(figure, out=folder)
             shutil.copy(Path(folder) / f"{figure}.svg", OUT / f"{name}.svg")
+
+
+def paper_figures(browser: Browser) -> None:
+    """What `report --figures` and `stats` draw as the papers do, of all runs, as `docs/images/paper_<figure>.png`."""
+    results = load_results(sorted((BUILD / "runs").iterdir()))
+    program = typer.main.get_command(app)
+    with tempfile.TemporaryDirectory() as folder:
+        for figure in PAPERS.values():
+            if figure in results.plots:
+                results.plot(figure, out=folder)
+        for source, benchmark in (("graphs", "barista"), ("data/egocot", "egocot")):
+            arguments = ["stats", str(BUILD / source), "--benchmark", benchmark, "--out", f"{folder}/{benchmark}"]
+            program([*arguments, "--no-progress"], standalone_mode=False)
+        for name, figure in PAPERS.items():
+            page = browser.new_page(device_scale_factor=2)
+            page.goto(next(Path(folder).rglob(f"{figure}.svg")).as_uri())
+            out = OUT / f"paper_{name}.png"
+            page.locator("svg").screenshot(path=out)
+            Image.open(out).convert("RGB").quantize(64).save(out, optimize=True)
+            page.close()
 
 
 def picture(browser: Browser, page_address: str, screen: Screen, sample: str) -> None:
@@ -197,6 +236,22 @@ def studio(paths: list[Path], folder: Path | None = None, compared: tuple[Path, 
         thread.join()
 
 
+def participant(browser: Browser, data: Path) -> None:
+    """Practice in a study, with the right answer."""
+    with tempfile.TemporaryDirectory() as folder, socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = "{}:{}".format(*free.getsockname())
+        free.close()
+        study = Study(1, address, False, (str(data),), ("grounding",), 20, 20)
+        links = invite(Path(folder), study, ["anna"])
+        with sharing(Path(folder)) as server:
+            thread = threading.Thread(target=server.run)
+            thread.start()
+            view_pictures(browser, links["anna"], STUDYING, "")
+            server.stop()
+            thread.join()
+
+
 if __name__ == "__main__":
     OUT.mkdir(exist_ok=True)
     kitchen().quantize(128).save(OUT / "kitchen.png", optimize=True)
@@ -207,6 +262,7 @@ if __name__ == "__main__":
     sample = open_examples(BUILD / "data" / "barista", "barista", "relations").examples[0].example_id
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        paper_figures(browser)
         for screen in SCREENS:
             picture(browser, (BUILD / "report" / "report.html").as_uri(), screen, sample)
         if TRAINED.exists():
@@ -217,6 +273,7 @@ if __name__ == "__main__":
         with studio([BUILD / "kitchen", BUILD / "data" / "barista", BUILD / "runs" / "chance", review]) as address:
             for view in EXPLORING:
                 view_pictures(browser, address, view, sample)
+        participant(browser, BUILD / "data" / "barista")
         project = BUILD / "own" / "project"
         with (
             tempfile.TemporaryDirectory() as folder,

@@ -30,7 +30,11 @@ ROOT = Path(__file__).resolve().parents[1]
 COPIED = "repository"
 """Folder of the site where files from outside docs/ lie as they do in the repository."""
 COMMANDS = "reference/commands"
+QUESTIONS = "faq.md"
+WEIGHT = 20
+"""Of a word on the page of questions in the search, beside 1 elsewhere: questions hold words that every page has."""
 _LINK = re.compile(r"(?<=\]\()([^)\s#:]+)(?=[)#])")
+_NAMED_BY_FILE = re.compile(r"\[[\w/]+\.md\](?=\(([^)\s#]+\.md)[)#])")
 _NAMED_PAGE = re.compile(r"(?<!\[)`docs/([\w/]+\.md)`")
 
 
@@ -71,10 +75,15 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Lead links out of docs/ to the site's copies, and names of pages to the pages."""
+    """Lead links out of docs/ to the site's copies, and names of pages to the pages; call those by their titles."""
     here = page.file.src_uri
     if here.endswith("CHANGELOG.md"):
         page.meta["search"] = {"exclude": True}
+    elif here == QUESTIONS:
+        page.meta["search"] = {"boost": WEIGHT}
+    if here in (QUESTIONS, "index.md"):
+        page.meta["hide"] = ["navigation"]  # alone in their parts
+    page.meta.pop("tags", None)  # the Hub's, of cards: the search would count them a million times
     if page.file.generated_by and not here.startswith(COPIED):
         return markdown
     folder = (ROOT / here.removeprefix(f"{COPIED}/") if here.startswith(COPIED) else ROOT / "docs" / here).parent
@@ -83,10 +92,17 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         target = Path(os.path.normpath(folder / match[0]))
         return _from(here, site_path(target)) if target.is_file() else match[0]
 
+    def titled(match: re.Match[str]) -> str:
+        target = folder / match[1]
+        heading = re.search(r"^# (.+)$", target.read_text(encoding="utf-8"), re.MULTILINE) if target.is_file() else None
+        return f"[{heading[1]}]" if heading else match[0]
+
     def linked(match: re.Match[str]) -> str:
         return f"[{match[0]}]({_from(here, match[1])})" if files.get_file_from_path(match[1]) else match[0]
 
-    return _outside_code(_outside_code(markdown, _LINK, moved), _NAMED_PAGE, linked)
+    for pattern, replaced in ((_NAMED_BY_FILE, titled), (_LINK, moved), (_NAMED_PAGE, linked)):
+        markdown = _outside_code(markdown, pattern, replaced)
+    return markdown
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:

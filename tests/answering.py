@@ -30,7 +30,7 @@ def on_frame(examples: Iterable[Example], frame: int) -> dict[str, Example]:
 
 
 def read(task: Task, text: object, asked: Example | Fields, box_format: BoxFormat = DEFAULT_BOXES) -> Prediction:
-    """An answer that can be read; one that is no text is written as JSON."""
+    """An answer that can be read; one that is not text is written as JSON."""
     inputs = asked.inputs if isinstance(asked, Example) else asked
     parsed = task.parse(text if isinstance(text, str) else json.dumps(text), inputs, box_format)
     assert isinstance(parsed, Prediction), (parsed, text)

@@ -250,7 +250,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "evolla": Family(reason="takes proteins, not images"),
     "exaone4_5": _qwen({}),
-    "fast_vlm": Family(reason="its vision tower is timm's, which is no dependency"),
+    "fast_vlm": Family(reason="its vision tower is timm's, which is not a dependency"),
     "fuyu": Family(
         config={"patch_size": 30},
         images={"size": {"height": 90, "width": 120}, "patch_size": {"height": 30, "width": 30}},
@@ -262,7 +262,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "gemma4": Family(config=_GEMMA4, images=_GEMMA4_PATCHES, sounds="Gemma4AudioFeatureExtractor", video="<|video|>"),
     "gemma4_unified": Family(video="<|video|>"),
-    "gemma3n": Family(reason="its vision tower is timm's, which is no dependency"),
+    "gemma3n": Family(reason="its vision tower is timm's, which is not a dependency"),
     "glm5_next": _qwen(
         merged(
             _mrope(2, 3, 3),
@@ -349,7 +349,7 @@ FAMILIES: dict[str, Family] = {
     "paddleocr_vl": _qwen(_mrope(2, 3, 3), images=_FLAT_PATCHES),
     "pi0": Family(reason="a policy for robots: it writes actions, no text"),
     "paligemma": Family(images={"image_seq_length": 16}),
-    "perception_lm": Family(reason="its vision tower is timm's, which is no dependency"),
+    "perception_lm": Family(reason="its vision tower is timm's, which is not a dependency"),
     "qianfan_ocr": Family(processor={"image_seq_length": 4}),
     "qwen2_5_omni_thinker": _qwen(_mrope(2, 3, 3) | _OMNI_IDS, 14, kind="Qwen2_5OmniProcessor", **_OMNI),
     "qwen2_5_vl": _qwen(_mrope(2, 3, 3), 14),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from barista_bench.data.source import Source
 
-# A busy machine is no failure: nothing here is timed.
+# A busy machine is not a failure: nothing here is timed.
 settings.register_profile("any machine", max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 

@@ -68,7 +68,7 @@ def test_every_format_is_described_and_written_in_its_order(box_format: BoxForma
 )
 def test_what_is_no_box_format_is_refused_in_a_short_message(text: str) -> None:
     for wrong in (text, text + "x" * 10**6):
-        with pytest.raises(ValueError, match="is no box format: write xyxy or yxyx") as caught:
+        with pytest.raises(ValueError, match="is not a box format: write xyxy or yxyx") as caught:
             BoxFormat.parse(wrong)
         assert len(str(caught.value)) < 150
 

@@ -115,7 +115,7 @@ def test_a_checkpoint_that_is_nowhere_is_an_error_with_the_cause(tmp_path, monke
         raise OSError("no route to the Hub")
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", unreachable)
-    with pytest.raises(ModelError, match=r"org/model: is no folder.*no route to the Hub.*Remedy"):
+    with pytest.raises(ModelError, match=r"org/model: is not a folder.*no route to the Hub.*Remedy"):
         fetch_checkpoint("org/model")
     with pytest.raises(ModelError, match="a folder has no revisions"):
         fetch_checkpoint(str(tmp_path), "main")

@@ -50,6 +50,8 @@ from barista_bench.scene_graph.statistics_files import write_statistics
 from barista_bench.stats import answer_agreement, compare_runs
 from barista_bench.stats.tables import analysis_tables, write_tables
 from barista_bench.studio.server import serving
+from barista_bench.studio.sharing import sharing
+from barista_bench.studio.study import Study
 from barista_bench.studio.workspace import open_workspace
 from barista_bench.training.exporting import export
 from tests.releases import write_release
@@ -102,7 +104,8 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "judges": ([load_results], {"out", "human", "family", "option"}),
     "questions": ([QuestionConfig], {"config"}),
     "reword": ([RewordConfig], {"config"}),
-    "studio": ([open_workspace, serving], {"by", "compare", "browser"}),
+    "studio": ([open_workspace, serving, sharing], {"by", "compare", "browser", "share_on"}),
+    "invite": ([Study], {"task", "out", "share_on"}),
     "publish": ([publication, Pusher.publish], {"dry_run", "token_env"}),
     "submission": ([write_submission_file], {"repetition"}),
     "lmms-eval-tasks": ([RunConfig], {"config"}),

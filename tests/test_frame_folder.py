@@ -25,7 +25,7 @@ def save(path: Path, index: int, **options: object) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Twelve painted frames `frame_0.png` .. `frame_11.png`, beside what is no frame."""
+    """Twelve painted frames `frame_0.png` .. `frame_11.png`, beside what is not a frame."""
     made = tmp_path / "action_0001_frames"
     made.mkdir()
     for index in range(12):

@@ -124,7 +124,7 @@ def test_tracks_of_cvat_video_are_read(tmp_path: Path) -> None:
         (('rle="0, 64"', 'rle="0, sixty"'), "invalid literal"),
         (('<image id="0"', '<image id="-1"'), "negative"),
         (("<annotations>", '<!DOCTYPE a [<!ENTITY x "y">]><annotations>'), "DOCTYPE"),
-        (("</annotations>", ""), "no XML"),
+        (("</annotations>", ""), "not XML"),
     ],
     ids=["box", "sum", "negative run", "word", "frame", "entities", "cut"],
 )

@@ -218,7 +218,8 @@ def test_a_link_to_a_folder_stays_one_and_a_link_to_nothing_is_named(report: Pat
 
 
 @pytest.mark.parametrize(
-    ("out", "message"), [("file", "is no folder"), ("file/below", "Not a directory"), ("n" * 300, "File name too long")]
+    ("out", "message"),
+    [("file", "is not a folder"), ("file/below", "Not a directory"), ("n" * 300, "File name too long")],
 )
 def test_a_target_that_cannot_be_is_refused_before_the_work(tmp_path: Path, out: str, message: str) -> None:
     (tmp_path / "file").touch()

@@ -5,10 +5,14 @@ import re
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from barista_bench import __version__
 from barista_bench.benchmarks import get_benchmark
@@ -37,6 +41,32 @@ def test_no_extra_brings_a_harness_or_vllm_which_have_environments_of_their_own(
     config.read(ROOT / "setup.cfg")
     required = "\n".join(config["options.extras_require"].values())
     assert not re.search(r"^(vllm|gradio|inspect|lm.?eval|lmms|lighteval)", required, re.MULTILINE)
+
+
+def brought(name: str, extras: frozenset[str], seen: set[tuple[str, frozenset[str]]]) -> Iterator[str]:
+    """The packages that a package with these extras brings, and what they bring, of those that are installed here."""
+    for text in requires(name) or ():
+        needed = Requirement(text)
+        key = canonicalize_name(needed.name), frozenset(needed.extras)
+        applies = not needed.marker or any(needed.marker.evaluate({"extra": extra}) for extra in (*extras, ""))
+        if key in seen or not applies:
+            continue
+        try:
+            version(needed.name)
+        except PackageNotFoundError:
+            continue
+        seen.add(key)
+        yield key[0]
+        yield from brought(*key, seen)
+
+
+def test_constraints_pin_all_that_a_contributor_installs() -> None:
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").split()
+    pinned = {canonicalize_name(line.partition("==")[0]) for line in lines}
+    (extras,) = re.findall(r"--editable '\.\[(.+?)\]'$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    needed = set(brought("barista_bench", frozenset(extras.split(",")), set()))
+    assert {"mkdocs-material", "ipykernel", "torch"} <= needed
+    assert not needed - pinned - {"barista-bench"}
 
 
 def test_the_citation_names_the_paper_that_the_package_names() -> None:

@@ -8,12 +8,29 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from playwright.sync_api import Browser
 
 import barista_bench
 from tests.test_cli import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[1]
 pytestmark = pytest.mark.full
+
+TYPED = {
+    "how do I resume a killed evaluation": "resume-a-killed-run",
+    "custom judge model": "use-my-own-judge",
+    "number of frames per video": "limit-the-examples-or-the-number-of-frames-per-video",
+    "how to evaluate a new model": "add-and-evaluate-a-new-model",
+    "compare two runs": "compare-two-runs",
+    "token usage and cost": "count-tokens-and-know-the-cost-before-i-pay",
+    "slurm multi node": "run-on-slurm-on-several-gpus-or-nodes",
+    "evaluate existing predictions": "evaluate-existing-predictions-recorded-by-another-program",
+    "add a custom task": "add-a-task-of-my-own-or-a-new-benchmark",
+    "no internet": "run-offline-without-internet",
+    "where are the responses saved": "get-the-outputs-of-each-sample",
+    "results lower than reported": "see-why-my-score-differs-from-the-papers",
+}
+"""What people type whose questions stand in the issue trackers of other harnesses, and the answer on docs/faq.md."""
 
 
 class Links(HTMLParser):
@@ -78,3 +95,16 @@ def test_programs_that_read_find_every_page_and_its_text(site: Path) -> None:
     texts = {name for name in listed if name.endswith(".md")}
     assert {"faq.md", "reference/commands/run.md", "repository/CHANGELOG.md"} <= texts
     assert len(texts) > 70
+
+
+def test_questions_as_people_type_them_find_their_answer_first_without_a_server(site: Path, chromium: Browser) -> None:
+    page = chromium.new_page(viewport={"width": 1280, "height": 860})
+    page.goto((site / "index.html").as_uri())
+    query = page.locator("input[name=query]")
+    query.click()
+    for typed, answer in TYPED.items():
+        query.fill("")
+        query.press_sequentially(typed)
+        found = page.locator(f".md-search-result__item:first-child a[href*='faq.html'][href$='#{answer}']").first
+        found.wait_for(state="visible", timeout=20_000)
+    page.close()

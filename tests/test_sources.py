@@ -168,7 +168,7 @@ def test_a_video_that_the_data_set_lacks_is_named_and_costs_no_other(hub, opened
 def test_a_hostile_listing_is_refused(hub, opened, tmp_path):
     with pytest.raises(SourceError):
         opened(revision=hub.commit("org/name", {"x/../../../evil/coco_annotation.json": b"{}"}))
-    with pytest.raises(SourceError, match=r"is no name for a folder"):
+    with pytest.raises(SourceError, match=r"is not a name for a folder"):
         opened(revision=hub.commit("org/name", {"..\\evil/coco_annotation.json": b"{}"}))
     assert not list(tmp_path.rglob("coco_annotation.json"))
 

@@ -35,7 +35,7 @@ def test_any_text_is_read_or_refused_by_name(data, text_only):
     try:
         load_yaml(data, "x.yaml", text_only=text_only)
     except ConfigError as error:
-        assert re.fullmatch(r"x\.yaml: is no YAML that is read here \(.+\)\. Remedy: .*", str(error))  # noqa: PT017
+        assert re.fullmatch(r"x\.yaml: is not YAML that is read here \(.+\)\. Remedy: .*", str(error))  # noqa: PT017
 
 
 @pytest.mark.parametrize(

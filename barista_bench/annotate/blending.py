@@ -199,7 +199,7 @@ def blended_frames(
     Args:
         working: holds the frames of the stretch.
         span: the frames from one keyframe to the next, or from an end of the video to a keyframe, both included.
-        left: objects known on the first frame; empty where it is no keyframe.
+        left: objects known on the first frame; empty where it is not a keyframe.
         right: the same of the last frame.
     """
     from_right = {view.frame: view for view in views(working, span[::-1], right)} if right else {}

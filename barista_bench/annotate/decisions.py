@@ -357,7 +357,7 @@ def _check_layers(layers: Layers, video: VideoFiles, categories: Mapping[str, st
     for entry in layers.claims:
         for name in entry.objects:
             if name not in categories:
-                raise DataError(f"{video.video_id}: layers: {name!r} is no object. Remedy: name it in `objects`")
+                raise DataError(f"{video.video_id}: layers: {name!r} is not an object. Remedy: name it in `objects`")
         for span in entry.ranges:
             _check_range(video, f"layers: {entry.objects[0]!r}", span)
     for segment in (*layers.activities, *layers.process_steps):
@@ -367,7 +367,7 @@ def _check_layers(layers: Layers, video: VideoFiles, categories: Mapping[str, st
 def _check_range(video: VideoFiles, key: str, span: Range) -> None:
     if not span[0] < span[1] <= video.source.frames:
         remedy = f"give [start, end) within 0 and {video.source.frames}"
-        raise DataError(f"{video.video_id}: {key}: {list(span)} is no range of frames. Remedy: {remedy}")
+        raise DataError(f"{video.video_id}: {key}: {list(span)} is not a range of frames. Remedy: {remedy}")
 
 
 def within_vocabulary(layers: Layers, domain: Domain) -> tuple[Layers, list[str]]:

@@ -92,7 +92,7 @@ class Identities:
         names = [edit.into, *edit.objects] if isinstance(edit, records.Merge) else [edit.object]
         missing = [name for name in names if name not in self.categories]
         if missing:
-            raise DataError(f"an edit names {missing[0]!r}, which is no object. Remedy: {_REMEDY}")
+            raise DataError(f"an edit names {missing[0]!r}, which is not an object. Remedy: {_REMEDY}")
         if isinstance(edit, records.Rename):
             self.categories[edit.object] = edit.category
             return

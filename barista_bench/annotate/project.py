@@ -283,7 +283,7 @@ def _probed(videos: Path, file: str) -> VideoSource | str:
         path = confined(videos, file)
         name = path.stem if path.parent == videos.resolve() else path.parent.name
         if not valid_video_id(name) or name.startswith("."):
-            raise DataError(f"{name!r} is no usable name for a video. Remedy: rename the file")
+            raise DataError(f"{name!r} is not a usable name for a video. Remedy: rename the file")
         with open_reader(path) as frames:
             frames.read([0])
             width, height = frames.size

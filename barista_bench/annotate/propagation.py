@@ -41,7 +41,7 @@ class FrameMasks(NamedTuple):
 
 
 Keyframes: TypeAlias = Mapping[int, Mapping[str, Rle]]
-"""Frame index to object id to mask, which `parse_segmentation` has checked or `encode_mask` made."""
+"""Frame index to object id to mask, which `parse_segmentations` has checked or `encode_mask` made."""
 
 
 class Propagator(Protocol):

@@ -108,7 +108,7 @@ class PhraseDetector:
 
     @classmethod
     def load(cls, name: str) -> Self:
-        """A local folder or Hub id. Raises ModelError for what is no SAM 3."""
+        """A local folder or Hub id. Raises ModelError for what is not SAM 3."""
         from barista_bench.models.specialists.sam3 import Sam3Grounder
 
         return cls(Sam3Grounder.load(name, threshold=_THRESHOLD))

@@ -308,7 +308,7 @@ class AcceptedLayersFile(ProjectRecord, frozen=True, kw_only=True):
 
 
 class Merge(ProjectRecord, frozen=True, kw_only=True, tag_field="edit", tag="merge"):
-    """`objects` are `into`."""
+    """The tracks `objects` are the same thing as the track `into`."""
 
     into: Name
     objects: Annotated[list[Name], msgspec.Meta(max_length=500)]
@@ -323,7 +323,7 @@ class Split(ProjectRecord, frozen=True, kw_only=True, tag_field="edit", tag="spl
 
 
 class Rename(ProjectRecord, frozen=True, kw_only=True, tag_field="edit", tag="rename"):
-    """`object` is of another category."""
+    """Changes the category of `object`."""
 
     object: Name
     category: Name

@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from barista_bench.core.options import Sampling, shown
+from barista_bench.core.options import Sampling, quoted
 from barista_bench.core.plugins import load_plugin, registered
 from barista_bench.core.prompt import PromptTexts, load_prompts, named_domain, packaged_prompts, released_clone
 from barista_bench.core.task import Example, Fields, Json, Scored, Task
@@ -204,7 +204,9 @@ class BenchmarkRegistry(UserDict[str, Any]):
         if self.data[name] is None:
             found = load_plugin("benchmarks", name)
             if not isinstance(found, Benchmark) or found.name != name:
-                raise ConfigError(f"benchmarks: {name!r} is no Benchmark of that name. Remedy: correct its entry point")
+                raise ConfigError(
+                    f"benchmarks: {name!r} is not a Benchmark of that name. Remedy: correct its entry point"
+                )
             self.data[name] = found
         return self.data[name]
 
@@ -291,12 +293,12 @@ def parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name:
-            raise ConfigError(f"{shown(pair)} is no setting. Remedy: write name=value")
+            raise ConfigError(f"{quoted(pair)} is not a setting. Remedy: write name=value")
         task, dot, option = name.partition(".")
         settings = overrides.setdefault(task, {}) if dot else overrides
         key, setting = option if dot else name, json_value(value, otherwise=value)
         if not isinstance(settings, dict) or (key in settings and settings[key] != setting):
-            raise ConfigError(f"{shown(pair)} contradicts an earlier setting of {shown(task)}. Remedy: keep one")
+            raise ConfigError(f"{quoted(pair)} contradicts an earlier setting of {quoted(task)}. Remedy: keep one")
         settings[key] = setting
     return overrides
 

@@ -1,7 +1,7 @@
 """Reading a release of annotations: files to JSON values, values to typed records, and what is wrong with them.
 
 What cannot be used costs itself and is named by file, place, field and remedy: a line of a JSONL file its line, a
-record of a list its record. A file that is no JSON costs that file. How much is held of a file is bounded.
+record of a list its record. A file that is not JSON costs that file. How much is held of a file is bounded.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _decoded(data: bytes, key: str, row: int, log: ProblemLog) -> Iterator[Place
         yield PlacedRecord(key, _without_surrogates(value) if _SURROGATE.search(text) else value, row)
     except (ValueError, RecursionError) as error:
         cause = str(error)[:_MAX_SHOWN] if isinstance(error, ValueError) else "nested too deeply"
-        log.error(key, f"is no JSON ({cause}); it is left out", "correct it, or write it again")
+        log.error(key, f"is not JSON ({cause}); it is left out", "correct it, or write it again")
 
 
 def _without_surrogates(value: object) -> object:
@@ -139,7 +139,7 @@ def _without_surrogates(value: object) -> object:
 
 
 def elements(value: object, log: ProblemLog, name: str = "") -> Iterator[PlacedRecord]:
-    """Each element of a list called `name`. What is no list is logged."""
+    """Each element of a list called `name`. What is not a list is logged."""
     if isinstance(value, list):
         yield from (PlacedRecord(f"{name}[{row}]", element, row) for row, element in enumerate(value))
     else:
@@ -185,7 +185,8 @@ def keep_first(kept: dict[KeyT, RecordT], name: KeyT, record: RecordT, log: Prob
 
 
 def joined(key: str, name: str) -> str:
-    """
+    """The path of a field inside a record.
+
     >>> joined("line 3", "clip.fps"), joined("[3]", ""), joined("", "clip"), joined("tasks", "[2]")
     ('line 3.clip.fps', '[3]', 'clip', 'tasks[2]')
     """

@@ -79,7 +79,7 @@ class SentenceEncoder:
         )
         if not isinstance(getattr(checkpoint.config, "hidden_size", None), int):
             kind = type(checkpoint).__name__
-            raise ModelError(f"encoder {name}: {kind} is no encoder of texts alone. Remedy: name another")
+            raise ModelError(f"encoder {name}: {kind} is not an encoder of texts alone. Remedy: name another")
         try:
             model = SentenceTransformer(
                 name,

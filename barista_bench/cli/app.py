@@ -96,7 +96,7 @@ def print_result(*lines: str) -> None:
 
 
 def print_json(value: object) -> None:
-    """The only text on stdout of a command with --json, in ASCII; a figure that is no number is null."""
+    """The only text on stdout of a command with --json, in ASCII; a figure that is not a number is null."""
     with _ending_unread():
         text_out.echo(*json.dumps(json.loads(msgspec.json.encode(value)), indent=1).splitlines())
 

@@ -171,6 +171,6 @@ def _families(pairs: list[str]) -> dict[str, str]:
     for pair in pairs:
         name, _, maker = pair.partition("=")
         if not (name and maker):
-            raise ConfigError(f"{pair!r} is no family. Remedy: write NAME=MAKER")
+            raise ConfigError(f"{pair!r} is not a family. Remedy: write NAME=MAKER")
         families[name] = maker
     return families

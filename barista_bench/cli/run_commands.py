@@ -32,7 +32,7 @@ from barista_bench.cli.app import (
 )
 from barista_bench.core.guarding import note_fault
 from barista_bench.core.resampling import RESAMPLES
-from barista_bench.errors import BudgetError, ConfigError
+from barista_bench.errors import BudgetError, ConfigError, DataError
 from barista_bench.files.text_out import decimal
 from barista_bench.files.writing import write_whole
 from barista_bench.interchange.trackers import Tracker, log_results
@@ -331,12 +331,23 @@ def compare(
 
 @app.command(rich_help_panel=LOOK)
 def agreement(folders: Folders, data: Data = None, root: Root = None, option: Options = None) -> None:
-    """Say how far answers agree, those of people too: each pair of runs of a task, all people, and all runs."""
+    """Say how far answers agree, those of people too: each pair of runs of a task, all people, and all runs. Of a study
+    it says first how far its participants are, how they passed the checks, and how long they took."""
     from barista_bench.stats import answer_agreement
+    from barista_bench.studio.study_figures import in_words, studies_of, study_figures
 
     with exit_on_error():
-        for row in answer_agreement(scored_runs(folders, data, root, option)):
-            print_result(agreement_line(row))
+        runs = scored_runs(folders, data, root, option)
+        people = [figures for study in studies_of(folders) for figures in study_figures(study, runs)]
+        for figures in people:
+            print_result(in_words(figures))
+        try:
+            for row in answer_agreement(runs):
+                print_result(agreement_line(row))
+        except DataError as error:  # of one person alone there is no pair, and all the above
+            if not people:
+                raise
+            echo(str(error))
 
 
 @app.command(rich_help_panel=LOOK)

@@ -1,4 +1,4 @@
-"""The command that opens the studio."""
+"""The commands that open the studio, and invite people to a study."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from typing import Annotated
 
 import typer
 
-from barista_bench.cli.app import LOOK, app, exit_on_error, print_result
+from barista_bench.cli.app import LOOK, app, echo, exit_on_error, print_result
+from barista_bench.errors import ConfigError
+
+_STUDY_ADDRESS = "127.0.0.1:8800"
 
 
 @app.command(rich_help_panel=LOOK)
@@ -19,8 +22,8 @@ def studio(
     paths: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="A release, datasets, runs, an annotation project, review files: any of them. "
-            "By default what the folder holds."
+            help="A release, datasets, runs, an annotation project, review files: any of them; or a study alone, which "
+            "is then served to its participants. By default what the folder holds."
         ),
     ] = None,
     folder: Annotated[
@@ -40,15 +43,28 @@ def studio(
     out: Annotated[Path, typer.Option(help="Folder for people's answers and ratings.")] = Path("people"),
     port: Annotated[int, typer.Option(help="Port on this machine. 0 takes a free one.")] = 0,
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+    share_on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Serve a study, and nothing else, beyond this machine, at the address that its links have.",
+        ),
+    ] = None,
+    tls_cert: Annotated[Path | None, typer.Option(help="PEM file of the certificate of that address.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="PEM file of the certificate's key.")] = None,
 ) -> None:
     """Look at graphs and runs, annotate and review, answer the questions yourself; run the other commands by button: a
-    page on this machine alone."""
+    page on this machine alone. Or serve a study."""
     with exit_on_error():
         from barista_bench.studio.server import serving
+        from barista_bench.studio.study import is_study
         from barista_bench.studio.workspace import first_opened, open_workspace
 
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, _ending)  # the server raises it again once it has ended
+        if share_on or tls_cert or tls_key or any(map(is_study, paths or ())):
+            _serve_study(paths or [], bool(folder or by or compare or port), share_on, tls_cert, tls_key)
+            return
         if not paths:
             folder = folder or Path()
         named = paths or (first_opened(folder) if folder else [])
@@ -58,6 +74,67 @@ def studio(
             if browser:
                 webbrowser.open(server.address)
             server.run()
+
+
+@app.command(rich_help_panel=LOOK)
+def invite(
+    data: Annotated[list[Path], typer.Argument(help="Datasets made by `build`, one a benchmark.")],
+    participants: Annotated[str, typer.Option(help="Names, with commas; they stand in the report.")],
+    task: Annotated[str, typer.Option(help="Tasks to ask, with commas, or all.")] = "all",
+    items: Annotated[int, typer.Option(min=1, max=10_000, help="Questions a task and person that count.")] = 20,
+    overlap: Annotated[
+        int | None, typer.Option(min=0, help="How many of them are the same for everybody; all by default.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the study, which is made or goes on.")] = Path("study"),
+    share_on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT", help="Where `studio` will share it, and the links lead. By default this machine alone."
+        ),
+    ] = None,
+) -> None:
+    """Invite people to answer what models are asked: a study with a link for each. Who is invited again gets a new
+    link."""
+    with exit_on_error():
+        from barista_bench.studio.inviting import invite as invited
+        from barista_bench.studio.study import Study
+
+        study = Study(
+            version=1,
+            address=share_on or _STUDY_ADDRESS,
+            shared=share_on is not None,
+            data=tuple(str(folder.resolve()) for folder in data),
+            tasks=_split(task),
+            items=items,
+            overlap=items if overlap is None else overlap,
+        )
+        for name, link in invited(out, study, _split(participants)).items():
+            print_result(f"{name}  {link}")
+        files = f" --share-on {share_on} --tls-cert FILE --tls-key FILE" if share_on else ""
+        echo(f"links are shown once; serve them with: barista-bench studio {out}{files}")
+
+
+def _split(names: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in names.split(",") if name.strip())
+
+
+def _serve_study(
+    paths: list[Path], has_further: bool, share_on: str | None, tls_cert: Path | None, tls_key: Path | None
+) -> None:
+    from barista_bench.studio.sharing import sharing
+    from barista_bench.studio.study import is_study, read_study
+
+    if has_further or len(paths) != 1 or not is_study(paths[0]):
+        remedy = (
+            "name the folder of one study, which `invite` makes, and no other path, --folder, --by, --compare or --port"
+        )
+        raise ConfigError(f"nothing but a study is shared, and it is served alone. Remedy: {remedy}")
+    address = read_study(paths[0]).address
+    if share_on not in (None, address):
+        raise ConfigError(f"--share-on {share_on}: the links of {paths[0]} lead to {address}. Remedy: invite again")
+    with sharing(paths[0], tls_cert if share_on else None, tls_key if share_on else None) as server:
+        print_result(f"{len(server.study.participants)} people can answer at {server.study.origin}, by their links")
+        server.run()
 
 
 def _ending(number: int, frame: FrameType | None) -> None:

@@ -44,7 +44,7 @@ class BoxFormat:
         if order in BOX_ORDERS and re.fullmatch("pixels|[1-9][0-9]{0,5}", scale):
             return cls(order, None if scale == "pixels" else int(scale))
         raise ValueError(
-            f"{text[:20]!r} is no box format: write {' or '.join(BOX_ORDERS)}, then /pixels or the scale, such as "
+            f"{text[:20]!r} is not a box format: write {' or '.join(BOX_ORDERS)}, then /pixels or the scale, such as "
             "/1000, /1 for fractions"
         )
 

@@ -167,12 +167,12 @@ class Option:
             value = float(value)
         remedy = f"Remedy: give {self._wanted(kind)}: {self.help}"
         if type(value) is not kind or not isinstance(value, bool | int | float | str):
-            raise ConfigError(f"option {name} is {shown(value)}. {remedy}")
+            raise ConfigError(f"option {name} is {quoted(value)}. {remedy}")
         if isinstance(value, str) and len(value) > MAX_TEXT:
             raise ConfigError(f"option {name} has more than {MAX_TEXT} characters. {remedy}")
         is_a_choice = not self.choices or value in self.choices
         if not is_a_choice or (isinstance(value, int | float) and not self._is_in_range(value)):
-            raise ConfigError(f"option {name} is {shown(value)}. {remedy}")
+            raise ConfigError(f"option {name} is {quoted(value)}. {remedy}")
         return value
 
     def _is_in_range(self, value: float) -> bool:
@@ -189,7 +189,7 @@ class Option:
         return " ".join([names[kind], *limits])
 
 
-def shown(value: object) -> str:
+def quoted(value: object) -> str:
     """A value as messages show it."""
     if type(value) is int and abs(value) >= MAX_NUMBER:  # Python writes out no integer of more than 4300 digits
         return "a number that is too large"

@@ -247,7 +247,7 @@ def load_prompts(path: str | Path, task: str) -> PromptTexts:
     """The wording of `task` from a file, or from `<task>.yaml` in a folder.
 
     Raises:
-        ConfigError: there is no such file, or it is no prompt file; names file and key.
+        ConfigError: there is no such file, or it is not a prompt file; names file and key.
     """
     file = Path(path) / f"{task}.yaml" if Path(path).is_dir() else Path(path)
     remedy = "write one, which holds the text for one task, or leave --prompts out"

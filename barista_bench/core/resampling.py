@@ -45,6 +45,7 @@ def without_each(count: int) -> Floats:
 
 
 def bootstrap_seed(units: Iterable[str]) -> int:
+    """The same for the same units in any order, so that comparisons share resamples."""
     return content_seed("bootstrap", *sorted(set(units)))
 
 
@@ -101,7 +102,7 @@ def ratio_interval(
     resamples: int = RESAMPLES,
     level: float = LEVEL,
 ) -> Interval | None:
-    """The interval of sum(part) / sum(whole), taken of each run and averaged over runs: means, shares, pooled rates.
+    """The interval of sum(part) / sum(whole), taken of each run and averaged over runs: means, fractions, pooled rates.
 
     The resamples are those that `run_intervals` makes of the same units. None for fewer than two units.
 

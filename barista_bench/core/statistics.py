@@ -103,7 +103,7 @@ class SumStatistics(SampleStatistics):
         self._table: NDArray[Any] = np.zeros((len(rows), len(self._names)))
         self._table[:, 0] = 1.0
         self._table[lines, places] = np.fromiter(chain.from_iterable(row.values() for row in rows), np.float64)
-        with np.errstate(invalid="ignore"):  # of what is no number
+        with np.errstate(invalid="ignore"):  # of what is not a number
             small = self._table.astype(np.int8)
         if np.array_equal(small, self._table):  # counts of single samples, an eighth of the memory
             self._table = small

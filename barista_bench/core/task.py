@@ -31,7 +31,7 @@ from barista_bench.core.example import (
     features_of,
 )
 from barista_bench.core.failures import AnswerFailure, FailureKind
-from barista_bench.core.options import Option, OptionValue, shown
+from barista_bench.core.options import Option, OptionValue, quoted
 from barista_bench.core.prompt import Prompt, PromptTexts, packaged_prompts
 from barista_bench.core.statistics import SampleStatistics
 from barista_bench.errors import ConfigError
@@ -185,7 +185,7 @@ class Question(ABC):
         """The images that the prompt counts, from the example's frames, each (height, width, 3) RGB; here those."""
         return tuple(map(Image.fromarray, frames))
 
-    def shown(self, example: Example, images: Sequence[Image.Image]) -> tuple[Image.Image, ...]:
+    def displayed_images(self, example: Example, images: Sequence[Image.Image]) -> tuple[Image.Image, ...]:
         """An example's images as the run's options have them (resolution, a choice of frames); here all.
 
         Applied to stored and to decoded images alike: sets hold what `images` gives.
@@ -216,7 +216,7 @@ class Question(ABC):
         """Read an answer of a model that writes boxes as `box_format` says. Never raises, and never sees the target."""
 
     def answer_schema(self, example: Example) -> Fields | None:
-        """JSON Schema of the answer that the prompt asks for; None where it is no JSON."""
+        """JSON Schema of the answer that the prompt asks for; None where it is not JSON."""
         return None
 
     @abstractmethod
@@ -373,7 +373,7 @@ class Task(Question, Scoring, Display):
         for name in given:
             if name not in self.options:
                 known = f"use one of {', '.join(self.options)}" if self.options else "leave it out"
-                raise ConfigError(f"{self.benchmark}/{self.name} has no option {shown(name)}. Remedy: {known}")
+                raise ConfigError(f"{self.benchmark}/{self.name} has no option {quoted(name)}. Remedy: {known}")
         return {
             name: option.checked(name, given[name]) if name in given else option.default
             for name, option in self.options.items()

@@ -234,7 +234,7 @@ class _Unpacker:
         path.parent.mkdir(exist_ok=True)
         stream = member.open()
         if stream is None:
-            raise self._refuse(member, "it is no file")
+            raise self._refuse(member, "it is not a file")
         copied = 0
         with stream as packed, path.open("xb") as plain:
             # One byte more than is claimed is enough to see a lie.

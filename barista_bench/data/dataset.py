@@ -72,10 +72,10 @@ class LoadedExample:
         if isinstance(self.media, LinkedMedia):
             frames = self.media.frames(store, self.example.video_id)
             with clock("prepare"), guarded(task, "images", self.example):
-                return task.shown(self.example, task.images(self.example, frames))
+                return task.displayed_images(self.example, task.images(self.example, frames))
         images = store.images(self.media, self.example.example_id, self.example.frames)
         with guarded(task, "images", self.example):
-            return task.shown(self.example, images)
+            return task.displayed_images(self.example, images)
 
     def pictures(self, task: Task, store: FrameStore, clock: StageClock) -> Pictures:
         """The images that the model sees, for models that send files on: stored ones are not decoded.
@@ -88,7 +88,7 @@ class LoadedExample:
             with clock("prepare"):
                 with guarded(task, "images", self.example):
                     drawn = task.images(self.example, frames)
-                    shown = task.shown(self.example, drawn)
+                    shown = task.displayed_images(self.example, drawn)
                 places = {id(image): place for place, image in enumerate(drawn)}
                 overlays = (None if id(image) not in places else places[id(image)] >= len(frames) for image in shown)
                 files = tuple(
@@ -99,7 +99,7 @@ class LoadedExample:
         opened = [open_image(data, self.example.example_id) for data in self.media]
         stored = {id(image): data for image, data in zip(opened, self.media, strict=True)}
         with guarded(task, "images", self.example):
-            shown = task.shown(self.example, opened)
+            shown = task.displayed_images(self.example, opened)
         return Pictures(shown, tuple(stored.get(id(image)) for image in shown))
 
 
@@ -364,7 +364,7 @@ def _link(frames: object, example: Example, root: str) -> LazyFrames:
     """The frames that a row of a linked set names."""
     indices = frames.get("indices") if isinstance(frames, dict) else None
     if not isinstance(frames, dict) or set(frames) != {"video", "indices"} or not isinstance(frames["video"], str):
-        raise DataError(f"{example.example_id}: frames is no video with indices. Remedy: build the dataset again")
+        raise DataError(f"{example.example_id}: frames is not a video with indices. Remedy: build the dataset again")
     if indices != [frame.frame_index for frame in example.frames]:
         raise DataError(f"{example.example_id}: frames and frame_indices differ. Remedy: build the dataset again")
     return LazyFrames(frames["video"], indices, root=root)

@@ -26,7 +26,7 @@ VIDEOS_NOTE = "videos_root"
 
 
 def refuse_unknown_name(data: str | Path) -> None:
-    """Refuse, without asking the Hub, a name that is no folder, no `org/name` and not in the `datasets` cache.
+    """Refuse, without asking the Hub, a name that is not a folder, no `org/name` and not in the `datasets` cache.
 
     Raises:
         DataError: names the cache that was looked into.

@@ -243,11 +243,11 @@ def _object(line: bytes) -> dict[str, Any]:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _first_video(record: dict[str, Any]) -> str:
-    """The sort key of lines before they are read; anything for what is no example."""
+    """The sort key of lines before they are read; anything for what is not an example."""
     try:
         return str(record["frames"][0]["video_id"])
     except (KeyError, IndexError, TypeError):

@@ -46,7 +46,7 @@ _FRAMES_NOTE = {
 It asks by the protocol of the set with the default options, and of a task that asks in several steps it is the first
 question. `answer` is the reference as a model would write it (of several steps, to the last question; null where it is
 hidden). Both write boxes as `box_format` says: `xyxy/1000` is `[x0, y0, x1, y1]`, integers from 0 to 1000 over the
-width or height of the image. `prompt_set` names the wording of `barista_bench`, which is no part
+width or height of the image. `prompt_set` names the wording of `barista_bench`, which is not part
 of the SHA-256 below.""",
     "linked": """\
 `frames` holds `{video, indices}`, the video's path relative to the data root; after `barista_bench.register()`, or by

@@ -4,8 +4,8 @@ Common columns: position (in the sampled order, over all splits), example_id, be
 video_id, video_sha256, frame_indices, frame_seconds (after the video's first frame; null where no time is known),
 inputs, target, metadata, evidence. Linked sets add `frames`: {video: path relative to the data root, indices}, to be
 cast to `VideoFrames`. Frozen sets add `images`: what the model sees, encoded (JPEG for frames, PNG for overlays); and,
-for who asks without this package, what a run with default options asks about them (`question_columns`). Examples are
-not made of these, nor of times, so that neither wording nor files are part of a set's identity.
+for callers that do not use this package, what a run with default options asks about them (`question_columns`). Examples
+are not made of these, nor of times, so that neither wording nor files are part of a set's identity.
 
 Scoring and reporting read no picture. The Parquet files of a folder that `build` made are therefore read column by
 column, and `datasets`, which copies a set into its cache before it gives out a row, is called for their pictures alone.

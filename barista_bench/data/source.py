@@ -55,7 +55,7 @@ def open_local(folder: Path) -> Source:
 
 
 def _hint(root: Path) -> str:
-    """The end of that message, about a folder that is no release: it is often the right one, one level off."""
+    """The end of that message, about a folder that is not a release: it is often the right one, one level off."""
     if (root / ANNOTATION_FILE).is_file():
         return f": this is the folder of one video. Remedy: give the folder above it, {root.parent}"
     below = next(root.glob(f"*/*/{ANNOTATION_FILE}"), None)
@@ -210,7 +210,7 @@ class HubSource(Source):
             name = parts[-2]
             if not valid_video_id(name):
                 raise SourceError(
-                    f"{self.shown}: {path!r}: {name!r} is no name for a folder. Remedy: use another revision"
+                    f"{self.shown}: {path!r}: {name!r} is not a name for a folder. Remedy: use another revision"
                 )
             if name in paths:
                 raise SourceError(

@@ -1,6 +1,5 @@
 """Files and texts, without knowledge of what they hold.
 
-`bounded` reads files of others within bounds, `writing` writes ours without losing anything, `paths` keeps names inside
-a folder, `credentials` keeps keys out of files, `text_out` makes text fit to show, `checkpoints` loads what
-transformers reads.
+`reading` reads other people's files within bounds and keeps names inside a folder, `writing` writes ours without losing
+anything, `text_out` makes text safe to show and keeps keys out of files, `checkpoints` loads what transformers reads.
 """

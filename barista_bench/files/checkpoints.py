@@ -76,7 +76,7 @@ def device_of(name: str) -> torch.device:
     """The device of a name; `auto` takes a CUDA GPU where there is one.
 
     Raises:
-        ModelError: it is no device, or a GPU that this machine does not have.
+        ModelError: it is not a device, or a GPU that this machine does not have.
     """
     import torch
 
@@ -196,7 +196,7 @@ def fetch_checkpoint(name: str, revision: str | None = None) -> tuple[Path, str]
     if folder.is_dir():
         return folder, folder_hash(folder)
     wanted = [f"*{suffix}" for suffix in sorted(_CONTENT - {".bin"})]  # those would be pickles
-    with naming_cause(f"model {name}: is no folder and cannot be fetched"):
+    with naming_cause(f"model {name}: is not a folder and cannot be fetched"):
         snapshot = Path(snapshot_download(name, revision=revision, allow_patterns=wanted))
     return snapshot, snapshot.name
 

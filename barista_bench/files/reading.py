@@ -163,7 +163,7 @@ def json_value(text: str, otherwise: object = None) -> Any:  # noqa: ANN401  # a
 
 
 def read_bounded_json(path: str | Path, most: int, *, what: str = "cannot be read", remedy: str) -> object:
-    """A file's JSON value. Raises DataError as `read_bounded` does, also for what is no JSON."""
+    """A file's JSON value. Raises DataError as `read_bounded` does, also for what is not JSON."""
     data = read_bounded(path, most, what=what, remedy=remedy)
     try:
         return json.loads(data)
@@ -303,7 +303,7 @@ def load_yaml(
         return yaml.load(data, Loader=_TextLoader if text_only else _PlainLoader)  # noqa: S506  (neither makes objects)
     # Beside YAMLError, PyYAML raises what values raise that do not fit their tag, such as a date in month 13.
     except (yaml.YAMLError, RecursionError, ValueError, LookupError, AttributeError, OverflowError) as raised:
-        raise error(f"{where}: is no YAML that is read here ({_cause(raised)}). Remedy: {remedy}") from raised
+        raise error(f"{where}: is not YAML that is read here ({_cause(raised)}). Remedy: {remedy}") from raised
 
 
 def packaged_data(package: str, name: str) -> object:

@@ -196,14 +196,14 @@ def holds_key(text: str) -> bool:
 
 
 def check_variable_name(setting: str, value: str) -> None:
-    """Refuse, without repeating it, what is no plain name of an environment variable, or may be the secret itself.
+    """Refuse, without repeating it, what is not a plain name of an environment variable, or may be the secret itself.
 
     Raises:
         ConfigError: names the setting alone.
     """
     if not _VARIABLE.fullmatch(value) or holds_key(value) or _RANDOM.search(value):
         raise ConfigError(
-            f"{setting}: is no name of an environment variable (not repeated here: it may be the secret itself). "
+            f"{setting}: is not a name of an environment variable (not repeated here: it may be the secret itself). "
             "Remedy: put the secret into a variable, and give the variable's name, without $"
         )
 
@@ -252,19 +252,19 @@ def refuse_credentials(setting: str, value: object) -> None:
 
 
 def check_address(setting: str, url: str) -> None:
-    """Refuse what is no plain http(s) address. Names at most the host: the rest may be the secret that is refused.
+    """Refuse what is not plain http(s) address. Names at most the host: the rest may be the secret that is refused.
 
     Raises:
-        ConfigError: it is no address, or holds a user, a password, a query, a fragment or a key.
+        ConfigError: it is not an address, or holds a user, a password, a query, a fragment or a key.
     """
     remedy = "Remedy: give one like http://localhost:8000/v1, and the key in an environment variable"
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError:
-        raise ConfigError(f"{setting} is no address. {remedy}") from None  # whose text may repeat it
+        raise ConfigError(f"{setting} is not an address. {remedy}") from None  # whose text may repeat it
     if parts.scheme not in ("http", "https") or not host:
-        raise ConfigError(f"{setting} is no http(s) address. {remedy}")
+        raise ConfigError(f"{setting} is not http(s) address. {remedy}")
     if parts.username is not None or parts.password is not None:
         raise ConfigError(f"{setting} of {host} holds a user or password. {remedy}")
     if parts.query or parts.fragment:

@@ -103,7 +103,7 @@ def name_full_disk(path: Path) -> Iterator[None]:
 
 @contextmanager
 def locked_for_update(path: Path) -> Iterator[Path]:
-    """The file that `path` leads to, links followed, for who reads it and replaces it: nobody else does meanwhile.
+    """The file that `path` leads to, links followed, for reading and replacing; other processes are locked out.
 
     Its lock is a file beside it that stays behind; an unlocked one means nothing.
 
@@ -204,14 +204,14 @@ def check_target(out: Path, kind: Kind | None = None, besides: str = "") -> Path
         The folder, links followed.
 
     Raises:
-        ConfigError: as `check_place`; it is no folder, or holds what no list names.
+        ConfigError: as `check_place`; it is not a folder, or holds what no list names.
         OSError: as `check_place`.
     """
     target = check_place(out, kind)
     if target.is_dir():
         _refuse_unlisted(out, target, kind, besides)
     elif os.path.lexists(target):
-        raise ConfigError(f"{out}: is no folder. Remedy: choose another one")
+        raise ConfigError(f"{out}: is not a folder. Remedy: choose another one")
     return target
 
 
@@ -287,7 +287,7 @@ def _read_list(folder: Path, kind: Kind) -> dict[str, str]:
 
 
 def _files(folder: Path, besides: Collection[str] = ()) -> dict[str, str]:
-    """SHA-256 of every file below a folder; empty folders and what is no plain file count too, as what they are."""
+    """SHA-256 of every file below a folder; empty folders and what is not a plain file count too, as what they are."""
     digests = {}
     for parent, folders, files in os.walk(folder, onerror=_raise):
         if Path(parent) == folder:

@@ -84,7 +84,7 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
         extra: what the family writes beside, JSON values.
         wording: of `wordings.yaml`, `family/key`, with what fills its `slots`; empty for a text that stays as it is.
         form: the one of its forms that `question` has; empty for the plain one.
-        difficulty: as `difficulty_of` states it.
+        difficulty: as `difficulty.described` states it.
         origins: text of a distractor to where it is from: `SAME_OBJECT`, `SAME_MOMENT`, or neither.
     """
 
@@ -131,7 +131,7 @@ def decide(candidate: QuestionCandidate, scene: Scene, distractors_needed: int) 
         why it cannot be asked.
     """
     nouns = [scene.things[name].noun for name in candidate.objects if name in scene.things]
-    if any(noun.endswith(scene.domain.divisible) for noun in nouns):
+    if any(map(scene.domain.is_divisible, nouns)):
         return DIVISIBLE
     for statement in candidate.given:
         if statement.truth(scene) is not True:

@@ -85,7 +85,7 @@ class _Asked:
         right = [_said(choice.statement) for choice in candidate.right]
         objects = [*candidate.objects, *(item for said in right for item in self._objects(said))]
         self.objects = tuple(dict.fromkeys(objects))
-        self.actions = {name for said in right for name in self._actions(said)}
+        self.actions = {name for choice in candidate.right for name in _actions_of(choice.statement)}
 
     def area(self) -> float | None:
         """The smallest fraction of the frame that the box of anything it is about covers when it is asked about."""
@@ -100,14 +100,14 @@ class _Asked:
         return round(min(counts) / self.scene.fps, 3) if counts else None
 
     def origin(self, choice: Choice) -> str:
-        said = _said(choice.statement)
-        objects, actions = list(self._objects(said)), list(self._actions(said))
+        objects, actions = list(self._objects(_said(choice.statement))), _actions_of(choice.statement)
         nouns = {self._noun(name) for name in self.actions}
         if set(objects) & set(self.objects) or any(self._noun(name) in nouns for name in actions):
             return SAME_OBJECT
         is_seen = objects and any(all(item in self.scene.boxes(at) for item in objects) for at in self.frames)
+        is_there = actions and all(self._is_in_view(self._noun(name)) for name in actions)
         is_done = actions and all(any(self._goes_on(name, at) for at in self.frames) for name in actions)
-        return SAME_MOMENT if is_seen or is_done else ""
+        return SAME_MOMENT if is_seen or is_there or is_done else ""
 
     def is_near(self, choice: Choice) -> bool:
         """Whether a distractor is near in place, in category or in time: it is of what the answer is about too."""
@@ -131,12 +131,13 @@ class _Asked:
     def _objects(self, said: Sequence[str]) -> Iterator[str]:
         return (text for text in said if text in self.scene.things)
 
-    def _actions(self, said: Sequence[str]) -> Iterator[str]:
-        names = {span.name for span in (*self.scene.actions, *self.scene.steps)}
-        return (text for text in said if text in names)
-
     def _noun(self, name: str) -> str:
         return ActionSpan(name, 0, 0).noun
+
+    def _is_in_view(self, noun: str) -> bool:
+        """Whether the noun of an action can name something in the picture when it is asked about."""
+        shown = {item for frame in self.frames for item in self.scene.boxes(frame) if item in self.scene.things}
+        return any(self.scene.domain.same_noun(noun, self.scene.things[item].noun) for item in shown)
 
     def _goes_on(self, name: str, frame: int) -> bool:
         """Within the seconds of a clip around a frame."""
@@ -153,6 +154,13 @@ def _apart(box: Sequence[float], other: Sequence[float]) -> tuple[float, float]:
 def _said(statement: Statement) -> list[str]:
     """All texts in a statement, ids and names among them."""
     return list(_texts(msgspec.to_builtins(statement)))
+
+
+def _actions_of(statement: Statement) -> list[str]:
+    """The actions and steps that a statement says, in its parts too."""
+    one = [getattr(statement, name) for name in ("action", "step") if hasattr(statement, name)]
+    parts = getattr(statement, "parts", ())
+    return [*one, *getattr(statement, "actions", ()), *(name for part in parts for name in _actions_of(part))]
 
 
 def _texts(value: object) -> Iterator[str]:

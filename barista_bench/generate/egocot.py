@@ -8,6 +8,7 @@ excludes of what the distractors say.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -114,8 +115,9 @@ class EvidenceMaker:
                 yield self._state(object_id, kind, after, end - 1)
             case BringsAbout():
                 yield from self._cause(statement)
-            case Precedes(objects):
-                yield from self._order(objects, statement)
+            case Precedes(objects, frame):
+                for pair in combinations(objects, 2):
+                    yield from self._order(pair, Precedes(pair, frame))
 
     def _state(self, object_id: str, kind: str, value: str, frame: int) -> StatedFact:
         spans = [span for span in self.scene.values_of(object_id, kind) if span.value == value]

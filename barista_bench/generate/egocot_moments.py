@@ -5,6 +5,7 @@ Frames count from 0; spans are [start, end).
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -134,17 +135,25 @@ class Moments:
         return [*self.used, *(thing for thing in self.scene.things.values() if thing not in self.used)]
 
     def possible(self, span: ValueSpan) -> list[ValueSpan]:
-        """Other values that a span can have, by the domain: of each group of synonyms, one."""
+        """Other values that a span can have, by the domain: of each group of synonyms, one; not those that the domain
+        does not list for its category, if it lists any, or that only other things have in the video: no mill rinses."""
         dimensions = self.scene.domain.attributes[span.type].groups
         dimension = next((groups for groups in dimensions if any(span.value in group for group in groups)), ())
-        return [span._replace(value=group[0]) for group in dimension if span.value not in group]
+        listed = self.scene.domain.families.get("vista", {}).get("states", {}).get(span.thing.category.lower())
+        by_value: dict[str, set[str]] = defaultdict(set)
+        for other in self.scene.values:
+            by_value[other.value].add(other.thing.category)
+        others = [group[0] for group in dimension if span.value not in group and (not listed or {*group} & {*listed})]
+        return [span._replace(value=v) for v in others if not by_value[v] or span.thing.category in by_value[v]]
 
     def visible(self, things: Sequence[NamedObject], *frames: int) -> list[NamedObject]:
-        """Those that are well to be seen on all frames, by a name that fits nothing else there."""
+        """Those that are well to be seen on all frames, by a name that fits nothing else there; stuff is none."""
         return [
             thing
             for thing in things
-            if all(self.scene.visible(thing.id, frame) for frame in frames) and self.scene.unique(thing, frames)
+            if not self.scene.domain.is_divisible(thing.noun)
+            and all(self.scene.visible(thing.id, frame) for frame in frames)
+            and self.scene.unique(thing, frames)
         ]
 
     def contacts(self, *frames: int) -> list[HandUse]:

@@ -8,12 +8,14 @@ by what it shares with the others.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, combinations, pairwise, permutations, product
 
 import msgspec
 
+from barista_bench.core.example import content_seed
 from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.egocot_moments import Moment, Moments, sentence, touching
 from barista_bench.generate.egocot_statements import (
@@ -28,7 +30,7 @@ from barista_bench.generate.egocot_statements import (
     causes_of,
     quarter_of,
 )
-from barista_bench.generate.spans import SIDES, HandUse, NamedObject, ValueSpan, third_person
+from barista_bench.generate.spans import SIDES, ActionSpan, HandUse, NamedObject, ValueSpan, third_person
 from barista_bench.generate.statements import (
     AllOf,
     Changes,
@@ -113,8 +115,7 @@ def _alternatives(at: Moments, thing: NamedObject, frame: int) -> Iterator[tuple
 
 def _state_and_hand(at: Moments, side: Side, frame: int, now: ValueSpan, value: str, touches: bool) -> Choice:
     hand = (Touches if touches else AwayFrom)(side, now.thing.id, frame)
-    where = "touching" if touches else "away from"
-    text = f"It is {at.words.state(value)}, and the {side} hand is {where} it."
+    text = f"It is {at.words.state(value)}, and the {side} hand is {'' if touches else 'not '}touching it."
     return Choice(text, AllOf((HasValue(now.thing.id, now.type, value, frame), hand)))
 
 
@@ -154,30 +155,29 @@ def in_quarter(thing: NamedObject, frame: int, quarter: tuple[Down, Across]) -> 
 
 
 def order_of_contacts(at: Moments) -> Iterator[QuestionCandidate]:
-    """HOTR: in which order hands first got to three things; of two pairs of them, each may come either way round."""
+    """HOTR: in which order hands first got to three things."""
     for uses in combinations(at.first_uses, 3):
         frames = [at.first_uses[use] for use in uses]
         things = [use.thing for use in uses]
         pairs = combinations(things, 2)
         if frames != sorted(set(frames)) or any(at.scene.is_part_of_other(a.id, b.id) for a, b in pairs):
             continue
-        for first, shared, last in permutations(things):
-            if first.id < last.id:  # or else it is the same question
-                names = sorted(f"the {thing.name}" for thing in things)
-                slots = {"names": f"{names[0]}, {names[1]} and {names[2]}"}
-                ways = product(((first, shared), (shared, first)), ((shared, last), (last, shared)))
-                choices = [_in_order(frames[-1], *way) for way in ways]
-                right = next(choice for choice in choices if choice.statement.truth(at.scene) is not False)
-                candidate = at.question("HOTR", slots, right, choices, frames, answer=f"way {choices.index(right)}")
-                named = tuple(Unique(thing.id, (frame,)) for thing, frame in zip(things, frames, strict=True))
-                ids = tuple(thing.id for thing in things)
-                yield msgspec.structs.replace(candidate, given=named, objects=ids, event=" ".join(ids))
+        named = sorted(things, key=lambda thing: thing.name)
+        orders = [_in_order(frames[-1], order) for order in permutations(named)]
+        right = _in_order(frames[-1], things)
+        # Which orders stand beside the right one says nothing of it: each three others are as likely.
+        random.Random(content_seed("orders", at.scene.video_id, right.text)).shuffle(orders)  # noqa: S311
+        names = [f"the {thing.name}" for thing in named]
+        slots, ids = {"names": f"{names[0]}, {names[1]} and {names[2]}"}, tuple(thing.id for thing in things)
+        answer = " ".join(str(named.index(thing)) for thing in things)
+        candidate = at.question("HOTR", slots, right, orders, frames, answer=answer)
+        unique = tuple(Unique(thing.id, (frame,)) for thing, frame in zip(things, frames, strict=True))
+        yield msgspec.structs.replace(candidate, given=unique, objects=ids, event=" ".join(sorted(ids)))
 
 
-def _in_order(until: int, first: tuple[NamedObject, NamedObject], other: tuple[NamedObject, NamedObject]) -> Choice:
-    texts = (f"the {earlier.name} before the {later.name}" for earlier, later in (first, other))
-    orders = (Precedes((earlier.id, later.id), until) for earlier, later in (first, other))
-    return Choice(sentence(", and ".join(texts)), AllOf(tuple(orders)))
+def _in_order(until: int, things: Sequence[NamedObject]) -> Choice:
+    names = ", then ".join(f"the {thing.name}" for thing in things)
+    return Choice(sentence(names), Precedes(tuple(thing.id for thing in things), until))
 
 
 def next_state(at: Moments) -> Iterator[QuestionCandidate]:
@@ -260,7 +260,12 @@ def cause_of_change(at: Moments) -> Iterator[QuestionCandidate]:
 def _brings_about(at: Moments, start: int, end: int, name: str, before: ValueSpan, after: ValueSpan) -> Choice:
     verbs = at.words.causes.get(after.value, ())
     values = before.type, before.value, after.value
-    text = f"The person {third_person(at.said(name))}, so that {at.is_state(after)}."
+    first, last = at.words.state(before.value), at.words.state(after.value)
+    verb, noun = ActionSpan(name, start, end).verb, ActionSpan(name, start, end).noun
+    # To open what is open then says one thing twice.
+    is_told = at.scene.domain.same_noun(noun, after.thing.noun) and any(w.startswith(verb) for w in last.split())
+    change = f"and the {after.thing.name} goes from {first} to {last}"
+    text = f"The person {third_person(at.said(name))}, {f'which was {first} until then' if is_told else change}."
     return Choice(text, BringsAbout(name, after.thing.id, *values, start, end + 1, verbs))
 
 
@@ -299,18 +304,22 @@ def hands_over_time(at: Moments) -> Iterator[QuestionCandidate]:
                 continue
             choice = partial(_touch_in_turn, (start, before), (end, after))
             choices = [choice(*pair) for pair in product(things, repeat=2)]
-            slots = {"first": at.time(start), "second": at.time(end)}
+            hands = {"side": before.side} if before.side == after.side else {"side": before.side, "other": after.side}
+            wording, slots = (
+                f"HGC {'two' if 'other' in hands else 'one'}",
+                {"first": at.time(start), "second": at.time(end)},
+            )
             right, answer = choice(before.thing, after.thing), "the same" if is_same else "another"
-            yield at.question("HGC", slots, right, choices, [start, end], things, answer=answer)
+            yield at.question(wording, {**slots, **hands}, right, choices, [start, end], things, answer=answer)
 
 
 def _touch_in_turn(
     first: tuple[int, HandUse], second: tuple[int, HandUse], before: NamedObject, after: NamedObject
 ) -> Choice:
     rows = [(use.side, thing, frame) for (frame, use), thing in ((first, before), (second, after))]
-    texts = [touching(side, thing) for side, thing, _ in rows]
     touches = tuple(Touches(side, thing.id, frame) for side, thing, frame in rows)
-    return Choice(f"First {texts[0]}, later {texts[1]}.", AllOf(touches))
+    text = f"the {before.name} both times" if before == after else f"first the {before.name}, then the {after.name}"
+    return Choice(sentence(text), AllOf(touches))
 
 
 def tracked_object(at: Moments) -> Iterator[QuestionCandidate]:

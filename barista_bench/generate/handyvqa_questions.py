@@ -154,13 +154,12 @@ class Questions:
     def _hands(self, left: HandAction | None, right: HandAction | None, clip: ClipWindow, frame: int) -> Choice:
         statement = HandsDo(left, right, frame, clip.shown)
         if left is not None and left == right:
-            return Choice(f"Both hands {self.scene.domain.contacts[left[0]].do} the {self._name(left[1])}.", statement)
-        return Choice(f"The left hand {self._does(left)}; the right hand {self._does(right)}.", statement)
+            return Choice(f"Both hands are {self._deed(left)}.", statement)
+        text = f"The left hand is {self._deed(left)}, and the right hand is {self._deed(right)}."
+        return Choice(text, statement)
 
-    def _does(self, action: HandAction | None) -> str:
-        if action is None:
-            return "touches nothing in view"
-        return f"{self.scene.domain.contacts[action[0]].does} the {self._name(action[1])}"
+    def _deed(self, action: HandAction | None) -> str:
+        return f"{self.scene.domain.contacts[action[0]].doing} the {self._name(action[1])}" if action else "free"
 
     # Parts
 
@@ -195,7 +194,8 @@ class Questions:
             touched = dict.fromkeys(use.thing.id for use in uses)
             counted = [item for item in touched if not any(whole in touched for whole in scene.wholes.get(item, ()))]
             joined = {other for item in touched for other in self._touched_with(item, clip)}
-            others = [item for item in scene.things if item not in joined and self._is_clear(item, clip)]
+            named = [item for item, thing in scene.things.items() if not scene.domain.is_divisible(thing.noun)]
+            others = [item for item in named if item not in joined and self._is_clear(item, clip)]
             right = tuple(self._object(item, clip) for item in counted)
             given = (
                 *self._clear(tuple(counted), clip),
@@ -349,9 +349,9 @@ class Questions:
         slots: Mapping[str, str] | None = None,
         extra: dict[str, Any] | None = None,
     ) -> QuestionCandidate:
-        """A candidate. `wording`: its subtask, and behind a space which wording of it; masks are asked for as choices
-        are."""
-        key = f"handyvqa/{wording.removeprefix('rvos_')}"
+        """A candidate. `wording`: its subtask, and behind a space which wording of it; masks of objects are asked for
+        as choices are."""
+        key = f"handyvqa/{wording.replace('rvos_objects', 'objects')}"
         return QuestionCandidate(
             subtask=wording.partition(" ")[0],
             video_id=self.scene.video_id,

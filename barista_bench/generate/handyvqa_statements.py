@@ -215,9 +215,10 @@ def _is_elsewhere(scene: Scene, item: str, other: str, frame: int) -> bool:
 
 
 def _is_on(scene: Scene, use: HandUse, frame: int) -> bool:
-    """Whether a contact of a use is recorded at a frame, its hand being well to be seen."""
+    """Whether a contact of a use is recorded at a frame, its hand being well to be seen, and not apart from it."""
     is_recorded = any(start <= frame < end for _, start, end in use.contacts)
-    return is_recorded and scene.hand_visible(use.side, frame) is True and scene.annotated(use.thing.id, frame)
+    is_seen = scene.hand_visible(use.side, frame) is True and scene.annotated(use.thing.id, frame)
+    return is_recorded and is_seen and not statements.is_seen_apart(scene, use.side, use.thing.id, frame)
 
 
 class HandsDo(statements.Statement, frozen=True):

@@ -38,6 +38,7 @@ def names_of(video: VideoGraph, domain: Domain, wholes: Related, owners: Related
         kind, category = kinds.get(item.id, ""), item.category.lower()
         is_better = category in domain.vague or domain.same_noun(kind, category)
         name = kind.lower() if kind and is_better else category
+        name = domain.names.get(name, name)
         if name != "unknown" and domain.side(item.category) is None:
             plain[item] = name
     names = plain | {item: _coloured(name, colours.get(item.id, "")) for item, name in _shared(plain)}

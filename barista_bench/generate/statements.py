@@ -38,7 +38,15 @@ class Statement(msgspec.Struct, frozen=True, tag=True, tag_field="says"):
     false_needs: ClassVar[tuple[Layer, ...]] = ()
 
     def truth(self, scene: Scene) -> Truth:
-        """True where the graph proves it, False where it excludes it, None otherwise; of an incomplete graph too."""
+        """True where the graph proves it, False where it excludes it, None otherwise; of an incomplete graph too.
+
+        Kept as long as the scene: candidates say the same things again, and so does what they wait for."""
+        if self not in scene.memo:
+            scene.memo[self] = self._truth(scene)
+        truth: Truth = scene.memo[self]
+        return truth
+
+    def _truth(self, scene: Scene) -> Truth:
         truth = self.recorded(scene)
         if truth is None or not scene.coverage.is_partial:
             return truth
@@ -123,7 +131,7 @@ class OnlyDuring(Statement, frozen=True):
 
 
 class Touches(Statement, frozen=True):
-    """A hand is on an object, and does `contact` to it where that is given.
+    """A hand is on an object, and does `contact` to it where that is given: recorded, and not seen to be apart from it.
 
     False: hand and object are well to be seen, apart from each other, and there is no contact around the frame; or the
     hand does what excludes `contact`.
@@ -149,6 +157,8 @@ class Touches(Statement, frozen=True):
         values = {row[0] for row in recorded}
         seen = scene.hand_visible(self.side, self.frame) and scene.visible(self.object, self.frame)
         if not recorded or not seen or not lasting(scene, near, self.frame):
+            return None
+        if is_seen_apart(scene, self.side, self.object, self.frame):
             return None
         if self.contact is None or self.contact in values:
             return True
@@ -331,6 +341,12 @@ def uses_near(
     these are given."""
     near = overlapping(scene.uses, start - scene.margin, end + scene.margin)
     return [use for use in near if side in (None, use.side) and object_id in (None, use.thing.id)]
+
+
+def is_seen_apart(scene: Scene, side: Side, object_id: str, frame: int) -> bool:
+    """Whether a hand and an object are clearly apart in the picture, whatever is recorded of them."""
+    hand = scene.hand_id(side)
+    return hand is not None and scene.apart(hand, object_id, frame)
 
 
 def is_known_to_touch(scene: Scene, side: Side, frame: int) -> bool:

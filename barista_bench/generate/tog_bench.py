@@ -175,7 +175,7 @@ class TogWords(DomainRecord, frozen=True):
 
     Args:
         scene: kind of room.
-        handled: a sentence that leaves, of things of which there may be several, only those that hands touch.
+        handled: a sentence that leaves, where several things would do, only those that hands touch.
         places: predicate to the instruction that brings {a} into this relation to {b}.
         states: value of the attribute `state` to the instruction that brings {a} into it.
         synonyms: name or category to further names that are right.
@@ -284,7 +284,7 @@ class ToGBenchFamily(Family):
             text = text.replace(letter, thing.name)
         wording, slots = self._wording(text)
         handled = [thing for thing in things if not self._is_singular(thing)]
-        if handled:
+        if any(self._is_like_another(thing, things, scene) for thing in handled):
             slots["end"] = f" {self.words.handled}"
         kinds: list[Kind] = [
             "explicit" if letter in named else "implicit" for letter, _ in zip(LETTERS, things, strict=False)
@@ -318,6 +318,17 @@ class ToGBenchFamily(Family):
         kind = "wish" if text.partition(" ")[0] in WISHES else "command"
         said = text.removesuffix(".") if kind == "wish" else text[:1].lower() + text[1:].removesuffix(".")
         return f"tog_bench/{kind}", {kind: said, "end": ""}
+
+    def _is_like_another(self, thing: NamedObject, asked: Sequence[NamedObject], scene: Scene) -> bool:
+        """Whether something else in the video is of another kind that can be called the same: a jug, beside a kettle.
+        What is of the same kind is told apart by its name."""
+        kind, others = self._kind(thing), [other for other in scene.things.values() if other not in asked]
+        kinds = {self._kind(other) for other in others if not scene.is_part_of_other(thing.id, other.id)} - {kind}
+        return any(self.domain.same_noun(kind, other) for other in kinds)
+
+    def _kind(self, thing: NamedObject) -> str:
+        category = thing.category.lower()
+        return thing.noun if category in self.domain.vague else category
 
     def _is_singular(self, thing: NamedObject) -> bool:
         return thing.noun in self.domain.singular or thing.category.lower() in self.domain.singular

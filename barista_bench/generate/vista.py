@@ -37,9 +37,9 @@ from barista_bench.generate.candidates import (
 from barista_bench.generate.family import Family, section
 from barista_bench.generate.missing import Waiting
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.vista_clips import Order, Sequences, foundation_candidates
+from barista_bench.generate.vista_clips import ASKED, Order, Sequences, foundation_candidates
 from barista_bench.generate.vista_words import VistaWords
-from barista_bench.generate.wordings import Steps, in_seeded_order, plain, say
+from barista_bench.generate.wordings import Deeds, in_seeded_order, plain, say
 from barista_bench.media.video import open_reader
 from barista_bench.mini.cutting import Picture, encode_video, resized
 from barista_bench.scene_graph import SceneGraph
@@ -89,7 +89,7 @@ class ViSTaFamily(Family):
     def _set_of(self, sequences: Sequences, subtask: str, orders: Sequence[Order]) -> Iterator[QuestionCandidate]:
         scene = sequences.scene
         names = [[scene.in_words(sequences.clips[at].name) for at in order] for order in orders]
-        slots = [{"steps": Steps(map(self.words.action, row))} for row in names]
+        slots = [{"deeds": Deeds(map(self.words.action, row))} for row in names]
         texts = [plain("vista/steps", row) for row in slots]
         base = orders[0]
         breaks = [at for at in range(1, len(base)) if base[at] != base[at - 1] + 1]
@@ -100,7 +100,7 @@ class ViSTaFamily(Family):
             yield QuestionCandidate(
                 subtask=subtask,
                 video_id=scene.video_id,
-                question=self.words.prompt,
+                question=ASKED,
                 right=(Choice(text, sequences.says(order, order)),),
                 distractors=tuple(
                     Choice(words, sequences.says(other, order))
@@ -183,7 +183,7 @@ def _foundation_sets(candidates: Sequence[QuestionCandidate], seed: int) -> dict
     """Sets of clips that go by one key, and of descriptions each of which every other clip is known not to show;
     equally many clips of each."""
     groups: dict[str, dict[str, list[QuestionCandidate]]] = defaultdict(lambda: defaultdict(list))
-    for candidate in sorted(candidates, key=lambda c: content_seed("vista", seed, c.video_id, c.question, *c.span)):
+    for candidate in sorted(candidates, key=lambda c: content_seed("vista", seed, c.video_id, c.extra["set"], *c.span)):
         groups[candidate.extra["set"]][candidate.right[0].text].append(candidate)
     sets = {}
     for key, by_text in sorted(groups.items()):

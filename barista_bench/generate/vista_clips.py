@@ -26,10 +26,12 @@ from barista_bench.generate.vista_statements import (
     taken_in,
 )
 from barista_bench.generate.vista_words import VistaWords
-from barista_bench.generate.wordings import plain
+from barista_bench.generate.wordings import Deeds, plain
 
 Order: TypeAlias = tuple[int, ...]
 """Indices of clips, in the order in which they are joined."""
+ASKED = "Which of these describes the clip?"
+"""What people are asked who check a description; models are asked in the benchmark's own way."""
 LARGEST_SET = 9
 """Descriptions of a general set; the release's have as many."""
 PERMUTATIONS = 3
@@ -208,8 +210,8 @@ def _action(
 ) -> QuestionCandidate:
     spans = ((clip.start, clip.end),)
 
-    def slots(name: str) -> dict[str, str]:
-        return {"act": words.action(scene.in_words(name))}
+    def slots(name: str) -> dict[str, Deeds]:
+        return {"deeds": Deeds([words.action(scene.in_words(name))])}
 
     def say(name: str) -> Choice:
         return Choice(plain("vista/act", slots(name)), Depicts((name,), spans))
@@ -217,7 +219,7 @@ def _action(
     return QuestionCandidate(
         subtask=subtask,
         video_id=scene.video_id,
-        question=words.prompt,
+        question=ASKED,
         right=(say(clip.name),),
         distractors=tuple(say(name) for name in others),
         span=spans[0],
@@ -256,7 +258,7 @@ def _of_places(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[Qu
         yield QuestionCandidate(
             subtask="containers",
             video_id=scene.video_id,
-            question=clip.name,
+            question=ASKED,
             right=(say(span.predicate, span.other),),
             distractors=tuple(say(*row) for row in distractors),
             given=(Seen(span.thing.id, last), Seen(span.other.id, last)),
@@ -294,7 +296,7 @@ def _of_states(scene: Scene, words: VistaWords) -> Iterator[QuestionCandidate]:
             yield QuestionCandidate(
                 subtask="on_v_off",
                 video_id=scene.video_id,
-                question=kind,
+                question=ASKED,
                 right=(say(span.value),),
                 distractors=tuple(say(value) for value in values if value != span.value),
                 given=(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from barista_bench.generate.spans import third_person
 from barista_bench.scene_graph.domain import DomainRecord
 
 
@@ -36,7 +35,7 @@ class VistaWords(DomainRecord, frozen=True):
     contents: str
 
     def action(self, name: str) -> str:
-        """An activity "Verb noun" in words, without a subject: "picks up the cup"."""
+        """An activity "Verb noun" in words, without a subject: "pick up the cup"."""
         verb, _, noun = name.partition(" ")
         phrase = self.phrases.get(verb.lower(), verb.lower())
-        return third_person(f"{phrase} the {self.nouns.get(noun.lower(), noun.lower())}")
+        return f"{phrase} the {self.nouns.get(noun.lower(), noun.lower())}"

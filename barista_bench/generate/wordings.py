@@ -16,22 +16,26 @@ import msgspec
 from barista_bench.core.example import content_seed
 from barista_bench.files.reading import load_yaml
 from barista_bench.generate.candidates import Item
+from barista_bench.generate.spans import third_person
 
+WE = "we "
 _ALTERNATIVES = re.compile(r"\[([^\]]*)\]")
 Slots = Mapping[str, Any]
 
 
-class Steps(tuple[str, ...]):
-    """Phrases for one slot; its format is what stands between them, a bar, and what stands before the last of three
-    or more.
+class Deeds(tuple[str, ...]):
+    """Phrases for one slot, each with its verb first, said of a person, or behind "we ". Its format is that, what
+    stands between them, a bar, and what stands before the last of three or more.
 
-    >>> f"{Steps(('a', 'b', 'c')):, then |, and finally }", f"{Steps(('a', 'b')):, then |, and finally }"
-    ('a, then b, and finally c', 'a, then b')
+    >>> deeds = Deeds(("open it", "fix it", "go"))
+    >>> f"she {deeds:, then |, and finally }", f"we {Deeds(deeds[:2]):we , then |, and finally }"
+    ('she opens it, then fixes it, and finally goes', 'we open it, then fix it')
     """
 
     def __format__(self, spec: str) -> str:
-        between, _, last = spec.partition("|")
-        return between.join(self) if len(self) < 3 else last.join((between.join(self[:-1]), self[-1]))
+        between, _, last = spec.removeprefix(WE).partition("|")
+        said = list(self) if spec.startswith(WE) else list(map(third_person, self))
+        return between.join(said) if len(said) < 3 else last.join((between.join(said[:-1]), said[-1]))
 
 
 @functools.cache

@@ -48,7 +48,7 @@ class Batcher:
         return waiting.completion
 
     def _batch_of(self, waiting: WaitingRequest) -> list[WaitingRequest]:
-        """Taken out of those that wait."""
+        """Removes the requests that are generated together from the queue, and returns them."""
         with self._changing:
             batch = [other for other in self._waiting if other.config == waiting.config][: self._model.batch_size]
             batch = batch if waiting in batch else [waiting, *batch[1:]]

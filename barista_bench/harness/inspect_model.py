@@ -32,7 +32,7 @@ from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.score.samples import ScoredSample
 
 _FINISH: dict[str, FinishReason] = {"max_tokens": "length", "model_length": "length", "content_filter": "refusal"}
-"""Reasons of inspect_ai's for which an answer is no whole one."""
+"""Reasons of inspect_ai's for which an answer is not a whole one."""
 _STOP_REASON: dict[str, ai.StopReason] = {"length": "max_tokens", "thinking": "max_tokens", "refusal": "content_filter"}
 
 

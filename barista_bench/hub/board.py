@@ -289,7 +289,7 @@ def _entry(path: Path, name: str, rules: BoardRules) -> BoardEntry:
 
 def _small(path: Path, name: str) -> Path:
     if path.is_symlink() or not path.is_file():
-        raise DataError(f"{name}: is no plain file. {_REMEDY}")
+        raise DataError(f"{name}: is not a plain file. {_REMEDY}")
     if path.stat().st_size > MAX_FILE:
         raise DataError(f"{name}: is larger than {MAX_FILE} bytes. {_REMEDY}")
     return path
@@ -308,7 +308,9 @@ def _judged(path: Path, name: str, results: Results) -> JudgedResults:
 def _check_rules(results: Results, judged: JudgedResults | None, board: str, rules: BoardRules, name: str) -> None:
     wanted = rules.content_hashes.get(board)
     if rules.content_hashes and wanted is None:
-        raise DataError(f"{name}: {board!r} is no leaderboard of {RULES_FILE}. Remedy: submit one of those named there")
+        raise DataError(
+            f"{name}: {board!r} is not a leaderboard of {RULES_FILE}. Remedy: submit one of those named there"
+        )
     if wanted is not None and wanted != results.dataset.content_hash:
         raise DataError(
             f"{name}: dataset.content_hash: {results.dataset.content_hash[:SHORT]} are other examples than "

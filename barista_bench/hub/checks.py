@@ -52,7 +52,7 @@ Model = TypeVar("Model", bound=BaseModel)
 def _repo_id(value: str) -> str:
     """`namespace/name`, by the Hub's own rules."""
     if value.count("/") != 1:
-        raise ValueError(f"{value!r} is no repository: write namespace/name")
+        raise ValueError(f"{value!r} is not a repository: write namespace/name")
     try:
         validate_repo_id(value)
     except HFValidationError as error:
@@ -72,7 +72,7 @@ def _https(value: str) -> str:
 
 def _iso_date(value: str) -> str:
     if not _ISO_DATE.fullmatch(value):
-        raise ValueError(f"{value!r} is no ISO 8601 date, such as 2026-11-21 or 2026-11-21T10:30:00Z")
+        raise ValueError(f"{value!r} is not an ISO 8601 date, such as 2026-11-21 or 2026-11-21T10:30:00Z")
     datetime.fromisoformat(value)
     return value
 
@@ -250,7 +250,7 @@ def check_results(results: Results, where: str) -> None:
     has_primary = results.primary in results.figures
     _require(has_primary, f"{where}: figures: lacks the primary figure {results.primary!r}", _SCORE)
     is_hash = _SHA256.fullmatch(dataset.content_hash) is not None
-    _require(is_hash, f"{where}: dataset.content_hash: is no SHA-256", _SCORE)
+    _require(is_hash, f"{where}: dataset.content_hash: is not a SHA-256", _SCORE)
     _check_figure(results.figures[results.primary], results.runs, f"{where}: figures.{results.primary}")
     _require(
         coverage.expected == dataset.examples * results.runs,
@@ -267,7 +267,7 @@ def check_results(results: Results, where: str) -> None:
 
 
 def check_model(results: Results, where: str) -> None:
-    """Refuse what is no model of its own. Raises DataError."""
+    """Refuse what is not a model of its own. Raises DataError."""
     name = results.model.name
     _require(
         name.partition(":")[0] not in ABLATIONS and results.model.settings.get("ablation") is None,

@@ -120,7 +120,7 @@ def write_files(files: Files, out: str | Path) -> list[Path]:
         The files that are new or have another content: none when the same submission is written again.
 
     Raises:
-        ConfigError: `out` is no folder that may be replaced: see `replacing_folder`.
+        ConfigError: `out` is not a folder that may be replaced: see `replacing_folder`.
     """
     out = Path(out)
     wanted = {f"{folder}/{name}": data for folder, contents in files.items().items() for name, data in contents.items()}
@@ -160,7 +160,7 @@ def merge_model_index(text: str, model_name: str, results: Sequence[IndexResult]
     front = header[2]
     before = load_yaml(front, where)
     if not isinstance(before, dict | None):
-        raise DataError(f"{where}: its metadata is no mapping. Remedy: write `name: value` between the --- lines")
+        raise DataError(f"{where}: its metadata is not a mapping. Remedy: write `name: value` between the --- lines")
     index = _merged((before or {}).get(KEY), model_name, results, where)
     newline = "\r\n" if "\r\n" in header[1] else "\n"
     block = _LINE_END.sub(newline, dump_yaml({KEY: index}))

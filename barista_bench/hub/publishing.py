@@ -64,7 +64,7 @@ def publication(folder: str | Path, repo: str) -> Publication:
     """Check a built dataset, or a Space of gradio: a folder whose README.md says so.
 
     Raises:
-        ConfigError: `repo` is no name of a repository, or not the one under which `evaluate` finds the metric.
+        ConfigError: `repo` is not a name of a repository, or not the one under which `evaluate` finds the metric.
         DataError: the folder is not fit to be published, or a text in it holds an access token.
     """
     folder = Path(folder)
@@ -85,7 +85,7 @@ def _checked(folder: Path, repo: str, files: dict[str, Path]) -> Publication:
         return Publication(folder, repo, "dataset", files, tuple(f"{name}/*" for name in ("frozen", *configs)))
     metadata = _card(SpaceCard, folder, files)
     if "sdk" not in metadata:
-        problem = f"is no built dataset (no {MANIFEST}) and no Space (no sdk in {README})"
+        problem = f"is not a built dataset (no {MANIFEST}) and no Space (no sdk in {README})"
         raise DataError(f"{folder}: {problem}. Remedy: build it, or give a Space such as metrics/mean_ap")
     card = checked(SpaceCardMetadata, metadata, str(folder / README))
     # `evaluate` loads org/name from the file name.py.

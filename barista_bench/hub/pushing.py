@@ -81,7 +81,7 @@ def find_token(variable: str | None = None) -> str:
     """The access token: from the environment variable `variable`, else from HF_TOKEN or the login of the hub client.
 
     Raises:
-        ConfigError: there is none, or `variable` is no name of one, which is not repeated.
+        ConfigError: there is none, or `variable` is not a name of one, which is not repeated.
     """
     if variable is not None:
         check_variable_name("token_env", variable)

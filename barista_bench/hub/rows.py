@@ -75,14 +75,14 @@ def check_verdicts(run: ScoredRun, folder: Path, described: JudgeDescription) ->
     """Refuse a judge whose log holds verdicts on anything else than the run's answers, or by another form.
 
     Raises:
-        DataError: as `check_answers`; or `judge.json` names another rubric than it holds, or what is no rubric.
+        DataError: as `check_answers`; or `judge.json` names another rubric than it holds, or what is not a rubric.
     """
     where = f"{folder / JUDGE_FILE}"
     try:
         expected = _expected_verdicts(run, described, where)
     except (KeyError, TypeError, ValidationError) as error:
         raise DataError(
-            f"{where}: is no description of a judge ({error!r:.200}). Remedy: judge the run anew"
+            f"{where}: is not a description of a judge ({error!r:.200}). Remedy: judge the run anew"
         ) from error
     check_log([folder / VERDICTS_FILE], expected, "remove the judge's folder and judge the run anew")
 

@@ -47,7 +47,7 @@ def _parsed(file: Path) -> ElementTree.Element:
         guard.Parse(data, True)
         return ElementTree.fromstring(data)  # noqa: S314
     except (expat.ExpatError, ElementTree.ParseError) as error:
-        raise DataError(f"{file}: is no XML ({error}). Remedy: {_REMEDY}") from error
+        raise DataError(f"{file}: is not XML ({error}). Remedy: {_REMEDY}") from error
 
 
 def _tracks(root: ElementTree.Element, file: Path) -> MaskTracks:

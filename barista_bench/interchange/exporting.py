@@ -295,7 +295,7 @@ def export_run(
 
     Raises:
         ConfigError: `out` is taken, the run is of another benchmark or protocol, or the judge has to be named.
-        DataError: the folder is no run, or the dataset is another one than was run.
+        DataError: the folder is not a run, or the dataset is another one than was run.
     """
     out = Path(out).absolute()
     check_target(out)

@@ -54,7 +54,7 @@ def write_fiftyone(
 
     Raises:
         ConfigError: `out` is taken.
-        DataError: the folder is no run that can be scored, or none of its images can be decoded.
+        DataError: the folder is not a run that can be scored, or none of its images can be decoded.
     """
     out = Path(out).absolute()
     check_target(out)

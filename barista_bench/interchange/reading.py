@@ -160,7 +160,7 @@ def _problems(
         if key.startswith(released_folder.SCORE_PREFIX) and key.endswith("_score") and not _is_score(value):
             yield f"task_result.{key:.80} is neither null nor 0 to 1"
         if key.startswith(released_folder.SCORE_PREFIX) and key.endswith("_reason") and not isinstance(value, str):
-            yield f"task_result.{key:.80} is no text"
+            yield f"task_result.{key:.80} is not text"
 
 
 def _is_score(score: object) -> bool:
@@ -182,7 +182,7 @@ def _object(path: Path) -> released_folder.JsonObject | None:
         return None
     value = read_bounded_json(path, MAX_FILE, remedy="correct or remove it")
     if not isinstance(value, dict):
-        raise DataError(f"{path}: is no object. Remedy: correct or remove it")
+        raise DataError(f"{path}: is not an object. Remedy: correct or remove it")
     return value
 
 

@@ -129,7 +129,7 @@ def _check(recorded: RecordedAnswers, where: str) -> None:
     counts = Counter((answer.example_id, answer.run) for answer in recorded.answers)
     for (example_id, run), count in counts.items():
         if example_id not in known:
-            raise DataError(f"an answer is to {example_id!r}, which is no example. Remedy: correct the reader")
+            raise DataError(f"an answer is to {example_id!r}, which is not an example. Remedy: correct the reader")
         if count > 1:
             raise DataError(f"{example_id}: run {run} answers it {count} times. Remedy: keep one")
         if not 0 <= run < MAX_RUNS:

@@ -50,7 +50,7 @@ StructT = TypeVar("StructT", bound=msgspec.Struct)
 
 
 class Usage(msgspec.Struct):
-    """A server may say anything: sums leave out what is no usual count."""
+    """A server may say anything: sums leave out what is not a usual count."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None

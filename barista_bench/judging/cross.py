@@ -24,7 +24,7 @@ from barista_bench.runs.score.results import differences
 
 MetricScores = Mapping[str, Mapping[str, float]]
 """Judge -> model -> score from 0 to 1."""
-Family = Mapping[str, str]
+MakerByName = Mapping[str, str]
 """Name of a judge or model -> who makes it."""
 
 MAKERS = {
@@ -160,7 +160,7 @@ def compare_all(scores: Mapping[str, MetricScores]) -> tuple[JudgeComparison, ..
     return tuple(pair for pair in pairs if pair)
 
 
-def own_family(comparisons: Sequence[JudgeComparison], families: Family) -> tuple[OwnFamily, ...]:
+def own_family(comparisons: Sequence[JudgeComparison], families: MakerByName) -> tuple[OwnFamily, ...]:
     """The self-preference probe: each model whose family is that of one of the two judges, and of that one alone."""
     probes: list[OwnFamily] = []
     for pair in comparisons:
@@ -175,7 +175,7 @@ def _preferred(
     judges: tuple[str, str],
     scores: Mapping[str, float],
     other_scores: Mapping[str, float],
-    families: Family,
+    families: MakerByName,
 ) -> list[OwnFamily]:
     """Models of the first judge's family, with the scores of all models under the first and the second judge."""
     family, other_family = (families.get(judge) for judge in judges)

@@ -88,7 +88,7 @@ def read_steps(text: str) -> tuple[str, ...] | Unusable:
         return Unusable(f"no list of 1 to {MOST_STEPS} steps")
     texts = tuple(" ".join(step.split()) for step in steps if isinstance(step, str))
     if len(texts) < len(steps) or not all(texts):
-        return Unusable("a step is no text")
+        return Unusable("a step is not text")
     return texts
 
 

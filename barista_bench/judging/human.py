@@ -71,7 +71,7 @@ def read_ratings(path: str | Path) -> list[Rating]:
     """Ratings from a CSV or JSONL file.
 
     Raises:
-        DataError: the file cannot be read, a line is no rating, or an answer is rated twice; names the line.
+        DataError: the file cannot be read, a line is not a rating, or an answer is rated twice; names the line.
     """
     path = Path(path)
     text = read_bounded_text(path, MAX_BYTES, remedy="name a CSV or JSONL file of ratings", encoding="utf-8-sig")

@@ -112,7 +112,7 @@ def load_rubric(task: Task, path: str | Path | None = None) -> Rubric:
     `release:FOLDER` that of a clone of the release.
 
     Raises:
-        ConfigError: no judge scores this task, or the file is no rubric; names file and field.
+        ConfigError: no judge scores this task, or the file is not a rubric; names file and field.
     """
     if path is None:
         return _packaged(task.prompt_package, task.name)

@@ -76,7 +76,7 @@ def score_judged(run: ScoredRun, folder: str | Path) -> JudgedRun:
     """The figures of one judge on a run; writes `results.json` and `scores.jsonl` to the judge's folder.
 
     Raises:
-        DataError: the folder is no judge's.
+        DataError: the folder is not a judge's.
     """
     judged = read_judged_run(run, folder)
     judged.write()

@@ -120,7 +120,7 @@ def judge_questions(described: JudgeDescription, answers: Sequence[DistinctAnswe
     """One form an answer and criterion, as `judge.json` says it is filled in.
 
     Raises:
-        KeyError, TypeError, ValidationError: `described` was changed by hand, and is no judge's any more.
+        KeyError, TypeError, ValidationError: `described` was changed by hand, and is not a judge's any more.
     """
     form, keys = described.form, verdict_keys(described)
     rubric = None if form is REASONING_FORM else Rubric.model_validate(described.rubric)

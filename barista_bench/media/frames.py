@@ -54,7 +54,7 @@ class VideoFrames:
         try:
             return {"video": str(value["video"]), "indices": [int(index) for index in value["indices"]]}
         except (KeyError, TypeError, ValueError, IndexError) as error:
-            text = f"{value!r} is no reference to frames ({error})"
+            text = f"{value!r} is not a reference to frames ({error})"
             raise DataError(f"{text}. Remedy: give {{'video': path, 'indices': [frame numbers]}}") from error
 
     def decode_example(

@@ -270,7 +270,7 @@ def write_kitchen(
     it is complete.
 
     Raises:
-        ConfigError: a number cannot be used, or `out` is no folder that may be replaced: see `replacing_folder`.
+        ConfigError: a number cannot be used, or `out` is not a folder that may be replaced: see `replacing_folder`.
     """
     plans = plan_kitchen(videos=videos, seed=seed, width=width, height=height, seconds=seconds)
     with replacing_folder(Path(out), KITCHEN) as folder:

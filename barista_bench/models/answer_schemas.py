@@ -82,7 +82,7 @@ def _refusal(schema: Schema) -> str:
 
     try:
         is_wrong, said = LLMatcher.validate_grammar_with_warnings(LLMatcher.grammar_from_json_schema(dict(schema)))
-    except (TypeError, ValueError, RecursionError) as error:  # of what is no JSON
+    except (TypeError, ValueError, RecursionError) as error:  # of what is not JSON
         return str(error)
     return " ".join(said[0].split()) if is_wrong else ""
 

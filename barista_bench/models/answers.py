@@ -60,7 +60,7 @@ def split_reasoning(text: str, tags: tuple[str, str] = THINK_TAGS) -> tuple[str 
     """
     opening, closing = tags
     thought, closed, rest = text.rpartition(closing)
-    if opening in rest:  # never closed: what stands before the tag is no answer either
+    if opening in rest:  # never closed: what stands before the tag is not an answer either
         thought, rest = text, ""
     elif not closed:
         return None, text.lstrip(" ")

@@ -191,7 +191,7 @@ def _row(path: Path, number: int, line: bytes) -> PredictionRow:
     if (row.answer is None) != bool(value):
         raise DataError(f"{path}: line {number}: needs either answer or value. Remedy: write {_FIELDS}")
     if value and value[:1] not in (b"{", b"["):
-        raise DataError(f"{path}: line {number}: value is no object or array. Remedy: give text as answer")
+        raise DataError(f"{path}: line {number}: value is not an object or array. Remedy: give text as answer")
     return row
 
 

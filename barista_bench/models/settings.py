@@ -59,7 +59,7 @@ def _json_object(name: str, value: dict[str, Any]) -> dict[str, Any]:
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, RecursionError) as error:
-        raise ValueError(f"is no JSON object ({type(error).__name__})") from error
+        raise ValueError(f"is not a JSON object ({type(error).__name__})") from error
     return value
 
 
@@ -139,6 +139,15 @@ class GeneratorSettings(SettingsTable):
     def tags(self) -> tuple[str, str] | None:
         """The think tags that were asked for."""
         return (self.think_tags[0], self.think_tags[1]) if self.think_tags else None
+
+    def identity_of_answers(self) -> dict[str, str | bool | None]:
+        """How a local model was asked to write its answers, for its identity; None where that is left to it."""
+        return {
+            "box_format": str(self.box_format) if self.box_format else None,
+            "think_tags": " ".join(self.think_tags) if self.think_tags else None,
+            "reasoning": self.reasoning,
+            "structured_output": self.structured_output or None,
+        }
 
 
 SettingsT = TypeVar("SettingsT", bound=SettingsTable)

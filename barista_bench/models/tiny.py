@@ -80,7 +80,7 @@ def make_checkpoint(folder: Path, architecture: str, builder: Builder, seed: int
         seed: of the weights. Global random state is left as it was.
 
     Raises:
-        ModelError: torch or transformers is missing, or the folder holds something that is no tiny model.
+        ModelError: torch or transformers is missing, or the folder holds something that is not a tiny model.
     """
     require_libraries()
     folder = Path(folder)

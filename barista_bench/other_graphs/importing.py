@@ -97,7 +97,7 @@ def import_graphs(
     for video_id in tqdm(sorted(videos) or opened.video_ids, "importing", unit="video", disable=not progress):
         try:
             if not valid_video_id(video_id):
-                raise DataError(f"{video_id!r}: is no usable name. Remedy: rename the video")
+                raise DataError(f"{video_id!r}: is not a usable name. Remedy: rename the video")
             folder = confined(out, video_id)
             digest = hashlib.sha256(opened.digest(video_id).encode() + msgspec.json.encode(words)).hexdigest()
             record = _record(folder, digest)

@@ -178,7 +178,7 @@ def runs_of(frames: Iterable[int]) -> list[ReleaseRange]:
 
 
 def rles_of(labels: NDArray[np.uint8]) -> dict[int, Rle]:
-    """The masks of a picture whose pixels are labels, (height, width); 0 is no label.
+    """The masks of a picture whose pixels are labels, (height, width); 0 is not a label.
 
     All are read from the runs of the picture, once: encoding one mask after the other takes 20 times as long.
     """

@@ -130,11 +130,11 @@ def _comparisons(
 
 def best_first(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
     """Runs of one task in the order of a leaderboard: models by their primary figure, then what is not ranked."""
-    return sorted(runs, key=lambda run: (tier(run), -_primary(run)))
+    return sorted(runs, key=lambda run: (tier(run), -_primary_mean(run)))
 
 
-def _primary(run: ScoredRun) -> float:
-    figure = run.results.figures.get(run.results.primary)
+def _primary_mean(run: ScoredRun) -> float:
+    figure = run.results.primary_figure
     return figure.mean if figure else float("-inf")
 
 

@@ -82,7 +82,7 @@ def score_and_costs(models: Sequence[tuple[str, ScoredRun]]) -> Table | None:
     rows = []
     for label, run in models:
         costs = [run.results.timing.costs.get(name) for name in known]
-        figure = figure_cell(run.results.figures.get(run.results.primary))
+        figure = figure_cell(run.results.primary_figure)
         rows.append((label, figure, *(cost.mean if cost else None for cost in costs)))
     primary = words(models[0][1].results.primary)
     columns = (*text_columns("model"), *number_columns("", primary, *(f"{words(name)} a sample" for name in known)))

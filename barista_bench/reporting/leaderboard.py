@@ -58,7 +58,7 @@ def leaderboard(benchmark: str, title: str, tasks: Sequence[TaskStanding], analy
         mean, count = means[label]
         return tiers[label], -count, -mean
 
-    names = [f"{task.name}: {words(_primary(task))}" for task in tasks]
+    names = [f"{task.name}: {words(_primary_name(task))}" for task in tasks]
     columns = (*text_columns("model"), *number_columns("", *([MEAN] if len(tasks) > 1 else []), *names))
     rows: list[Row] = []
     for label in sorted(labels, key=rank):
@@ -76,14 +76,14 @@ def leaderboard(benchmark: str, title: str, tasks: Sequence[TaskStanding], analy
     return Leaderboard(benchmark, title, replace(table, drawn="forest", apart=unranked), unranked)
 
 
-def _primary(task: TaskStanding) -> str:
+def _primary_name(task: TaskStanding) -> str:
     return next(iter(task.runs.values())).results.primary
 
 
 def _mean(label: str, tasks: Sequence[TaskStanding]) -> tuple[float, int]:
     """The mean primary figure over the tasks that the model has one of, and how many these are."""
     runs = [task.runs[label].results for task in tasks if label in task.runs]
-    means = [results.figures[results.primary].mean for results in runs if results.primary in results.figures]
+    means = [figure.mean for results in runs if (figure := results.primary_figure)]
     return (fmean(means) if means else -math.inf), len(means)
 
 
@@ -92,7 +92,7 @@ def _score(run: ScoredRun | None, ahead: Mapping[Path, Comparison]) -> Cell:
     if run is None:
         return Cell(None)
     results = run.results
-    cell = figure_cell(results.figures.get(results.primary))
+    cell = figure_cell(results.primary_figure)
     incomplete = not results.coverage.complete
     trained = (f"trained on {results.trained_on} of its videos: no rank",) if results.trained_on else ()
     notes = (*cell.notes, *(_missing(results) if incomplete else ()), *trained)
@@ -130,7 +130,7 @@ def finding(
         breakdown: that which separates models most.
     """
     label, run = next(iter(task.runs.items()))
-    figure = run.results.figures.get(run.results.primary)
+    figure = run.results.primary_figure
     if run.results.model.name == REFERENCE:
         return "No model was asked."
     if figure is None:

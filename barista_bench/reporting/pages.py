@@ -34,7 +34,7 @@ CHUNK = 32
 STATUSES = (*(str(status) for status in Status), "not_run")
 KINDS = tuple(FAILURE_KINDS)
 MAX_VALUES = 300
-"""A key with more values than this is no filter."""
+"""A key with more values than this is not a filter."""
 MAX_RELATED = 60
 
 Fields = dict[str, Any]

@@ -1,4 +1,4 @@
-"""A report as pure data made from scored runs. `html`, `markdown` and `paper_files` print it."""
+"""A report as pure data made from scored runs. `html` and `markdown` print it."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def diff(first: str | Path, second: str | Path, *, shown: int = 10) -> Differenc
 
     Raises:
         ConfigError: `shown`, the samples of each kind that are named, is negative.
-        DataError: a folder is no run.
+        DataError: a folder is not a run.
     """
     if shown < 0:
         raise ConfigError(f"shown is {shown}. Remedy: give 0 or more")

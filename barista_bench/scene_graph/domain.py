@@ -76,9 +76,9 @@ class AttributeWords(DomainRecord, frozen=True):
 
 
 class Lengths(DomainRecord, frozen=True):
-    """Seconds: a hole in an annotation that is no event; what must be so around a moment that is asked about, and how
-    far that is at the least from where a value comes by degrees; a clip of HanDyVQA; the shortest and longest clip of
-    one ViSTa action."""
+    """Seconds: a hole in an annotation that is not an event; what must be so around a moment that is asked about, and
+    how far that is at the least from where a value comes by degrees; a clip of HanDyVQA; the shortest and longest clip
+    of one ViSTa action."""
 
     gap: float = 0.5
     margin: float = 0.1
@@ -139,6 +139,7 @@ class Domain(DomainRecord, frozen=True, kw_only=True):
         name: for people.
         categories: every object category, with what it is in a few words.
         vague: categories that say less than the attribute `type` does: its value is the name.
+        names: what the graph calls a thing, in lower case, to what people call it.
         hands: category names of each hand.
         contact_type: relation type of contacts; `contacts` are its values.
         place_type: relation type of spatial relations; `places` are its values.
@@ -179,6 +180,7 @@ class Domain(DomainRecord, frozen=True, kw_only=True):
     prompts: PromptWords | None = None
     phrases: PhraseRules | None = None
     uncounted: tuple[str, ...] = ()
+    names: dict[str, str] = {}
     families: dict[str, dict[str, Any]] = {}
 
     def side(self, category: str) -> Side | None:
@@ -201,6 +203,10 @@ class Domain(DomainRecord, frozen=True, kw_only=True):
         """Whether both verbs could be said of one action."""
         pair = first.casefold(), second.casefold()
         return pair not in self.opposites and pair[::-1] not in self.opposites and _share_group(self.verbs, *pair)
+
+    def is_divisible(self, noun: str) -> bool:
+        """Whether a noun is stuff, of which parts may be in several places."""
+        return noun.endswith(self.divisible)
 
     def same_noun(self, first: str, second: str) -> bool:
         """Whether both names could mean one thing: they are the same, one ends with the other, or share a group."""
@@ -247,15 +253,16 @@ def load_domain(path: Path | None = None) -> Domain:
     """
     if path is None:
         return _shipped()
-    return _parse(read_bounded(path, MAX_BYTES, remedy=_REMEDY, error=ConfigError), str(path))
+    return parse_domain(read_bounded(path, MAX_BYTES, remedy=_REMEDY, error=ConfigError), str(path))
 
 
 @functools.cache
 def _shipped() -> Domain:
-    return _parse(resources.files(__package__).joinpath("domain.yaml").read_bytes(), "domain.yaml")
+    return parse_domain(resources.files(__package__).joinpath("domain.yaml").read_bytes(), "domain.yaml")
 
 
-def _parse(content: bytes, source: str) -> Domain:
+def parse_domain(content: bytes, source: str) -> Domain:
+    """A domain file's content; `source` names it in errors. Raises ConfigError for what the format does not have."""
     try:
         domain = msgspec.convert(load_yaml(content, source), Domain)
     except msgspec.ValidationError as error:

@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
+from typing import NamedTuple
 
 import yaml
 
@@ -25,8 +26,21 @@ FEWEST = 2
 """Times that two verbs are said of one thing at once, or a noun and a category go together, to be proposed as alike."""
 
 
+class DraftLine(NamedTuple):
+    """A line of the file; `word` is what it proposes something for."""
+
+    text: str
+    word: Word | None = None
+
+
 def draft(words: GraphWords, name: str) -> str:
     """The domain file as YAML: what `load_domain` reads, each proposal with its count and place in a comment."""
+    lines = draft_lines(words, name)
+    return "".join(f"{text}  # {words.note(*word)}\n" if word else f"{text}\n" for text, word in lines)
+
+
+def draft_lines(words: GraphWords, name: str) -> list[DraftLine]:
+    """The lines of the file, without the comments behind them."""
     file = _Draft(words)
     hands = {side: [c for (c,) in words.of("category") if hand_side(c) == side] for side in ("left", "right")}
     categories = [c for (c,) in words.of("category") if not hand_side(c) and c.lower() != UNKNOWN]
@@ -34,19 +48,19 @@ def draft(words: GraphWords, name: str) -> str:
     contacts = [value for kind, value in words.of("relation", "hand") if kind == contact_type]
     places = [value for kind, value in words.of("relation", "thing") if kind == place_type]
     file.head(name)
-    file.mapping("categories", ((c, "", words.note("category", c)) for c in categories))
+    file.mapping("categories", ((c, "", ("category", c)) for c in categories))
     file.line(f"vague: {_flow([UNKNOWN] if (UNKNOWN,) in words.of('category') else [])}")
     file.line(f"hands: {_flow({side: [c.lower() for c in names] for side, names in hands.items()})}")
     file.line(f"contact_type: {_flow(contact_type)}")
-    file.mapping("contacts", ((v, _verb(v), words.note("relation", "hand", contact_type, v)) for v in contacts))
+    file.mapping("contacts", ((v, _verb(v), ("relation", "hand", contact_type, v)) for v in contacts))
     file.line(f"place_type: {_flow(place_type)}")
-    file.mapping("places", ((v, {"words": v}, words.note("relation", "thing", place_type, v)) for v in places))
+    file.mapping("places", ((v, {"words": v}, ("relation", "thing", place_type, v)) for v in places))
     file.attributes()
     verbs = [verb for (verb,) in words.of("verb")]
     file.line("# Verbs that were said of one thing at once: neither is offered as a wrong answer for the other.")
     file.sequence("verbs", file.pairs("alike verbs"))
     file.line("# Names that can mean one thing: a noun of activities, and what hands touch meanwhile or ends like it.")
-    file.sequence("nouns", [*file.named(), *_endings(categories, words)])
+    file.sequence("nouns", [*file.named(), *_endings(categories)])
     kinds = [kind for kind, _ in words.of("value")]
     file.line("# Whose value videos are stratified by.")
     file.line(
@@ -56,7 +70,7 @@ def draft(words: GraphWords, name: str) -> str:
     file.line("# Names without article and number: those that look like plurals.")
     file.line(f"uncounted: {_flow(plural)}")
     file.families(verbs, contacts, places, categories)
-    return "\n".join(file.lines) + "\n"
+    return file.lines
 
 
 def _flow(value: object) -> str:
@@ -70,10 +84,10 @@ def _verb(value: str) -> dict[str, str]:
     return {"does": third_person_of(verb), "do": verb, "doing": participle(verb)}
 
 
-def _endings(categories: Sequence[str], words: GraphWords) -> Iterator[tuple[list[str], str]]:
+def _endings(categories: Sequence[str]) -> Iterator[tuple[list[str], Word]]:
     for first, second in combinations(sorted(categories, key=len), 2):
         if second.lower().endswith(f" {first.lower()}"):
-            yield [first.lower(), second.lower()], words.note("category", second)
+            yield [first.lower(), second.lower()], ("category", second)
 
 
 class _Draft:
@@ -81,10 +95,10 @@ class _Draft:
 
     def __init__(self, words: GraphWords) -> None:
         self.words = words
-        self.lines: list[str] = []
+        self.lines: list[DraftLine] = []
 
-    def line(self, text: str) -> None:
-        self.lines.append(text)
+    def line(self, text: str, word: Word | None = None) -> None:
+        self.lines.append(DraftLine(text, word))
 
     def head(self, name: str) -> None:
         self.line(
@@ -110,26 +124,26 @@ class _Draft:
             self.line(f"# Relation types that stand in neither section: {_flow(others)}")
         return contact, place
 
-    def mapping(self, key: str, rows: Iterable[tuple[str, object, str]]) -> None:
-        lines = [f"  {_flow(name)}: {_flow(value)}  # {note}" for name, value, note in rows]
-        self.lines += [f"{key}:", *lines] if lines else [f"{key}: {{}}"]
+    def mapping(self, key: str, rows: Iterable[tuple[str, object, Word]]) -> None:
+        lines = [DraftLine(f"  {_flow(name)}: {_flow(value)}", word) for name, value, word in rows]
+        self.lines += [DraftLine(f"{key}:"), *lines] if lines else [DraftLine(f"{key}: {{}}")]
 
-    def sequence(self, key: str, rows: Iterable[tuple[Sequence[str], str]], indent: str = "") -> None:
-        lines = [f"{indent}  - {_flow(list(row))}  # {note}" for row, note in rows]
-        self.lines += [f"{indent}{key}:", *lines] if lines else [f"{indent}{key}: []"]
+    def sequence(self, key: str, rows: Iterable[tuple[Sequence[str], Word]], indent: str = "") -> None:
+        lines = [DraftLine(f"{indent}  - {_flow(list(row))}", word) for row, word in rows]
+        self.lines += [DraftLine(f"{indent}{key}:"), *lines] if lines else [DraftLine(f"{indent}{key}: []")]
 
-    def pairs(self, kind: str) -> Iterator[tuple[Sequence[str], str]]:
+    def pairs(self, kind: str) -> Iterator[tuple[Sequence[str], Word]]:
         for pair in self.words.of(kind):
             if self.words.counts[kind, *pair] >= FEWEST:
-                yield pair, self.words.note(kind, *pair)
+                yield pair, (kind, *pair)
 
-    def named(self) -> Iterator[tuple[Sequence[str], str]]:
+    def named(self) -> Iterator[tuple[Sequence[str], Word]]:
         """Of each noun the category that is most often touched meanwhile."""
         said: set[str] = set()
         for noun, category in self.words.of("named"):
             if noun not in said and self.words.counts["named", noun, category] >= FEWEST:
                 said.add(noun)
-                yield [noun, category], self.words.note("named", noun, category)
+                yield [noun, category], ("named", noun, category)
 
     def attributes(self) -> None:
         """Of each type the values that exclude each other: one thing has one after the other, none has both."""
@@ -139,7 +153,7 @@ class _Draft:
             self.line(f"  {_flow(kind)}:")
             self.sequence("dimensions", self._dimensions(kind), "    ")
 
-    def _dimensions(self, kind: str) -> Iterator[tuple[Sequence[str], str]]:
+    def _dimensions(self, kind: str) -> Iterator[tuple[Sequence[str], Word]]:
         values = [value for (value,) in self.words.of("value", kind)]
         together = {frozenset(pair) for pair in self.words.of("at once", kind)}
         apart = {frozenset(pair) for pair in self.words.of("exclusive", kind)} - together
@@ -152,8 +166,7 @@ class _Draft:
                     group.append(value)
                     waiting.remove(value)
             pairs = [pair for pair in combinations(sorted(group), 2) if frozenset(pair) in apart]
-            note = self.words.note("exclusive", kind, *pairs[0]) if pairs else self.words.note("value", kind, group[0])
-            yield group, note
+            yield group, ("exclusive", kind, *pairs[0]) if pairs else ("value", kind, group[0])
 
     def _states(self, names: Iterable[str], state: str) -> Iterator[tuple[str, list[str]]]:
         """Of each category the states that its things were in, where there are several."""
@@ -171,7 +184,7 @@ class _Draft:
             self.line("  handyvqa:")
             self.line("    doing:")
             for verb in verbs:
-                self.line(f"      {_flow(verb)}: {_flow(participle(verb))}  # {self.words.note('verb', verb)}")
+                self.line(f"      {_flow(verb)}: {_flow(participle(verb))}", ("verb", verb))
             self.line(f"    grip: {_flow(contacts[0])}")
             self.line(f"    where: {_flow(list(places))}")
             self.line(f"    state: {_flow(state)}")
@@ -180,12 +193,12 @@ class _Draft:
         self.line("    causes:" if self.words.of("cause") else "    causes: {}")
         for value in dict.fromkeys(value for value, _ in self.words.of("cause")):
             causes = [verb for other, verb in self.words.of("cause") if other == value]
-            self.line(f"      {_flow(value)}: {_flow(causes)}  # {self.words.note('cause', value, causes[0])}")
+            self.line(f"      {_flow(value)}: {_flow(causes)}", ("cause", value, causes[0]))
         lower = [name.lower() for name in names]
         nouns = [noun for (noun,) in self.words.of("noun")]
         tog: Mapping[str, object] = {
             "scene": "Room",
-            "handled": "Where several things would do, I mean those that the hands touch in the video.",
+            "handled": "I only mean things that the person touches in the video.",
             "explicit": [{"say": "Bring me the {a}.", "takes": [lower]}],
             "implicit": [],
             "places": {},
@@ -209,7 +222,7 @@ class _Draft:
         }
         for family, section in (("tog_bench", tog), ("vista", vista)):
             self.line(f"  {family}:")
-            self.lines += [f"    {key}: {_flow(value)}" for key, value in section.items()]
+            self.lines += [DraftLine(f"    {key}: {_flow(value)}") for key, value in section.items()]
 
 
 # What a domain file lacks

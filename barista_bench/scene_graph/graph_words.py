@@ -6,32 +6,49 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations, pairwise
+from typing import NamedTuple
 
 from barista_bench.scene_graph.domain import Side
 from barista_bench.scene_graph.scene_graph import SceneGraph
 from barista_bench.scene_graph.video_graph import Attribute, Segment, VideoGraph
 
 UNKNOWN = "unknown"
-Place = Callable[[int], str]
-"""A frame in words."""
+MOST_PLACES = 3
+"""Places of a word that are kept."""
 Word = tuple[str, ...]
 """What kind of word it is, and the word: ("verb", "pour"), ("value", "state", "open")."""
 
 
+class WordPlace(NamedTuple):
+    """Where a word stands: a frame of a video, that in words, and the ids of the objects that it is said of."""
+
+    video_id: str
+    frame: int
+    said: str
+    objects: tuple[str, ...] = ()
+
+
+PlaceOf = Callable[..., WordPlace]
+"""The place of a frame, and of objects on it."""
+
+
 class GraphWords:
-    """The words of scene graphs: how often each stands there, and where first."""
+    """The words of scene graphs: how often each stands there, and where, the first `MOST_PLACES` on frames apart."""
 
     def __init__(self) -> None:
         self.counts: Counter[Word] = Counter()
-        self.places: dict[Word, str] = {}
+        self.places: dict[Word, tuple[WordPlace, ...]] = {}
 
-    def add(self, word: Word, place: str, count: int = 1) -> None:
+    def add(self, word: Word, *places: WordPlace, count: int = 1) -> None:
         self.counts[word] += count
-        self.places.setdefault(word, place)
+        by_frame: dict[tuple[str, int], WordPlace] = {}
+        for place in (*self.places.get(word, ()), *places):
+            by_frame.setdefault((place.video_id, place.frame), place)
+        self.places[word] = tuple(by_frame.values())[:MOST_PLACES]
 
     def merge(self, other: GraphWords) -> None:
         for word, count in other.counts.items():
-            self.add(word, other.places[word], count)
+            self.add(word, *other.places[word], count=count)
 
     def of(self, *kind: str) -> list[Word]:
         """What stands behind a kind, the most frequent first."""
@@ -39,7 +56,7 @@ class GraphWords:
         return [word[len(kind) :] for word, _ in sorted(rows, key=lambda row: (-row[1], row[0]))]
 
     def note(self, *word: str) -> str:
-        return f"{self.counts[word]} x, {self.places[word]}"
+        return f"{self.counts[word]} x, {self.places[word][0].said}"
 
 
 def words_of(video: VideoGraph) -> GraphWords:
@@ -48,17 +65,20 @@ def words_of(video: VideoGraph) -> GraphWords:
     words = GraphWords()
     fps = video.video.fps or 1.0
 
-    def place(frame: int) -> str:
-        return f"{video.video_id} at {frame / fps:.1f} s"
+    def place(frame: int, *objects: str) -> WordPlace:
+        return WordPlace(video.video_id, frame, f"{video.video_id} at {frame / fps:.1f} s", objects)
 
-    for item in video.objects:
-        words.add(("category", item.category), video.video_id)
+    for number, item in enumerate(video.objects):
+        seen = video.frames_of(number)
+        frame = int(seen[0]) if len(seen) else 0
+        words.add(("category", item.category), WordPlace(video.video_id, frame, video.video_id, (item.id,)))
     for relation in video.relations():
         by = "hand" if hand_side(relation.source.category) else "thing"
-        words.add(("relation", by, relation.type, relation.value), place(relation.start))
+        ends = relation.source.id, relation.target.id
+        words.add(("relation", by, relation.type, relation.value), place(relation.start, *ends))
     attributes = list(video.attributes())
     for value in attributes:
-        words.add(("value", value.type, value.value), place(value.start))
+        words.add(("value", value.type, value.value), place(value.start, value.object.id))
         words.add(("has", value.object.category.lower(), value.type, value.value), place(value.start))
     for pair, start in _exclusive(attributes):
         words.add(("exclusive", *pair), place(start))
@@ -116,7 +136,7 @@ def _at_once(attributes: Sequence[Attribute]) -> Iterator[tuple[tuple[str, str, 
 
 
 def _add_causes(
-    words: GraphWords, attributes: Sequence[Attribute], activities: Sequence[Segment], place: Place
+    words: GraphWords, attributes: Sequence[Attribute], activities: Sequence[Segment], place: PlaceOf
 ) -> None:
     for rows in _by_attribute(attributes):
         for before, after in pairwise(rows):
@@ -125,7 +145,7 @@ def _add_causes(
                     words.add(("cause", after.value, _verb_noun(row)[0]), place(after.start))
 
 
-def _add_named(words: GraphWords, video: VideoGraph, activities: Sequence[Segment], place: Place) -> None:
+def _add_named(words: GraphWords, video: VideoGraph, activities: Sequence[Segment], place: PlaceOf) -> None:
     """Nouns of activities that no category is, with the categories of what hands touch meanwhile."""
     categories = {item.category.lower() for item in video.objects}
     held = [relation for relation in video.relations() if hand_side(relation.source.category)]

@@ -34,7 +34,7 @@ def write_release(graph: VideoGraph, root: str | Path, *, video: str | Path | No
         DataError: the folder exists already, or the video id would leave the root.
     """
     if not valid_video_id(graph.video_id):
-        raise DataError(f"{graph.video_id!r} is no usable video id. Remedy: rename the video")
+        raise DataError(f"{graph.video_id!r} is not a usable video id. Remedy: rename the video")
     folder = confined(Path(root), graph.video_id)
     if folder.exists():
         raise DataError(f"{folder}: exists already. Remedy: write to another root, or remove it first")

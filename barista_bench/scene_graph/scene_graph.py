@@ -130,7 +130,7 @@ def _find_videos(root: Path) -> tuple[tuple[str, ...], list[Problem]]:
             continue
         try:
             if not valid_video_id(entry.name):
-                raise DataError(f"{entry.name!r} is no usable video id. Remedy: rename the folder")
+                raise DataError(f"{entry.name!r} is not a usable video id. Remedy: rename the folder")
             annotation = confined(root, entry.name, ANNOTATION_FILE)
             confined(root, entry.name, VIDEO_FILE)
         except DataError as error:

@@ -26,7 +26,7 @@ def write_statistics(stats: ReleaseStatistics, out: str | Path, *, plots: bool =
     """Write `statistics.json`, `statistics.md` and, with `plots`, SVG and PDF files into `out`; returns the files.
 
     Raises:
-        ConfigError: `out` is no folder that may be replaced: see `replacing_folder`.
+        ConfigError: `out` is not a folder that may be replaced: see `replacing_folder`.
         ModelError: plots are wanted and Matplotlib is absent; the other two files are written all the same.
     """
     no_matplotlib = None

@@ -155,7 +155,7 @@ def answer_agreement(runs: Sequence[ScoredRun]) -> tuple[AnswerAgreement, ...]:
         people = tuple(called[run.folder] for run in group if run.results.model.name.startswith(f"{HUMAN}:"))
         parties = [*combinations(answers, 2), *(each for each in (people, tuple(answers)) if len(each) > 2)]
         try:
-            rows += filter(None, [_agreement(group[0].task, each, answers) for each in dict.fromkeys(parties)])
+            rows += filter(None, [agreement_between(group[0].task, each, answers) for each in dict.fromkeys(parties)])
         except ConfigError as error:
             refusals.append(error)
     if not rows and refusals:
@@ -187,8 +187,12 @@ def krippendorff_alpha(units: Iterable[Sequence[Hashable]]) -> float | None:
     return 1 - observed * (n - 1) / unequal
 
 
-def _agreement(task: Task, raters: tuple[str, ...], answers: Mapping[str, Answers]) -> AnswerAgreement | None:
-    """None where they have no example in common."""
+def agreement_between(task: Task, raters: tuple[str, ...], answers: Mapping[str, Answers]) -> AnswerAgreement | None:
+    """How far some raters agree on one task; None where they have no example in common.
+
+    Raises:
+        ConfigError: the task cannot hold answers against each other.
+    """
     by_example: dict[str, list[Answer]] = {}
     for rater in raters:
         for example_id, answer in answers[rater].items():

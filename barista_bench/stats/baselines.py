@@ -1,7 +1,7 @@
 """The gain of a score from the images, their order and beyond guessing; and whether a model says the same twice.
 
 A model under an ablation is called `<ablation>:<model>` (`models.ablations`), the baselines `chance`, `prior`,
-`centre_box` and `copy_first_mask` (`models.base`): the pairs are found by these names.
+`centre_box` and `copy_first_mask` (`core.model_names`): the pairs are found by these names.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from barista_bench.reporting.html import page_style
 
 STATIC = Path(__file__).parent / "static"
 _KEPT = {"Cache-Control": "private, max-age=31536000, immutable"}
-_LOADED_OTHERWISE = ("konva.min.js", "paint_worker.js")
+_LOADED_OTHERWISE = ("konva.min.js", "paint_worker.js", "study.js")
 
 
 def page_routes() -> list[Route | Mount]:

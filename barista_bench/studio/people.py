@@ -10,7 +10,7 @@ import base64
 import json
 import logging
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -95,18 +95,61 @@ class DrawnQuestion:
         return sample_digest(self.key, self.asked.fingerprint, self.example.example_id, 0)
 
 
+class PersonRuns:
+    """The runs of one person, the model `human:PERSON`: one a task, in the folder that `AskedTask` names.
+
+    Args:
+        asked: how the person is asked, as part of the model's settings.
+    """
+
+    def __init__(self, person: str, asked: str) -> None:
+        self.identity = ModelIdentity(human_name(person), settings={"asked": asked})
+        self._claimed: set[Path] = set()
+
+    def questions(self, asked: AskedTask, positions: Iterable[int]) -> Iterator[DrawnQuestion]:
+        """Examples of a task as questions."""
+        task, examples = asked.opened.task, asked.opened.examples.examples
+        key_of = sample_keys(asdict(self.identity), asdict(asked.config.generation))
+        for position in positions:
+            example_id = examples[position].example_id
+            token = digest("people", task.benchmark, task.name, example_id)[:24]
+            yield DrawnQuestion(asked, position, token, key_of(example_id, asked.inputs[position].fingerprint, 0))
+
+    def log(self, question: DrawnQuestion, text: str | None, seconds: float) -> None:
+        """Add an answer to its run, unless there is one; None: the person gives none, which scores like a refusal."""
+        task, opened, asked = question.of, question.of.opened, question.asked
+        if question.digest in finished_samples(opened.folder):
+            return
+        record = SampleRecord(
+            key=question.key,
+            fingerprint=asked.fingerprint,
+            example_id=question.example.example_id,
+            run=0,
+            status=Status.REFUSED if text is None else Status.OK,
+            text=text,
+            finish_reason="stop",
+            error="skipped" if text is None else None,
+            seconds=round(seconds, 3),
+            prompt=asked.prompt,
+            media=asked.media,
+        )
+        alone = Shard()
+        with locked(opened.folder, alone, alone.launch(opened.task.name)) as samples:
+            if opened.folder not in self._claimed:  # with its first answer: nothing reads a run without any
+                with claimed_run(opened, task.inputs, samples, self.identity, DEFAULT_BOXES, task.config, alone):
+                    self._claimed.add(opened.folder)
+            samples.append(record)
+
+
 class Answering(View):
     """The opened datasets as questions to one person. The page gets what a model gets, and no reference."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._lock = threading.Lock()
-        self._identity = ModelIdentity(
-            f"{HUMAN}:{workspace.person}", settings={"asked": "draw in proportion to strata"}
-        )
+        self._runs = PersonRuns(workspace.person, "draw in proportion to strata")
         self._tasks: list[AskedTask] = []
         self._draws: dict[int, list[DrawnQuestion]] = {}
-        self._claimed: set[Path] = set()
         self._unreadable: dict[str, str] = {}
         self.writes = {
             "/api/people/next": lambda body: self.next(sent_as(NextQuestion, body).number),
@@ -147,31 +190,8 @@ class Answering(View):
             question = next((question for question in drawn if question.token == given.question), None)
             if question is None:
                 raise DataError("this question is not of your draw. Remedy: load the page again")
-            text = written(question.task, question.example, given.answer)
-            if question.digest not in finished_samples(question.of.opened.folder):
-                self._log(question, text, given.seconds)
+            self._runs.log(question, written(question.task, question.example, given.answer), given.seconds)
         return self.next(given.number)
-
-    def _log(self, question: DrawnQuestion, text: str, seconds: float) -> None:
-        task, opened, asked = question.of, question.of.opened, question.asked
-        record = SampleRecord(
-            key=question.key,
-            fingerprint=asked.fingerprint,
-            example_id=question.example.example_id,
-            run=0,
-            status=Status.OK,
-            text=text,
-            finish_reason="stop",
-            seconds=round(seconds, 3),
-            prompt=asked.prompt,
-            media=asked.media,
-        )
-        alone = Shard()
-        with locked(opened.folder, alone, alone.launch(task.opened.task.name)) as samples:
-            if opened.folder not in self._claimed:  # with its first answer: nothing reads a run without any
-                with claimed_run(opened, task.inputs, samples, self._identity, DEFAULT_BOXES, task.config, alone):
-                    self._claimed.add(opened.folder)
-            samples.append(record)
 
     def _questions_of(self, number: int) -> list[DrawnQuestion]:
         """All questions of the draw, in the person's own order over all tasks."""
@@ -184,32 +204,53 @@ class Answering(View):
         return self._draws[number]
 
     def _drawn_of(self, asked: AskedTask, number: int) -> Iterator[DrawnQuestion]:
-        task, examples = asked.opened.task, asked.opened.examples.examples
-        key_of = sample_keys(asdict(self._identity), asdict(asked.config.generation))
-        for position in draw(task, examples, number):
-            example_id = examples[position].example_id
-            token = digest("people", task.benchmark, task.name, example_id)[:24]
-            yield DrawnQuestion(asked, position, token, key_of(example_id, asked.inputs[position].fingerprint, 0))
+        opened = asked.opened
+        return self._runs.questions(asked, draw(opened.task, opened.examples.examples, number))
 
     def _opened(self) -> Iterator[AskedTask]:
+        person, release = self._workspace.person, self._workspace.release
         for folder in self._workspace.datasets:
-            benchmark = str(read_manifest(folder).get("benchmark", DEFAULT))
-            out = self._workspace.out / self._workspace.person / benchmark
-            settings = {"data": str(folder), "out": out, "task": ALL, "runs": 1, "temperature": 0.0}
-            if recorded_root(folder) is None and self._workspace.release is not None:
-                settings["root"] = self._workspace.release.root
-            config = checked(RunConfig, {**settings, "model": self._identity.name})
-            for opened in open_tasks(config):
+            root = release.root if release is not None and recorded_root(folder) is None else None
+            for config, opened in tasks_to_ask(folder, self._workspace.out / person, person, root):
                 check_place(opened.folder, RUN)
                 yield AskedTask(opened, asked_inputs(opened.task, opened.examples, DEFAULT_BOXES), config)
+
+
+def human_name(person: str) -> str:
+    """What a person is called as a model."""
+    return f"{HUMAN}:{person}"
+
+
+def tasks_to_ask(data: Path, out: Path, person: str, root: Path | None = None) -> list[tuple[RunConfig, OpenedTask]]:
+    """The tasks of a built dataset as runs of a person, below `out`; `root`: of the videos of a linked one.
+
+    Raises:
+        ConfigError, DataError: the dataset cannot be opened.
+    """
+    benchmark = str(read_manifest(data).get("benchmark", DEFAULT))
+    settings = {"data": str(data), "out": out / benchmark, "task": ALL, "runs": 1, "temperature": 0.0, "root": root}
+    config = checked(RunConfig, {**settings, "model": human_name(person)})
+    return [(config, opened) for opened in open_tasks(config)]
 
 
 def draw(task: Task, examples: Sequence[Example], number: int) -> list[int]:
     """Positions of at least `number` examples whose reference is known, or of all there are, the same for every person.
 
-    Every breakdown and label has its part: in the order of these, examples are taken at even distances, as in van der
-    Corput's sequence, so that a larger number draws the same ones and further ones. What is scored together is drawn
-    together.
+    A larger number draws the same ones and further ones. What is scored together is drawn together.
+    """
+    drawn: list[int] = []
+    for unit in draw_order(task, examples):
+        if len(drawn) >= number:
+            break
+        drawn += unit
+    return drawn
+
+
+def draw_order(task: Task, examples: Sequence[Example]) -> Iterator[list[int]]:
+    """Positions of all examples whose reference is known, what is scored together in one list.
+
+    Every breakdown and label has its part in any stretch: in the order of these, examples are taken at even distances,
+    as in van der Corput's sequence.
     """
     units: dict[str, list[int]] = {}
     for position, example in enumerate(examples):
@@ -224,12 +265,7 @@ def draw(task: Task, examples: Sequence[Example], number: int) -> list[int]:
 
     ranked = sorted(units, key=stratum)
     start = content_seed("people", task.benchmark, task.name) % max(1, len(ranked))
-    drawn: list[int] = []
-    for at in spread_order(len(ranked)):
-        if len(drawn) >= number:
-            break
-        drawn += units[ranked[(start + at) % len(ranked)]]
-    return drawn
+    return (units[ranked[(start + at) % len(ranked)]] for at in spread_order(len(ranked)))
 
 
 def form_of(task: Task, example: Example) -> AnswerForm:

@@ -7,32 +7,27 @@ request of another page's script is refused by its `Origin`, and the content pol
 
 from __future__ import annotations
 
-import hmac
 import logging
 import secrets
 import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
 import uvicorn
 from anyio import CapacityLimiter, to_thread
 from starlette.applications import Starlette
-from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.responses import FileResponse, Response
 from starlette.routing import Mount, Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from starlette.websockets import WebSocketClose
 
 from barista_bench.errors import BaristaError, ConfigError
 from barista_bench.files.text_out import system_problem
 from barista_bench.studio.commands import StudioCommands
+from barista_bench.studio.drafting import Drafting
 from barista_bench.studio.exploring import Exploring, Inspecting
 from barista_bench.studio.footage import Footage
 from barista_bench.studio.home import Home
@@ -42,6 +37,7 @@ from barista_bench.studio.pages import page_routes
 from barista_bench.studio.people import Answering
 from barista_bench.studio.posters import poster
 from barista_bench.studio.rating import RatingAnswers
+from barista_bench.studio.web import HOST, UVICORN, OwnGuard, answered, body_of, bound_to
 from barista_bench.studio.workspace import ConflictError, Json, Query, View, Workspace, whole_number, with_opened
 
 if TYPE_CHECKING:
@@ -49,80 +45,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-HOST = "127.0.0.1"
 MAX_BODY = 64 * 2**20
 """Bytes of what a page sends: the masks of a frame are a few hundred KB."""
 _LAST_PORT = 2**16 - 1
 _WRITING_THREADS = 8
 _POSTER_THREADS = 2
-_END_WAIT = 2
-"""Seconds that a request has at the end of the server."""
-_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; media-src 'self'; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-_REPORT_POLICY = "frame-ancestors 'none'"
-"""The report brings a policy of its own, with the hashes of its script and style."""
-
-
-class Guard:
-    """Refuses whoever does not come from this server's own page, before anything is read."""
-
-    def __init__(self, app: ASGIApp, *, token: str, port: int) -> None:
-        self.app, self._token, self._cookie = app, token, f"studio-{port}"
-        self._hosts = {f"{name}:{port}" for name in (HOST, "localhost")}
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await WebSocketClose()(scope, receive, send)
-            return
-        answer = self._refusal(Request(scope))
-        if answer is not None:
-            await answer(scope, receive, send)
-            return
-
-        async def guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                headers["Content-Security-Policy"] = _REPORT_POLICY if scope["path"] == "/report" else _POLICY
-                headers["X-Content-Type-Options"] = "nosniff"
-                headers["Referrer-Policy"] = "no-referrer"
-                headers["Cross-Origin-Resource-Policy"] = "same-origin"
-                headers.setdefault("Cache-Control", "no-store")
-            await send(message)
-
-        await self.app(scope, receive, guarded)
-
-    def _refusal(self, request: Request) -> Response | None:
-        """The response in place of the page: to a first visit with the token, or to a stranger."""
-        headers = request.headers
-        host = headers.get("host", "")
-        if host not in self._hosts:
-            return Response("Another host's name leads here: refused.", 403)
-        origin = headers.get("origin")
-        site = headers.get("sec-fetch-site", "none")
-        if (origin is not None and origin != f"http://{host}") or site not in ("none", "same-origin"):
-            return Response("This request comes from another page: refused.", 403)
-        if self._is_token(request.query_params.get("token", "")):
-            welcome = RedirectResponse("/", 303)
-            welcome.set_cookie(self._cookie, self._token, httponly=True, samesite="strict")
-            return welcome
-        if not self._is_token(_cookie(headers, self._cookie)):
-            return Response("Open the address that the command printed: it holds the token.", 403)
-        if request.method != "GET" and origin is None:
-            return Response("No origin: refused.", 403)
-        return None
-
-    def _is_token(self, text: str) -> bool:
-        return hmac.compare_digest(text.encode(), self._token.encode())
-
-
-def _cookie(headers: Headers, name: str) -> str:
-    try:
-        morsel = SimpleCookie(headers.get("cookie", "")).get(name)
-    except CookieError:
-        return ""
-    return morsel.value if morsel else ""
 
 
 class StudioApp:
@@ -137,7 +64,7 @@ class StudioApp:
         self.workspace, self.footage, self.runs = workspace, Footage(workspace), Inspecting(workspace)
         self._posters = threading.BoundedSemaphore(_POSTER_THREADS)
         self.views: tuple[View, ...] = (self.footage, self.runs, Home(workspace))
-        self.views += Exploring(workspace), Answering(workspace), RatingAnswers(workspace)
+        self.views += Exploring(workspace), Answering(workspace), RatingAnswers(workspace), Drafting(workspace)
         self.making = making
         self.annotating: Annotating | None = None
         if making is not None:
@@ -181,7 +108,7 @@ class StudioApp:
 
     async def _upload(self, request: Request) -> Response:
         assert self.making is not None
-        return _answered(await self.making.take(Query(request.query_params), request.stream()))
+        return answered(await self.making.take(Query(request.query_params), request.stream()))
 
     def _still(self, request: Request) -> Response:
         return self._picture(
@@ -207,19 +134,17 @@ class StudioApp:
 
 def _reading(take: Callable[[Mapping[str, str]], Json]) -> Callable[[Request], Response]:
     """An endpoint of what only looks; Starlette runs it in a thread."""
-    return lambda request: _answered(take(Query(request.query_params)))
+    return lambda request: answered(take(Query(request.query_params)))
 
 
 def _writing(take: Callable[[bytes], Json], threads: CapacityLimiter) -> Callable[[Request], Awaitable[Response]]:
     """An endpoint of what changes something. It has threads of its own: it may wait for stages to be made."""
 
     async def endpoint(request: Request) -> Response:
-        body = bytearray()
-        async for part in request.stream():
-            body += part
-            if len(body) > MAX_BODY:
-                return _answered({"error": f"more than {MAX_BODY // 2**20} MiB were sent"}, 413)
-        return _answered(await to_thread.run_sync(take, bytes(body), limiter=threads))
+        body = await body_of(request, MAX_BODY)
+        if body is None:
+            return answered({"error": f"more than {MAX_BODY // 2**20} MiB were sent"}, 413)
+        return answered(await to_thread.run_sync(take, body, limiter=threads))
 
     return endpoint
 
@@ -227,22 +152,18 @@ def _writing(take: Callable[[bytes], Json], threads: CapacityLimiter) -> Callabl
 def _refused(request: Request, error: Exception) -> Response:
     """Errors that this package raises on purpose reach the page as their text."""
     refused = 409 if isinstance(error, ConflictError) else 400
-    return _answered({"error": str(error)}, 404 if request.method == "GET" else refused)
+    return answered({"error": str(error)}, 404 if request.method == "GET" else refused)
 
 
 def _too_deep(request: Request, error: Exception) -> Response:
-    return _answered({"error": "what was sent is nested too deeply. Remedy: load the page again"}, 400)
+    return answered({"error": "what was sent is nested too deeply. Remedy: load the page again"}, 400)
 
 
 def _failed(request: Request, error: Exception) -> Response:
     """Errors of the system: the disk is full, a file is gone or may not be written."""
     problem = system_problem(error) if isinstance(error, OSError) else str(error)
     log.warning("%s", problem)
-    return _answered({"error": problem}, 500)
-
-
-def _answered(value: object, status: int = 200) -> Response:
-    return Response(msgspec.json.encode(value), status, media_type="application/json")
+    return answered({"error": problem}, 500)
 
 
 @contextmanager
@@ -258,13 +179,7 @@ def serving(workspace: Workspace, port: int = 0, program: object = None) -> Iter
     """
     if not 0 <= port <= _LAST_PORT:
         raise ConfigError(f"--port {port}: is no port. Remedy: give 0 to {_LAST_PORT}, or leave --port out")
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as bound:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            bound.bind((HOST, port))
-            bound.listen(64)
-        except OSError as error:
-            raise ConfigError(f"port {port} cannot be used ({error.strerror}). Remedy: leave --port out") from error
+    with bound_to(HOST, port, "leave --port out") as bound:
         server = Server(workspace, bound, program)
         try:
             yield server
@@ -283,19 +198,11 @@ class Server:
         self._workspace, self._studio = workspace, StudioApp(workspace, making)
         self._opening = threading.Lock()
         port, token = bound.getsockname()[1], secrets.token_urlsafe(24)
-        guard = Middleware(Guard, token=token, port=port)
+        guard = Middleware(OwnGuard, token=token, port=port)
         handlers = {BaristaError: _refused, RecursionError: _too_deep, OSError: _failed}
         app = self._app = Starlette(routes=self._studio.routes(), middleware=[guard], exception_handlers=handlers)
-        config = uvicorn.Config(
-            app,
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            lifespan="off",
-            timeout_graceful_shutdown=_END_WAIT,
-        )
         self.address = f"http://{HOST}:{port}/?token={token}"
-        self._server, self._bound = uvicorn.Server(config), bound
+        self._server, self._bound = uvicorn.Server(uvicorn.Config(app, **UVICORN)), bound
 
     def _open(self, path: Path) -> None:
         """Open one more folder: requests from now on are about what is open then."""

@@ -130,11 +130,7 @@ def open_workspace(
         ConfigError: a path is none of these, two releases or projects are named, or `person` is no name of a folder.
         DataError: a file in it cannot be read.
     """
-    problem = name_problem(person)
-    if problem is None and (person != person.strip() or person.startswith(".") or person != printable(person)):
-        problem = "it begins or ends with a blank, begins with a dot, or holds what cannot be seen"
-    if problem is not None:
-        raise ConfigError(f"--by {person!r}: {problem}. Remedy: give a name that a folder can have")
+    check_person(person, "--by")
     if folder is not None and not folder.is_dir():
         raise ConfigError(f"{folder}: no such folder. Remedy: make it, or name another one")
     workspace = Workspace(person, out, folder=folder and folder.resolve(), paths=tuple(paths))
@@ -150,6 +146,15 @@ def open_workspace(
             with suppress(DataError):  # the studio then says that the videos are missing
                 workspace.release = SceneGraph(root)
     return workspace
+
+
+def check_person(name: str, option: str) -> None:
+    """Raise ConfigError for a name that a person's folder cannot have."""
+    problem = name_problem(name)
+    if problem is None and (name != name.strip() or name.startswith(".") or name != printable(name)):
+        problem = "it begins or ends with a blank, begins with a dot, or holds what cannot be seen"
+    if problem is not None:
+        raise ConfigError(f"{option} {name!r}: {problem}. Remedy: give a name that a folder can have")
 
 
 def with_opened(workspace: Workspace, path: Path) -> Workspace:

@@ -181,21 +181,24 @@ def _is_storable(value: object) -> bool:
 
 def _reference_scores_the_maximum(case: _Case) -> None:
     task = case.task
-    for boxes in case.formats:
+    for box_format in case.formats:
         rounding = _ROUNDING if len(case.formats) > 1 else _MARGIN
         samples = []
         for example in case.known:
             case.at(example)
-            answer = case.readable(example, task.reference_answer(example, boxes), boxes)
+            answer = case.readable(example, task.reference_answer(example, box_format), box_format)
             samples.append(Scored(example, answer))
             score = task.score(example, answer)[task.sample_score]
             # Whole pixels of a small frame are far apart.
-            _demand(boxes.scale is None or abs(score - 1) <= rounding, f"in {boxes} its {task.sample_score} is {score}")
+            _demand(
+                box_format.scale is None or abs(score - 1) <= rounding,
+                f"in {box_format} its {task.sample_score} is {score}",
+            )
         case.at()
         figure = task.aggregate(samples)[task.primary]
-        least = 0.0 if boxes.scale is None else 1 - _MARGIN
+        least = 0.0 if box_format.scale is None else 1 - _MARGIN
         right = isinstance(figure, float | int) and least <= figure <= 1 + _MARGIN
-        _demand(right, f"in {boxes} {task.primary} is {figure!r}")
+        _demand(right, f"in {box_format} {task.primary} is {figure!r}")
 
 
 def _reference_has_no_faults(case: _Case) -> None:
@@ -209,14 +212,14 @@ def _reference_has_no_faults(case: _Case) -> None:
 
 
 def _baselines_can_be_read(case: _Case) -> None:
-    for boxes in case.formats:
+    for box_format in case.formats:
         for example in case.examples:
-            for name, baseline in _baselines(case, example, boxes).items():
+            for name, baseline in _baselines(case, example, box_format).items():
                 case.at(example, name)
                 text = _offered(baseline, example)
                 _demand(text is not None or name != "random_answer", "every task has it")
                 if text is not None:
-                    case.readable(example, text, boxes)
+                    case.readable(example, text, box_format)
                     _demand(baseline(example) == text, f"{name} is another one the second time")
 
 
@@ -225,14 +228,16 @@ def _parse_takes_anything(case: _Case) -> None:
     untouched = type(task)(options=task.chosen)
     for example, text in case.answers():
         asked, started = copy.deepcopy(example.inputs), time.process_time()
-        for boxes in case.formats:
-            answer = task.parse(text, example.inputs, boxes)
+        for box_format in case.formats:
+            answer = task.parse(text, example.inputs, box_format)
             _demand(isinstance(answer, Prediction | ParseError), f"gave {answer!r:.80}")
             if isinstance(answer, Prediction):
-                _demand(_is_storable(answer.value), "gave what is no finite JSON of UTF-8 text")
+                _demand(_is_storable(answer.value), "gave what is not finite JSON of UTF-8 text")
                 _demand(answer.dropped >= 0, f"dropped is {answer.dropped}")
         _demand(time.process_time() - started < _SECONDS * len(case.formats), "takes long: make it linear in the text")
-        _demand(repr(untouched.parse(text, asked, boxes)) == repr(answer), "another task object reads it otherwise")
+        _demand(
+            repr(untouched.parse(text, asked, box_format)) == repr(answer), "another task object reads it otherwise"
+        )
         _demand(example.inputs == asked, "changed the inputs")
 
 
@@ -264,7 +269,7 @@ def _readable_answers_can_be_shown(case: _Case) -> None:
             task.rationale(example, answer)
             with suppress(ConfigError):  # not offered
                 target = task.as_target(example, answer)
-                _demand(target is None or _is_storable(target.write()), "`as_target` is no finite JSON")
+                _demand(target is None or _is_storable(target.write()), "`as_target` is not finite JSON")
             with suppress(ConfigError):
                 named = task.answered_choices(answer) if task.choices(example) else ()
                 _demand(set(named) <= set(task.choices(example)), f"`answered_choices` are {named}")
@@ -289,7 +294,7 @@ def _examples_survive(case: _Case) -> None:
         held = {name: getattr(example, name) for name in ("inputs", "target", "metadata", "evidence")}
         held |= {"facets": task.facets(example), "request_inputs": task.request_inputs(example)}
         for name, fields in held.items():
-            _demand(_is_storable(fields), f"{name} is no finite JSON of UTF-8 text")
+            _demand(_is_storable(fields), f"{name} is not finite JSON of UTF-8 text")
     rows = [
         to_row(example, index, "0" * 64) | question_columns(task, example) | {"images": []}
         for index, example in enumerate(case.examples)
@@ -311,10 +316,10 @@ def _schema_takes_the_reference(case: _Case) -> None:
             import jsonschema  # type: ignore[import-untyped]
 
             jsonschema.Draft202012Validator.check_schema(schema)
-            for boxes in case.formats:
-                for name, answer in {**_baselines(case, example, boxes), "reference_answer": None}.items():
+            for box_format in case.formats:
+                for name, answer in {**_baselines(case, example, box_format), "reference_answer": None}.items():
                     case.at(example, name)
-                    text = _offered(answer, example) if answer else case.task.reference_answer(example, boxes)
+                    text = _offered(answer, example) if answer else case.task.reference_answer(example, box_format)
                     if text is not None:
                         jsonschema.Draft202012Validator(schema).validate(json.loads(text))
 
@@ -326,15 +331,15 @@ def _questions_hide_the_reference(case: _Case) -> None:
         other = case.examples[index - 1]
         untrue = replace(example, target=other.target, evidence=other.evidence)
         elsewhere = replace(untrue, label=other.label, metadata=other.metadata)
-        for boxes in case.formats:
+        for box_format in case.formats:
             asked = (
-                lambda shown, boxes=boxes: task.prompt(shown, boxes),
-                lambda shown, boxes=boxes: task.follow_up(shown, ("a description",), boxes),
+                lambda shown, box_format=box_format: task.prompt(shown, box_format),
+                lambda shown, box_format=box_format: task.follow_up(shown, ("a description",), box_format),
                 *(task.choices, task.request_inputs, task.answer_schema, task.image_captions),
             )
             case.at(example, "what is asked")
             _demand(all(part(example) == part(elsewhere) for part in asked), "changes with what is not `inputs`")
-            for name, baseline in _baselines(case, example, boxes).items():
+            for name, baseline in _baselines(case, example, box_format).items():
                 if name not in ("centre_answer", "copied_answer"):  # these may be of the true objects
                     case.at(example, name)
                     _demand(_offered(baseline, example) == _offered(baseline, untrue), "changes with the reference")
@@ -376,7 +381,7 @@ _LAWS: Mapping[str, tuple[str, Callable[[_Case], None]]] = {
         _baselines_can_be_read,
     ),
     "`parse` reads any text, the same each time, and never raises": (
-        "return ParseError for what cannot be read, and leave out and count what is no finite JSON",
+        "return ParseError for what cannot be read, and leave out and count what is not finite JSON",
         _parse_takes_anything,
     ),
     "whatever is read can be scored": (

@@ -363,7 +363,7 @@ def _images(loaded: LoadedExample, task: Task) -> list[dict[str, Any]]:
     from barista_bench.data.shared_frames import encode_image
 
     is_linked = isinstance(loaded.media, LinkedMedia)
-    if not isinstance(loaded.media, LinkedMedia) and type(task).shown is Task.shown:
+    if not isinstance(loaded.media, LinkedMedia) and type(task).displayed_images is Task.displayed_images:
         return [{"bytes": content, "path": None} for content in loaded.media]
     frames = len(loaded.example.frames) if is_linked else 0
     return [

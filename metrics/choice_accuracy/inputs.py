@@ -171,8 +171,8 @@ def handyvqa_letters(text: str, n_options: int) -> list[str]:
     """The letters of options (from a) that a model's output names, each once, in alphabetical order.
 
     As the public script of HanDyVQA (arXiv 2512.00885) reads answers: only a letter before a closing bracket counts, so
-    that "A." or a bare "A" is no answer, and any letter before a bracket in running text is one, if there is an option
-    of that letter. Options beyond z can be right, but no answer names them. Raises TypeError.
+    that "A." or a bare "A" is not an answer, and any letter before a bracket in running text is one, if there is an
+    option of that letter. Options beyond z can be right, but no answer names them. Raises TypeError.
 
     >>> handyvqa_letters("(C) the cup, and (A). Not d), no (option)", 5)
     ['a', 'c', 'd']

@@ -57,7 +57,9 @@ def drawn_average_precision(labels: Floats, scores: Floats, counts: Floats) -> F
 def _vector(raw: object, name: str) -> Floats:
     values = np.asarray(raw if hasattr(raw, "__array__") else as_column(raw, name))
     if values.ndim != 1 or (values.size and values.dtype.kind not in "biuf"):
-        raise TypeError(f"{name}: is no list of numbers but {values.dtype} of shape {values.shape}; give (n,) numbers")
+        raise TypeError(
+            f"{name}: is not a list of numbers but {values.dtype} of shape {values.shape}; give (n,) numbers"
+        )
     if not np.isfinite(values.astype(np.float64)).all():
         raise ValueError(f"{name}: holds NaN or infinity; give finite numbers")
     return values.astype(np.float64)

@@ -1,7 +1,7 @@
 """Top-1 accuracy of multiple-choice answers, and what the wrong ones have in common with the truth.
 
 The accuracy is that of the BARISTA paper (arXiv 2605.12074, section A.3.1): an answer that names no choice is
-wrong. The per-class, per-verb and distractor figures are ours. All shares run from 0 to 1. Needs numpy only.
+wrong. The per-class, per-verb and distractor figures are ours. All fractions run from 0 to 1. Needs numpy only.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Hand-object interactions in single frames: matched by the object's box, then judged by hands and hand type.
 
 The rules are those of the BARISTA paper (arXiv 2605.12074, section A.2.2) and, where the paper is silent, of its
-public evaluation code. Boxes are (x0, y0, x1, y1), see inputs.py; IoU and all shares run from 0 to 1.
+public evaluation code. Boxes are (x0, y0, x1, y1), see inputs.py; IoU and all fractions run from 0 to 1.
 Needs numpy; only `matching="optimal"` needs scipy.
 """
 

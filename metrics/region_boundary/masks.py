@@ -147,7 +147,7 @@ def _as_pixels(raw: RawMask, where: str) -> PixelMask:
     try:
         array = np.asarray(raw)
     except ValueError as error:
-        raise ValueError(f"{where}: is no rectangle of pixels ({error}); {_ADVICE}") from error
+        raise ValueError(f"{where}: is not a rectangle of pixels ({error}); {_ADVICE}") from error
     if array.dtype.kind not in "biu":
         raise TypeError(f"{where}: has the dtype {array.dtype}; {_ADVICE}; cut scores at a threshold first")
     if array.ndim != 2 or not array.size:

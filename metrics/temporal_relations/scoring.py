@@ -107,7 +107,7 @@ def _iou(first: TimedRelation, second: TimedRelation) -> float:
 
 
 def example_sums(prediction: Sequence[TimedRelation] | None, reference: Sequence[TimedRelation]) -> dict[str, float]:
-    """The contribution of one example to the sums that `figures` takes; a prediction of None is no usable answer."""
+    """The contribution of one example to the sums that `figures` takes; a prediction of None is not a usable answer."""
     answered = prediction or ()
     taken = matches(answered, reference)
     either = _covered([*answered, *reference])

@@ -2,7 +2,7 @@
 
 The rule is the one of the BARISTA paper (arXiv 2605.12074, section A.3.2): a predicted relation is right when
 all four fields equal those of a reference relation of the same example; each reference relation is matched
-once at most. Strings are compared without surrounding white space and without case. Shares run from 0 to 1.
+once at most. Strings are compared without surrounding white space and without case. Fractions run from 0 to 1.
 Needs numpy only.
 
 Every figure comes from what the examples add (`example_sums`) and from what is made of the sum (`figures`, `tables`),

@@ -263,7 +263,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> list[Example]:
 
 
 def test_the_answer_does_not_show_in_the_shape_of_the_question(many: list[Example]) -> None:
-    """The verb with the most choices is no shortcut: it would be, if only the reference's verb were drawn for."""
+    """The verb with the most choices is not a shortcut: it would be, if only the reference's verb were drawn for."""
 
     def richest_verb(example: Example) -> str:
         verbs = Counter(c["verb"] for c in example.inputs["choices"])

@@ -231,7 +231,7 @@ def holds(hand: str, *ranges: tuple[int, int], target: str = CUP) -> dict[str, A
         # What most frames within 2 of a keyframe show: 3 of 5, and 2 of the 3 at the video's start.
         ([holds(LEFT, (0, 2))], [(["coffee cup"], 0, 0), ([], 4, 20)]),
         ([holds(LEFT, (0, 1))], []),
-        ([holds(LEFT, (6, 9))], [(["coffee cup"], 8, 8), ([], 12, 20)]),  # idle until then, which is no step
+        ([holds(LEFT, (6, 9))], [(["coffee cup"], 8, 8), ([], 12, 20)]),  # idle until then, which is not a step
         ([holds(LEFT, (6, 8))], []),
         # As often the one, as often the other: what comes first. Keyframe 20 sees the left hand on 18 and 19.
         ([holds(LEFT, (0, 19))], []),

@@ -42,7 +42,7 @@ def test_a_bad_line_costs_itself_and_rows_count_it(tmp_path: Path) -> None:
     values, problems = values_of(tmp_path, "a.jsonl", b'{"name": "a"}\n\n{\n{"name": "b"}\n')
     assert [(placed.key, placed.row) for placed in values] == [("line 1", 0), ("line 4", 2)]
     (problem,) = problems
-    assert problem.startswith("line 3: is no JSON")
+    assert problem.startswith("line 3: is not JSON")
 
 
 def test_a_line_that_is_too_long_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

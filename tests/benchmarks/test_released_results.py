@@ -208,5 +208,5 @@ def test_figures_of_a_run_are_those_of_the_tasks_own(name: str) -> None:
 
 def test_tasks_of_other_benchmarks_are_refused() -> None:
     other = get_task("vista", task_names("vista")[0])
-    with pytest.raises(TypeError, match=r"is no task of the released harness"):
+    with pytest.raises(TypeError, match=r"is not a task of the released harness"):
         task_metrics(other, [])

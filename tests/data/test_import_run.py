@@ -232,7 +232,7 @@ def test_a_refusal_names_every_line(six_frozen: Path, tmp_path: Path) -> None:
     [
         ({"geval_accuracy_score": 7}, "geval_accuracy_score is neither"),
         ({"geval_accuracy_score": True}, "geval_accuracy_score is neither"),
-        ({"geval_accuracy_score": 0.7, "geval_accuracy_reason": None}, "geval_accuracy_reason is no text"),
+        ({"geval_accuracy_score": 0.7, "geval_accuracy_reason": None}, "geval_accuracy_reason is not text"),
     ],
 )
 def test_scores_of_no_judge_are_refused(result: dict[str, Any], what: str, six_frozen: Path, tmp_path: Path) -> None:
@@ -289,7 +289,7 @@ def test_absurd_counts_of_tokens_are_left_out_of_the_sums(six_frozen: Path, tmp_
         ),
         ("run_config.json", '{"model": {"temperature": 1e999}}', "run_config.json: .*model.temperature"),
         ("metrics.json", {"wall_clock_ms": "soon"}, r"metrics.json: .*wall_clock_ms"),
-        ("metrics.json", [], r"metrics.json: is no object"),
+        ("metrics.json", [], r"metrics.json: is not an object"),
         ("run_config.json", {"model": []}, r"run_config.json: .*model"),
         ("run_config.json", {"task_params": {"geval_criteria": "all"}}, r"run_config.json: .*geval_criteria"),
         ("run_config.json", {"task_params": {"judge_model": 7}}, r"run_config.json: .*judge_model"),

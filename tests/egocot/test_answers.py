@@ -42,7 +42,7 @@ def letter_of(text: str, choices: dict[str, str] = CHOICES) -> str | None:
         ("(B)", "B", ""),
         ("B. left hand\nIt is held.", "B", "It is held."),
         ("D: a kettle (white) - it is held", "D", "it is held"),
-        ("ANSWER: B, A hand holds it.", "B", "A hand holds it."),  # a word is no second letter
+        ("ANSWER: B, A hand holds it.", "B", "A hand holds it."),  # a word is not a second letter
         ("ANSWER: C, and D is wrong", "C", "and D is wrong"),
         ('{"answer": "B", "reasoning": ["one", "two"]}', "B", "one\ntwo"),
         ('Here is my JSON: {"predicted_answer": "B", "reasoning": "one"} Bye.', "B", "one"),
@@ -57,7 +57,7 @@ def test_letter_and_rationale_are_read_apart(text: str, letter: str, reasoning: 
 @pytest.mark.parametrize(
     "text",
     [
-        *("Answer: a left hand, I think", "Answer: A pot is held", "A hand is seen."),  # an article is no letter
+        *("Answer: a left hand, I think", "Answer: A pot is held", "A hand is seen."),  # an article is not a letter
         *("", "The left hand holds it.", "I am not sure.", "Answer: E", "Answer: AB", "Answer:", "Answers: none"),
         *('{"answer": 2}', '{"reasoning": "B"}', "<answer>left hand</answer>", "\\boxed{12}"),
         *("\\boxed{A, B}", "\\boxed{A; B}", "<answer>A,B</answer>", "<answer>A or B</answer>"),

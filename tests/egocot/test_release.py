@@ -86,7 +86,7 @@ def test_the_split_is_the_records_then_the_files_then_whether_an_answer_is_given
 @pytest.mark.parametrize(
     ("changes", "key", "what"),
     [
-        ({"sub_category_en": "Cooking"}, "sub_category_en", "is no subtask"),
+        ({"sub_category_en": "Cooking"}, "sub_category_en", "is not a subtask"),
         ({"answer": "E"}, "answer", "none of the choices"),
         ({"answer": "left hand"}, "answer", "'left hand'"),
         ({"answer": None, "split": "dev"}, "answer", "missing in the split dev"),

@@ -39,7 +39,7 @@ def test_what_is_no_submission_of_this_benchmark_is_refused(hidden: list[Example
         submission_lines([answered(hidden[0]), answered(hidden[0])])
     with pytest.raises(DataError, match="none of its choices"):
         submission_lines([answered(hidden[0], "Z")])
-    with pytest.raises(DataError, match="no question of EgoCoT-Bench"):
+    with pytest.raises(DataError, match="not a question of EgoCoT-Bench"):
         submission_lines([answered(replace(hidden[0], benchmark="barista"))])
 
 
@@ -50,7 +50,7 @@ def test_a_submission_has_every_question_once(hidden: list[Example]) -> None:
         check_complete(lines[1:], qids)
     with pytest.raises(DataError, match="stands twice"):
         check_complete([*lines, lines[0]], qids)
-    with pytest.raises(DataError, match="no question of this split"):
+    with pytest.raises(DataError, match="not a question of this split"):
         check_complete(lines, qids[1:])
 
 
@@ -61,8 +61,8 @@ def test_a_submission_has_every_question_once(hidden: list[Example]) -> None:
         ('{"qid": "a", "predicted_answer": 1, "reasoning": ""}', "record 0.predicted_answer"),
         ('{"qid": "a", "predicted_answer": "B"}', "record 0.reasoning"),
         ('{"qid": "a", "predicted_answer": "B", "reasoning": "", "x": 1}', "record 0.x"),
-        ("[1, 2", "is no JSON"),
-        ("[" * 50_000, "is no JSON"),
+        ("[1, 2", "is not JSON"),
+        ("[" * 50_000, "is not JSON"),
         ('[{"qid": "", "predicted_answer": "B", "reasoning": ""}]', "record 0.qid"),
     ],
 )

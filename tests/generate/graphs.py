@@ -33,16 +33,30 @@ def graph_document(
     steps: Sequence[tuple[str, Range]] = (),
     fps: float = FPS,
 ) -> dict[str, Any]:
-    """An annotation file of these objects (id to category), apart from each other, and seen throughout unless `seen`
-    says otherwise."""
+    """An annotation file of these objects (id to category), apart from each other but for a hand on what it touches,
+    unless `boxes` has its place; and seen throughout unless `seen` says otherwise."""
     seen, boxes = seen or {}, boxes or {}
     places = {name: boxes.get(name, default) for name, default in zip(objects, _PLACES, strict=False)}
 
+    touched = {
+        (source, frame): target
+        for source, kind, _, target, (start, end) in relations
+        if kind == "human_actions" and source not in boxes
+        for frame in range(start, end)
+    }
+
     def box_of(name: str, frame: int) -> Box | None:
-        return places[name] if any(start <= frame < end for start, end in seen.get(name, [(0, frames)])) else None
+        if not any(start <= frame < end for start, end in seen.get(name, [(0, frames)])):
+            return None
+        return on_top(places[touched[name, frame]], places[name]) if (name, frame) in touched else places[name]
 
     contacts = [relation(source, target, kind, value, rows) for source, kind, value, target, rows in relations]
     return annotation_file(objects, box_of, (WIDTH, HEIGHT), frames, fps, attributes, contacts, activities, steps)
+
+
+def on_top(thing: Box, hand: Box) -> Box:
+    """The box of a hand that is on a thing."""
+    return thing[0] + thing[2] // 3, thing[1] + thing[3] // 3, *hand[2:]
 
 
 def annotation_file(

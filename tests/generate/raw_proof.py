@@ -40,7 +40,7 @@ def touches(video: RawVideo, said: Said) -> Truth:
     rows, hand = video.touching(side, item), video.hands[side]
     now = {row.label for row in rows if row.start <= frame < row.end}
     is_clear = len(hand) == 1 and video.seen(hand[0], frame) and video.seen(item, frame)
-    if now and is_clear and video.whole(rows, frame, *hand, item):
+    if now and is_clear and video.whole(rows, frame, *hand, item) and video.meet(hand[0], item, frame):
         return _contact(now, contact)
     if video.near(rows, frame, frame + 1) or not is_clear:
         return None
@@ -62,7 +62,7 @@ def hand_is_on(video: RawVideo, said: Said) -> Truth:
     side, item, frame, hands = said["side"], said["object"], said["frame"], video.hands[said["side"]]
     rows = video.touching(side, item)
     now = {row.label for row in rows if row.start <= frame < row.end}
-    if now and len(hands) == 1 and video.seen(hands[0], frame) and video.on(item, frame):
+    if now and len(hands) == 1 and video.seen(hands[0], frame) and video.meet(hands[0], item, frame):
         clear = sum(video.seen(item, at) for at in said["shown"]) >= 2
         return _contact(now, said.get("contact")) if clear and video.whole(rows, frame, *hands, item) else None
     if not video.near(rows, frame, frame + 1) and video.seen(item, frame) and len(hands) == 1:
@@ -99,7 +99,7 @@ def touched_in_clip(video: RawVideo, said: Said) -> Truth:
     rows = {side: video.touching(side, item) for side in SIDES}
     if any(video.near(rows[side], start, end) for side in SIDES):
         on = any(
-            row.start <= frame < row.end and video.seen(hand, frame)
+            row.start <= frame < row.end and video.seen(hand, frame) and video.meet(hand, item, frame)
             for side in SIDES
             for hand in video.hands[side]
             for row in rows[side]

@@ -11,14 +11,15 @@ FAMILIES: Mapping[str, Any] = DOMAIN["families"]
 HAND = r"(?P<side>left|right) hand is touching the (?P<name>.+)"
 ALWAYS = "(?:in this clip|all the time|the whole time|all through the clip|throughout|from beginning to end)"
 FINALLY = "(?:in the end|at the end|at the end of the clip|when the clip ends|once the hands are done|by the end)"
-PAIR = r"(the .+) before (the .+), and (the .+) before (the .+)"
 
 Reader = Callable[[RawVideo, Said, str, str], bool]
 
 
 BEGINS, ENDS = r"begins|starts|beginning|start|first moment", r"ends|is over|end|last moment|close"
-ACTS = r"(.*[,:] |in th\w+ (?:clip|video) )?(the person|someone|somebody|a person) (first )?"
-JOINTS = r"[;,] (?:then |after that, |in the end, |finally |and finally |and at last )"
+ACTS = (
+    r"(?:first, |to begin with, |at first, |in th\w+ (?:clip|video), )?(?:the person|someone|a person|we) (?:first )?"
+)
+JOINTS = r", (?:then |and finally |and lastly )"
 
 
 def unsaid(video: RawVideo, item: Mapping[str, Any]) -> Iterator[str]:
@@ -133,51 +134,61 @@ def hand_is_on(video: RawVideo, said: Said, text: str, question: str) -> bool:
 
 
 def hands_do(video: RawVideo, said: Said, text: str, question: str) -> bool:
-    both = re.fullmatch(r"Both hands (\w+) (the .+)", text)
+    both = re.fullmatch(r"Both hands are (\w+) (the .+)", text)
     if both:
         action = [said["left"], said["right"]]
         return action[0] == action[1] and is_deed(video, both[1], both[2], action[0])
-    match = re.fullmatch(r"The left hand (\w+) (.+); the right hand (\w+) (.+)", text)
+    match = re.fullmatch(r"The left hand is (\w+)(.*), and the right hand is (\w+)(.*)", text)
     assert match, text
     return is_deed(video, match[1], match[2], said["left"]) and is_deed(video, match[3], match[4], said["right"])
 
 
 def is_deed(video: RawVideo, verb: str, words: str, action: list[str] | None) -> bool:
     if action is None:
-        return (verb, words) == ("touches", "nothing in view")
-    contact = DOMAIN["contacts"][action[0]]
-    return verb in (contact["does"], contact["do"]) and is_named(video, words, action[1])
+        return (verb, words) == ("free", "")
+    return verb == DOMAIN["contacts"][action[0]]["doing"] and is_named(video, words.strip(), action[1])
 
 
 def all_of(video: RawVideo, said: Said, text: str, question: str) -> bool:
     parts = said["parts"]
     kinds = [part["says"] for part in parts]
-    if set(kinds) == {"Touches"} and not text.startswith("First "):
+    if kinds == ["Touches", "Touches"] and len(times(question)) == 2:
+        return touches_in_turn(video, parts, text, question)
+    if set(kinds) == {"Touches"}:
         return all(touches(video, part, text, question) and is_then(video, question, part["frame"]) for part in parts)
-    if kinds == ["Touches", "Touches"]:
-        match = re.fullmatch(r"First (.+), later (.+)", text)
-        assert match, text
-        is_when = all(is_time(video, t, part["frame"]) for t, part in zip(times(question), parts, strict=True))
-        return is_when and all(touches(video, p, t, "") for p, t in zip(parts, match.groups(), strict=True))
-    if kinds == ["Precedes", "Precedes"]:
-        match = re.fullmatch(PAIR, text, re.IGNORECASE)
-        assert match, text
-        objects = [item for part in parts for item in part["objects"]]
-        return all(is_named(video, w, i) for w, i in zip(match.groups(), objects, strict=True))
     if kinds == ["InStep", "InStep"]:
         steps = re.findall(r'"(.+?)"', question)
         is_said = all(is_action(video, words, part["step"]) for words, part in zip(steps, parts, strict=True))
         return is_said and is_interval(video, text, parts[0]["frame"], parts[1]["frame"])
     value, hand = parts
-    match = re.fullmatch(r"It is (.+), and the (left|right) hand is (touching|away from) it", text)
+    match = re.fullmatch(r"It is (.+), and the (left|right) hand is (touching|not touching) it", text)
     assert match, text
     sides = re.findall("(left|right) hand", question)
     return (
         is_state(match[1], value["value"])
-        and {"touching": "Touches", "away from": "AwayFrom"}[match[3]] == hand["says"]
+        and {"touching": "Touches", "not touching": "AwayFrom"}[match[3]] == hand["says"]
         and [match[2]] == sides == [hand["side"]]
         and all(is_then(video, question, p["frame"]) and mentions(video, question, p["object"]) for p in parts)
     )
+
+
+def touches_in_turn(video: RawVideo, parts: list[Said], text: str, question: str) -> bool:
+    """What one hand touches at one time, and it or the other at a later one."""
+    sides = re.findall("(left|right) hand", question)
+    match = re.fullmatch(r"First (the .+), then (the .+)", text)
+    names = list(match.groups()) if match else [text.removesuffix(" both times")] * 2
+    return (
+        sides in ([parts[0]["side"]], [part["side"] for part in parts])
+        and len({part["side"] for part in parts}) == len(sides)
+        and all(is_time(video, time, part["frame"]) for time, part in zip(times(question), parts, strict=True))
+        and all(is_named(video, name, part["object"]) for name, part in zip(names, parts, strict=True))
+    )
+
+
+def precedes(video: RawVideo, said: Said, text: str, question: str) -> bool:
+    names = text.split(", then ")
+    is_asked = all(mentions(video, question, item) for item in said["objects"])
+    return is_asked and all(is_named(video, name, item) for name, item in zip(names, said["objects"], strict=True))
 
 
 # States and places
@@ -257,12 +268,18 @@ def next_action(video: RawVideo, said: Said, text: str, question: str) -> bool:
 
 
 def brings_about(video: RawVideo, said: Said, text: str, question: str) -> bool:
-    match = re.fullmatch(r"The person (.+), so that (the .+?) is (.+)", text)
-    assert match, text
-    is_result = is_named(video, match[2], said["object"]) and is_state(match[3], said["after"])
+    act, change = re.fullmatch(r"The person (.+), (and|which) (.+)", text).group(1, 3)  # type: ignore[union-attr]
+    match = re.fullmatch(r"(the .+) goes from (.+) to (.+)", change)
+    if match:
+        is_result = is_named(video, match[1], said["object"]) and is_state(match[3], said["after"])
+        first = match[2]
+    else:
+        first = re.fullmatch(r"was (.+) until then", change)[1]  # type: ignore[index]
+        is_result = any(act.lower().endswith(f" {label}") for label in video.labels(said["object"]))
     return (
         is_result
-        and is_action(video, match[1], said["action"])
+        and is_state(first, said["before"])
+        and is_action(video, act, said["action"])
         and is_interval(video, question, said["start"], said["end"] - 1)
     )
 

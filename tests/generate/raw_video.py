@@ -58,7 +58,7 @@ class RawVideo:
         self.actions = [row for row in self._segments(document.get("activities", [])) if " " in row.label]
         self.steps = self._segments(document.get("process_steps", []))
         self._masks: dict[tuple[str, int], NDArray[np.bool_]] = {}
-        self._apart: dict[tuple[str, str, int], bool] = {}
+        self._gaps: dict[tuple[str, str, int], float] = {}
 
     def _rows(self, row: Mapping[str, Any], label: str) -> Iterator[Row]:
         for span in row["image_ranges"]:
@@ -93,6 +93,7 @@ class RawVideo:
         types = {row.label.lower() for row in self.values.get((item, "type"), ()) if is_named}
         colours = {row.label.lower() for row in self.values.get((item, "color"), ())}
         plain = {self.category[item], *types}
+        plain |= {DOMAIN["names"][name] for name in plain if name in DOMAIN["names"]}
         return plain | {f"{colour} {name}" for colour in colours for name in plain}
 
     # What is to be seen
@@ -143,16 +144,22 @@ class RawVideo:
 
     def apart(self, first: str, second: str, frame: int) -> bool:
         """Both annotated, and no pixel of one within a hundredth of the frame's width of a pixel of the other."""
-        if not (self.on(first, frame) and self.on(second, frame)):
-            return False
+        is_seen = self.on(first, frame) and self.on(second, frame)
+        return is_seen and self.distance(first, second, frame) > APART * self.width * 0.99
+
+    def meet(self, first: str, second: str, frame: int) -> bool:
+        """Both annotated, and some pixels of them within two hundredths: `apart` may be told by squares around them."""
+        is_seen = self.on(first, frame) and self.on(second, frame)
+        return is_seen and self.distance(first, second, frame) < 2 * APART * self.width
+
+    def distance(self, first: str, second: str, frame: int) -> float:
+        """Pixels between the masks of two objects on a frame; no end of them where one is empty."""
         key = min(first, second), max(first, second), frame
-        if key not in self._apart:
+        if key not in self._gaps:
             first_mask, other = self.mask(first, frame), self.mask(second, frame)
-            if not first_mask.any() or not other.any():
-                self._apart[key] = True
-            else:
-                self._apart[key] = bool(distance_transform_edt(~first_mask)[other].min() > APART * self.width * 0.99)
-        return self._apart[key]
+            is_empty = not first_mask.any() or not other.any()
+            self._gaps[key] = np.inf if is_empty else float(distance_transform_edt(~first_mask)[other].min())
+        return self._gaps[key]
 
     # Rows in time
 

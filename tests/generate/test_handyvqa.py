@@ -89,8 +89,12 @@ def test_action_asks_for_the_activity_halfway(scene: Scene, tmp_path: Path) -> N
 
 def test_process_asks_what_each_hand_does_and_offers_the_hands_exchanged(scene: Scene) -> None:
     (candidate,) = asked(scene, "process")
-    assert right(candidate) == ["The left hand presses the brew button; the right hand holds the coffee cup."]
-    assert "The left hand holds the coffee cup; the right hand presses the brew button." in distractors(candidate)
+    assert right(candidate) == [
+        "The left hand is pressing the brew button, and the right hand is holding the coffee cup."
+    ]
+    assert "The left hand is holding the coffee cup, and the right hand is pressing the brew button." in distractors(
+        candidate
+    )
 
 
 def test_a_hand_out_of_the_picture_in_the_middle_of_a_use_has_not_let_go(tmp_path: Path) -> None:

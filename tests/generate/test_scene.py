@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from barista_bench.errors import DataError
-from tests.generate.graphs import graph_document, scene_of
+from tests.generate.graphs import graph_document, scene_of, table
 
 OBJECTS = {"cup": "coffee cup", "right": "right hand", "left": "left hand", "pot": "pitcher"}
 HOLDS = "human_actions"
@@ -117,3 +117,8 @@ def test_a_value_goes_on_over_a_hole_in_which_the_thing_is_hidden(tmp_path: Path
     attributes = [("cup", "state", "empty", (0, 30)), ("cup", "state", "empty", (60, 100))]
     scene = scene_of(tmp_path, document(attributes=attributes, seen={"cup": [(0, 30), (60, 100)]}))
     assert [(value.start, value.end) for value in scene.values] == [(0, 100)]
+
+
+def test_a_thing_is_called_what_people_call_it(tmp_path: Path) -> None:
+    scene = table(tmp_path, {"store": "box"}, attributes=[("store", "type", "capsule store", 0, 120)])
+    assert scene.things["store"].name == "capsule box"

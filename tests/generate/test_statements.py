@@ -1,11 +1,16 @@
 """What can be said of a scene: true where it is recorded, false where what is recorded excludes it, else not known."""
 
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from barista_bench.generate.candidates import Choice, QuestionCandidate, decide
+from barista_bench.generate.missing import Waiting
 from barista_bench.generate.scene import Scene
+from barista_bench.generate.spans import SIDES
 from barista_bench.generate.statements import (
     Changes,
     Does,
@@ -17,11 +22,13 @@ from barista_bench.generate.statements import (
     Statement,
     TouchedDuring,
     Touches,
+    Truth,
 )
 from tests.generate.graphs import graph_document, scene_of
 
 OBJECTS = {"cup": "coffee cup", "right": "right hand", "left": "left hand", "pot": "pitcher", "spoon": "spoon"}
 HOLDS = "human_actions"
+Recorded = Callable[[Any, Scene], Truth]
 
 
 def document(**content: Any) -> dict[str, Any]:
@@ -111,3 +118,39 @@ def test_near_a_change_a_value_is_not_known(tmp_path: Path, before: str, after: 
     for frame in range(28, 53):
         truths = [HasValue("cup", "state", value, frame).truth(scene) for value in (before, after)]
         assert truths == ([None, None] if frame in unknown else [frame < 40, frame >= 40]), frame
+
+
+def test_a_touch_of_what_is_drawn_apart_from_the_hand_is_not_known(tmp_path: Path) -> None:
+    for name, x, truth in (("at", 45, True), ("apart", 90, None)):
+        boxes = {"right": (x, 20, 40, 40)}
+        content = document(boxes=boxes, relations=[("right", HOLDS, "holds", "cup", (20, 60))])
+        assert Touches("right", "cup", 30).truth(scene_of(tmp_path / name, content)) is truth
+
+
+def test_what_is_undecided_is_found_out_once(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To decide a candidate, and to say what it waits for, ask the same of a scene."""
+    asked: Counter[Statement] = Counter()
+    for kind in (Touches, HasValue):
+
+        def recorded(self: Statement, scene: Scene, found: Recorded = kind.recorded) -> Truth:
+            asked[self] += 1
+            return found(self, scene)
+
+        monkeypatch.setattr(kind, "recorded", recorded)
+    choices = tuple(Choice(side, Touches(side, "pot", 30)) for side in SIDES)
+    given = (HasValue("cup", "state", "empty", 10),)
+    candidate = QuestionCandidate(
+        subtask="AOG",
+        video_id="v1",
+        question="?",
+        right=choices[:1],
+        distractors=choices[1:],
+        given=given,
+        span=(0, 9),
+        frames=(30,),
+    )
+    reason = decide(candidate, scene, 1)
+    assert isinstance(reason, str)
+    Waiting().add("egocot", candidate, scene, 1, reason)
+    assert asked[given[0]] == 1
+    assert set(asked.values()) == {1}

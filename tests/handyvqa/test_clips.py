@@ -158,6 +158,6 @@ def test_max_side_scales_images_down_and_never_up(tmp_path: Path) -> None:
     frames = [np.full((HEIGHT, WIDTH, 3), 10 * index, np.uint8) for index in range(3)]
     for side, size in ((48, (48, 32)), (None, (WIDTH, HEIGHT)), (500, (WIDTH, HEIGHT))):
         task = Action(options={"max_side": side})
-        shown = task.shown(example, task.images(example, frames))
+        shown = task.displayed_images(example, task.images(example, frames))
         assert {image.size for image in shown} == {size}
         assert [image.getpixel((0, 0)) for image in shown] == [(0,) * 3, (10,) * 3, (20,) * 3]

@@ -163,7 +163,7 @@ def test_a_damaged_picture_costs_its_sample_and_is_named(tmp_path: Path) -> None
     (tmp_path / "o1").mkdir()
     (tmp_path / "o1/3.png").write_bytes(b"\x89PNG\r\n\x1a\nnothing")
     (recorded,) = read_mask_outputs(tmp_path)
-    assert "3.png: is no picture" in str(recorded.answers[0].error)
+    assert "3.png: is not a picture" in str(recorded.answers[0].error)
     assert recorded.answers[0].text is None
 
 

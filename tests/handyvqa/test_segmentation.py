@@ -193,8 +193,8 @@ def test_the_prior_is_the_median_box_of_other_videos() -> None:
 def test_frame_wise_shows_annotated_frames_alone_and_numbers_them_anew() -> None:
     images = [Image.new("RGB", (WIDTH, HEIGHT), (index,) * 3) for index in range(FRAMES)]
     frame_wise = RvosObjects(options={"mode": "frame_wise"})
-    assert [image.getpixel((0, 0))[0] for image in frame_wise.shown(EXAMPLE, images)] == [1, 4]  # type: ignore[index]
-    assert len(TASK.shown(EXAMPLE, images)) == FRAMES
+    assert [image.getpixel((0, 0))[0] for image in frame_wise.displayed_images(EXAMPLE, images)] == [1, 4]  # type: ignore[index]
+    assert len(TASK.displayed_images(EXAMPLE, images)) == FRAMES
     prompt = frame_wise.prompt(EXAMPLE, BOXES)
     assert [part.index for part in prompt.parts if isinstance(part, ImagePart)] == [0, 1]
     assert "on the frames 0, 1." in prompt.as_text()
@@ -219,7 +219,7 @@ def test_truth_options_name_the_right_options_and_else_the_question_is_asked() -
 @pytest.mark.parametrize("mode", ["sequential", "frame_wise"])
 def test_a_segmenter_understands_the_request_and_its_answer_is_read(mode: str) -> None:
     task = RvosObjects(options={"mode": mode, "truth_options": True})
-    images = task.shown(EXAMPLE, [Image.new("RGB", (WIDTH, HEIGHT))] * FRAMES)
+    images = task.displayed_images(EXAMPLE, [Image.new("RGB", (WIDTH, HEIGHT))] * FRAMES)
     request = Request("q", task.prompt(EXAMPLE, BOXES), images, inputs=task.request_inputs(EXAMPLE))
     assert problem_with(request) is None
     assert is_sequential(request) == (mode == "sequential")

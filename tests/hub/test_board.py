@@ -245,7 +245,7 @@ SPOILT: dict[str, Forgery] = {
     "model.name: is 'b/better', not 'a/one'": changed("model.name", "b/better"),
     "is of the leaderboard 'relations'": lambda folder: folder.rename(folder.parent / "grounding"),
     "is not results/<org>/<model>/<leaderboard>/results.json": _too_deep,
-    "is no plain file": _link,
+    "is not a plain file": _link,
     "sees less than the task shows": changed("model.settings", {"ablation": "text_only"}),
 }
 

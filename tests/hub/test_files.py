@@ -164,14 +164,14 @@ def test_no_metadata_of_others_and_no_text_is_lost(data: dict[str, object], body
 @pytest.mark.parametrize(
     ("front", "said"),
     [
-        ("license: [mit", "no YAML"),
-        ("- a list", "no mapping"),
+        ("license: [mit", "not YAML"),
+        ("- a list", "not a mapping"),
         ("{license: mit}", "in braces"),
         ("model-index: 3", "model-index"),
         ("model-index:\n- results: []", "0.name: Field required"),
         ("model-index:\n- name: a\n  results: 3", "0.results"),
         ("model-index: []\nmodel-index: []", "model-index"),
-        ("model-index:\n- &a {name: a, results: []}\nother: *a", "anchors|no YAML"),
+        ("model-index:\n- &a {name: a, results: []}\nother: *a", "anchors|not YAML"),
     ],
 )
 def test_a_card_that_cannot_be_added_to_is_refused(front: str, said: str) -> None:
@@ -222,7 +222,7 @@ def test_the_documented_examples_are_taken() -> None:
         ("value: 20.90", "value: 20.9\n  score: 3", "0.score: Extra inputs"),
         ("revision: 5503434ddd", "revision: main5503434ddd", "0.dataset.revision"),
         ('"2025-01-15T10:30:00Z"', "2025-01-15T10:30:00Z", "0.date"),  # not quoted: YAML makes no text of it
-        ('"2025-01-15T10:30:00Z"', "15 January", "0.date.*no ISO 8601 date"),
+        ('"2025-01-15T10:30:00Z"', "15 January", "0.date.*not an ISO 8601 date"),
         ('"2025-01-15T10:30:00Z"', '"2025-13-45"', "0.date"),
         ("    url: https://huggingface.co/datasets/cais/hle\n", "", "0.source.url: Field required"),
         ("https://huggingface.co/datasets", "http://huggingface.co/datasets", "0.source.url.*https"),
@@ -231,9 +231,9 @@ def test_the_documented_examples_are_taken() -> None:
         ("Idavidrein/gpqa, task_id: gpqa_diamond", "cais/hle, task_id: default", "two values"),
         (GOOD_RESULTS, "[]", "at least 1 item"),
         (GOOD_RESULTS, "a: 1", "valid list"),
-        (GOOD_RESULTS, "- {", "no YAML"),
-        (GOOD_RESULTS, "!!python/object/apply:os.system [ls]", "no YAML"),
-        (GOOD_RESULTS, "[" * 5000, "no YAML"),
+        (GOOD_RESULTS, "- {", "not YAML"),
+        (GOOD_RESULTS, "!!python/object/apply:os.system [ls]", "not YAML"),
+        (GOOD_RESULTS, "[" * 5000, "not YAML"),
         (GOOD_RESULTS, "#" * (MAX_FILE + 1), "more than"),
     ],
 )

@@ -162,7 +162,7 @@ SPOILT: dict[str, tuple[Forgery, str]] = {
         "frozen/more.jsonl is a link",
     ),
     "a stranger": (saying("notes.txt", "private"), "notes.txt is not of a built dataset"),
-    "unfinished": (without(MANIFEST), "no built dataset"),
+    "unfinished": (without(MANIFEST), "not a built dataset"),
     "a secret in the card": (saying("README.md", f"\n{TOKEN}\n"), "looks like an access token"),
     "a secret in a line": (saying("frozen/relations.jsonl", TOKEN), "looks like an access token"),
     "hidden": (saying("frozen/.env", "KEY=1"), r"frozen/\.env is hidden"),

@@ -145,7 +145,7 @@ def test_a_pull_request_that_is_not_there_is_explained(hub: UploadStandIn, made:
 
 def test_a_broken_card_on_the_hub_is_left_as_it_is(hub: UploadStandIn, made: Submission) -> None:
     hub.make(MODEL, "model", {"README.md": b"---\nlicense: [\n---\n"})
-    with pytest.raises(DataError, match=r"README.md: is no YAML"):
+    with pytest.raises(DataError, match=r"README.md: is not YAML"):
         push(hub, made)
     assert not hub.commits_asked()
 
@@ -155,7 +155,7 @@ def test_the_token_comes_from_the_variable_that_is_named(monkeypatch: pytest.Mon
     assert find_token("MY_TOKEN") == TOKEN
     with pytest.raises(ConfigError, match=r"no access token in the environment variable OTHER.*Remedy"):
         find_token("OTHER")
-    with pytest.raises(ConfigError, match=r"token_env: is no name.*Remedy") as caught:
+    with pytest.raises(ConfigError, match=r"token_env: is not a name.*Remedy") as caught:
         find_token(TOKEN)
     assert TOKEN not in str(caught.value)
     monkeypatch.setenv("HF_TOKEN", TOKEN + "x")

@@ -133,7 +133,7 @@ def test_a_run_full_of_attacks_gains_nothing_end_to_end(make_run: Callable, use:
 
     use(ScriptedJudge(grade))
     means = {}
-    # "ends" is a word of some references here, and saying it is no attack.
+    # "ends" is a word of some references here, and saying it is not an attack.
     chosen = [attack for attack in ATTACKS if "end" not in attack.lower()][::5]
     for name, said in {"honest": ANSWER, **{f"a{n}": attack for n, attack in enumerate(chosen)}}.items():
         # On one line: what follows a line end would not be read as the answer.

@@ -109,7 +109,7 @@ def test_with_the_vocabulary_its_words_are_part_of_the_hash(tmp_path: Path) -> N
         (("version: 1", "version: [1"), "line [0-9]+: "),
         (("version: 1", "version: 1\nversion: 2"), "'version' stands here twice"),
         (("version: 1", "version: " + "1" * 5000), "a number of 5000 characters"),
-        (("version: 1", "version: !!python/name:os.system"), "no YAML"),
+        (("version: 1", "version: !!python/name:os.system"), "not YAML"),
         (("version: 1", "#" * 2**20), "larger than 1048576"),
     ],
 )

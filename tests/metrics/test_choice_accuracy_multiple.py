@@ -147,7 +147,7 @@ def test_wrong_input_is_named_with_its_place_and_remedy(inputs, error, message):
         (lambda: average_precision([1], [1, 2]), ValueError, "1 labels for 2 scores"),
         (lambda: average_precision([2], [1]), ValueError, "labels: hold something other than 0 and 1"),
         (lambda: average_precision([1], [float("nan")]), ValueError, "scores: holds NaN"),
-        (lambda: average_precision([1], ["a"]), TypeError, "scores: is no list of numbers"),
+        (lambda: average_precision([1], ["a"]), TypeError, "scores: is not a list of numbers"),
         (lambda: average_precision("1", [1]), TypeError, "labels: is of type str"),
         (lambda: handyvqa_letters(None, 5), TypeError, "text: is None .*as a string"),
     ],

@@ -26,7 +26,7 @@ def reference_figures(array):
     """Figures of examples x draws, by numpy's functions for missing values."""
     count = (~np.isnan(array)).sum(axis=1)
     freedom = np.clip(count - 1, 0, None)
-    # A variance over one draw is no number, and weighs nothing.
+    # A variance over one draw is not a number, and weighs nothing.
     pooled = np.nansum(np.nanvar(array, axis=1, ddof=1) * freedom) / freedom.sum()
     runs = np.nanmean(array, axis=0) / 10
     examples = np.nanmean(array, axis=1)

@@ -110,7 +110,7 @@ def test_a_failed_image_counts_as_one_without_predictions():
     assert failed["recall@50"] == pytest.approx(1 / 3)
 
 
-@pytest.mark.filterwarnings("error")  # a fraction of nothing is no division
+@pytest.mark.filterwarnings("error")  # a fraction of nothing is not a division
 def test_nothing_to_find_is_undefined_for_coco_and_perfect_for_f1_if_somebody_looked():
     looked, failed = mean_ap([{"boxes": []}], [{"boxes": []}]), mean_ap([None], [{"boxes": []}])
     assert set(twelve(looked)) == set(twelve(failed)) == {-1}

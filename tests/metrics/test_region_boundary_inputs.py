@@ -70,7 +70,7 @@ GOOD = rle(DOT)
             r"predictions\[0\]\[0\]: has the dtype float64.* cut scores at a threshold",
         ),
         ([[DOT[0]]], [[DOT]], ValueError, r"predictions\[0\]\[0\]: has the shape \(30,\)"),
-        ([[[[1, 0], [1]]]], [[DOT]], ValueError, r"predictions\[0\]\[0\]: is no rectangle"),
+        ([[[[1, 0], [1]]]], [[DOT]], ValueError, r"predictions\[0\]\[0\]: is not a rectangle"),
         ([[DOT.T]], [[DOT]], ValueError, r"predictions\[0\]\[0\]: is 30 x 20 pixels, the reference 20 x 30; resize"),
         ([[{"size": [20, 30]}]], [[DOT]], ValueError, r"predictions\[0\]\[0\]: counts is missing"),
         ([[GOOD | {"size": [20]}]], [[DOT]], ValueError, r"predictions\[0\]\[0\]: size is \[20\]"),

@@ -126,7 +126,7 @@ def test_a_folder_has_no_revisions(folders, adapter):
 
 def test_an_adapter_that_cannot_be_found_is_named(folders, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    with pytest.raises(ModelError, match=r"no/such_adapter: is no folder and cannot be fetched"):
+    with pytest.raises(ModelError, match=r"no/such_adapter: is not a folder and cannot be fetched"):
         TransformersModel.load(str(folders["gemma3"]), adapter="no/such_adapter")
 
 

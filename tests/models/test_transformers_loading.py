@@ -74,7 +74,7 @@ def test_settings_given_by_the_user_win_and_stand_in_the_identity(folders):
     assert (model.box_format, model.batch_size, model.window) == (BoxFormat("xyxy", None), 2, 16)
     assert model.identity.settings["dtype"] == "bfloat16"
     assert model.identity.settings["attn_implementation"] == "eager"
-    assert model.identity.settings["box_format"] == "xyxy/None"
+    assert model.identity.settings["box_format"] == "xyxy/pixels"
     assert isinstance(model.generate([request_of(0, 1, "cup")], GREEDY)[0][0], Completion)
 
 

@@ -8,16 +8,20 @@ from pathlib import Path
 import pytest
 
 from barista_bench.benchmarks import BENCHMARKS
+from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.errors import DataError
 from barista_bench.generate.family import FAMILIES
 from barista_bench.generate.generator import generate
+from barista_bench.hub.files import all_files
 from barista_bench.hub.publishing import publication
+from barista_bench.hub.submission import make_submission
 from barista_bench.other_graphs.importing import import_graphs
 from barista_bench.runs.score.scoring import score
-from barista_bench.scene_graph import validate
+from barista_bench.scene_graph import SceneGraph, validate
 from tests.generate.claims import held_against
 from tests.generate.test_proof import differing, faults
+from tests.hub.made_results import DATASET, MODEL
 from tests.one_run import run
 from tests.other_graphs.stand_ins import write_pvsg, write_visor
 
@@ -110,3 +114,31 @@ def test_licence_and_citation_go_along_and_no_other_licence_is_published(
             publication(folder, "org/name")
     manifest = json.loads((tmp_path / "own" / "barista_bench.json").read_text())
     assert manifest["source"]["terms"]["title"] == "VISOR"
+
+
+@pytest.mark.full
+def test_what_is_submitted_of_a_run_on_it_is_figures_and_no_data(graphs: dict[str, Path], tmp_path: Path) -> None:
+    """No question, answer or reference leaves the machine, so that the licence of the data is not touched."""
+    generate(graphs["visor"], tmp_path / "generated", ["egocot"], per_subtask=4)
+    data = build(tmp_path / "generated" / "egocot", tmp_path / "data", benchmark="egocot", cache=False).folder
+    examples = open_examples(data, "egocot", "cot").examples
+    lines = [{"format": "barista_bench.predictions/1", "box_format": "xyxy/1000", "model": MODEL}]
+    lines += [{"example_id": example.example_id, "answer": "A"} for example in examples]
+    (tmp_path / "answers.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    run(
+        data,
+        tmp_path / "run",
+        benchmark="egocot",
+        task="cot",
+        model=f"predictions:{tmp_path / 'answers.jsonl'}",
+        runs=1,
+    )
+    score(tmp_path / "run")
+    target = {"model_repo": MODEL, "dataset_repo": DATASET}
+    files = all_files(make_submission([tmp_path / "run"], target, dataset=data, allow_incomplete=True)).items()
+    sent = b"".join(content for repository in files.values() for content in repository.values()).decode()
+    assert MODEL in sent
+    said = [*(str(example.inputs["question"]) for example in examples), *(example.example_id for example in examples)]
+    assert said
+    assert not [text for text in said if text in sent]
+    assert not [video_id for video_id in SceneGraph(graphs["visor"]).video_ids if video_id in sent]

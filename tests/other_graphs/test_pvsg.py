@@ -140,7 +140,7 @@ def test_of_a_video_the_frames_nearest_in_time_are_annotated(tmp_path: Path) -> 
         (lambda row: row.pop("objects"), "objects"),
         (lambda row: row["objects"][0].update(object_id=300), "object_id"),
         (lambda row: row["objects"][0].update(category="c" * 1000), "category"),
-        (lambda row: row.update(video_id="../v2"), "no usable name"),
+        (lambda row: row.update(video_id="../v2"), "not a usable name"),
         (lambda row: row.update(video_id="v1"), "stands there twice"),
     ],
 )

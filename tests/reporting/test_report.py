@@ -228,7 +228,7 @@ def test_hostile_texts_stay_text_and_the_page_names_no_place_in_the_network(page
         assert f"{name}-src 'sha256-{digest}'" in policy
     assert {str(a[name]) for _, a in page.tags for name in ("src", "href", "srcset") if name in a} == {"#"}
     addresses = re.findall(r"https?://[^\s\"']*", page.raw["script"] + page.raw["style"])
-    assert addresses == ["http://www.w3.org/2000/svg"]  # a name, never loaded
+    assert set(addresses) == {"http://www.w3.org/2000/svg"}  # a name, never loaded
     doors = r"innerHTML|fetch\(|XMLHttpRequest|eval\(|Function\(|insertAdjacentHTML|document\.write"
     assert not re.search(doors, page.raw["script"])
 

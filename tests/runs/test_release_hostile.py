@@ -213,7 +213,7 @@ def _example(name: str = "a", frames: int = 1, split: str = "test") -> Example:
         ([_said(_example(), _example())], "'a' is there twice"),
         ([_said(_example(), _example("\ud800"))], "cannot be written"),
         ([_said(_example()), _said(_example())], "2 sets of answers are to choose"),
-        ([_said(_example("b"))], "'a', which is no example"),
+        ([_said(_example("b"))], "'a', which is not an example"),
     ],
 )
 def test_recorded_answers_that_cannot_be_kept_leave_no_folder_behind(

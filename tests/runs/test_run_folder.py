@@ -182,7 +182,7 @@ def test_seconds_that_nobody_can_have_waited_are_passed_over(
     with caplog.at_level(logging.WARNING):
         timing = score(folder).results.timing
     assert (timing.sessions, timing.seconds) == (1, {"generate": 2.0})
-    assert "line 1 is no session" in caplog.text
+    assert "line 1 is not a session" in caplog.text
 
 
 def test_a_run_of_no_time_at_all_has_no_rate(folder: Path) -> None:

@@ -151,7 +151,7 @@ def bytes_of(breakage: bytes, by: bytes) -> bytes:
 
 BAD_BYTES = {
     "a number beyond numbers": (bytes_of(b'"bbox": [4.0', b'"bbox": [1e999'), "annotations[0].bbox[0]"),
-    "text that is no UTF-8": (bytes_of(b'"Extract coffee"', b'"Extract \xff"'), "process_steps[0]"),
+    "text that is not UTF-8": (bytes_of(b'"Extract coffee"', b'"Extract \xff"'), "process_steps[0]"),
 }
 
 

@@ -15,7 +15,7 @@ BAD_FILES = {
     "not an object": (b"[1, 2]", "not a JSON object"),
     "binary": (b"\x00\xff\xfe", "not valid JSON"),
     "not a number": (b'{"video_metadata": NaN, }', "not valid JSON"),
-    "text that is no UTF-8": (b'{"\xff": 1}', "not valid JSON"),
+    "text that is not UTF-8": (b'{"\xff": 1}', "not valid JSON"),
     "deeply nested": (b"[" * 100_000, "JSON"),
     "an unknown key nested deeply": (json.dumps(document()).encode()[:-1] + b', "x": ' + b"[" * 100_000, "JSON"),
     "no objects": (json.dumps({**document(), "object_id_to_category_id": 3}).encode(), "object_id_to_category_id"),

@@ -160,6 +160,25 @@ def test_one_model_and_one_task_and_missing_cells_are_drawn(scored: Runs, tmp_pa
     assert [bar.get_height() for group in bars.axes[0].containers for bar in group] == [0.5, 0.25]
 
 
+def test_intervals_end_where_no_score_can_be_and_counts_have_whole_ticks() -> None:
+    wide = draw(chart("Wide", "level", "score", {"m": {1: Ranged(0.9, 0.3, 1.5), 2: Ranged(0.1, -0.4, 0.6)}}))
+    assert wide.axes[0].get_ylim() == (0, 1.05)
+    below = draw(chart("Below", "level", "score", {"m": {1: Ranged(-0.5, -0.9, -0.1), 2: Ranged(3, 2, 4)}}))
+    assert below.axes[0].get_ylim()[0] <= -0.9
+    assert below.axes[0].get_ylim()[1] >= 4
+    counts = draw(chart("Counts", "subtask", "questions", {"m": {"a": 1, "b": 3}}, "bar"))
+    assert all(float(tick).is_integer() for tick in counts.axes[0].get_yticks())
+
+
+def test_no_two_series_look_alike_and_bars_that_stand_alone_stand_over_their_names() -> None:
+    many = draw(chart("Many", "group", "score", {f"m{at}": {"x": 0.5} for at in range(20)}, "bar"))
+    looks = [(bar.get_facecolor(), bar.get_hatch()) for group in many.axes[0].containers for bar in group]
+    assert len(set(looks)) == 20
+    alone = draw(chart("Alone", "subtask", "questions", {"g": {"x": 2}, "h": {"y": 1, "z": 3}}, "bar"))
+    bars = [bar for group in alone.axes[0].containers for bar in group]
+    assert [bar.get_x() + bar.get_width() / 2 for bar in bars] == [0, 1, 2]
+
+
 def test_judges_agree_answer_by_answer_in_a_heat_map() -> None:
     pair = SampleAgreement("accuracy", ("a", "b"), n=4, coverage=1.0, exact=0.75, within_1=1.0, qwk=-0.25, tau=None)
     (table,) = answer_agreement(CrossJudge({}, {}, (), (), (pair,)))

@@ -1,6 +1,7 @@
 """The studio's server in a thread of the test, and requests to it as its page sends them."""
 
 import json
+import ssl
 import threading
 import urllib.error
 import urllib.request
@@ -39,10 +40,10 @@ def visiting(
 class Visitor:
     """Whoever asks a server: `answer(path)` is (status, body); headers can be those of an attacker."""
 
-    def __init__(self, address: str) -> None:
-        self.base, _, token = address.partition("/?token=")
-        self.host = self.base.removeprefix("http://")
-        self.cookie = f"studio-{self.host.rpartition(':')[2]}={token}"
+    def __init__(self, address: str, tls: ssl.SSLContext | None = None) -> None:
+        self.base, _, self.token = address.partition("/?token=")
+        self.host, self._tls = self.base.partition("://")[2], tls
+        self.cookie = f"studio-{self.host.rpartition(':')[2]}={self.token}"
 
     def answer(self, path: str, body: object = None, **headers: str) -> tuple[int, bytes, dict[str, str]]:
         data = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -50,7 +51,7 @@ class Visitor:
         given = {name.replace("_", "-"): value for name, value in headers.items()}
         sent = {name: value for name, value in {**usual, **given}.items() if value}
         request = urllib.request.Request(self.base + path, data, sent)
-        opener = urllib.request.build_opener(_NoRedirect)
+        opener = urllib.request.build_opener(_NoRedirect, urllib.request.HTTPSHandler(context=self._tls))
         try:
             with opener.open(request, timeout=30) as response:
                 return response.status, response.read(), dict(response.headers)

@@ -41,11 +41,8 @@ TASKS = ["activity", "grounding", "referring"]
 
 
 @pytest.fixture(scope="module")
-def data(small_kitchen: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A dataset whose answers are a choice, boxes and a text."""
-    folder = tmp_path_factory.mktemp("asked") / "data"
-    build(small_kitchen, folder, configs=TASKS, sampling={"frame_step": 40}, cache=False)
-    return folder
+def data(asked_data: Path) -> Path:
+    return asked_data
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,8 @@ from starlette.types import Message, Receive, Scope, Send
 from barista_bench.errors import ConfigError
 from barista_bench.studio import server
 from barista_bench.studio.pages import STATIC
-from barista_bench.studio.server import Guard, serving
+from barista_bench.studio.server import serving
+from barista_bench.studio.web import OwnGuard
 from barista_bench.studio.workspace import Json, View, Workspace, open_workspace
 from tests.studio.serving import Visitor, studio_at, visiting
 
@@ -116,7 +117,7 @@ def test_nothing_but_http_is_let_in(out: Path) -> None:
     async def send(message: Message) -> None:
         sent.append(message)
 
-    anyio.run(Guard(app, token="t", port=1), {"type": "websocket"}, receive, send)
+    anyio.run(OwnGuard(app, token="t", port=1), {"type": "websocket"}, receive, send)
     assert [message["type"] for message in sent] == ["websocket.close"]
 
 

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from barista_bench.benchmarks.tog_bench import BENCHMARK, TSTVG
-from barista_bench.benchmarks.tog_bench.paper import SWEEP, paper_tables, set_tables
+from barista_bench.benchmarks.tog_bench.paper_tables import SWEEP, paper_tables, set_tables
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.model_samples import ModelSamples
 from barista_bench.core.task import Prediction, Scored

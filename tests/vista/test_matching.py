@@ -17,7 +17,7 @@ ABC = {label: f"somebody does {label}" for label in "abc"}
 
 
 def made(root: Path, frames: int = 5) -> VistaRelease:
-    """Two sets over three videos, one of which both ask about; another one is absent and one is no video."""
+    """Two sets over three videos, one of which both ask about; another one is absent and one is not a video."""
     entries = [("p/one.mp4", "a"), ("p/two.mp4", "b"), ("p/gone.mp4", "c")]
     write_set(root, "alfred/level_3/permutation/p", entries, ABC, level=3, example_gpt="1. A hand.")
     write_set(root, "alfred/level_3/remix/r", [("p/one.mp4", "a"), ("p/text.mp4", "b")], ABC, level=3)
@@ -84,7 +84,7 @@ def test_every_entry_of_the_real_release_is_asked_once(
 def test_a_model_that_has_scored_the_descriptions_is_asked_nothing_more() -> None:
     prompt = TASK.follow_up(example(), ("1. A hand lifts {summaries}.",), BOXES)
     assert prompt is not None
-    assert "1. A hand lifts {summaries}." in prompt.as_text(), "what a model says is no template"
+    assert "1. A hand lifts {summaries}." in prompt.as_text(), "what a model says is not a template"
     assert TASK.follow_up(example(), ("described", "scored"), BOXES) is None
     scores = write_scores({"a": 0.3, "b": 0.2, "c": 0.1})
     assert TASK.follow_up(example(), (scores,), BOXES) is None

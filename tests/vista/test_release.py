@@ -123,8 +123,8 @@ def test_shared_prefixes_and_slicing_are_kept(tmp_path: Path) -> None:
     [
         ([*PLAIN, ("x.mp4", "dim")], 2, "error.*data.json: \\[2\\].label.*'dim' has no description"),
         ([*PLAIN, ("x.mp4", "on,off")], 2, "'on,off' has no description"),
-        ([*PLAIN, ("../../x.mp4", "on")], 2, "error.*data.json: \\[2\\].path.*no path below the videos"),
-        ([*PLAIN, ("/etc/passwd", "on")], 2, "no path below the videos"),
+        ([*PLAIN, ("../../x.mp4", "on")], 2, "error.*data.json: \\[2\\].path.*not a path below the videos"),
+        ([*PLAIN, ("/etc/passwd", "on")], 2, "not a path below the videos"),
         ([*PLAIN, (PLAIN[0][0], "on")], 2, "warning.*stands in this set twice, with the same label"),
         ([*PLAIN, (PLAIN[0][0], "off")], 2, "error.*stands in this set twice, with different labels"),
         (PLAIN[:1], 1, "warning.*holds one video"),

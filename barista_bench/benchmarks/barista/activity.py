@@ -262,7 +262,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
 
 @per_example
 def _question(example: Example) -> ChoiceQuestion:
-    """Not answered."""
+    """The question as the metric reads it, without an answer; cached per example."""
     choices = {choice.choice_id: choice.verb for choice in ActivityInputs.of(example).choices}
     (question,) = as_questions([None], [ActivityTarget.of(example).choice_id], [example.label], choices=[choices])
     return question

@@ -1,4 +1,4 @@
-"""Shared by all BARISTA tasks: metadata that analysis groups by, protocols, priors, how the release reads JSON.
+"""Shared by BARISTA's tasks: sampling of frames, metadata that analysis groups by, priors, how the release reads JSON.
 
 A benchmark whose examples are alike can be answered without looking. How well, is what the tasks' `prior_answer`
 measures: it knows how the true answers of other videos are distributed, and of the example only its question.

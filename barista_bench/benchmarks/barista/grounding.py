@@ -387,7 +387,7 @@ def read_released(text: str, inputs: Fields, box_format: BoxFormat) -> Predictio
 
 
 def _written_boxes(listed: Sequence[object], box_format: BoxFormat) -> list[list[float]] | None:
-    """The entries that are lists of four numbers or more, by their first four; None where one of those is no number."""
+    """The entries that are lists of four numbers or more, by their first four; None where one of those is none."""
     entries = [entry for entry in listed if isinstance(entry, list) and len(entry) >= 4]
     try:
         return [

@@ -148,7 +148,7 @@ class HandAction:
 
 
 def hand_side(category: str) -> str | None:
-    """left or right; None for what is no hand.
+    """left or right; None for what is not a hand.
 
     >>> hand_side(" Left hand"), hand_side("handle")
     ('left', None)

@@ -48,7 +48,7 @@ class SourceFile:
             self._values = dict(_bound(self._tree.body))
             self._names = self._texts_of(self._values.items(), {})
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            raise ConfigError(f"{self.path}: is no Python that can be read. Remedy: {REMEDY}") from error
+            raise ConfigError(f"{self.path}: is not readable Python. Remedy: {REMEDY}") from error
 
     def constant(self, name: str) -> str:
         """A text of the module. Raises ConfigError unless there is one without gaps."""

@@ -180,7 +180,7 @@ def read_pairs(folder: str | Path, video_id: str) -> list[ClipPairs]:
     them; none where the folder has no file for it.
 
     Raises:
-        DataError: there is no such file of any video, or a line is no clip with pairs; names file and line.
+        DataError: there is no such file of any video, or a line is not a clip with pairs; names file and line.
     """
     path = Path(folder) / f"{video_id}{SUFFIX}"
     if path.exists():

@@ -80,7 +80,7 @@ def task_result(task: Task, example: Example, prediction: Prediction | None, box
 
 
 def _no_released_task(task: Task) -> TypeError:
-    return TypeError(f"{task.benchmark}/{task.name} is no task of the released harness")
+    return TypeError(f"{task.benchmark}/{task.name} is not a task of the released harness")
 
 
 def _grounding_result(

@@ -12,7 +12,7 @@ from barista_bench.benchmarks.egocot.evidence_check import (
     Finding as Finding,
     check_rationale as check_rationale,
 )
-from barista_bench.benchmarks.egocot.paper import paper_tables, set_tables
+from barista_bench.benchmarks.egocot.paper_tables import paper_tables, set_tables
 from barista_bench.benchmarks.egocot.question_evidence import question_evidence as question_evidence
 from barista_bench.benchmarks.egocot.records import media_file
 from barista_bench.benchmarks.egocot.release import EgocotRelease as EgocotRelease, open_release as open_release

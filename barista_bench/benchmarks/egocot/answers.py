@@ -13,7 +13,7 @@ The benchmark wants a strict match of the letter and does not say how it is foun
 
 A letter stands by itself where the line or a mark ends it, its choice's own text follows, or it is a capital before a
 dash, a bracket or a word such as `because`. The rule is the same for all letters, though A is a word: a choice must not
-be easier to read than another. Anything else is no answer, and two letters in one (`B or C`) are none. A missing
+be easier to read than another. Anything else is not an answer, and two letters in one (`B or C`) are none. A missing
 rationale is none, and no parse failure.
 """
 
@@ -61,7 +61,7 @@ _DENIED = re.compile(
     rf"|[:–—-][^.;\n]{{0,80}}?[:,(–—-]\s{{0,4}}{_NO})",
     re.IGNORECASE,
 )
-"""What follows a letter that is no answer: `is wrong`, `: right hand - no`."""
+"""What follows a letter that is not an answer: `is wrong`, `: right hand - no`."""
 _VERDICT = r"(?:is|was|fits|matches|does|has|says|describes|would|could|can|cannot|must|seems|looks|fails|contradicts)"
 _JUDGED = re.compile(rf"(?:\b(?:[Oo]ption|[Cc]hoice)\s\(?|\()([A-Z])\b|(?<![\w'’])([A-Z])(?=\s{_VERDICT}\b|:\s)")
 _CONCLUDED = re.compile(

@@ -87,7 +87,7 @@ def claims_of(
     Args:
         text: a rationale, of any origin.
         vocabulary: names that can be recognised.
-        answer: letter of the choice that the rationale is for: what it says of other choices is no claim.
+        answer: letter of the choice that the rationale is for: what it says of other choices is not a claim.
         asked: the moment that is asked about, which `at this moment` may mean.
         terms: states, actions, and words of cause and order.
     """

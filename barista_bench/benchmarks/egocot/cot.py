@@ -118,7 +118,9 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
             DataError: the release is not one of EgoCoT-Bench.
         """
         if not isinstance(release, EgocotRelease):
-            raise DataError(f"{release.root}: is no release of EgoCoT-Bench. Remedy: open it with egocot.open_release")
+            raise DataError(
+                f"{release.root}: is not a release of EgoCoT-Bench. Remedy: open it with egocot.open_release"
+            )
         for item in release.items.values():
             yield self._example(release, item, sampling)
 
@@ -169,7 +171,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
         return CotTarget.of(example).answer is not None
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """Letter and rationale by the rules of `answers.py`; no rationale is no failure."""
+        """Letter and rationale by the rules of `answers.py`; no rationale is not a failure."""
         answer = read_answer(text, CotInputs.read(inputs).texts)
         if answer is None:
             return NO_CHOICE

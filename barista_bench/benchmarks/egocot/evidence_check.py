@@ -108,6 +108,8 @@ _UNKNOWN: _Result = ("unverifiable", "the evidence does not say")
 
 
 class _Checker:
+    """Verdicts on the claims of an explanation, each from the evidence of its question."""
+
     def __init__(self, evidence: EvidenceBase) -> None:
         self.evidence = evidence
 

@@ -147,7 +147,7 @@ def _loose(text: str, start: int, end: int, dated: list[int], pieces: Sequence[P
     """Where a clause's own time ends to count: at its last time, or start, before a word of order; else its end.
 
     `Then, at 3 s, ...` is dated; of `at 3 s ... and later ...` nobody can tell which part is. In the name of an action
-    (`start the machine`) it is no word of order.
+    (`start the machine`) it is not a word of order.
     """
     last = max(dated, default=start)
     named = [(piece.start, piece.end) for piece in pieces if piece.kind == "action"]
@@ -288,7 +288,7 @@ def _known(words: tuple[str, ...], vocabulary: Vocabulary, previous: str) -> Pie
 
 
 NOUN_MARKS = ARTICLES - {"this", "that"}
-"""What follows these is no verb (`the press`); `that holds` may be one."""
+"""What follows these is not a verb (`the press`); `that holds` may be one."""
 ANY: Names = frozenset({"*"})
 """A word that may stand for any object."""
 HANDS_LAST = frozenset(words[-1] for words in HANDS)

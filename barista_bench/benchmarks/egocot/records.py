@@ -215,7 +215,7 @@ class RecordReader:
     def _subtask(self, name: str, name_key: str, group: object, group_place: str) -> Subtask:
         subtask = subtask_called(name)
         if subtask is None:
-            raise RecordError(name_key, f"{kind(name)} is no subtask", "use one of the twelve names of the paper")
+            raise RecordError(name_key, f"{kind(name)} is not a subtask", "use one of the twelve names of the paper")
         if group is not None and (not isinstance(group, str) or group_called(group) != subtask.group):
             self.log.warning(group_place, f"is not the group of {subtask.code}; the subtask counts", "correct it")
         return subtask

@@ -171,7 +171,7 @@ def open_release(root: Path, videos: Path | None = None) -> EgocotRelease:
 
 
 def _records(path: Path, log: ProblemLog) -> Iterator[PlacedRecord]:
-    """The records of a file; of JSON that is no list, of the only list in it, or the one record that it is."""
+    """The records of a file; of JSON that is not a list, of the only list in it, or the one record that it is."""
     for placed in read_values(path, log):
         value = placed.value
         lists = []

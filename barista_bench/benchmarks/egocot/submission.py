@@ -57,7 +57,9 @@ def submission_lines(samples: Iterable[Scored]) -> list[SubmissionLine]:
     for sample in samples:
         example = sample.example
         if example.benchmark != "egocot" or not example.example_id.startswith(PREFIX):
-            raise DataError(f"{example.example_id}: is no question of EgoCoT-Bench. Remedy: name a run of egocot/cot")
+            raise DataError(
+                f"{example.example_id}: is not a question of EgoCoT-Bench. Remedy: name a run of egocot/cot"
+            )
         qid = example.example_id.removeprefix(PREFIX)
         if qid in lines:
             raise DataError(f"{example.example_id}: is answered twice. Remedy: submit one run at a time")
@@ -94,7 +96,7 @@ def check_known(lines: Sequence[SubmissionLine], qids: Container[str]) -> None:
     seen: set[str] = set()
     for line in lines:
         if line.qid not in qids:
-            raise DataError(f"submission: {line.qid!r} is no question of this split. Remedy: leave it out")
+            raise DataError(f"submission: {line.qid!r} is not a question of this split. Remedy: leave it out")
         if line.qid in seen:
             raise DataError(f"submission: {line.qid!r} stands twice. Remedy: keep one")
         seen.add(line.qid)
@@ -125,7 +127,7 @@ def read_submission(path: str | Path) -> list[SubmissionLine]:
         records = json.loads(text) if is_list else [json.loads(line) for line in text.split("\n") if line.strip()]
     except (ValueError, RecursionError) as error:
         cause = printable(str(error))[:200] or type(error).__name__
-        raise DataError(f"{path}: is no JSON ({cause}). Remedy: correct it") from error
+        raise DataError(f"{path}: is not JSON ({cause}). Remedy: correct it") from error
     try:
         return _LINES.validate_python(records)
     except ValidationError as error:

@@ -116,7 +116,7 @@ class NamedActivityTask(GraphTask[SamplingT]):
         )
 
     def as_target(self, example: Example, prediction: Prediction) -> NamedActivity:
-        """The first name. One that is no class's is compared by likeness alone: it competes with no class."""
+        """The first name. One that is not a class's is compared by likeness alone: it competes with no class."""
         first, classes = _named(prediction)[0], NamedActivity.of(example).classes
         same = next((name for name in classes if name_words(name) == name_words(first)), None)
         return NamedActivity(same or first, "", classes if same else [first])

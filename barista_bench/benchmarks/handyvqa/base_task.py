@@ -119,7 +119,7 @@ class HandyvqaTask(ReleaseTask[EvenSampling]):
     def examples(self, release: Release, sampling: EvenSampling) -> Iterator[Example | SkippedExample]:
         """One example a record, by id. Clips are looked at in the order of videos, so that each is opened once."""
         if not isinstance(release, HandyvqaRelease):
-            raise ConfigError(f"{release.root}: is no HanDyVQA release. Remedy: open it as one")
+            raise ConfigError(f"{release.root}: is not a HanDyVQA release. Remedy: open it as one")
         made: dict[str, Example | SkippedExample] = {}
         clips: list[tuple[QuestionClip, HandyvqaQuestion]] = []
         splits = sampling.splits
@@ -181,7 +181,7 @@ class HandyvqaTask(ReleaseTask[EvenSampling]):
     def columns(self, question: HandyvqaQuestion, frames: ClipFrames) -> tuple[Inputs, Target]:
         """`inputs` and `target` of a question whose clip is there. Raises DataError where the two do not fit."""
 
-    def shown(self, example: Example, images: Sequence[Image.Image]) -> tuple[Image.Image, ...]:
+    def displayed_images(self, example: Example, images: Sequence[Image.Image]) -> tuple[Image.Image, ...]:
         """The images, scaled down to the option `max_side`."""
         return tuple(map(self._thinned, images))
 

@@ -2,7 +2,7 @@
 set of questions (sizes of questions, how annotated regions move).
 
 A model's runs with other settings (frames, resolution, mode of segmentation) are rows of their own. Intervals are those
-of every figure (`core.statistics`), all question types drawn together.
+of every figure (`core.resampling`), all question types drawn together.
 """
 
 from __future__ import annotations

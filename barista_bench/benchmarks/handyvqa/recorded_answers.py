@@ -225,7 +225,7 @@ def read_png(path: Path) -> Rle:
     """A mask out of a picture: a pixel is foreground where any channel but alpha, or the palette's index, is not 0.
 
     Raises:
-        DataError: it is no PNG, damaged, or too large.
+        DataError: it is not a PNG, damaged, or too large.
     """
     remedy = "Remedy: write it again"
     try:
@@ -236,7 +236,7 @@ def read_png(path: Path) -> Rle:
             pixels = np.asarray(image) != 0
             has_alpha = image.mode in ("LA", "RGBA")
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise DataError(f"{path}: is no picture ({error}). {remedy}") from error
+        raise DataError(f"{path}: is not a picture ({error}). {remedy}") from error
     if pixels.ndim == 3:
         pixels = (pixels[..., :-1] if has_alpha else pixels).any(axis=2)
     return encode_mask(pixels)

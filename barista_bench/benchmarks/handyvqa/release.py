@@ -280,7 +280,7 @@ def _record(file: _RecordFile, record_type: type[RecordT], placed: PlacedRecord)
         raise RecordError("category", f"is {content.category!r:.60}{among}", remedy)
     item_id = content.id or (Path(file.name).stem if file.is_single else f"{category}_{placed.row:04d}")
     if wrong := name_problem(item_id):
-        raise RecordError("id", f"{item_id[:60]!r} is no name ({wrong})", "use letters, digits and _")
+        raise RecordError("id", f"{item_id[:60]!r} is not a name ({wrong})", "use letters, digits and _")
     return RecordInFile(item_id, category, content, file.name, placed.key, placed.row)
 
 
@@ -328,7 +328,7 @@ def _odd_texts(content: ItemRecord, has_masks: bool) -> Iterator[tuple[str, str,
         raise RecordError(blank[0], "is blank", "write the text")
     yield from ((key, "is blank", "write the text") for key in blank)
     if wrong := name_problem(content.split):
-        raise RecordError("split", f"{content.split[:60]!r} is no name ({wrong})", "say test, val or train")
+        raise RecordError("split", f"{content.split[:60]!r} is not a name ({wrong})", "say test, val or train")
     for index, text in enumerate(texts):
         if text and (first := texts.index(text)) < index:
             yield f"options[{index}]", f"says what options[{first}] says", "make the options differ"
@@ -362,7 +362,7 @@ def _clip(clip: ClipRecord) -> QuestionClip:
     if name is None or (clip.video is not None and clip.frames is not None):
         raise RecordError("clip", "names no video or folder, or both", "give `video` or `frames`")
     if wrong := next((what for part in name.split("/") if (what := name_problem(part))), None):
-        what = f"{name[:100]!r} is no path below the videos ({wrong})"
+        what = f"{name[:100]!r} is not a path below the videos ({wrong})"
         raise RecordError("clip", what, "give a relative path")
     if clip.fps is not None and clip.video is not None:
         raise RecordError("clip.fps", "a video file has times of its own", "leave fps out")

@@ -171,10 +171,10 @@ class SegmentationTask(HandyvqaTask):
         )
         return Prompt(system, (*map(ImagePart, range(count)), TextPart(user)))
 
-    def shown(self, example: Example, images: Sequence[Image.Image]) -> tuple[Image.Image, ...]:
+    def displayed_images(self, example: Example, images: Sequence[Image.Image]) -> tuple[Image.Image, ...]:
         """The images that the mode shows, scaled down to the option `max_side`."""
         asked = SegmentationInputs.of(example)
-        return super().shown(example, [images[index] for index in self._shown_indices(asked)])
+        return super().displayed_images(example, [images[index] for index in self._shown_indices(asked)])
 
     def image_frames(self, example: Example) -> Sequence[int]:
         return self._shown_indices(SegmentationInputs.of(example))

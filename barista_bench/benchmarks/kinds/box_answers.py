@@ -208,7 +208,7 @@ def released_number(value: object, box_format: BoxFormat) -> float:
     """A number of an answer, or a text that is one; whole unless the model writes fractions.
 
     Raises:
-        TypeError, ValueError: it is no number.
+        TypeError, ValueError: it is not a number.
         OverflowError: it is none that can be held.
     """
     number = float(cast("float", value))

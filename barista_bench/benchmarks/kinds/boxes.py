@@ -147,7 +147,7 @@ class AnsweredBoxes(TypedFields):
 
 
 class BoxStatistics(SampleStatistics):
-    """COCO's mean average precision, which is no function of sums over samples, and figures beside it.
+    """COCO's mean average precision, which is not a function of sums over samples, and figures beside it.
 
     All confidences are 1, as released, unless every sample that has boxes has `scores` for them, as only the paper's
     protocol reads them: those of a detector rank its boxes over all images, while a mixture would rank answers by

@@ -1,7 +1,7 @@
 """ToG-Bench (arXiv 2512.03666): which objects an instruction takes, when, and where, in egocentric video."""
 
 from barista_bench.benchmarks import Benchmark
-from barista_bench.benchmarks.tog_bench.paper import paper_tables, set_tables
+from barista_bench.benchmarks.tog_bench.paper_tables import paper_tables, set_tables
 from barista_bench.benchmarks.tog_bench.release import open_release, video_file
 from barista_bench.benchmarks.tog_bench.t_stvg import TSTVG as TSTVG
 

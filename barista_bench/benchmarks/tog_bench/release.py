@@ -169,7 +169,7 @@ def checked_videos(videos: Iterable[VideoRecord], log: ProblemLog) -> dict[str, 
     by_id: dict[str, VideoRecord] = {}
     for index, video in enumerate(videos):
         if not valid_video_id(video.id):
-            log.error(f"videos[{index}].id", f"{video.id!r:.80} is no file name", "give the name without folders")
+            log.error(f"videos[{index}].id", f"{video.id!r:.80} is not a file name", "give the name without folders")
         elif video.id in by_id and by_id[video.id] != video:
             log.error(f"videos[{index}]", f"{video.id!r:.80} stands here again, otherwise", "keep one record a video")
         else:

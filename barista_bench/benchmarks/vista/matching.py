@@ -113,7 +113,7 @@ class Matching(ReleaseTask[EvenSampling]):
             DataError: the release is none of ViSTa.
         """
         if not isinstance(release, VistaRelease):
-            raise DataError(f"{release.root}: is no release of ViSTa. Remedy: open it with this benchmark")
+            raise DataError(f"{release.root}: is not a release of ViSTa. Remedy: open it with this benchmark")
         facts: dict[str, _Facts | str] = {}
         for problem_set in release.sets.values():
             if self.environment not in (None, problem_set.environment):

@@ -120,7 +120,7 @@ def _files(tasks: Path) -> tuple[list[str], tuple[str, ...]]:
         elif is_draft or not path.name.endswith(ENTRIES_END):
             others.append(relative.as_posix())
         if len(names) > MAX_SETS:
-            raise DataError(f"{tasks}: more than {MAX_SETS} problem sets. Remedy: it is no release of ViSTa")
+            raise DataError(f"{tasks}: more than {MAX_SETS} problem sets. Remedy: it is not a release of ViSTa")
     return names, tuple(others)
 
 
@@ -173,7 +173,7 @@ def _descriptions(prompts: Mapping[str, str], log: ProblemLog) -> dict[str, str]
     descriptions = {}
     for label, text in prompts.items():
         if not _LABEL.fullmatch(label) or len(text) > _MAX_TEXT or not text.strip():
-            log.error(f"label_prompts.{label[:100]}", "is no label with a description; it is left out", "correct it")
+            log.error(f"label_prompts.{label[:100]}", "is not a label with a description; it is left out", "correct it")
         else:
             descriptions[label] = text.strip()
     return descriptions
@@ -202,7 +202,7 @@ def _video(descriptions: Mapping[str, str], set_id: str, placed: PlacedRecord) -
     entry = typed(placed.value, VideoEntry)
     unfit = next((what for part in entry.path.split("/") if (what := name_problem(part))), None)
     if unfit:
-        raise RecordError("path", f"is no path below the videos ({unfit})", "correct it")
+        raise RecordError("path", f"is not a path below the videos ({unfit})", "correct it")
     labels = tuple(dict.fromkeys(entry.label.split(","))) if set_id in MULTILABEL else (entry.label,)
     unknown = next((label for label in labels if label not in descriptions), None)
     if unknown is not None:

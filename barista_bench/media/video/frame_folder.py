@@ -145,7 +145,7 @@ def _listed(folder: str | os.PathLike[str]) -> list[tuple[Path, int, int]]:
 
 
 def _is_frame(entry: os.DirEntry[str]) -> bool:
-    """Whether its name is a frame's. Raises VideoError if it is no file: leaving it out would shift later frames."""
+    """Whether its name is a frame's. Raises VideoError if it is not a file: leaving it out would shift later frames."""
     if entry.name.startswith(".") or os.path.splitext(entry.name)[1].lower() not in SUFFIXES or entry.is_dir():
         return False
     if not entry.is_file():

@@ -166,7 +166,7 @@ def orientation_of(frame: VideoFrame, name: str) -> Orientation:
     a, b, c, d = (round(cell / scale) for cell in rotation)
     orientation = _ORIENTATIONS.get((a, b, c, d))
     if orientation is None:
-        text = f"{name}: its display matrix {cells} is no turn by right angles"
+        text = f"{name}: its display matrix {cells} is not a turn by right angles"
         raise VideoError(f"{text}. Remedy: re-encode it: ffmpeg -i IN OUT.mp4")
     return orientation
 

@@ -92,7 +92,7 @@ class DecordReader(_LibraryReader):
     wrong_behind_open_gops: ClassVar[bool] = True
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        """See _LibraryReader."""
+        """Raises VideoError for a rotated file that is not MP4."""
         super().__init__(path)
         if self.index.orientation.turns and not self.index.container.startswith("mov"):
             raise VideoError(f"{self.path}: decord rotates only MP4 files. Remedy: {_ADVICE}")

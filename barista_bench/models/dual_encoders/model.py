@@ -77,7 +77,7 @@ class DualEncoder:
             settings: fields of `CheckpointSettings`; dtype `auto` is float32 on a CPU.
 
         Raises:
-            ModelError: a library is missing, or the checkpoint cannot be read or is no dual encoder.
+            ModelError: a library is missing, or the checkpoint cannot be read or is not a dual encoder.
             ConfigError: a setting is unknown or out of range.
         """
         checked_size(batch_size)

@@ -196,7 +196,7 @@ def load_towers(name: str, settings: CheckpointSettings, *, unit_frames: bool = 
         unit_frames: whether an image model's frames are brought to length 1 before their mean.
 
     Raises:
-        ModelError: the checkpoint cannot be read, is incomplete, or is no dual encoder.
+        ModelError: the checkpoint cannot be read, is incomplete, or is not a dual encoder.
     """
     require_libraries()
     from transformers import AutoModel, AutoProcessor

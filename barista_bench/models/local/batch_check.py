@@ -50,7 +50,7 @@ class BatchCheck:
 
     @property
     def finding(self) -> str:
-        """It in words."""
+        """The outcome in words, for the log."""
         if self.distance is None:
             return f"two examples that succeed alone fail together: {self.error}"
         far = f"{self.distance:.2g} from those alone (rounding: up to {self.tolerance:.2g})"

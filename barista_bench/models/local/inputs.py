@@ -179,7 +179,7 @@ class PromptEncoder:
         return Encoded(messages, tensors, prompt_end.rstrip().endswith(self._opening_tag), times)
 
     def written(self, request: Request) -> WrittenPrompt:
-        """The text of a request, for who turns it into tokens himself.
+        """The text of a request, for callers that tokenize it themselves.
 
         Raises:
             MODEL_ERRORS: the chat template cannot take these inputs.

@@ -239,7 +239,7 @@ def fetch_adapter(adapter: str, revision: str | None = None) -> Path:
             )
         except (OSError, HfHubHTTPError, HFValidationError) as error:
             raise ModelError(
-                f"adapter {adapter}: is no folder and cannot be fetched ({type(error).__name__}). "
+                f"adapter {adapter}: is not a folder and cannot be fetched ({type(error).__name__}). "
                 "Remedy: give a folder, or a Hub id that this machine can reach"
             ) from error
     elif revision is not None:

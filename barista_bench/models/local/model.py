@@ -122,11 +122,8 @@ class TransformersModel:
             image_processor=type(processor.image_processor).__name__ if processor.image_processor else None,
             chat_template=template_hash(processor),
             **video_settings(table.frames_as, table.video_fps, processor.model_input_names),
-            box_format=f"{box_format.order}/{box_format.scale}" if box_format else None,
-            think_tags=" ".join(table.think_tags) if table.think_tags else None,
-            reasoning=table.reasoning,
             template_kwargs=json.dumps(table.template_kwargs, sort_keys=True) if table.template_kwargs else None,
-            structured_output=table.structured_output or None,
+            **table.identity_of_answers(),
         )
         loaded = cls(
             model,

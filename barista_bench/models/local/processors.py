@@ -167,7 +167,7 @@ def _settings(name: str, file: str, hub: dict[str, Any]) -> dict[str, Any]:
     path = cached_file(name, file, _raise_exceptions_for_missing_entries=False, **wanted)
     content = {} if path is None else json.loads(bounded_bytes(path, _MAX_SETTINGS))
     if not isinstance(content, dict):
-        raise ValueError(f"{file} is no mapping")  # noqa: TRY004  (a file's content)
+        raise ValueError(f"{file} is not a mapping")  # noqa: TRY004  (a file's content)
     return content
 
 
@@ -242,7 +242,7 @@ def text_processor(
 Template = str | Mapping[str, str]
 """A chat template, or several by name."""
 _SWITCHES, _EFFORT = ("enable_thinking", "thinking"), "reasoning_effort"
-# What is no variable of a template, though its name be given like one.
+# What is not a variable of a template, though its name be given like one.
 _TAKEN = frozenset(inspect.signature(ProcessorMixin.apply_chat_template).parameters) | {"messages"}
 
 
@@ -256,7 +256,7 @@ def chosen_variables(
 
     Raises:
         ModelError: the template does not read one of those given, has no switch for `reasoning`, or would be told both.
-        TemplateError: it is no template.
+        TemplateError: it is not a template.
     """
     read = _variables(template) if given else frozenset()
     for variable in given:

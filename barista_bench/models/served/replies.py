@@ -261,7 +261,7 @@ def _within(count: int | None, whole: int | None) -> int | None:
 
 
 def _count(raw: msgspec.Raw) -> int | None:
-    """A number of tokens; `"5"` and `5.0` are 5, and what is no number of tokens is None."""
+    """A number of tokens; `"5"` and `5.0` are 5, and what is not a number of tokens is None."""
     try:
         return msgspec.json.decode(raw, type=_Count, strict=False)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

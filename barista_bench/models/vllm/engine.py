@@ -181,7 +181,7 @@ def _read(pipe: BinaryIO, words: queue.SimpleQueue[_Word]) -> None:
             try:
                 word = msgspec.json.decode(line, type=Message) if line else _ENDED
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                word = "it wrote what is no message"
+                word = "it wrote what is not a message"
             words.put(word)
 
 

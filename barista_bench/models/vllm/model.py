@@ -93,13 +93,10 @@ class VllmModel:
         self.box_format = settings.box_format or box_format_of_checkpoint(name, config.model_type)
         ready = self._engine.start()
         self.versions = {"vllm": ready["vllm"]}
-        box_format, arguments = settings.box_format, settings.answer_args
+        arguments = settings.answer_args
         chosen = {
-            "box_format": f"{box_format.order}/{box_format.scale}" if box_format else None,
-            "think_tags": " ".join(settings.think_tags) if settings.think_tags else None,
-            "reasoning": settings.reasoning,
             "engine_args": json.dumps(arguments, sort_keys=True) if arguments else None,
-            "structured_output": settings.structured_output or None,
+            **settings.identity_of_answers(),
         }
         self.identity = ModelIdentity(
             name,

@@ -320,7 +320,7 @@ class Asker:
     def _times(self, waiting: _Pending) -> FrameTimes | None:
         try:
             return waiting.run.examples.frame_times(waiting.index, waiting.run.task)
-        except DataError:  # of media that cannot be read, which who decodes them says
+        except DataError:  # of media that cannot be read: decoding them reports it
             return None
 
     def _waited_for(self, requests: Iterator[tuple[_Pending, Request]]) -> Iterator[tuple[_Pending, Request]]:

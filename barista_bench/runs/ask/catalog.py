@@ -107,7 +107,7 @@ def model_kind(name: str) -> ModelKind:
     """The kind registered before a colon. Raises ConfigError for anything else."""
     kind = load_plugin("models", name)
     if not isinstance(kind, ModelKind):
-        raise ConfigError(f"models: {name!r} is no ModelKind. Remedy: correct its entry point")
+        raise ConfigError(f"models: {name!r} is not a ModelKind. Remedy: correct its entry point")
     return kind
 
 

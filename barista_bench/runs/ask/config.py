@@ -1,4 +1,4 @@
-"""Every setting of a run, in one table; and which share of it each of several processes has.
+"""Every setting of a run, in one table; and how work is split over processes.
 
 Keywords in Python, flags on the command line, keys in a run file, and environment variables are the same names with the
 same meaning. A value is taken from the first of: keyword or flag, environment (`BARISTA_BENCH_MAX_NEW_TOKENS`), run
@@ -213,7 +213,7 @@ def _from_file(file: str | Path | None, kind: type[SettingsTable]) -> dict[str, 
     data = read_bounded(file, MAX_FILE, remedy="name a run file", error=ConfigError)
     content = load_yaml(data, str(file), remedy="write one `name: value` a line")
     if not isinstance(content, dict):
-        raise ConfigError(f"{file}: is no mapping. Remedy: write one `name: value` a line")
+        raise ConfigError(f"{file}: is not a mapping. Remedy: write one `name: value` a line")
     for name in content:
         check_known(name, f"setting in {file}:", kind)
     return content
@@ -254,7 +254,7 @@ class Shard:
         """
         variables = os.environ if environment is None else environment
         rank_name, world_name = "RANK", "WORLD_SIZE"
-        # A batch script has SLURM_PROCID 0 and all of its job's SLURM_NTASKS, and is no step: it runs once.
+        # A batch script has SLURM_PROCID 0 and all of its job's SLURM_NTASKS, and is not a step: it runs once.
         if rank_name not in variables and world_name not in variables and "SLURM_STEP_ID" in variables:
             rank_name, world_name = "SLURM_PROCID", "SLURM_NTASKS"
         try:
@@ -262,7 +262,7 @@ class Shard:
             rank = int(variables.get(rank_name, "0" if world == 1 else ""))
         except ValueError as error:
             raise ConfigError(
-                f"{rank_name} or {world_name} is no number, or one is missing ({error}). Remedy: set both, as "
+                f"{rank_name} or {world_name} is not a number, or one is missing ({error}). Remedy: set both, as "
                 "accelerate, torchrun and srun do, or neither"
             ) from error
         if not 0 <= rank < world:

@@ -36,7 +36,7 @@ def merge(folders: Sequence[Path], out: Path) -> Compacted:
     Raises:
         ConfigError: the runs differ in a condition or in what they asked (names it), one is named twice or is being
             written, or `out` holds something.
-        DataError: a folder is no run, or its files are damaged.
+        DataError: a folder is not a run, or its files are damaged.
     """
     if len({folder.resolve() for folder in folders}) < max(2, len(folders)):
         raise ConfigError("merge joins two run folders or more, each named once. Remedy: name them")

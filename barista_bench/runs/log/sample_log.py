@@ -3,8 +3,8 @@
     {"log":2,"key":...,"checksum":"89abcdef"}
 
 A line is a record between the log's version and a checksum (CRC-32) of the bytes before it as they stand, so that it is
-whole or damaged whatever its JSON says. It finds damage; it is no signature. A run may be killed at any moment: a line
-that was cut off is dropped when the log is opened again, and every sample whose line is whole is never asked again.
+whole or damaged whatever its JSON says. It finds damage; it is not a signature. A run may be killed at any moment:
+a line that was cut off is dropped when the log is opened again, and no sample whose line is whole is asked again.
 
 A run folder holds one log a writer: `samples.jsonl` of a single process, `samples-<rank>.jsonl` of each process of a
 launch. `log_reader` reads them together: of the records of one sample (`sample_digest`: of all that they say of what

@@ -325,6 +325,8 @@ class Timing(Strict):
 
 
 class Results(Recorded):
+    """What `score` writes of a run as results.json: its figures, their coverage, and the conditions they hold under."""
+
     schema_version: int = SCHEMA_VERSION
     barista_bench: str
     protocol: str
@@ -363,6 +365,11 @@ class Results(Recorded):
         )
 
     @property
+    def primary_figure(self) -> Figure | None:
+        """The figure that ranks; None where the run has none of that name."""
+        return self.figures.get(self.primary)
+
+    @property
     def circumstances(self) -> dict[str, JsonValue]:
         """Circumstances shown beside the figures that keep nobody from a rank: decoding, boxes, engine, runs."""
         box_format = self.model.box_format
@@ -376,7 +383,7 @@ class Results(Recorded):
 
 
 def tie_spread(results: Results) -> str:
-    """Between what the primary figure lies over orders of the examples, where all scores of a ranking are equal.
+    """The range of the primary figure over orders of the examples, where all confidences are tied.
 
     That is so of a mean average precision of answers without confidences (`constant_scores` and `tie_spread` of
     `metrics/mean_ap`). Empty for every other figure, where a run has scores that differ, and where no order of the

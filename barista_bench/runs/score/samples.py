@@ -151,7 +151,7 @@ def read_sample(
             return faulty(ScoredSample(example, record, None, counts_unanswered=task.counts_provider_errors), error)
     prediction = parsed if isinstance(parsed, Prediction) else None
     was_faulty = record.status is Status.TASK_ERROR and record.text is not None  # in the logs of other harnesses
-    if was_faulty or record.status in (Status.OK, Status.PARSE_ERROR):  # by the rules of now, whatever it was then
+    if was_faulty or record.status in (Status.OK, Status.PARSE_ERROR):  # by today's rules, whatever was logged
         reason = parsed.reason if isinstance(parsed, ParseError) else None
         if record.status is Status.PARSE_ERROR and prediction is None:
             reason = record.error or reason

@@ -104,8 +104,8 @@ def score(
 
     Raises:
         ConfigError: an option is unknown, or belongs to the run.
-        DataError: the folder is no run, the dataset is another one than was run, no sample is finished, or the task's
-            primary figure is not defined for those that are.
+        DataError: the folder is not a run, the dataset is another one than was run, no sample is finished, or the
+            task's primary figure is not defined for those that are.
     """
     scored = _scored(folder, data, root, options)
     results_file, scores_file = claim_result_files(scored.folder, scored.results)
@@ -300,7 +300,7 @@ def session_seconds(folder: Path) -> list[dict[str, float]]:
             try:
                 sessions.append(msgspec.json.decode(line, type=_SessionLine).seconds)
             except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-                log.warning("%s: line %d is no session: its seconds are missing", path, number)
+                log.warning("%s: line %d is not a session: its seconds are missing", path, number)
     return sessions
 
 
@@ -369,7 +369,7 @@ def options_of_each(
 
     Raises:
         ConfigError: no task here has one of the options.
-        DataError: a folder is no run.
+        DataError: a folder is not a run.
     """
     if not options:
         return [None for _ in folders]

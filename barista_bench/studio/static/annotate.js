@@ -6,6 +6,7 @@ import { editPanel } from "./edit_panel.js";
 import { button, listed, node } from "./elements.js";
 import { framePanel } from "./frame_panel.js";
 import { copyLast, ghostsOf, instancesOf, takeAll } from "./frame_work.js";
+import { missingAnnotations } from "./missing.js";
 import { nextStep } from "./next_step.js";
 import { Player } from "./player.js";
 import { statementForm } from "./statement_form.js";
@@ -63,6 +64,7 @@ export class AnnotateView {
       Doubtful: () => this.doubtPanel(),
       Statements: () => this.statementPanel(),
       Edits: () => editPanel(work),
+      Missing: () => missingAnnotations(player),
     });
     this.drawing = new Drawing(player, {
       video: work.video,

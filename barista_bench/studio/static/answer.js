@@ -1,5 +1,5 @@
 // Questions to a person as a model is asked them, one after the other.
-import { node } from "./elements.js";
+import { drawn, node } from "./elements.js";
 import { field } from "./fields.js";
 import { present, radios } from "./next_of_many.js";
 import { send } from "./server.js";
@@ -9,6 +9,8 @@ import { form } from "./status.js";
 /** @import { View } from "./page.d.ts" */
 /** @import { NextQuestion, PersonState, Question } from "./shapes.d.ts" */
 /** @import { Field } from "./fields.js" */
+
+/** @typedef {Omit<Question, "benchmark" | "task">} PutQuestion */
 
 const DEFAULT = 20;
 const LONGEST_CAPTION = 60;
@@ -61,33 +63,72 @@ async function showNext(holder, number, next) {
  * @param {PersonState & Question} asked
  */
 async function showQuestion(holder, number, asked) {
-  const sheets = new Sheets(asked.images, asked.scale);
-  const answer = answerField(asked, sheets);
-  let begun = 0;
-  const handIn = async () => {
-    const seconds = (performance.now() - begun) / 1000;
-    const sent = { number, question: asked.question, answer: answer.read(), seconds };
+  /** @param {unknown} answer @param {number} seconds */
+  const handIn = async (answer, seconds) => {
+    const sent = { number, question: asked.question, answer, seconds };
     await showNext(holder, number, await send("/api/people/answer", sent));
   };
+  const { element, shown } = await asking(asked, handIn);
+  present(holder, `Question ${asked.done + 1} of ${asked.total}`, asked, element);
+  shown();
+}
+
+/**
+ * A question whose pictures are there; call `shown` once it is on the page. `handIn` takes the answer and its seconds.
+ * @param {PutQuestion} asked
+ * @param {(answer: unknown, seconds: number) => unknown} handIn
+ * @param {(seconds: () => number) => HTMLElement[]} further buttons
+ */
+export async function asking(asked, handIn, further = () => []) {
+  const sheets = new Sheets(asked.images, asked.scale);
+  const answer = answerField(asked, sheets);
+  let begun = performance.now();
+  const seconds = () => (performance.now() - begun) / 1000;
   const answered = node(
     "p",
     { class: "controls" },
     node("button", { class: "primary", "data-icon": "check" }, "answer"),
+    ...further(seconds),
   );
-  const answers = form({ class: "inputs" }, handIn, answer.element, answered);
+  const answers = form({ class: "inputs" }, () => handIn(answer.read(), seconds()), answer.element, answered);
   const end = asked.parts.findLastIndex((part) => typeof part === "number") + 1;
   await sheets.ready();
-  begun = performance.now();
+  drawNamedBoxes(asked, sheets);
   const pictures = partsOf(asked.parts.slice(0, end), sheets);
   const after = partsOf(asked.parts.slice(end), sheets); // what follows the pictures stands by the answer
-  const columns = node(
+  const element = node(
     "div",
-    { class: "columns" },
+    { class: pictures.length ? "columns" : "" },
     node("div", { class: asked.images.length > 2 ? "asked many" : "asked" }, ...pictures),
     node("div", {}, ...after, answers, instructions(asked.system)),
   );
-  present(holder, `Question ${asked.done + 1} of ${asked.total}`, asked, columns);
-  sheets.aim();
+  const shown = () => {
+    begun = performance.now();
+    sheets.aim();
+  };
+  return { element, answers, sheets, shown };
+}
+
+const NAMED_BOX = /\[(\d+), (\d+), (\d+), (\d+)\]/g;
+
+/**
+ * Draws the boxes that the prompt names by numbers, which a model reads and a person cannot; of several pictures it
+ * does not say which.
+ * @param {PutQuestion} asked
+ * @param {Sheets} sheets
+ */
+function drawNamedBoxes({ parts, scale }, { sheets }) {
+  if (sheets.length !== 1) return;
+  const [{ image, layer }] = sheets;
+  for (const [, ...sides] of parts
+    .filter((part) => typeof part === "string")
+    .join("\n")
+    .matchAll(NAMED_BOX)) {
+    const [left, top, right, bottom] = sides.map((side) => Number(side) / scale);
+    const [x, width] = [left, right - left].map((share) => share * image.naturalWidth);
+    const [y, height] = [top, bottom - top].map((share) => share * image.naturalHeight);
+    if (width > 0 && height > 0) layer.append(drawn("rect", { class: "drawn given", x, y, width, height }));
+  }
 }
 
 /** @param {string} system */
@@ -119,7 +160,7 @@ function partsOf(parts, sheets) {
 
 /**
  * What takes the answer: choices, fields of a schema, or a text.
- * @param {Question} asked
+ * @param {PutQuestion} asked
  * @param {Sheets} sheets
  * @returns {Field}
  */

@@ -4,6 +4,7 @@ import { button, listed, node } from "./elements.js";
 import { frameAt } from "./frame_source.js";
 import { address, graphPlayer } from "./graph_player.js";
 import { colour } from "./masks.js";
+import { missingAnnotations } from "./missing.js";
 import { moments, NEAREST, searchField } from "./search.js";
 import { ask } from "./server.js";
 import { form, say } from "./status.js";
@@ -130,6 +131,7 @@ function sidePanel({ player, graphOf }, names, example) {
     "This frame": async () => factsOf(player, await graph(), names),
     Graph: async () => diagram(await graph(), names, player.selected),
     Questions: () => questions(player, example),
+    Missing: () => missingAnnotations(player),
   };
   const side = tabbed("what the graph says", panels, example ? "Questions" : "This frame");
   player.onRest(side.fill);

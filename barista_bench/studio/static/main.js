@@ -2,6 +2,7 @@
 import { agreementView } from "./agreement.js";
 import { annotateView } from "./annotate.js";
 import { answerView } from "./answer.js";
+import { draftView } from "./draft.js";
 import { node } from "./elements.js";
 import { exploreView } from "./explore.js";
 import { address } from "./graph_player.js";
@@ -26,6 +27,7 @@ const opening = ask("/api/studio");
 const uses = (opened) => [
   ["Home", "#/", 1],
   ["Search", "#/search", opened.graphs.length],
+  ["Words", "#/words", opened.graphs.length],
   ["Runs", "#/runs", opened.runs],
   ["Questions", "#/questions", opened.reviews],
   ["Answer", "#/answer", opened.datasets],
@@ -70,6 +72,7 @@ const ROUTES = {
   "": async (_, query) => homeView(await opening, query),
   graph: exploreView,
   search: async (_, query) => searchView((await opening).graphs, query),
+  words: draftView,
   example: exampleView,
   runs: runsView,
   questions: questionsView,

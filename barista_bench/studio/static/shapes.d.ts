@@ -1,3 +1,4 @@
+import type { DraftReads, DraftWrites } from "./draft_shapes.d.ts";
 import type { Folder, Found, Job, Opened, Progress, VideoCard, Workshop } from "./home_shapes.d.ts";
 
 /** What the studio's server sends and takes as JSON (`studio/*.py`), and the rows and masks that views make of it. */
@@ -339,7 +340,7 @@ export type NextRating = PersonState & (AnswerToRate | { answer?: undefined });
 // Requests
 
 /** What the server answers to a GET of each path. */
-export interface Reads {
+export interface Reads extends DraftReads {
   "/api/studio": Opened;
   "/api/home": { cards: VideoCard[]; folders: Folder[]; closed: Found[] };
   "/api/length": { seconds: number | null };
@@ -363,7 +364,7 @@ export interface Reads {
 }
 
 /** What each path takes by POST, and answers. */
-export interface Writes {
+export interface Writes extends DraftWrites {
   "/api/jobs/start": { sent: { step: string; values: Record<string, string> }; answer: { job: number } };
   "/api/jobs/cancel": { sent: { job: number }; answer: unknown };
   "/api/open": { sent: { path: string }; answer: unknown };

@@ -1,0 +1,123 @@
+"""A domain file in the page: what is proposed from the words of the open graphs, line by line with counts and pictures,
+to be finished by a person; and which annotations would let `generate` ask most."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
+from itertools import groupby
+
+import msgspec
+
+from barista_bench.errors import DataError
+from barista_bench.files.reading import read_bounded
+from barista_bench.files.writing import write_whole
+from barista_bench.scene_graph.domain import MAX_BYTES, parse_domain
+from barista_bench.scene_graph.domain_draft import DraftLine, draft_lines
+from barista_bench.scene_graph.graph_words import GraphWords, Word, WordPlace, survey
+from barista_bench.scene_graph.video_graph import VideoGraph
+from barista_bench.studio.workspace import BackgroundWork, Json, View, Workspace, sent_as
+
+DOMAIN_FILE = "domain.yaml"
+_NOTE = "  # "
+"""Before what a line says of where it comes from."""
+
+
+def _boxes(graph: VideoGraph, place: WordPlace) -> list[tuple[float, ...]]:
+    """Boxes of the objects of a place, (x, y, width, height) as fractions of the frame."""
+    boxes, size = graph.boxes(place.frame), (graph.video.width, graph.video.height) * 2
+    known = [boxes[item] for item in place.objects if item in boxes]
+    return [tuple(round(side / whole, 4) for side, whole in zip(box, size, strict=True)) for box in known]
+
+
+def _nearest(text: str, lines: Sequence[DraftLine]) -> DraftLine:
+    """The line that a person has most likely changed into `text`."""
+    return max(lines, key=lambda line: SequenceMatcher(None, line.text, text).ratio())
+
+
+class FinishedDraft(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The lines of a domain file, from the page."""
+
+    lines: tuple[str, ...]
+
+
+class Drafting(View):
+    """The domain file of the open release: the one that was kept, or else what its words propose."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._path = (workspace.folder or workspace.out) / DOMAIN_FILE
+        self._lock = threading.Lock()
+        self._work: BackgroundWork | None = None
+        self._words = GraphWords()
+        self._boxes: dict[WordPlace, list[tuple[float, ...]]] = {}
+        self.reads = {"/api/draft": self._state, "/api/missing": self._missing}
+        self.writes = {"/api/draft/keep": lambda body: self._keep(sent_as(FinishedDraft, body))}
+
+    def _state(self, query: Mapping[str, str]) -> Json:
+        """How far reading is, which the first call starts; and then the lines."""
+        with self._lock:
+            if self._work is None:
+                self._work = BackgroundWork(self._survey, threading.Lock())
+            work = self._work
+        lines = self._lines() if work.state == "done" else []
+        return {**work.progress, "path": str(self._path), "lines": lines}
+
+    def _survey(self, work: BackgroundWork) -> None:
+        if self._workspace.release is None:
+            raise DataError("no release is open. Remedy: name its folder when starting the studio")
+        self._words = survey(self._workspace.release)
+        places = sorted({place for places in self._words.places.values() for place in places})
+        for video_id, rows in groupby(places, key=lambda place: place.video_id):
+            graph = self._workspace.graph(video_id)
+            self._boxes |= {place: _boxes(graph, place) for place in rows}
+
+    def _lines(self) -> list[Json]:
+        """Each line's text, and where what it proposes was found."""
+        release = self._workspace.release
+        proposed = draft_lines(self._words, release.root.resolve().name if release else "")
+        if not self._path.is_file():
+            return [self._line(text, word) for text, word in proposed]
+        by_note: dict[str, list[DraftLine]] = defaultdict(list)
+        for line in proposed:
+            if line.word:
+                by_note[self._words.note(*line.word)].append(line)
+        content = read_bounded(self._path, MAX_BYTES, remedy="delete it").decode(errors="replace")
+        rows = [line.rpartition(_NOTE) for line in content.splitlines()]
+        return [
+            self._line(text, _nearest(text, by_note[note]).word)
+            if note in by_note
+            else self._line(f"{text}{between}{note}", None)
+            for text, between, note in rows
+        ]
+
+    def _line(self, text: str, word: Word | None) -> Json:
+        places = self._words.places[word] if word else ()
+        return {
+            "text": text,
+            "note": self._words.note(*word) if word else "",
+            "count": self._words.counts[word] if word else 0,
+            "places": [{**place._asdict(), "boxes": self._boxes[place]} for place in places],
+        }
+
+    def _keep(self, finished: FinishedDraft) -> Json:
+        """Write the file whole. Raises ConfigError for what is no domain file, and leaves the one before then."""
+        content = "".join(f"{line}\n" for line in finished.lines).encode()
+        parse_domain(content, DOMAIN_FILE)
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(self._path, content)
+        return {"path": str(self._path)}
+
+    def _missing(self, query: Mapping[str, str]) -> Json:
+        """What `generate` wrote beside the open review files about a video, the most useful first."""
+        folders = dict.fromkeys(path.parent for path in self._workspace.reviews)
+        if not folders:
+            return {"is_known": False, "annotations": []}
+        from barista_bench.generate.generator import MISSING_FILE, read_missing  # brings all that makes questions
+
+        found = [read_missing(folder) for folder in folders if (folder / MISSING_FILE).is_file()]
+        rows = [row for missing in found for row in missing.annotations if row.video_id == query["video"]]
+        annotations = [msgspec.to_builtins(row) for row in sorted(rows, key=lambda row: -row.items)]
+        return {"is_known": bool(found), "annotations": annotations}

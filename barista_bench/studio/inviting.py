@@ -1,0 +1,192 @@
+"""Who is asked what in a study: practice, questions that count, some of them twice, and checks of attention."""
+
+from __future__ import annotations
+
+import logging
+import math
+import random
+import secrets
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from barista_bench.core.example import content_seed
+from barista_bench.core.guarding import unit_of
+from barista_bench.core.task import Example, Task
+from barista_bench.errors import ConfigError
+from barista_bench.files.writing import atomic_write, check_place, locked_for_update
+from barista_bench.runs.ask.config import RunConfig
+from barista_bench.runs.ask.opening import ALL, OpenedTask
+from barista_bench.runs.log.asked import asks_on
+from barista_bench.studio.people import draw, draw_order, tasks_to_ask
+from barista_bench.studio.study import (
+    STUDY_FILE,
+    Address,
+    Participant,
+    QuestionKind,
+    Study,
+    StudyQuestion,
+    hash_of,
+    is_study,
+    read_study,
+)
+from barista_bench.studio.workspace import check_person
+
+log = logging.getLogger(__name__)
+
+PRACTICE = 2
+"""Questions a task whose answers are shown, before those that count."""
+ITEMS_A_CHECK = 10
+"""For every so many questions of a task one is put again, and one attention check comes between; at least one each."""
+MOST_PEOPLE = 1000
+ATTENTION_CHOICES = {"A": "first", "B": "second", "C": "third", "D": "fourth"}
+_TOKEN_BYTES = 32
+
+
+def invite(folder: Path, study: Study, names: Sequence[str]) -> dict[str, str]:
+    """Invite people to a study, which is made or goes on; name to link.
+
+    Who is invited again goes on with a new link, and the old one ends.
+
+    Args:
+        study: without participants.
+
+    Raises:
+        ConfigError: a name is no folder's, the study there is another one, or there are too few examples.
+        DataError: a dataset or the study cannot be read.
+    """
+    for name in names:
+        check_person(name, "--participants")
+    if len({name.casefold() for name in names}) < len(names) or not names:
+        raise ConfigError("--participants: a name is missing, or stands there twice. Remedy: name each person once")
+    Address.read(study.address)
+    check_place(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    tokens = {name: secrets.token_urlsafe(_TOKEN_BYTES) for name in names}
+    with locked_for_update(folder / STUDY_FILE) as path:
+        before = read_study(folder) if is_study(folder) else study
+        if msgspec.structs.replace(before, participants=()) != study:
+            remedy = "give the same data and options, or another --out"
+            raise ConfigError(f"{folder}: is a study of other questions, or at another address. Remedy: {remedy}")
+        questions_of = {person.name: person.questions for person in before.participants}
+        people = list(dict.fromkeys([*questions_of, *names]))
+        if len({name.casefold() for name in people}) < len(people) or len(people) > MOST_PEOPLE:
+            raise ConfigError(f"{folder}: has names that differ in case alone, or more than {MOST_PEOPLE} people")
+        if any(name not in questions_of for name in names):
+            planned = _questions(folder, study, people)
+            questions_of = {name: questions_of.get(name, planned[name]) for name in people}
+        hashes = {person.name: person.token_sha256 for person in before.participants}
+        hashes |= {name: hash_of(token) for name, token in tokens.items()}
+        invited = tuple(Participant(name, hashes[name], questions_of[name]) for name in people)
+        with atomic_write(path, durable=True) as partial:
+            partial.touch(mode=0o600)
+            partial.write_bytes(msgspec.json.encode(msgspec.structs.replace(study, participants=invited)))
+    return {name: f"{study.origin}/?token={token}" for name, token in tokens.items()}
+
+
+def study_tasks(study: Study, folder: Path) -> list[tuple[RunConfig, OpenedTask]]:
+    """The tasks that a study asks, with the settings of a run of each; whose run it is, is for the caller to say.
+
+    Raises:
+        ConfigError: a task is in none of the datasets or in two, or asks in several steps.
+        DataError: a dataset cannot be opened.
+    """
+    opened_tasks: dict[tuple[str, str], tuple[RunConfig, OpenedTask]] = {}
+    for data in study.data:
+        for config, opened in tasks_to_ask(Path(data), folder, "nobody"):
+            task = opened.task
+            if ALL in study.tasks and asks_on(task):
+                log.warning("left out: %s/%s asks in several steps", task.benchmark, task.name)
+            elif ALL in study.tasks or task.name in study.tasks:
+                if asks_on(task):
+                    raise ConfigError(
+                        f"{task.name} asks in several steps, and people are asked once. Remedy: leave it out"
+                    )
+                if opened_tasks.setdefault((task.benchmark, task.name), (config, opened))[1] is not opened:
+                    raise ConfigError(f"{data}: a second set of {task.name}. Remedy: name one dataset of a benchmark")
+    lacking = {name for name in study.tasks if name != ALL} - {name for _, name in opened_tasks}
+    if lacking or not opened_tasks:
+        raise ConfigError(
+            f"no dataset has {', '.join(sorted(lacking)) or 'a task'}. Remedy: name tasks of the datasets"
+        )
+    return list(opened_tasks.values())
+
+
+def _questions(folder: Path, study: Study, people: Sequence[str]) -> dict[str, tuple[StudyQuestion, ...]]:
+    """Each person's questions: task by task in an order of their own, practice first."""
+    planned: dict[str, dict[str, list[StudyQuestion]]] = {person: {} for person in people}
+    for _, opened in study_tasks(study, folder):
+        task, examples = opened.task, opened.examples.examples
+        practice, counted = _practice(task, examples)
+        units = draw_order(task, counted)
+        shared = list(_taken(units, study.overlap))
+        for person in people:
+            own = [*shared, *_taken(units, study.items - study.overlap)]
+            if study.overlap < study.items > len(own):
+                needed = study.overlap + len(people) * (study.items - study.overlap)
+                raise ConfigError(
+                    f"{task.name}: {len(people)} people with {study.items} questions each, {study.overlap} of them "
+                    f"shared, need {needed}, and the set has {len(counted)} beside those for practice. "
+                    "Remedy: give fewer --items, or more --overlap"
+                )
+            order = random.Random(content_seed("study", person, task.benchmark, task.name))  # noqa: S311
+            planned[person][f"{task.benchmark}/{task.name}"] = [
+                *(_asked("practice", task, example) for example in practice),
+                *_with_checks(task, [counted[position] for position in own], order),
+            ]
+    return {
+        person: tuple(
+            question
+            for name in sorted(by_task, key=lambda name: content_seed("study", person, name))
+            for question in by_task[name]
+        )
+        for person, by_task in planned.items()
+    }
+
+
+def _practice(task: Task, examples: Sequence[Example]) -> tuple[list[Example], list[Example]]:
+    """Examples whose answers are shown, and those that may count.
+
+    What is practised comes from one resampling unit (mostly a video), the smallest, and nothing that counts does: an
+    answer that was shown would tell those of its neighbours.
+    """
+    units: dict[str, list[Example]] = {}
+    for example in examples:
+        if task.has_answer(example):
+            units.setdefault(unit_of(task, example), []).append(example)
+    if not units:
+        raise ConfigError(f"{task.name}: no reference is known here. Remedy: leave the task out")
+    enough = [unit for unit, members in units.items() if len(members) >= PRACTICE] or list(units)
+    chosen = min(enough, key=lambda unit: (len(units[unit]), content_seed("practice", unit)))
+    practice = [units[chosen][at] for at in draw(task, units[chosen], PRACTICE)[:PRACTICE]]
+    if len(units) > 1:
+        shown = {example.example_id for example in units[chosen]}
+    else:
+        log.warning("%s: practice and what counts are of one video, since the set has no other", task.name)
+        shown = {example.example_id for example in practice}
+    return practice, [example for example in examples if example.example_id not in shown]
+
+
+def _taken(units: Iterator[list[int]], number: int) -> Iterator[int]:
+    """Positions of the next units, `number` at least, or all that are left."""
+    while number > 0 and (unit := next(units, None)) is not None:
+        number -= len(unit)
+        yield from unit
+
+
+def _with_checks(task: Task, items: Sequence[Example], order: random.Random) -> list[StudyQuestion]:
+    """Questions that count in a random order; of the first half some come again, half of all later, or at the end."""
+    shuffled = order.sample(items, len(items))
+    checks, half = math.ceil(len(items) / ITEMS_A_CHECK), math.ceil(len(items) / 2)
+    placed = [(float(at), _asked("item", task, example)) for at, example in enumerate(shuffled)]
+    again = order.sample(range(half), min(checks, len(items) // 2))
+    placed += [(at + half + 0.5, _asked("repeat", task, shuffled[at])) for at in again]
+    for _ in range(checks):
+        place, label = order.randint(1, len(items)) - 0.25, order.choice(sorted(ATTENTION_CHOICES))
+        placed.append((place, StudyQuestion("attention", task.benchmark, task.name, expected=label)))
+    return [question for _, question in sorted(placed, key=lambda pair: pair[0])]
+
+
+def _asked(kind: QuestionKind, task: Task, example: Example) -> StudyQuestion:
+    return StudyQuestion(kind, task.benchmark, task.name, example.example_id)

@@ -1,0 +1,293 @@
+"""A study as each of its participants sees it: the next question, and nothing of anybody else.
+
+An answer is on disk in the person's log before it enters the run that counts: what a kill loses in between is entered
+when the study is served again.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from barista_bench.core.boxes import DEFAULT_BOXES
+from barista_bench.core.guarding import guarded
+from barista_bench.core.task import ParseError
+from barista_bench.errors import DataError, TaskError
+from barista_bench.files.writing import RUN, check_place
+from barista_bench.runs.ask.config import RunConfig
+from barista_bench.runs.ask.opening import OpenedTask
+from barista_bench.runs.log.asked import AskedInput, asked_inputs, digest
+from barista_bench.runs.log.log_reader import finished_samples
+from barista_bench.studio.inviting import ATTENTION_CHOICES, study_tasks
+from barista_bench.studio.people import AskedTask, DrawnQuestion, PersonRuns, form_of, human_name, shown, written
+from barista_bench.studio.study import (
+    ANSWERS_FILE,
+    STUDY_FILE,
+    AnswerLog,
+    LoggedAnswer,
+    Participant,
+    Study,
+    StudyQuestion,
+    hash_of,
+    read_study,
+)
+from barista_bench.studio.workspace import Json
+
+log = logging.getLogger(__name__)
+
+ASKED = "part of a study, after practice with answers shown"
+
+
+class RefusedAnswer(DataError):
+    """Its text holds nothing but what the participant sent: it may be shown to them."""
+
+
+class SentAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An answer from a participant's page; `answer` as in `PersonAnswer`, null where it is skipped."""
+
+    question: str
+    answer: Any
+    seconds: Annotated[float, msgspec.Meta(ge=0, le=1e6)]
+    skipped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _StudyTask:
+    config: RunConfig
+    opened: OpenedTask
+    inputs: tuple[AskedInput, ...]
+    positions: Mapping[str, int]
+    """Of its examples, by id."""
+
+
+class Session:
+    """One participant's way through their questions. Methods may be called from several threads.
+
+    Raises:
+        ConfigError, DataError: a run folder is another run's, or a log cannot be read.
+    """
+
+    def __init__(self, folder: Path, participant: Participant, tasks: Mapping[tuple[str, str], _StudyTask]) -> None:
+        self.participant = participant
+        self._lock = threading.Lock()
+        self._log = AnswerLog(folder / participant.name / ANSWERS_FILE)
+        self._runs = PersonRuns(participant.name, ASKED)
+        self._questions = [self._drawn(folder, tasks, question) for question in participant.questions]
+        self._unreadable = set[int]()
+        self._shown: tuple[int, Json] | None = None
+        folders = {question.of.opened.folder for question in self._questions if question is not None}
+        entered = frozenset[bytes]().union(*map(finished_samples, folders))
+        for place, answer in self._log.answers.items():
+            question = self._questions[place] if place < len(self._questions) else None
+            if question is not None and question.digest not in entered:
+                self._enter(place, answer)
+
+    def _drawn(
+        self, folder: Path, tasks: Mapping[tuple[str, str], _StudyTask], question: StudyQuestion
+    ) -> DrawnQuestion | None:
+        """None for an attention check, which is of no example."""
+        if question.kind == "attention":
+            return None
+        task = tasks[question.benchmark, question.task]
+        if question.example not in task.positions:
+            raise DataError(f"{question.example}: is not in its dataset any more. Remedy: bring the dataset back")
+        person = self.participant.name
+        run = check_place(folder / person / question.benchmark / question.task, RUN)
+        config = task.config.model_copy(update={"model": human_name(person), "out": run.parent})
+        asked = AskedTask(replace(task.opened, folder=run), task.inputs, config)
+        (drawn,) = self._runs.questions(asked, [task.positions[question.example]])
+        return drawn
+
+    def _enter(self, place: int, answer: LoggedAnswer) -> None:
+        """Add an answer that counts to its run."""
+        question = self._questions[place]
+        if question is not None and self.participant.questions[place].kind == "item":
+            self._runs.log(question, answer.text, answer.seconds)
+
+    def state(self) -> Json:
+        """The next question with what goes before it, and how far the person is."""
+        with self._lock:
+            return self._state()
+
+    def _state(self) -> Json:
+        place = self._next()
+        questions, answers = self.participant.questions, self._log.answers
+        counted = [at for at, question in enumerate(questions) if question.kind != "practice"]
+        state: Json = {"done": sum(at in answers for at in counted), "total": len(counted)}
+        if self._unreadable:
+            state["lost"] = len(self._unreadable)
+        if place is None:
+            return state
+        return {**state, **self._question(place), "block": self._block(place)}
+
+    def _next(self) -> int | None:
+        """The first open question that can be shown."""
+        for place in range(len(self._questions)):
+            if place not in self._log.answers and place not in self._unreadable:
+                try:
+                    self._question(place)
+                except (DataError, TaskError) as error:
+                    log.warning("%s: %s: not asked: %s", self.participant.name, self._questions[place], error)
+                    self._unreadable.add(place)
+                else:
+                    return place
+        return None
+
+    def _question(self, place: int) -> Json:
+        if self._shown is None or self._shown[0] != place:
+            asked, question = self.participant.questions[place], self._questions[place]
+            fields = _attention_check(asked) if question is None else shown(question)
+            kept = {name: value for name, value in fields.items() if name not in ("benchmark", "task")}
+            kept |= {"question": self._token(place), "practice": asked.kind == "practice"}
+            self._shown = place, kept
+        return self._shown[1]
+
+    def _token(self, place: int) -> str:
+        """Names a question on the page, and says nothing of it."""
+        return digest("study", self.participant.token_sha256, place)[:24]
+
+    def _block(self, place: int) -> Json:
+        """What the person is told of the task of a question, and how far they are in it."""
+        of = self.participant.questions[place]
+        members = [
+            (at, question)
+            for at, question in enumerate(self.participant.questions)
+            if (question.benchmark, question.task) == (of.benchmark, of.task)
+        ]
+        task = next(question.task for question in (self._questions[at] for at, _ in members) if question is not None)
+        same = [at for at, question in members if (question.kind == "practice") == (of.kind == "practice")]
+        return {
+            "title": of.task,
+            "about": task.row_note,
+            "practice": sum(question.kind == "practice" for _, question in members),
+            "counted": sum(question.kind != "practice" for _, question in members),
+            "begun": any(at in self._log.answers for at, _ in members),
+            "number": same.index(place) + 1,
+            "of": len(same),
+        }
+
+    def answer(self, sent: SentAnswer) -> Json:
+        """Keep an answer to the question that is open; what comes next, and after practice the right answer.
+
+        One that was answered already stays as it was: the page may send it again where the network failed.
+
+        Raises:
+            RefusedAnswer: the question is not open, or the task cannot read the answer: nothing is kept.
+        """
+        with self._lock:
+            place = self._next()
+            if any(sent.question == self._token(at) for at in self._log.answers):
+                return self._state()
+            if place is None or sent.question != self._token(place):
+                raise RefusedAnswer("this question is not open to you. Remedy: load the page again")
+            asked, question = self.participant.questions[place], self._questions[place]
+            text = _text(question, sent)
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            fields = (asked.kind, asked.benchmark, asked.task, asked.example, text, round(sent.seconds, 3), now)
+            answer = LoggedAnswer(place, *fields)
+            self._log.append(answer)
+            self._enter(place, answer)
+            shown_after = feedback(question, text) if question is not None and asked.kind == "practice" else None
+            return {**self._state(), "feedback": shown_after}
+
+
+class Sessions:
+    """The participants of a study by their tokens; who is invited, or invited again, meanwhile counts at once.
+
+    Raises:
+        ConfigError, DataError: the study or its datasets cannot be opened.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._lock = folder, threading.Lock()
+        self.study: Study = read_study(folder)
+        self._tasks = {
+            (opened.task.benchmark, opened.task.name): _StudyTask(
+                config,
+                opened,
+                tuple(asked_inputs(opened.task, opened.examples, DEFAULT_BOXES)),
+                {example.example_id: at for at, example in enumerate(opened.examples.examples)},
+            )
+            for config, opened in study_tasks(self.study, folder)
+        }
+        self._stamp: tuple[int, int] | None = None
+        self._by_hash: dict[str, Participant] = {}
+        self._open: dict[str, Session] = {}
+
+    def who(self, token: str) -> str | None:
+        """The name of the participant with this token."""
+        if not token:
+            return None
+        with self._lock:
+            status = (self._folder / STUDY_FILE).stat()
+            stamp = status.st_mtime_ns, status.st_size
+            if stamp != self._stamp:
+                self.study, self._stamp = read_study(self._folder), stamp
+                self._by_hash = {person.token_sha256: person for person in self.study.participants}
+            found = self._by_hash.get(hash_of(token))
+            return found.name if found is not None else None
+
+    def of(self, name: str) -> Session:
+        """The session of a participant."""
+        with self._lock:
+            participant = next(person for person in self.study.participants if person.name == name)
+            session = self._open.get(name)
+            if session is None or session.participant != participant:
+                session = self._open[name] = Session(self._folder, participant, self._tasks)
+            return session
+
+
+def _text(question: DrawnQuestion | None, sent: SentAnswer) -> str | None:
+    """An answer as it is logged; None where it is skipped. Raises RefusedAnswer."""
+    if sent.skipped:
+        return None
+    if question is None:
+        if sent.answer not in tuple(ATTENTION_CHOICES):
+            raise RefusedAnswer("this answer is none of the choices. Remedy: load the page again")
+        return str(sent.answer)
+    try:
+        return written(question.task, question.example, sent.answer)
+    except DataError as error:
+        raise RefusedAnswer(str(error)) from error
+
+
+def _attention_check(asked: StudyQuestion) -> Json:
+    named = ATTENTION_CHOICES[asked.expected]
+    text = f"This question has no picture: it is there to see that questions are read. Choose the answer “{named}”."
+    form = {"form": "choice", "choices": ATTENTION_CHOICES, "schema": None, "scale": DEFAULT_BOXES.scale}
+    return {"system": "", "parts": [text], "images": [], **form}
+
+
+def feedback(question: DrawnQuestion, text: str | None) -> Json:
+    """What is shown after practice: the right answer, and what of the given one is right.
+
+    Raises:
+        TaskError: the task raised.
+    """
+    task, example = question.task, question.example
+    prediction = None
+    if text is not None:
+        with guarded(task, "parse", example):
+            parsed = task.parse(text, example.inputs, DEFAULT_BOXES)
+        prediction = None if isinstance(parsed, ParseError) else parsed
+    with guarded(task, "explain", example):
+        rows = [(row.verdict, row.text) for row in task.explain(example, prediction).rows]
+    with guarded(task, "overlays", example):
+        boxes = [overlay for overlay in task.overlays(example, None) if overlay.kind == "reference"]
+    form, right = form_of(task, example), ""
+    if form == "text":
+        with guarded(task, "reference_answer", example):
+            right = task.reference_answer(example, DEFAULT_BOXES)
+    return {
+        "right": list(task.correct_choices(example)) if form == "choice" else [],
+        "text": right,
+        "rows": rows,
+        "boxes": [{"image": box.image, "box": box.box, "label": box.label} for box in boxes],
+    }

@@ -1,0 +1,109 @@
+// A domain file proposed from the graphs' words: each proposal with its count and pictures, to be finished by a person.
+import { button, node } from "./elements.js";
+import { address } from "./graph_player.js";
+import { ask, finished, send } from "./server.js";
+import { form, reasonOf, say } from "./status.js";
+import { counted } from "./words.js";
+
+/** @import { View } from "./page.d.ts" */
+/** @import { DraftLine } from "./draft_shapes.d.ts" */
+
+/** @returns {View} */
+export function draftView() {
+  const state = node("p", {}, "reading the words of all videos ... ", node("progress", { "aria-label": "reading" }));
+  const content = node("div", {}, state);
+  const started = async () => {
+    await finished(
+      () => ask("/api/draft"),
+      () => {},
+      state,
+    );
+    const { path, lines } = await ask("/api/draft");
+    content.replaceChildren(editorOf(path, lines));
+    say(counted(lines.filter(({ note }) => note).length, "proposal"));
+  };
+  return { made: [node("h2", {}, "Words of the domain"), content], started };
+}
+
+/**
+ * @param {string} path
+ * @param {DraftLine[]} lines
+ */
+function editorOf(path, lines) {
+  const rows = node("ol", { class: "draft" }, ...lines.map(rowOf));
+  const problem = node("p", { class: "alert", role: "alert", hidden: true });
+  const keep = async () => {
+    problem.hidden = true;
+    const fields = /** @type {NodeListOf<HTMLInputElement>} */ (
+      rows.querySelectorAll("li:not(.left-out) input.draft-line")
+    );
+    const kept = [...fields].map(({ value, dataset }) => (dataset.note ? `${value}  # ${dataset.note}` : value));
+    try {
+      await send("/api/draft/keep", { lines: kept });
+      say(`kept in ${path}`);
+    } catch (error) {
+      problem.textContent = reasonOf(error);
+      problem.hidden = false;
+    }
+  };
+  const how =
+    "Behind each proposal stands how often it was found. Correct it, leave it out, or add a line below it; " +
+    "nobody but a person knows what else a word means.";
+  const use = `barista-bench generate --domain ${path}`;
+  return form(
+    {},
+    keep,
+    node("p", {}, how),
+    node("div", { class: "inline draft-keep" }, node("button", {}, "keep"), node("span", {}, `for ${use}`)),
+    problem,
+    rows,
+  );
+}
+
+/** @param {DraftLine} line */
+function rowOf({ text, note, count, places }) {
+  const field = node("input", { class: "draft-line", value: text, "aria-label": "line", spellcheck: false });
+  if (note) field.dataset.note = note;
+  const row = node("li", { class: note ? "proposed" : "" }, field);
+  if (text.startsWith("#")) row.classList.add("comment");
+  row.append(
+    button("add below", () => row.after(rowOf({ text: `${indentOf(field.value)}`, note: "", count: 0, places: [] }))),
+  );
+  if (!note) return row;
+  const leaveOut = button(
+    "leave out",
+    () => {
+      const isLeft = row.classList.toggle("left-out");
+      leaveOut.setAttribute("aria-pressed", String(isLeft));
+    },
+    { "aria-pressed": "false" },
+  );
+  row.append(leaveOut, node("span", { class: "count" }, `${count} ×`), ...places.map(pictureOf));
+  return row;
+}
+
+/** What stands before the text of a line below `text`. @param {string} text */
+function indentOf(text) {
+  const [blanks] = /^ */.exec(text) ?? [""];
+  return text.trimEnd().endsWith(":") ? `${blanks}  ` : blanks;
+}
+
+/** @param {DraftLine["places"][number]} place */
+function pictureOf({ video_id: video, frame, said, objects, boxes }) {
+  const src = `/media/graph/${encodeURIComponent(video)}/${frame}.jpg`;
+  const picture = node("img", { src, alt: said, title: said, loading: "lazy", width: 128 });
+  return node(
+    "a",
+    { href: address(video, frame, { objects: objects.join(",") }), class: "place" },
+    picture,
+    ...boxes.map(markOf),
+  );
+}
+
+/** @param {DraftLine["places"][number]["boxes"][number]} box */
+function markOf([x, y, width, height]) {
+  const mark = node("span", { class: "mark" });
+  const percent = (/** @type {number} */ part) => `${100 * part}%`;
+  Object.assign(mark.style, { left: percent(x), top: percent(y), width: percent(width), height: percent(height) });
+  return mark;
+}

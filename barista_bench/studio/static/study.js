@@ -1,0 +1,156 @@
+// A participant's way through a study: what is asked, practice with the right answers, questions that count, thanks.
+import { asking } from "./answer.js";
+import { button, drawn, node } from "./elements.js";
+import { ask, send } from "./server.js";
+import { explained, part, reasonOf, say } from "./status.js";
+import { counted, words } from "./words.js";
+
+/** @import { Child } from "./page.d.ts" */
+/** @import { Sheets } from "./sheets.js" */
+/** @import { Block, Feedback, StudyNext, StudyQuestion } from "./study_shapes.d.ts" */
+
+const ABOUT =
+  "Thank you for taking part. You see what a computer model sees: its instructions and its pictures. Your answers, " +
+  "their order and the seconds that each takes are kept under the name that you were invited by. You can stop at any " +
+  "time: open your link again, and go on where you were.";
+const CHECKS = "Some questions come twice, and a few only see whether questions are read.";
+const FORM = "Where it says how to write an answer, the page does so for you: choose, draw or type what you see.";
+const VERDICTS = { hit: "right", miss: "missing in your answer", wrong: "wrong in your answer" };
+
+/** What the person was told of last: a task's practice, or its questions that count. */
+let told = "";
+
+/**
+ * @param {string} title
+ * @param {Child[]} parts
+ */
+function fill(title, ...parts) {
+  const heading = node("h2", { tabindex: -1 }, title);
+  part("main").replaceChildren(heading, ...parts.map((child) => child ?? ""));
+  scrollTo(0, 0);
+  heading.focus();
+  say(title);
+}
+
+/** @param {StudyNext} state */
+async function show(state) {
+  const { done, total } = state;
+  const far = /** @type {HTMLProgressElement} */ (part("far"));
+  far.max = total;
+  far.value = done;
+  part("count").textContent = `${done} of ${total}`;
+  if (state.question === undefined) showThanks(state);
+  else if (told === stageOf(state)) await showQuestion(state);
+  else showStage(state);
+}
+
+/** @param {StudyQuestion} state */
+const stageOf = ({ block, practice }) => `${block.title} ${practice}`;
+
+/** @param {StudyNext} state */
+function showThanks({ done, lost = 0 }) {
+  const missing = lost ? node("p", {}, `${counted(lost, "question")} could not be shown.`) : null;
+  const thanks = `All ${counted(done, "answer")} are kept. You can close this page.`;
+  fill("Thank you", node("div", { class: "told" }, node("p", {}, thanks), missing));
+}
+
+/**
+ * What comes now, before it begins: the time of a question runs from when it is shown.
+ * @param {StudyQuestion} state
+ */
+function showStage(state) {
+  const { block, practice, done, system } = state;
+  const begin = async () => {
+    told = stageOf(state);
+    await showQuestion(state);
+  };
+  const isFirst = done === 0 && !block.begun;
+  const label = isFirst || !block.begun ? "start" : "go on";
+  const controls = node("p", { class: "controls" }, button(label, explained(begin), { class: "primary" }));
+  const whole = isFirst ? [node("p", {}, ABOUT)] : [];
+  const title = practice || !block.practice ? words(block.title) : `${words(block.title)}: questions that count`;
+  fill(title, node("div", { class: "told" }, ...whole, ...partsOf(block, practice, system), controls));
+}
+
+/**
+ * @param {Block} block
+ * @param {boolean} practice
+ * @param {string} system
+ */
+function partsOf(block, practice, system) {
+  const instructions = system
+    ? [node("h3", {}, "What is asked for"), node("p", {}, FORM), node("p", { class: "asked-text" }, system)]
+    : [];
+  const practised = counted(block.practice, "question");
+  const first = `${practised} to practise, with the right answer after each. They do not count.`;
+  const then = `${counted(block.counted, "question")} that count, without the right answers. ${CHECKS}`;
+  return [
+    node("p", {}, `A question and its answer: ${block.about}.`),
+    node("ol", {}, practice ? node("li", {}, first) : null, node("li", {}, then)),
+    ...instructions,
+  ];
+}
+
+/** @param {StudyQuestion} state */
+async function showQuestion(state) {
+  const { block, practice, question } = state;
+  /** @param {unknown} answer @param {number} seconds @param {boolean} skipped */
+  const handIn = async (answer, seconds, skipped = false) => {
+    const next = await send("/api/study/answer", { question, answer, seconds, skipped });
+    if (next.feedback) showFeedback(put.answers, put.sheets, next.feedback, next);
+    else await show(next);
+  };
+  /** @param {() => number} seconds */
+  const skip = (seconds) => [
+    button(
+      "skip: I cannot answer",
+      explained(() => handIn(null, seconds(), true)),
+    ),
+  ];
+  const put = await asking(state, handIn, skip);
+  fill(`${practice ? "Practice" : "Question"} ${block.number} of ${block.of}`, put.element);
+  put.shown();
+}
+
+/**
+ * After practice, in place of the buttons: the question stays, with the right answer.
+ * @param {HTMLFormElement} answers
+ * @param {Sheets} sheets
+ * @param {Feedback} feedback
+ * @param {StudyNext} next
+ */
+function showFeedback(answers, sheets, { right, text, rows, boxes }, next) {
+  for (const input of answers.querySelectorAll("input")) if (right.includes(input.value)) markRight(input);
+  for (const field of answers.elements) field.setAttribute("disabled", "");
+  for (const { image, box, label } of boxes) {
+    const [x, y, right, bottom] = box;
+    const shape = drawn("rect", { class: "right-box", x, y, width: right - x, height: bottom - y });
+    shape.append(drawn("title", {}, label));
+    sheets.sheets[image]?.layer.append(shape);
+  }
+  const given = right.length ? [node("p", {}, `Right: ${right.join(", ")}`)] : [];
+  const written = text ? [node("p", {}, "A right answer:"), node("p", { class: "asked-text" }, text)] : [];
+  const marked = boxes.length ? [node("p", {}, "What is right is outlined in blue on the picture.")] : [];
+  const verdicts = rows.map(([verdict, row]) => node("li", {}, node("b", {}, `${VERDICTS[verdict]}: `), row));
+  const onwards = button(
+    "next",
+    explained(() => show(next)),
+    { class: "primary" },
+  );
+  const panel = node("section", { class: "feedback" }, node("h3", {}, "The right answer"), ...given, ...written);
+  panel.append(...marked, node("ul", {}, ...verdicts), node("p", { class: "controls" }, onwards));
+  answers.after(panel);
+  onwards.focus();
+  say("practice: the right answer is shown");
+}
+
+/** @param {HTMLInputElement} input */
+function markRight(input) {
+  input.closest("label")?.classList.add("right");
+}
+
+try {
+  await show(await ask("/api/study"));
+} catch (error) {
+  part("main").replaceChildren(node("p", { class: "alert" }, reasonOf(error)));
+}

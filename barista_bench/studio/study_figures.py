@@ -1,0 +1,134 @@
+"""What a study says of its participants beside their answers: progress, attention, agreement with themselves, time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from barista_bench.core.boxes import DEFAULT_BOXES
+from barista_bench.core.guarding import guarded
+from barista_bench.core.task import ParseError
+from barista_bench.errors import ConfigError
+from barista_bench.files.text_out import decimal
+from barista_bench.runs.score.scoring import ScoredRun
+from barista_bench.stats.agreement import AnswerAgreement, Answers, agreement_between
+from barista_bench.studio.study import (
+    ANSWERS_FILE,
+    AnswerLog,
+    LoggedAnswer,
+    Participant,
+    QuestionKind,
+    is_study,
+    read_study,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ParticipantFigures:
+    """One participant of a study. Who fails a check is told of here, and stays in the runs.
+
+    Args:
+        expected, answered: questions that count, and those answered or skipped; `skipped` of them.
+        practised: answers to practice, which count nowhere.
+        attention_passed: of `attention_asked` checks that have come up; a skipped one is not passed.
+        repeats: how far the second answers to questions put again agree with the first, a task at a time.
+        repeats_unread: questions put again of which an answer was skipped or cannot be read, or whose task cannot hold
+            answers against each other.
+        seconds: median time of an answer that counts; None before the first.
+    """
+
+    name: str
+    expected: int
+    answered: int
+    skipped: int
+    practised: int
+    attention_passed: int
+    attention_asked: int
+    repeats: tuple[AnswerAgreement, ...]
+    repeats_unread: int
+    seconds: float | None
+
+
+def studies_of(folders: Sequence[Path]) -> list[Path]:
+    """The studies among some folders, each once: themselves, or those that they lie in."""
+    found = [path for folder in folders for path in (folder, *folder.resolve().parents) if is_study(path)]
+    return list(dict.fromkeys(path.resolve() for path in found))
+
+
+def study_figures(folder: Path, runs: Sequence[ScoredRun]) -> list[ParticipantFigures]:
+    """The participants in the order of their invitation.
+
+    Args:
+        runs: those of the study, and any others.
+
+    Raises:
+        DataError: the study cannot be read.
+        TaskError: a task raised.
+    """
+    by_folder = {run.folder.resolve(): run for run in runs}
+    return [_figures(folder.resolve(), person, by_folder) for person in read_study(folder).participants]
+
+
+def in_words(person: ParticipantFigures) -> str:
+    """One participant of a study in words."""
+    figures = ((row.task, row.same if row.score is None else row.score) for row in person.repeats)
+    again = ", ".join(f"{task} {decimal(figure)}" for task, figure in figures if figure is not None)
+    unread = f"; {person.repeats_unread} put again cannot be held against the first" if person.repeats_unread else ""
+    seconds = "none" if person.seconds is None else f"{person.seconds:.1f} s"
+    return (
+        f"{person.name}: {person.answered} of {person.expected} questions that count, {person.skipped} skipped; "
+        f"attention checks passed {person.attention_passed} of {person.attention_asked}; "
+        f"agrees with themselves {again or 'not known'}{unread}; median time {seconds}; {person.practised} practised"
+    )
+
+
+def _figures(folder: Path, person: Participant, runs: dict[Path, ScoredRun]) -> ParticipantFigures:
+    answers = list(AnswerLog(folder / person.name / ANSWERS_FILE).answers.values())
+
+    def of(kind: QuestionKind) -> list[LoggedAnswer]:
+        return [answer for answer in answers if answer.kind == kind]
+
+    items, checks, again = of("item"), of("attention"), of("repeat")
+    repeats = list[AnswerAgreement]()
+    for name in dict.fromkeys((answer.benchmark, answer.task) for answer in again):
+        run = runs.get(folder.joinpath(person.name, *name))
+        second = [answer for answer in again if (answer.benchmark, answer.task) == name]
+        agreed = _self_agreement(run, second) if run else None
+        repeats += [agreed] if agreed else []
+    given = [answer.seconds for answer in items if answer.text is not None]
+    return ParticipantFigures(
+        name=person.name,
+        expected=sum(question.kind == "item" for question in person.questions),
+        answered=len(items),
+        skipped=sum(answer.text is None for answer in items),
+        practised=len(of("practice")),
+        attention_passed=sum(answer.text == person.questions[answer.place].expected for answer in checks),
+        attention_asked=len(checks),
+        repeats=tuple(repeats),
+        repeats_unread=len(again) - sum(agreed.examples for agreed in repeats),
+        seconds=median(given) if given else None,
+    )
+
+
+def _self_agreement(run: ScoredRun, again: Sequence[LoggedAnswer]) -> AnswerAgreement | None:
+    """Of the first and the second answers of one person to the questions of one task."""
+    first: Answers = {
+        sample.example.example_id: (sample.example, sample.prediction)
+        for sample in run.samples
+        if sample.prediction is not None
+    }
+    second: Answers = {}
+    for answer in again:
+        if answer.text is not None and answer.example in first:
+            example = first[answer.example][0]
+            with guarded(run.task, "parse", example):
+                prediction = run.task.parse(answer.text, example.inputs, DEFAULT_BOXES)
+            if not isinstance(prediction, ParseError):
+                second[answer.example] = example, prediction
+    name = run.results.model.name
+    try:
+        return agreement_between(run.task, (name, f"{name} again"), {name: first, f"{name} again": second})
+    except ConfigError:
+        return None

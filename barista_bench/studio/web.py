@@ -1,0 +1,172 @@
+"""What the studio's servers share: who may ask, how bodies are read, and the settings of uvicorn."""
+
+from __future__ import annotations
+
+import hmac
+import socket
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+
+import msgspec
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocketClose
+
+from barista_bench.errors import ConfigError
+
+HOST = "127.0.0.1"
+_END_WAIT = 2
+"""Seconds that a request has at the end of the server."""
+UVICORN: dict[str, Any] = {
+    "log_level": "warning",
+    "access_log": False,  # addresses hold tokens
+    "server_header": False,
+    "proxy_headers": False,  # whoever asks could name another address
+    "lifespan": "off",
+    "timeout_graceful_shutdown": _END_WAIT,
+}
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; media-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_REPORT_POLICY = "frame-ancestors 'none'"
+"""The report brings a policy of its own, with the hashes of its script and style."""
+
+
+class Guard:
+    """Refuses whoever does not come from a server's own page, before anything is read.
+
+    Args:
+        origins: the server's own, as `http://localhost:8800`.
+        cookie: the name of the one that holds the token.
+    """
+
+    def __init__(self, app: ASGIApp, *, origins: Collection[str], cookie: str) -> None:
+        self.app, self._cookie = app, cookie
+        self._origins = {origin.partition("://")[2]: origin for origin in origins}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await WebSocketClose()(scope, receive, send)
+            return
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers["Content-Security-Policy"] = _REPORT_POLICY if scope["path"] == "/report" else _POLICY
+                headers["X-Content-Type-Options"] = "nosniff"
+                headers["Referrer-Policy"] = "no-referrer"
+                headers["Cross-Origin-Resource-Policy"] = "same-origin"
+                headers.setdefault("Cache-Control", "no-store")
+                self.add_headers(headers)
+            await send(message)
+
+        await (self._refusal(Request(scope)) or self.app)(scope, receive, guarded)
+
+    def add_headers(self, headers: MutableHeaders) -> None:
+        """Of this server alone."""
+
+    def visitor(self, token: str) -> str | None:
+        """Who has this token; None for a stranger."""
+        raise NotImplementedError
+
+    def welcome(self, token: str) -> Response:
+        """The response to a first visit with a token."""
+        raise NotImplementedError
+
+    def may_come_from_elsewhere(self, request: Request) -> bool:
+        """Whether another page may lead here."""
+        return False
+
+    def excess(self, request: Request, visitor: str | None) -> Response | None:
+        """The response to whoever asks too much."""
+        return None
+
+    def _refusal(self, request: Request) -> Response | None:
+        """The response in place of the page: to a first visit with the token, or to a stranger."""
+        headers = request.headers
+        own = self._origins.get(headers.get("host", ""))
+        given, kept = request.query_params.get("token", ""), _cookie(headers, self._cookie)
+        welcomed, visitor = self.visitor(given), self.visitor(kept)
+        if too_many := self.excess(request, visitor or welcomed):
+            return too_many
+        if own is None:
+            return Response("Another host's name leads here: refused.", 403)
+        origin = headers.get("origin")
+        site = headers.get("sec-fetch-site", "none")
+        is_foreign = origin not in (None, own) or site not in ("none", "same-origin")
+        if is_foreign and not (welcomed and self.may_come_from_elsewhere(request)):
+            return Response("This request comes from another page: refused.", 403)
+        if welcomed:
+            return self.welcome(given)
+        if not visitor:
+            return Response(self.stranger, 403)
+        if request.method != "GET" and origin is None:
+            return Response("No origin: refused.", 403)
+        request.scope["visitor"] = visitor
+        return None
+
+    stranger = "Open the address that the command printed: it holds the token."
+    """What is said to one."""
+
+
+class OwnGuard(Guard):
+    """Lets in whoever has the one token, on this machine."""
+
+    def __init__(self, app: ASGIApp, *, token: str, port: int) -> None:
+        origins = [f"http://{name}:{port}" for name in (HOST, "localhost")]
+        super().__init__(app, origins=origins, cookie=f"studio-{port}")
+        self._token = token
+
+    def visitor(self, token: str) -> str | None:
+        return "owner" if hmac.compare_digest(token.encode(), self._token.encode()) else None
+
+    def welcome(self, token: str) -> Response:
+        welcome = RedirectResponse("/", 303)
+        welcome.set_cookie(self._cookie, token, httponly=True, samesite="strict")
+        return welcome
+
+
+def _cookie(headers: Headers, name: str) -> str:
+    try:
+        morsel = SimpleCookie(headers.get("cookie", "")).get(name)
+    except CookieError:
+        return ""
+    return morsel.value if morsel else ""
+
+
+async def body_of(request: Request, most: int) -> bytes | None:
+    """What was sent; None for more than `most` bytes."""
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > most:
+            return None
+    return bytes(body)
+
+
+def answered(value: object, status: int = 200) -> Response:
+    """A response of JSON."""
+    return Response(msgspec.json.encode(value), status, media_type="application/json")
+
+
+@contextmanager
+def bound_to(name: str, port: int, remedy: str) -> Iterator[socket.socket]:
+    """A socket that listens at one address of this machine. Raises ConfigError where it cannot be had."""
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)[0]
+        bound = socket.socket(family, kind)
+    except OSError as error:
+        raise ConfigError(f"{name}: is no address of this machine ({error.strerror}). Remedy: name one") from error
+    with bound:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            bound.bind(address)
+            bound.listen(64)
+        except OSError as error:
+            raise ConfigError(f"port {port} of {name} cannot be used ({error.strerror}). Remedy: {remedy}") from error
+        yield bound

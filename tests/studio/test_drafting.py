@@ -1,0 +1,167 @@
+"""A domain file is finished in the page, beside pictures; and what would let more be asked stands beside the video."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from barista_bench.scene_graph import SceneGraph
+from barista_bench.scene_graph.domain import load_domain
+from barista_bench.scene_graph.domain_draft import draft
+from barista_bench.scene_graph.graph_words import survey
+from barista_bench.studio.workspace import open_workspace
+from tests.annotate.projects import VIDEO, started
+from tests.studio.annotating_page import HOSTILE, page_of, press
+from tests.studio.serving import Visitor, studio_at, visiting
+from tests.studio.test_accessibility import serious_faults
+
+
+@pytest.fixture
+def review(generated: Callable[[str], Path], tmp_path: Path) -> Path:
+    """A review file with what is missing beside it, of which one annotation is called by a hostile name."""
+    made = generated("handyvqa").parent
+    folder = tmp_path / "made"
+    folder.mkdir()
+    for name in ("review.jsonl", "handyvqa.items.jsonl"):
+        shutil.copy(made / name, folder / name)
+    missing = json.loads((made / "missing.json").read_text())
+    assert missing["annotations"]
+    of_project = {"video_id": VIDEO, "work": HOSTILE, "frames": [*range(12)], "items": 3, "subtasks": {"egocot AOG": 3}}
+    missing["annotations"].append(of_project)
+    (folder / "missing.json").write_text(json.dumps(missing))
+    return folder / "review.jsonl"
+
+
+def lines_of(visitor: Visitor) -> list[dict[str, object]]:
+    while True:
+        state = visitor.json("/api/draft")
+        assert state["state"] in ("waiting", "running", "done"), state
+        if state["state"] == "done":
+            return list(state["lines"])
+
+
+def test_the_proposals_are_the_drafts_and_what_is_kept_is_there_again(small_release: Path, out: Path) -> None:
+    graph = SceneGraph(small_release)
+    words = survey(graph)
+    with visiting(small_release, out=out) as visitor:
+        lines = lines_of(visitor)
+        kept = [f"{line['text']}  # {line['note']}" if line["note"] else line["text"] for line in lines]
+        assert kept == draft(words, graph.root.resolve().name).splitlines()
+        proposed = [line for line in lines if line["note"]]
+        assert proposed
+        for line in proposed:
+            assert line["count"]
+            for place in line["places"]:
+                assert 0 <= place["frame"] < graph[place["video_id"]].frame_count
+        named = [f"name: mine {HOSTILE}" if str(line).startswith("name:") else line for line in kept]
+        visitor.json("/api/draft/keep", {"lines": named})
+        assert load_domain(out / "domain.yaml").name == f"mine {HOSTILE}"
+        again = lines_of(visitor)
+        assert [line["places"] for line in again if line["note"]] == [line["places"] for line in proposed]
+        assert f"name: mine {HOSTILE}" in [line["text"] for line in again]
+
+
+BROKEN = (["version: 2"], ["categories: ["], ["version: 1", "places: 3"], ["x" * 1000], ["a\u0000b"], ["&a [*a, *a]"])
+
+
+def test_what_is_no_domain_file_is_refused_and_leaves_the_kept_one(small_release: Path, out: Path) -> None:
+    with visiting(small_release, out=out) as visitor:
+        kept = [str(line["text"]) for line in lines_of(visitor)]
+        visitor.json("/api/draft/keep", {"lines": kept})
+        before = (out / "domain.yaml").read_bytes()
+        for lines in BROKEN:
+            status, answer, _ = visitor.answer("/api/draft/keep", {"lines": lines})
+            assert (status, "Remedy" in json.loads(answer)["error"]) == (400, True), lines
+        assert visitor.answer("/api/draft/keep", {"lines": kept, "path": "/etc/passwd"})[0] == 400
+    assert (out / "domain.yaml").read_bytes() == before
+
+
+def test_without_a_release_there_is_nothing_to_propose(review: Path, out: Path) -> None:
+    with visiting(review, out=out) as visitor:
+        visitor.json("/api/draft")
+        state = visitor.json("/api/draft")
+        while state["state"] in ("waiting", "running"):
+            state = visitor.json("/api/draft")
+    assert (state["state"], "Remedy" in state["problem"]) == ("failed", True)
+
+
+def test_what_is_missing_of_a_video_comes_the_most_useful_first(review: Path, small_release: Path, out: Path) -> None:
+    written = json.loads((review.parent / "missing.json").read_text())["annotations"]
+    video_id = written[0]["video_id"]
+    with visiting(review, out=out) as visitor:
+        told = visitor.json(f"/api/missing?video={video_id}")
+        assert told["is_known"]
+        assert told["annotations"] == [row for row in written if row["video_id"] == video_id]
+        assert visitor.json("/api/missing?video=other") == {"is_known": True, "annotations": []}
+    with visiting(small_release, out=out) as visitor:
+        assert visitor.json(f"/api/missing?video={video_id}") == {"is_known": False, "annotations": []}
+
+
+@pytest.mark.full
+def test_a_person_finishes_a_draft_beside_its_pictures(
+    chromium: Browser, axe: str, small_kitchen: Path, out: Path
+) -> None:
+    with (
+        studio_at(open_workspace([small_kitchen], person="anna", out=out)) as address,
+        page_of(chromium, address, "#/words") as page,
+    ):
+        grasp = page.locator("li.proposed", has=page.locator('input.draft-line[value*="grasp: grasping"]'))
+        expect(grasp.locator(".count")).to_have_text(re.compile(r"^\d+ ×$"))
+        picture = grasp.locator("img").first
+        picture.scroll_into_view_if_needed()
+        expect(picture).to_have_js_property("complete", True)
+        assert picture.evaluate("image => image.naturalWidth") > 0
+        grasp.locator("input.draft-line").fill("      grasp: taking hold of")
+        grasp.get_by_role("button", name="add below").click()
+        grasp.locator("xpath=following-sibling::li[1]").locator("input").fill("      saute: sauteing")
+        cut = page.locator("li.proposed", has=page.locator('input.draft-line[value^="  - "]')).first
+        left_out = cut.locator("input.draft-line").input_value()
+        cut.get_by_role("button", name="leave out").click()
+        press(page, "keep")
+        expect(page.locator("#status")).to_contain_text("kept in")
+        assert serious_faults(page, axe) == []
+        doing = load_domain(out / "domain.yaml").families["handyvqa"]["doing"]
+        assert (doing["grasp"], doing["saute"]) == ("taking hold of", "sauteing")
+        assert left_out not in (out / "domain.yaml").read_text()
+        grasp.locator("a").first.click()
+        expect(page.locator(".player[data-frame]")).to_be_visible()
+
+
+@pytest.mark.full
+def test_what_the_file_may_not_say_is_told_beside_it(chromium: Browser, small_release: Path, out: Path) -> None:
+    workspace = open_workspace([small_release], person="anna", out=out)
+    with studio_at(workspace) as address, chromium.new_context() as context:
+        page = context.new_page()
+        page.goto(address)
+        page.get_by_role("link", name="Words").click()
+        page.locator('input.draft-line[value^="version"]').fill("version: 7")
+        press(page, "keep")
+        expect(page.get_by_role("alert")).to_contain_text("Remedy")
+        assert not (out / "domain.yaml").exists()
+        page.locator('input.draft-line[value^="version"]').fill("version: 1")
+        press(page, "keep")
+        expect(page.get_by_role("alert")).to_be_hidden()
+        assert load_domain(out / "domain.yaml").version == 1
+
+
+@pytest.mark.full
+def test_who_annotates_sees_what_would_let_most_be_asked_and_goes_there(
+    chromium: Browser, axe: str, review: Path, small_kitchen: Path, tmp_path: Path, out: Path
+) -> None:
+    project = started(small_kitchen, tmp_path / "project")
+    with (
+        studio_at(open_workspace([project.folder, review], person="anna", out=out)) as address,
+        page_of(chromium, address) as page,
+    ):
+        press(page, "Missing")
+        panel = page.get_by_role("region", name="annotation")
+        expect(panel).to_contain_text(f"{HOSTILE}: up to 3 more questions")
+        expect(panel).to_contain_text("3 × egocot AOG")
+        expect(panel).to_contain_text("and 4 more")
+        panel.get_by_role("button", name="frame 7", exact=True).click()
+        expect(page.locator('.player[data-frame="7"]')).to_be_visible()
+        assert serious_faults(page, axe) == []

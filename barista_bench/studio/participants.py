@@ -134,7 +134,8 @@ class Session:
                 try:
                     self._question(place)
                 except (DataError, TaskError) as error:
-                    log.warning("%s: %s: not asked: %s", self.participant.name, self._questions[place], error)
+                    example = self.participant.questions[place].example
+                    log.warning("%s: %s: not asked: %s", self.participant.name, example, error)
                     self._unreadable.add(place)
                 else:
                     return place

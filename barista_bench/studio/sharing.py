@@ -32,7 +32,7 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from barista_bench.errors import BaristaError, ConfigError, DataError
-from barista_bench.files.text_out import system_problem
+from barista_bench.files.text_out import one_line, system_problem
 from barista_bench.reporting.html import own_template
 from barista_bench.studio.pages import STATIC
 from barista_bench.studio.participants import RefusedAnswer, SentAnswer, Sessions
@@ -217,7 +217,8 @@ def _too_deep(request: Request, error: Exception) -> Response:
 
 def _failed(request: Request, error: Exception) -> Response:
     """The log says why; it may name files, which are none of a participant's business."""
-    log.error("%s: %s", request.scope["visitor"], system_problem(error) if isinstance(error, OSError) else error)
+    problem = system_problem(error) if isinstance(error, OSError) else str(error)  # which may quote what was sent
+    log.error("%s: %s", request.scope["visitor"], one_line(problem))
     return answered({"error": _TROUBLE}, 500)
 
 

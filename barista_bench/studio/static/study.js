@@ -1,4 +1,4 @@
-// A participant's way through a study: what is asked, practice with the right answers, questions that count, thanks.
+// A participant's way through a study: what is asked, practice with the right answers, what counts, thanks.
 import { asking } from "./answer.js";
 import { button, drawn, node } from "./elements.js";
 import { ask, send } from "./server.js";
@@ -78,16 +78,13 @@ function showStage(state) {
  * @param {string} system
  */
 function partsOf(block, practice, system) {
-  const instructions = system
-    ? [node("h3", {}, "What is asked for"), node("p", {}, FORM), node("p", { class: "asked-text" }, system)]
-    : [];
-  const practised = counted(block.practice, "question");
-  const first = `${practised} to practise, with the right answer after each. They do not count.`;
+  const texts = [node("h3", {}, "What is asked for"), node("p", {}, FORM), node("p", { class: "asked-text" }, system)];
+  const first = `${counted(block.practice, "question")} to practise: they do not count, and the right answer follows.`;
   const then = `${counted(block.counted, "question")} that count, without the right answers. ${CHECKS}`;
   return [
     node("p", {}, `A question and its answer: ${block.about}.`),
     node("ol", {}, practice ? node("li", {}, first) : null, node("li", {}, then)),
-    ...instructions,
+    ...(system ? texts : []),
   ];
 }
 

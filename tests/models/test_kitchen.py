@@ -154,7 +154,9 @@ def train(script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         progress=False,
     )
     export(tmp_path / "data", tmp_path / "chats", "chat", box_format=BoxFormat.parse("xyxy/100"))
-    given = "--tower-steps 5 --steps 6 --early 4 --batch 4 --drill 2 --kitchens videos --chats chats --out"
+    given = (
+        "--tower-steps 5 --drill-steps 2 --steps 6 --early 4 --batch 4 --drill 2 --kitchens videos --chats chats --out"
+    )
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("kitchen_loop.SAVE_SECONDS", 0)
     step = script.torch.optim.AdamW.step
@@ -175,11 +177,11 @@ def train(script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.full
-def test_the_same_data_give_the_same_bytes_and_so_does_a_training_that_was_killed_twice(
+def test_the_same_data_give_the_same_bytes_and_so_does_a_training_that_was_killed_thrice(
     train: Callable[[str, int], None], tmp_path: Path
 ) -> None:
     train("whole", 100)
-    for kill_at in (3, 5):  # in the tower; then, after its other steps, in the decoder
+    for kill_at in (3, 3, 5):  # in the tower; in the drills after its other steps; then in the chats
         with pytest.raises(Killed):
             train("killed", kill_at)
     train("killed", 100)

@@ -282,10 +282,12 @@ def padded(rows: Sequence[Encoded]) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def save_model(model: Any, processor: Any, training: TrainingVideos, folder: Path) -> None:  # noqa: ANN401
-    """The checkpoint in half precision, with the record of its videos."""
+    """The checkpoint, with the record of its videos: stored in half precision, and loaded in what is quick on CPUs."""
     half = make_model(processor.tokenizer).half()  # type: ignore[no-untyped-call]
     half.load_state_dict(model.state_dict())
     half.save_pretrained(folder)
+    half.config.dtype = "float32"
+    half.config.save_pretrained(folder)
     processor.save_pretrained(folder)
     training.write(folder)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import string
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import torch
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
     DeepseekVLConfig,
@@ -35,11 +37,15 @@ CHAT = (
     "{% if add_generation_prompt %}<assistant>{% endif %}"
 )
 VOCABULARY = 1200
-# Numbers, letters of choices, entries of legends, and words of sentences each stand alone; what stands between the
-# numbers of JSON is merged as a whole.
-_PIECES = r"\d+|\n[A-Z]\. |: [a-z ]+\n +| ?[A-Za-z]+(?=[ .,;?!\n]|$)"
+LETTERS = string.ascii_uppercase
+# Numbers, entries of legends, and words of sentences each stand alone; what stands between the numbers of JSON is
+# merged as a whole.
+_PIECES = r"\d+|: [a-z ]+\n +| ?[A-Za-z]+(?=[ .,;?!\n]|$)"
+CHOICE = re.compile(r"^([A-Z])\. (.+)$", re.MULTILINE)
 _FIXED = 0.2
 """A line in so many of a task's prompts is an instruction, and becomes one token."""
+_LONGEST = 1024
+"""Bytes of a token at the most: llguidance, which holds answers to a schema, reads none that is longer."""
 
 
 def instructions(prompts: Mapping[str, Sequence[Sequence[str]]]) -> set[str]:
@@ -51,20 +57,26 @@ def instructions(prompts: Mapping[str, Sequence[Sequence[str]]]) -> set[str]:
         least = _FIXED * len(chats)
         # What is indented is a list of the question's own, such as a legend.
         fixed |= {t for t, count in (texts + lines).items() if count >= least and len(t) > 8 and not t.startswith(" ")}
-    return fixed
+    return {text for text in fixed if len(text.encode()) <= _LONGEST}
 
 
 def make_tokenizer(
     prompts: Mapping[str, Sequence[Sequence[str]]], answers: Iterable[str], labels: Iterable[str]
 ) -> PreTrainedTokenizerFast:
-    """Byte-level BPE in which instructions and the labels of choices are one token each.
+    """Byte-level BPE in which instructions and choices are one token each.
 
     Args:
         prompts: the texts of each chat's prompt, by task.
-        answers: what they are answered.
-        labels: of choices: as one token each, a letter is found by its label in two steps of attention.
+        answers: what they are answered: a line of one, such as `ANSWER: C`, is no instruction.
+        labels: of choices. With its letter before it, or with what an answer writes behind it, a label is one token,
+            so that a letter is looked up in one step of attention.
     """
-    whole = sorted({*instructions(prompts), *labels}, key=lambda text: (-len(text), text))
+    answers = list(answers)
+    answered = {line for answer in answers for line in answer.split("\n")}
+    labels = set(labels)
+    choices = {f"{letter}. {label}" for label in labels for letter in LETTERS}
+    chosen = {f"{label}\nANSWER: " for label in labels}
+    whole = sorted(instructions(prompts) - answered | choices | chosen, key=lambda text: (-len(text), text))
     bpe = Tokenizer(models.BPE())
     bpe.pre_tokenizer = pre_tokenizers.Sequence(
         [
@@ -117,7 +129,7 @@ def tower_config() -> DINOv3ConvNextConfig:
 
 
 def make_model(tokenizer: PreTrainedTokenizerFast) -> DeepseekVLForConditionalGeneration:
-    """Random weights of torch's seed."""
+    """Random weights of torch's seed, from which copying is soon learned."""
     tokens = {"pad_token_id": PAD, "eos_token_id": END, "bos_token_id": BEGIN}
     ids: dict[str, Any] = {name: tokenizer.convert_tokens_to_ids(token) for name, token in tokens.items()}
     text = LlamaConfig(
@@ -135,4 +147,30 @@ def make_model(tokenizer: PreTrainedTokenizerFast) -> DeepseekVLForConditionalGe
     config = DeepseekVLConfig(text_config=text, vision_config=tower_config(), image_token_id=image)
     model = DeepseekVLForConditionalGeneration(config)
     model.generation_config = GenerationConfig(**ids)  # type: ignore[no-untyped-call]
+    _make_alike_attend(model.model.language_model)
+    _make_choices_alike(model.model.language_model.embed_tokens.weight, tokenizer)
     return model
+
+
+@torch.no_grad()
+def _make_alike_attend(text: Any) -> None:  # noqa: ANN401  (a Llama, which transformers does not type)
+    """Tokens look at tokens like themselves and copy what they find (Mimetic Initialization, Trockman and Kolter 2023).
+
+    From weights as they usually are, a model of this size does not learn in thousands of steps to look a letter up.
+    """
+    torch.nn.init.normal_(text.get_input_embeddings().weight, std=0.08)
+    for layer in text.layers:
+        attention = layer.self_attn
+        for projection in (attention.q_proj, attention.v_proj):
+            torch.nn.init.normal_(projection.weight, std=0.1)
+        attention.k_proj.weight.copy_(attention.q_proj.weight)
+        attention.o_proj.weight.copy_(0.2 * attention.v_proj.weight.T)
+
+
+@torch.no_grad()
+def _make_choices_alike(embeddings: torch.Tensor, tokenizer: PreTrainedTokenizerFast) -> None:
+    """A choice begins as the sum of its letter and of its label in an answer."""
+    ids = tokenizer.get_vocab()
+    for text, number in ids.items():
+        if found := CHOICE.fullmatch(text):
+            embeddings[number] = embeddings[ids[found[1]]] + embeddings[ids[f"{found[2]}\nANSWER: "]]

@@ -38,7 +38,7 @@ def pixels_of(images: Sequence[Image.Image]) -> NDArray[np.uint8]:
 def seen_by(tower: torch.nn.Module, pixels: NDArray[np.uint8]) -> torch.Tensor:
     """Features of (n, 3, HEIGHT, WIDTH) pixels: (n, IMAGE_TOKENS, TOWER_WIDTH)."""
     scaled = (torch.tensor(pixels).float() / 127.5 - 1).to(memory_format=torch.channels_last)
-    with torch.autocast("cpu", torch.bfloat16):
+    with torch.autocast(scaled.device.type, torch.bfloat16):
         features: torch.Tensor = tower(scaled).last_hidden_state
     return features.float()
 
@@ -169,7 +169,7 @@ def train_tower(kitchens: Sequence[Path], out: Path, training: TrainingVideos, *
     tower = AutoModel.from_config(tower_config())  # type: ignore[no-untyped-call]
     frames = read_frames(kitchens, out, training, seed)
     head = Facts(*map(int, frames["counts"]))
-    objects, facts, activities = (torch.from_numpy(frames[name]) for name in ("objects", "facts", "activities"))
+    objects, facts, activities = (torch.tensor(frames[name]) for name in ("objects", "facts", "activities"))
 
     def loss(step: int) -> torch.Tensor:
         chosen = np.random.default_rng([seed, step]).integers(len(frames["pixels"]), size=BATCH)
@@ -188,6 +188,6 @@ def features_of(tower: torch.nn.Module, pixels: NDArray[np.uint8], cache: Path) 
         part = cache.with_suffix(".part")
         with torch.inference_mode(), part.open("wb") as file:
             for start in range(0, len(pixels), 64):
-                file.write(seen_by(tower, pixels[start : start + 64]).half().numpy().tobytes())
+                file.write(seen_by(tower, pixels[start : start + 64]).half().cpu().numpy().tobytes())
         part.rename(cache)
     return np.memmap(cache, np.float16, "r").reshape(len(pixels), IMAGE_TOKENS, TOWER_WIDTH)

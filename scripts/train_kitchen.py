@@ -1,4 +1,4 @@
-"""Train `--model kitchen` from scratch on a CPU: its vision tower on scene graphs, then the rest on chats.
+"""Train `--model kitchen` from scratch: its vision tower on scene graphs, then the rest on chats.
 
     python scripts/train_kitchen.py --kitchens KITCHEN ... --chats CHATS ... --out WORK
 
@@ -16,6 +16,7 @@ import json
 import random
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,17 @@ import numpy as np
 import pyarrow.parquet as pq
 import torch
 from kitchen_loop import learn
-from kitchen_model import HEIGHT, IMAGE, IMAGE_TOKENS, WIDTH, make_model, make_processor, make_tokenizer
+from kitchen_model import (
+    CHOICE,
+    HEIGHT,
+    IMAGE,
+    IMAGE_TOKENS,
+    LETTERS,
+    WIDTH,
+    make_model,
+    make_processor,
+    make_tokenizer,
+)
 from kitchen_tower import features_of, pixels_of, train_tower
 from PIL import Image
 from torch.nn import functional
@@ -33,14 +44,13 @@ from transformers import AutoProcessor
 from barista_bench.core.training_videos import TrainingVideos, join_without_leaks
 from barista_bench.training.exporting import PARQUET
 
-CHOICE = re.compile(r"^([A-Z])\. (.+)$", re.MULTILINE)
 ANSWER = re.compile(r"ANSWER: ([A-Z])$")
 BLIND = 0.06
 """The fraction of chats that are shown without their images, so that `text_only:kitchen` is asked what it knows."""
 LEFT_OUT = -100
 """The label of a token that is not learned."""
-Encoded = tuple[list[int], list[int]]
-"""Token ids of a prompt, and of its answer."""
+Encoded = list[tuple[Sequence[int], bool]]
+"""Token ids of parts of a chat, each with whether it is learned."""
 
 
 def main() -> None:
@@ -49,9 +59,10 @@ def main() -> None:
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
     training = join_without_leaks({str(path): TrainingVideos.read(path) for path in args.chats})
-    train_tower(args.kitchens, args.out, training, steps=args.tower_steps, seed=args.seed)
     write_processor(args.chats, args.out)
-    train_decoder(args, training)
+    with torch.device(args.device):
+        train_tower(args.kitchens, args.out, training, steps=args.tower_steps, seed=args.seed)
+        train_decoder(args, training)
 
 
 def task_of(example_id: str) -> str:
@@ -114,13 +125,16 @@ class Chats:
         self.prompts: list[list[list[str | None]]] = []
         self.answers: list[str] = []
         self.images: list[list[int]] = []
-        cache = out / "chats.json"
-        if not cache.exists():
+        kept = out / "chats.json"
+        if not kept.exists():
             self._read(chats, out)
-            cache.write_text(json.dumps([self.tasks, self.prompts, self.answers, self.images]))
-        self.tasks, self.prompts, self.answers, self.images = json.loads(cache.read_text())
+            kept.write_text(json.dumps([self.tasks, self.prompts, self.answers, self.images]))
+        self.tasks, self.prompts, self.answers, self.images = json.loads(kept.read_text())
         self.pixels = np.memmap(out / "images.u8", np.uint8, "r").reshape(-1, 3, HEIGHT, WIDTH)
         self.with_choices = [number for number, answer in enumerate(self.answers) if ANSWER.search(answer)]
+        questions = (self.prompts[number][-1][-1] for number in self.with_choices)
+        self.labels = sorted({label for text in questions if text for _, label in CHOICE.findall(text)})
+        self._ids_of_short = cache(self._ids_of)
 
     def _read(self, chats: Sequence[Path], out: Path) -> None:
         known: dict[str, int] = {}
@@ -150,25 +164,30 @@ class Chats:
             image = ""
         last = [None if part is None else next(words) for part in last]
         text = "".join("<user>" + "".join(image if p is None else p for p in turn) for turn in (*before, last))
-        return self._tokens(f"{text}<assistant>", as_taught(texts, answer)), images
+        learned = f"{as_taught(texts, answer)}<end>"
+        return [(self._ids_of(f"{text}<assistant>"), False), (self._ids_of(learned), True)], images
 
     def drill(self, rng: random.Random) -> Encoded:
-        """A question of choices without its images, and one of its labels: which letter stands before it?
+        """A question of any choices without its images, and half of their labels: which letter stands before each?
 
-        To look a letter up needs no images. A model of this size has not learned it by these.
+        Of a chat one letter is learned, from which a model of this size does not learn to look it up. Of more than half
+        of the labels, it would learn which letters are left over.
         """
         *before, last = self.prompts[rng.choice(self.with_choices)]
         texts = [part for part in last if part is not None]
-        letter, _ = rng.choice(CHOICE.findall(texts[-1]))
-        texts, answer = shuffled(texts, f"ANSWER: {letter}", rng)
-        label, _, line = as_taught(texts, answer).partition("\n")
+        labels = rng.sample(self.labels, rng.randint(2, min(len(LETTERS), len(self.labels))))
+        letters = dict(zip(labels, LETTERS, strict=False))
+        texts[-1] = CHOICE.split(texts[-1])[0] + "\n".join(f"{letter}. {label}" for label, letter in letters.items())
         turns: list[Sequence[str | None]] = [*before, texts]
-        text = "".join("<user>" + "".join(part or "" for part in turn) for turn in turns)
-        return self._tokens(f"{text}<assistant>{label}", f"\n{line}")
+        encoded: Encoded = [(self._ids_of("".join(f"<user>{''.join(filter(None, turn))}" for turn in turns)), False)]
+        for label in rng.sample(labels, len(labels) // 2):
+            encoded += [(self._ids_of_short(f"<assistant>{label}\nANSWER: "), False)]
+            encoded += [(self._ids_of_short(letters[label]), True), (self._ids_of_short("<end>"), False)]
+        return encoded
 
-    def _tokens(self, prompt: str, answer: str) -> Encoded:
-        ids, answered = self.processor.tokenizer([prompt, f"{answer}<end>"], add_special_tokens=False)["input_ids"]
-        return ids, answered
+    def _ids_of(self, text: str) -> list[int]:
+        ids: list[int] = self.processor.tokenizer(text, add_special_tokens=False)["input_ids"]
+        return ids
 
 
 def batches(chats: Chats, lengths: Sequence[int], args: argparse.Namespace) -> list[list[int]]:
@@ -200,10 +219,10 @@ def train_decoder(args: argparse.Namespace, training: TrainingVideos) -> None:
     torch.manual_seed(args.seed)
     model = make_model(chats.processor.tokenizer)
     tower, core = model.model.vision_model, model.model
-    tower.load_state_dict(torch.load(args.out / "tower.pt", weights_only=True))
+    tower.load_state_dict(torch.load(args.out / "tower.pt", weights_only=True, map_location=args.device))
     tower.requires_grad_(False)
-    encoded = [chats.encoded(number, random.Random(0))[0] for number in range(len(chats.tasks))]
-    lengths = [len(prompt) + len(answer) for prompt, answer in encoded]
+    encoded = (chats.encoded(number, random.Random(0))[0] for number in range(len(chats.tasks)))
+    lengths = [sum(len(ids) for ids, _ in parts) for parts in encoded]
     for task in sorted(set(chats.tasks)):
         of_task = [number for number, name in enumerate(chats.tasks) if name == task]
         longest = max(lengths[number] for number in of_task)
@@ -216,45 +235,59 @@ def train_decoder(args: argparse.Namespace, training: TrainingVideos) -> None:
     def loss(step: int) -> torch.Tensor:
         rng = random.Random(f"{args.seed}:{step}")
         rows = [chats.encoded(number, rng) for number in order[step]]
-        ids, labels = padded([tokens for tokens, _ in rows])
-        embedded = model.get_input_embeddings()(ids)
-        if shown := [picture for _, images in rows for picture in images]:
-            aligned = core.aligner(torch.from_numpy(features[shown]).float())
-            embedded = embedded.masked_scatter((ids == image)[..., None], aligned)
-        ids, drilled = padded([chats.drill(rng) for _ in range(args.drill)])
-        return read(embedded, labels) + read(model.get_input_embeddings()(ids), drilled)
+        pictures = [picture for _, images in rows for picture in images]
+        return sum_of_losses([parts for parts, _ in rows], [chats.drill(rng) for _ in range(args.drill)], pictures)
 
-    def read(embedded: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    def first_loss(step: int) -> torch.Tensor:
+        rng = random.Random(f"{args.seed}:drill:{step}")
+        return sum_of_losses([], [chats.drill(rng) for _ in range(2 * args.drill)], [])
+
+    def sum_of_losses(of_chats: list[Encoded], drills: list[Encoded], pictures: list[int]) -> torch.Tensor:
+        ids, labels = padded([*of_chats, *drills])
+        embedded = model.get_input_embeddings()(ids)
+        if pictures:
+            aligned = core.aligner(torch.tensor(features[pictures]).float())
+            embedded = embedded.masked_scatter((ids == image)[..., None], aligned)
         # Padding stands on the right, where nothing before it sees it.
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast(args.device, torch.bfloat16):
             hidden = core.language_model(inputs_embeds=embedded).last_hidden_state[:, :-1]
-        learned = labels[:, 1:] != LEFT_OUT
-        return functional.cross_entropy(model.lm_head(hidden[learned].float()), labels[:, 1:][learned])
+        learned, count = labels[:, 1:] != LEFT_OUT, len(of_chats)
+        parts = [part for part in (slice(count), slice(count, None)) if hidden[part].numel()]
+        logits = (model.lm_head(hidden[part][learned[part]].float()) for part in parts)
+        targets = (labels[part, 1:][learned[part]] for part in parts)
+        return torch.stack(list(map(functional.cross_entropy, logits, targets))).sum()
 
     def save(step: int) -> None:
         if step in (args.steps, args.early):
             save_model(model, chats.processor, training, args.out / ("model" if step == args.steps else "early"))
 
     model.train()
+    learn(model, first_loss, steps=args.drill_steps, rate=args.rate, state=args.out / "drill_state")
     learn(model, loss, steps=args.steps, rate=args.rate, state=args.out / "decoder_state", after_step=save)
 
 
 def padded(rows: Sequence[Encoded]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Token ids of prompts and answers, (rows, longest), and the same with LEFT_OUT wherever nothing is learned."""
-    longest = max(len(prompt) + len(answer) for prompt, answer in rows)
-    ids = torch.zeros(len(rows), longest, dtype=torch.long)
-    labels = torch.full((len(rows), longest), LEFT_OUT)
-    for row, (prompt, answer) in enumerate(rows):
-        ids[row, : len(prompt) + len(answer)] = torch.tensor([*prompt, *answer])
-        labels[row, len(prompt) : len(prompt) + len(answer)] = torch.tensor(answer)
-    return ids, labels
+    """Token ids, (rows, longest), and the same with LEFT_OUT wherever nothing is learned."""
+    longest = max(sum(len(ids) for ids, _ in parts) for parts in rows)
+    ids = np.zeros((len(rows), longest), np.int64)
+    labels = np.full((len(rows), longest), LEFT_OUT)
+    for row, parts in enumerate(rows):
+        start = 0
+        for tokens, learned in parts:
+            ids[row, start : start + len(tokens)] = tokens
+            if learned:
+                labels[row, start : start + len(tokens)] = tokens
+            start += len(tokens)
+    return torch.tensor(ids), torch.tensor(labels)
 
 
 def save_model(model: Any, processor: Any, training: TrainingVideos, folder: Path) -> None:  # noqa: ANN401
-    """The checkpoint in half precision, with the record of its videos."""
+    """The checkpoint, with the record of its videos: stored in half precision, and loaded in what is quick on CPUs."""
     half = make_model(processor.tokenizer).half()  # type: ignore[no-untyped-call]
     half.load_state_dict(model.state_dict())
     half.save_pretrained(folder)
+    half.config.dtype = "float32"
+    half.config.save_pretrained(folder)
     processor.save_pretrained(folder)
     training.write(folder)
 
@@ -268,9 +301,11 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--steps", type=int, default=6000, help="of aligner and language model")
     parser.add_argument("--early", type=int, default=600, help="the step that is kept as the smaller training")
     parser.add_argument("--batch", type=int, default=16)
-    parser.add_argument("--drill", type=int, default=8, help="questions a step of which letter a label has")
+    parser.add_argument("--drill-steps", type=int, default=500, help="of drills alone, before the chats")
+    parser.add_argument("--drill", type=int, default=8, help="drills a step beside the chats; alone, twice as many")
     parser.add_argument("--rate", type=float, default=1.5e-3)
     parser.add_argument("--weights", default="{}", help="JSON: how often a task is sampled, by the start of its ids")
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=42)
     return parser.parse_args()

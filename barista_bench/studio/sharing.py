@@ -33,7 +33,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.files.text_out import one_line, system_problem
-from barista_bench.reporting.html import own_template
+from barista_bench.reporting.html import page_style
 from barista_bench.studio.pages import STATIC
 from barista_bench.studio.participants import RefusedAnswer, SentAnswer, Sessions
 from barista_bench.studio.study import Address
@@ -174,7 +174,7 @@ class _Routes:
     def routes(self) -> list[Route | Mount]:
         return [
             Route("/", lambda request: FileResponse(STATIC / "study.html")),
-            Route("/report.css", lambda request: Response(own_template("report.css"), media_type="text/css")),
+            Route("/report.css", lambda request: Response(page_style(), media_type="text/css")),
             Route("/api/study", self._state),
             Route("/api/study/answer", self._answer, methods=["POST"]),
             Mount("/static", StaticFiles(directory=STATIC)),

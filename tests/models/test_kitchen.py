@@ -70,14 +70,14 @@ def test_a_run_on_a_kitchen_that_it_was_trained_on_says_so(tmp_path: Path) -> No
 
 
 BOUNDS = {
-    "grounding": (0.07, 0.21),
-    "hand_object": (0.55, 0.76),
-    "referring": (0.75, 0.92),
-    "activity": (0, 0.1),
-    "relations": (0.46, 0.65),
+    "grounding": (0.05, 0.17),
+    "hand_object": (0.28, 0.5),
+    "referring": (0.55, 0.75),
+    "activity": (0.9, 1),
+    "relations": (0.54, 0.73),
     "temporal_vqa": (0.93, 1),
 }
-"""Of its metrics on three videos that it has not seen: .14, .656, .836, .042, .552 and 1 when this was written."""
+"""Of its metrics on three videos that it has not seen: .102, .387, .64, 1, .634 and .984 when this was written."""
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +154,9 @@ def train(script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         progress=False,
     )
     export(tmp_path / "data", tmp_path / "chats", "chat", box_format=BoxFormat.parse("xyxy/100"))
-    given = "--tower-steps 5 --steps 6 --early 4 --batch 4 --drill 2 --kitchens videos --chats chats --out"
+    given = (
+        "--tower-steps 5 --drill-steps 2 --steps 6 --early 4 --batch 4 --drill 2 --kitchens videos --chats chats --out"
+    )
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("kitchen_loop.SAVE_SECONDS", 0)
     step = script.torch.optim.AdamW.step
@@ -175,11 +177,11 @@ def train(script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.full
-def test_the_same_data_give_the_same_bytes_and_so_does_a_training_that_was_killed_twice(
+def test_the_same_data_give_the_same_bytes_and_so_does_a_training_that_was_killed_thrice(
     train: Callable[[str, int], None], tmp_path: Path
 ) -> None:
     train("whole", 100)
-    for kill_at in (3, 5):  # in the tower; then, after its other steps, in the decoder
+    for kill_at in (3, 3, 5):  # in the tower; in the drills after its other steps; then in the chats
         with pytest.raises(Killed):
             train("killed", kill_at)
     train("killed", 100)

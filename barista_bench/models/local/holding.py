@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 _WORD = 32  # tokens of a word of a mask
+_LONGEST = 1024  # bytes of a token: llguidance panics at a longer one
 _MAX_FORMS = 256  # grammars that are kept, each with the states of its automaton
 
 
@@ -49,6 +50,9 @@ class AnswerHolder:
         remedy = "leave structured_output out"
         if not end_ids:
             raise ModelError(f"model {name}: no token ends its answers, which cannot be held so. Remedy: {remedy}")
+        if longer := sum(len(token.encode()) > _LONGEST for token in tokenizer.get_vocab()):
+            what = f"{longer} of its tokens are longer than the {_LONGEST} bytes that llguidance reads"
+            raise ModelError(f"model {name}: its answers cannot be held to a schema: {what}. Remedy: {remedy}")
         try:
             size = max(vocabulary, len(tokenizer))
             self._tokenizer = from_tokenizer(tokenizer, n_vocab=size, eos_token=sorted(end_ids))

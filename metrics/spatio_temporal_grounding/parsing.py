@@ -164,8 +164,8 @@ def _listed(raw: Any, where: str, what: str) -> Sequence[Any]:  # noqa: ANN401
 def read_intervals(raw: Any) -> list[Interval] | None:  # noqa: ANN401
     """Intervals out of an (n, 2) array-like of finite seconds, start <= end; None if it is anything else.
 
-    >>> read_intervals([[1, 2], [4, 4.5]]), read_intervals([]), read_intervals([[2, 1]]), read_intervals([3, 4])
-    ([(1.0, 2.0), (4.0, 4.5)], [], None, None)
+    >>> read_intervals([[1, 2], [4, 4]]), read_intervals([]), read_intervals([[2, 1]]), read_intervals([3, 4])
+    ([(1.0, 2.0), (4.0, 4.0)], [], None, None)
     """
     array = _numbers(raw)
     if array is not None and array.shape == (0,):

@@ -56,6 +56,7 @@ def test_a_switch_counts_after_a_gap_and_not_where_the_pair_still_overlaps_by_ha
     assert score([{1: A}, {}, {2: A}], [{1: A}] * 3)["IDSW"] == 1
     # Track 2 fits better in the second frame, and track 1 still fits.
     assert score([{1: A}, {1: bar(1), 2: A}], [{1: A}] * 2)["IDSW"] == 0
+    assert score([{1: A}, {1: bar(0, 8), 2: A}], [{1: A}] * 2)["IDSW"] == 0  # by exactly one half
     assert score([{1: A}, {1: bar(3), 2: A}], [{1: A}] * 2)["IDSW"] == 1
 
 

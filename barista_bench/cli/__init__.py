@@ -10,6 +10,7 @@ with ending_at_once():
         generate_commands as generate_commands,
         judge_commands as judge_commands,
         machine_commands as machine_commands,
+        results_commands as results_commands,
         run_commands as run_commands,
         studio_commands as studio_commands,
     )

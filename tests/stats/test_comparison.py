@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from numpy.testing import assert_allclose
 from scipy.stats import permutation_test
 
-from barista_bench.cli.run_commands import comparison_line
+from barista_bench.cli.results_commands import comparison_line
 from barista_bench.core.example import Status
 from barista_bench.core.task import Scored
 from barista_bench.errors import DataError, TaskError

@@ -35,6 +35,7 @@ from barista_bench.scene_graph.release import (
     ReleaseRelation,
     ReleaseSegment,
     ReleaseVideo,
+    class_id,
     encode,
     rle_segmentation,
 )
@@ -147,8 +148,8 @@ def _release(video: VideoFiles, layers: Layers) -> tuple[ReleaseFile, Counter[st
     categories = {name: identities.categories[name] for name in sorted(seen | named) if name in identities.categories}
     release = ReleaseFile(
         video_metadata=[ReleaseVideo(source.width, source.height, source.frames, source.fps or None)],
-        categories=[ReleaseCategory(_id("category", name), name) for name in sorted(set(categories.values()))],
-        object_id_to_category_id={ids[name]: _id("category", category) for name, category in categories.items()},
+        categories=[ReleaseCategory(class_id("category", name), name) for name in sorted(set(categories.values()))],
+        object_id_to_category_id={ids[name]: class_id("category", category) for name, category in categories.items()},
         annotations=annotations,
         attributes=[
             ReleaseAttribute(ids[entry.object], entry.type, entry.value, _ranges(entry.ranges))
@@ -159,20 +160,16 @@ def _release(video: VideoFiles, layers: Layers) -> tuple[ReleaseFile, Counter[st
             for entry in layers.relations
         ],
         activities=[
-            ReleaseSegment(ReleaseRange(*entry.range), _id("activity", entry.name), entry.name)
+            ReleaseSegment(ReleaseRange(*entry.range), class_id("activity", entry.name), entry.name)
             for entry in layers.activities
         ],
         process_steps=[
-            ReleaseSegment(ReleaseRange(*entry.range), _id("step", entry.name), entry.name)
+            ReleaseSegment(ReleaseRange(*entry.range), class_id("step", entry.name), entry.name)
             for entry in layers.process_steps
         ],
     )
     people = Counter(mask.by for keyframe in video.accepted().keyframes for mask in keyframe.masks.values())
     return release, people
-
-
-def _id(kind: str, name: str) -> str:
-    return str(uuid.uuid5(_NAMESPACE, f"{kind}:{name}"))
 
 
 def _ranges(ranges: list[Range]) -> list[ReleaseRange]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pycocotools.mask as coco_mask
@@ -31,6 +32,7 @@ from barista_bench.scene_graph.release import (
     ReleaseRelation,
     ReleaseSegment,
     ReleaseVideo,
+    class_id,
     encode,
     rle_segmentation,
 )
@@ -175,18 +177,14 @@ def outline(video: Video) -> ReleaseFile:
                 plan.width, plan.height, video.frame_count, float(FPS), video.frame_count * 1000 / FPS, *plan.device
             )
         ],
-        categories=[ReleaseCategory(_category_id(name), name) for name in sorted(set(categories.values()))],
-        object_id_to_category_id={video.ids[key]: _category_id(name) for key, name in categories.items()},
+        categories=[ReleaseCategory(class_id("category", name), name) for name in sorted(set(categories.values()))],
+        object_id_to_category_id={video.ids[key]: class_id("category", name) for key, name in categories.items()},
         annotations=[],
         attributes=_attributes(video),
         relations=_relations(video),
         activities=_segments(video, "activity", video.line.activities),
         process_steps=_segments(video, "step", video.line.steps),
     )
-
-
-def _category_id(name: str) -> str:
-    return script.stable_id(f"category:{name}")
 
 
 def _attributes(video: Video) -> list[ReleaseAttribute]:
@@ -227,12 +225,14 @@ def _ranges(video: Video, beats: list[BeatRange]) -> list[ReleaseRange]:
     return [ReleaseRange(start, end) for start, end in joined]
 
 
-def _segments(video: Video, kind: str, parts: list[tuple[BeatRange, str]]) -> list[ReleaseSegment]:
+def _segments(
+    video: Video, kind: Literal["activity", "step"], parts: list[tuple[BeatRange, str]]
+) -> list[ReleaseSegment]:
     segments = []
     for beats, name in parts:
         start, end = video.frames_of(beats)
         if start < end:
-            segments.append(ReleaseSegment(ReleaseRange(start, end), script.stable_id(f"{kind}:{name}"), name))
+            segments.append(ReleaseSegment(ReleaseRange(start, end), class_id(kind, name), name))
     return segments
 
 

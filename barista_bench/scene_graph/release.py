@@ -8,12 +8,15 @@ Ranges are `image_id_start`, `image_id_end`: half-open wherever this package rea
 
 from __future__ import annotations
 
+import uuid
 from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
 ANNOTATION_FILE = "coco_annotation.json"
 VIDEO_FILE = "video.mp4"
+
+_CLASSES = uuid.uuid5(uuid.NAMESPACE_DNS, "mini.barista-bench")
 
 MALFORMED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """What msgspec raises for bytes that are not JSON, not UTF-8, nested too deeply, or of another type."""
@@ -130,6 +133,11 @@ def rle_segmentation(size: tuple[int, int], counts: str) -> msgspec.Raw:
     """A compressed COCO run-length encoding as the JSON that `ReleaseAnnotation.segmentation` holds."""
     record: dict[str, Any] = {"counts": counts, "size": list(size)}
     return msgspec.Raw(msgspec.json.encode(record))
+
+
+def class_id(kind: Literal["category", "activity", "step"], name: str) -> str:
+    """The id of a category, an activity or a process step: one a name, so that graphs made apart can be joined."""
+    return str(uuid.uuid5(_CLASSES, f"{kind}:{name}"))
 
 
 def encode(release: ReleaseFile) -> bytes:

@@ -111,7 +111,7 @@ def test_a_hand_out_of_the_picture_in_the_middle_of_a_use_has_not_let_go(tmp_pat
 
 def test_parts_asks_for_the_part_under_a_hand_among_other_parts_in_view(scene: Scene) -> None:
     (candidate,) = asked(scene, "parts")
-    assert candidate.question == "Which part of an object does the left hand touch halfway through the clip?"
+    assert candidate.question == "What is the left hand touching halfway through the clip?"
     assert right(candidate) == ["The brew button of the coffee machine."]
     assert distractors(candidate) == {
         "The rinse button of the coffee machine.",
@@ -160,7 +160,7 @@ def test_state_asks_for_the_course_of_values_and_offers_others_of_the_same_value
     assert right(by_frame[60]) == ["First closed, then open, then closed again."]
     assert right(by_frame[95]) == ["Closed throughout."]
     assert distractors(by_frame[60]) >= {"First closed, then open.", "First open, then closed.", "Open throughout."}
-    assert {c.question for c in by_frame.values()} == {"In what state is the milk carton during the clip?"}
+    assert {c.question for c in by_frame.values()} == {"What state is the milk carton in during the clip?"}
 
 
 def test_a_course_that_only_leaves_a_value_out_is_not_wrong(tmp_path: Path) -> None:

@@ -16,10 +16,8 @@ Reader = Callable[[RawVideo, Said, str, str], bool]
 
 
 BEGINS, ENDS = r"begins|starts|beginning|start|first moment", r"ends|is over|end|last moment|close"
-ACTS = (
-    r"(?:first, |to begin with, |at first, |in th\w+ (?:clip|video), )?(?:the person|someone|a person|we) (?:first )?"
-)
-JOINTS = r", (?:then |and finally |and lastly )"
+ACTS = r"(?:first, |first of all, |in th\w+ (?:clip|video), )?(?:the person|someone|a person|we) (?:first )?"
+JOINTS = r", (?:then |and finally )"
 
 
 def unsaid(video: RawVideo, item: Mapping[str, Any]) -> Iterator[str]:

@@ -117,7 +117,7 @@ class Drafting(View):
             return {"is_known": False, "annotations": []}
         from barista_bench.generate.generator import MISSING_FILE, read_missing  # brings all that makes questions
 
-        found = [read_missing(folder) for folder in folders if (folder / MISSING_FILE).is_file()]
-        rows = [row for missing in found for row in missing.annotations if row.video_id == query["video"]]
+        known = [read_missing(folder) for folder in folders if (folder / MISSING_FILE).is_file()]
+        rows = [row for missing in known for row in missing.annotations if row.video_id == query["video"]]
         annotations = [msgspec.to_builtins(row) for row in sorted(rows, key=lambda row: -row.items)]
-        return {"is_known": bool(found), "annotations": annotations}
+        return {"is_known": bool(known), "annotations": annotations}

@@ -122,8 +122,8 @@ def _questions(folder: Path, study: Study, people: Sequence[str]) -> dict[str, t
         units = draw_order(task, counted)
         shared = list(_taken(units, study.overlap))
         for person in people:
-            own = [*shared, *_taken(units, study.items - study.overlap)]
-            if study.overlap < study.items > len(own):
+            chosen = [*shared, *_taken(units, study.items - study.overlap)]
+            if study.overlap < study.items > len(chosen):
                 needed = study.overlap + len(people) * (study.items - study.overlap)
                 raise ConfigError(
                     f"{task.name}: {len(people)} people with {study.items} questions each, {study.overlap} of them "
@@ -133,7 +133,7 @@ def _questions(folder: Path, study: Study, people: Sequence[str]) -> dict[str, t
             order = random.Random(content_seed("study", person, task.benchmark, task.name))  # noqa: S311
             planned[person][f"{task.benchmark}/{task.name}"] = [
                 *(_asked("practice", task, example) for example in practice),
-                *_with_checks(task, [counted[position] for position in own], order),
+                *_with_checks(task, [counted[position] for position in chosen], order),
             ]
     return {
         person: tuple(

@@ -84,10 +84,10 @@ class Session:
         self._shown: tuple[int, Json] | None = None
         folders = {question.of.opened.folder for question in self._questions if question is not None}
         entered = frozenset[bytes]().union(*map(finished_samples, folders))
-        for place, answer in self._log.answers.items():
-            question = self._questions[place] if place < len(self._questions) else None
+        for position, answer in self._log.answers.items():
+            question = self._questions[position] if position < len(self._questions) else None
             if question is not None and question.digest not in entered:
-                self._enter(place, answer)
+                self._enter(position, answer)
 
     def _drawn(
         self, folder: Path, tasks: Mapping[tuple[str, str], _StudyTask], question: StudyQuestion
@@ -105,10 +105,10 @@ class Session:
         (drawn,) = self._runs.questions(asked, [task.positions[question.example]])
         return drawn
 
-    def _enter(self, place: int, answer: LoggedAnswer) -> None:
+    def _enter(self, position: int, answer: LoggedAnswer) -> None:
         """Add an answer that counts to its run."""
-        question = self._questions[place]
-        if question is not None and self.participant.questions[place].kind == "item":
+        question = self._questions[position]
+        if question is not None and self.participant.questions[position].kind == "item":
             self._runs.log(question, answer.text, answer.seconds)
 
     def state(self) -> Json:
@@ -117,46 +117,46 @@ class Session:
             return self._state()
 
     def _state(self) -> Json:
-        place = self._next()
+        position = self._next()
         questions, answers = self.participant.questions, self._log.answers
         counted = [at for at, question in enumerate(questions) if question.kind != "practice"]
         state: Json = {"done": sum(at in answers for at in counted), "total": len(counted)}
         if self._unreadable:
             state["lost"] = len(self._unreadable)
-        if place is None:
+        if position is None:
             return state
-        return {**state, **self._question(place), "block": self._block(place)}
+        return {**state, **self._question(position), "block": self._block(position)}
 
     def _next(self) -> int | None:
         """The first open question that can be shown."""
-        for place in range(len(self._questions)):
-            if place not in self._log.answers and place not in self._unreadable:
+        for position in range(len(self._questions)):
+            if position not in self._log.answers and position not in self._unreadable:
                 try:
-                    self._question(place)
+                    self._question(position)
                 except (DataError, TaskError) as error:
-                    example = self.participant.questions[place].example
+                    example = self.participant.questions[position].example
                     log.warning("%s: %s: not asked: %s", self.participant.name, example, error)
-                    self._unreadable.add(place)
+                    self._unreadable.add(position)
                 else:
-                    return place
+                    return position
         return None
 
-    def _question(self, place: int) -> Json:
-        if self._shown is None or self._shown[0] != place:
-            asked, question = self.participant.questions[place], self._questions[place]
+    def _question(self, position: int) -> Json:
+        if self._shown is None or self._shown[0] != position:
+            asked, question = self.participant.questions[position], self._questions[position]
             fields = _attention_check(asked) if question is None else shown(question)
             kept = {name: value for name, value in fields.items() if name not in ("benchmark", "task")}
-            kept |= {"question": self._token(place), "practice": asked.kind == "practice"}
-            self._shown = place, kept
+            kept |= {"question": self._token(position), "practice": asked.kind == "practice"}
+            self._shown = position, kept
         return self._shown[1]
 
-    def _token(self, place: int) -> str:
+    def _token(self, position: int) -> str:
         """Names a question on the page, and says nothing of it."""
-        return digest("study", self.participant.token_sha256, place)[:24]
+        return digest("study", self.participant.token_sha256, position)[:24]
 
-    def _block(self, place: int) -> Json:
+    def _block(self, position: int) -> Json:
         """What the person is told of the task of a question, and how far they are in it."""
-        of = self.participant.questions[place]
+        of = self.participant.questions[position]
         members = [
             (at, question)
             for at, question in enumerate(self.participant.questions)
@@ -170,7 +170,7 @@ class Session:
             "practice": sum(question.kind == "practice" for _, question in members),
             "counted": sum(question.kind != "practice" for _, question in members),
             "begun": any(at in self._log.answers for at, _ in members),
-            "number": same.index(place) + 1,
+            "number": same.index(position) + 1,
             "of": len(same),
         }
 
@@ -183,18 +183,18 @@ class Session:
             RefusedAnswer: the question is not open, or the task cannot read the answer: nothing is kept.
         """
         with self._lock:
-            place = self._next()
+            position = self._next()
             if any(sent.question == self._token(at) for at in self._log.answers):
                 return self._state()
-            if place is None or sent.question != self._token(place):
+            if position is None or sent.question != self._token(position):
                 raise RefusedAnswer("this question is not open to you. Remedy: load the page again")
-            asked, question = self.participant.questions[place], self._questions[place]
+            asked, question = self.participant.questions[position], self._questions[position]
             text = _text(question, sent)
             now = datetime.now(UTC).isoformat(timespec="seconds")
             fields = (asked.kind, asked.benchmark, asked.task, asked.example, text, round(sent.seconds, 3), now)
-            answer = LoggedAnswer(place, *fields)
+            answer = LoggedAnswer(position, *fields)
             self._log.append(answer)
-            self._enter(place, answer)
+            self._enter(position, answer)
             shown_after = feedback(question, text) if question is not None and asked.kind == "practice" else None
             return {**self._state(), "feedback": shown_after}
 
@@ -232,8 +232,8 @@ class Sessions:
             if stamp != self._stamp:
                 self.study, self._stamp = read_study(self._folder), stamp
                 self._by_hash = {person.token_sha256: person for person in self.study.participants}
-            found = self._by_hash.get(hash_of(token))
-            return found.name if found is not None else None
+            known = self._by_hash.get(hash_of(token))
+            return known.name if known is not None else None
 
     def of(self, name: str) -> Session:
         """The session of a participant."""

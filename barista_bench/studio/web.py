@@ -89,16 +89,16 @@ class Guard:
     def _refusal(self, request: Request) -> Response | None:
         """The response in place of the page: to a first visit with the token, or to a stranger."""
         headers = request.headers
-        own = self._origins.get(headers.get("host", ""))
+        expected = self._origins.get(headers.get("host", ""))
         given, kept = request.query_params.get("token", ""), _cookie(headers, self._cookie)
         welcomed, visitor = self.visitor(given), self.visitor(kept)
         if too_many := self.excess(request, visitor or welcomed):
             return too_many
-        if own is None:
+        if expected is None:
             return Response("Another host's name leads here: refused.", 403)
         origin = headers.get("origin")
         site = headers.get("sec-fetch-site", "none")
-        is_foreign = origin not in (None, own) or site not in ("none", "same-origin")
+        is_foreign = origin not in (None, expected) or site not in ("none", "same-origin")
         if is_foreign and not (welcomed and self.may_come_from_elsewhere(request)):
             return Response("This request comes from another page: refused.", 403)
         if welcomed:

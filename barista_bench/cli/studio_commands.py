@@ -60,8 +60,7 @@ def studio(
         from barista_bench.studio.study import is_study
         from barista_bench.studio.workspace import first_opened, open_workspace
 
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, _ending)  # the server raises it again once it has ended
+        _end_by_signals()
         if share_on or tls_cert or tls_key or any(map(is_study, paths or ())):
             _serve_study(paths or [], bool(folder or by or compare or port), share_on, tls_cert, tls_key)
             return
@@ -137,6 +136,13 @@ def _serve_study(
         server.run()
 
 
+def _end_by_signals() -> None:
+    """Make a closed terminal and `kill` end the studio as Ctrl-C does: what it has started ends with it."""
+    signal.signal(signal.SIGTERM, _ending)  # uvicorn takes this signal while it serves, and raises it again afterwards
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # which `nohup` sets
+        # An exception out of a handler could end a request in the place of the server.
+        signal.signal(signal.SIGHUP, lambda number, frame: signal.raise_signal(signal.SIGTERM))
+
+
 def _ending(number: int, frame: FrameType | None) -> None:
-    """End as after Ctrl-C: what the studio has started ends with it."""
     raise SystemExit(128 + number)

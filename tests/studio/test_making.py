@@ -5,8 +5,11 @@ import os
 import shlex
 import shutil
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -276,7 +279,19 @@ def test_no_command_outlives_the_studio(folder: Path, out: Path, by_signal: int)
         values = {"out": "kitchen", "videos": "500"}
         anna.json("/api/jobs/start", {"step": "mini", "values": values})
         until(lambda: bool(running_below(folder)))
+        pages = [threading.Thread(target=asked_until_it_ends, args=(anna,)) for _ in range(4)]
+        for page in pages:
+            page.start()
     until(lambda: not running_below(folder))
+    for page in pages:
+        page.join()
+
+
+def asked_until_it_ends(visitor: Visitor) -> None:
+    """A page that asks all the time, so that a signal meets a request."""
+    with suppress(OSError, HTTPException):
+        while True:
+            visitor.json("/api/jobs")
 
 
 def running_below(folder: Path) -> list[int]:

@@ -38,6 +38,7 @@ from barista_bench.generate.family import Family, section
 from barista_bench.generate.missing import Waiting
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.vista_clips import ASKED, Order, Sequences, foundation_candidates
+from barista_bench.generate.vista_statements import is_of_kind
 from barista_bench.generate.vista_words import VistaWords
 from barista_bench.generate.wordings import Deeds, in_seeded_order, plain, say
 from barista_bench.media.video import open_reader
@@ -88,8 +89,7 @@ class ViSTaFamily(Family):
 
     def _set_of(self, sequences: Sequences, subtask: str, orders: Sequence[Order]) -> Iterator[QuestionCandidate]:
         scene = sequences.scene
-        names = [[scene.in_words(sequences.clips[at].name) for at in order] for order in orders]
-        slots = [{"deeds": Deeds(map(self.words.action, row))} for row in names]
+        slots = [{"deeds": self._deeds(scene, [sequences.clips[at].name for at in order])} for order in orders]
         texts = [plain("vista/steps", row) for row in slots]
         base = orders[0]
         breaks = [at for at in range(1, len(base)) if base[at] != base[at - 1] + 1]
@@ -119,6 +119,15 @@ class ViSTaFamily(Family):
                     "actions": [sequences.clips[at].name for at in order],
                 },
             )
+
+    def _deeds(self, scene: Scene, actions: Sequence[str]) -> Deeds:
+        """Actions in words; "it" is what the one before was done to too, of which the video has but one."""
+        nouns = [action.partition(" ")[2].lower() for action in actions]
+        phrases = [self.words.action(scene.in_words(action)) for action in actions]
+        for at in range(1, len(actions)):
+            if nouns[at] == nouns[at - 1] and sum(is_of_kind(it, nouns[at]) for it in scene.things.values()) == 1:
+                phrases[at] = self.words.action_on_it(actions[at])
+        return Deeds(phrases)
 
     def offered(
         self, scene: Scene, tally: Tally, most: int, seed: int, waiting: Waiting | None = None

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from barista_bench.scene_graph.domain import DomainRecord
 
+_PARTICLES = ("", "up", "down", "on", "off", "in", "out", "away", "back", "over")
+"""Words behind a verb that "it" stands before."""
+
 
 class VistaWords(DomainRecord, frozen=True):
     """ViSTa's section of a domain file.
@@ -39,3 +42,9 @@ class VistaWords(DomainRecord, frozen=True):
         verb, _, noun = name.partition(" ")
         phrase = self.phrases.get(verb.lower(), verb.lower())
         return f"{phrase} the {self.nouns.get(noun.lower(), noun.lower())}"
+
+    def action_on_it(self, name: str) -> str:
+        """The same, with "it" for the noun: "pick it up"."""
+        verb = name.partition(" ")[0].lower()
+        first, _, rest = self.phrases.get(verb, verb).partition(" ")
+        return f"{first} it {rest}".strip() if rest in _PARTICLES else f"{first} {rest} it"

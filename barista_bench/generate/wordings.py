@@ -19,23 +19,26 @@ from barista_bench.generate.candidates import Item
 from barista_bench.generate.spans import third_person
 
 WE = "we "
+TWO = " and then "
+"""Between the only two of several phrases."""
 _ALTERNATIVES = re.compile(r"\[([^\]]*)\]")
 Slots = Mapping[str, Any]
 
 
 class Deeds(tuple[str, ...]):
     """Phrases for one slot, each with its verb first, said of a person, or behind "we ". Its format is that, what
-    stands between them, a bar, and what stands before the last of three or more.
+    stands between three or more of them, a bar, and what stands before the last.
 
     >>> deeds = Deeds(("open it", "fix it", "go"))
-    >>> f"she {deeds:, then |, and finally }", f"we {Deeds(deeds[:2]):we , then |, and finally }"
-    ('she opens it, then fixes it, and finally goes', 'we open it, then fix it')
+    >>> f"she {deeds:, then |, and finally }", f"we {Deeds(deeds[:2]):we , |, and finally }"
+    ('she opens it, then fixes it, and finally goes', 'we open it and then fix it')
     """
 
     def __format__(self, spec: str) -> str:
         between, _, last = spec.removeprefix(WE).partition("|")
-        said = list(self) if spec.startswith(WE) else list(map(third_person, self))
-        return between.join(said) if len(said) < 3 else last.join((between.join(said[:-1]), said[-1]))
+        *before, ending = self if spec.startswith(WE) else map(third_person, self)
+        last = last if len(before) > 1 else TWO
+        return f"{between.join(before)}{last if before else ''}{ending}"
 
 
 @functools.cache

@@ -17,7 +17,7 @@ Reader = Callable[[RawVideo, Said, str, str], bool]
 
 BEGINS, ENDS = r"begins|starts|beginning|start|first moment", r"ends|is over|end|last moment|close"
 ACTS = r"(?:first, |first of all, |in th\w+ (?:clip|video), )?(?:the person|someone|a person|we) (?:first )?"
-JOINTS = r", (?:then |and finally )"
+JOINTS = r",? and (?:then|finally) |, then |, "
 
 
 def unsaid(video: RawVideo, item: Mapping[str, Any]) -> Iterator[str]:
@@ -197,9 +197,9 @@ def changes(video: RawVideo, said: Said, text: str, question: str) -> bool:
         match = re.fullmatch(rf"(?:.+, )?(the .+?) is (.+?)( {ALWAYS})?", text, re.IGNORECASE)
         assert match, text
         return is_named(video, match[1], said["object"]) and is_state(match[2], said["after"])
-    match = re.search(r"from (.+) to (.+?)\?|was (.+) and then (.+?)\.", question)
+    match = re.search(r"from (.+) to (.+?)\?", question)
     assert match, question
-    before, after = filter(None, match.groups())
+    before, after = match.groups()
     is_said = mentions(video, question, said["object"]) and is_state(before, said["before"])
     return is_said and is_state(after, said["after"]) and is_interval(video, text, said["start"], said["end"] - 1)
 
@@ -256,9 +256,9 @@ def in_step(video: RawVideo, said: Said, text: str, question: str) -> bool:
 
 
 def next_action(video: RawVideo, said: Said, text: str, question: str) -> bool:
-    since = re.search(r"begin(?:ning|s)? to (.+?)[,.?]|begun to (.+?)[,.?]", question)
+    since = re.search(r"(?:begin|start)(?:ning|ing|s)? to (.+?)[,.?]", question)
     if since:
-        rows = [row for row in video.actions if is_action(video, since[1] or since[2], row.label)]
+        rows = [row for row in video.actions if is_action(video, since[1], row.label)]
         is_when = [row.start for row in rows] == [said["frame"]]
     else:
         is_when = is_time(video, times(question)[0], said["frame"])
@@ -284,6 +284,17 @@ def brings_about(video: RawVideo, said: Said, text: str, question: str) -> bool:
 
 def depicts(video: RawVideo, said: Said, text: str, question: str) -> bool:
     steps = re.split(JOINTS, re.sub(rf"^{ACTS}", "", text, flags=re.IGNORECASE))
-    return len(steps) == len(said["actions"]) and all(
-        is_action(video, s, a) for s, a in zip(steps, said["actions"], strict=True)
-    )
+    nouns = [action.lower().partition(" ")[2] for action in said["actions"]]
+    if len(steps) != len(nouns):
+        return False
+    for at, noun in enumerate(nouns):
+        if re.search(r"\bit\b", steps[at]):
+            if not at or nouns[at - 1] != noun or things_called(video, noun) != 1:
+                return False
+            steps[at] = re.sub(r" it\b", "", steps[at]) + f" the {noun}"
+    return all(is_action(video, step, action) for step, action in zip(steps, said["actions"], strict=True))
+
+
+def things_called(video: RawVideo, noun: str) -> int:
+    """Objects that are of a kind: a noun by itself, or behind what sort of it they are."""
+    return sum(any(f" {label}".endswith(f" {noun}") for label in video.labels(item)) for item in video.category)

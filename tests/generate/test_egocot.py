@@ -120,7 +120,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[QuestionCa
             },
         ),
         (
-            *("MSP", "At 00:02.40, in what state is the drawer, and is the right hand touching it?"),
+            *("MSP", "At 00:02.40, what state is the drawer in, and is the right hand touching it?"),
             "It is open, and the right hand is touching it.",
             {
                 "It is open, and the right hand is not touching it.",
@@ -184,10 +184,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[QuestionCa
             {"First the drawer, then the coffee cup.", "The coffee cup both times.", "The drawer both times."},
         ),
         (
-            *(
-                "GOT",
-                "Take the object that the right hand is touching at 00:02.40. In which part of the frame does it ",
-            ),
+            *("GOT", "The right hand is touching something at 00:02.40. In which part of the frame is it "),
             "In the upper right.",
             {"In the upper left.", "In the lower left.", "In the lower right."},
         ),

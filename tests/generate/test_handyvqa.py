@@ -116,7 +116,7 @@ def test_parts_asks_for_the_part_under_a_hand_among_other_parts_in_view(scene: S
     assert distractors(candidate) == {
         "The rinse button of the coffee machine.",
         "The knob of the coffee machine.",
-        "The grind button of the coffee mill.",
+        "The grind button of the coffee grinder.",
         "The lid of the jar.",
     }
 

@@ -2,8 +2,9 @@
 
     python scripts/contact_sheet.py --source GRAPHS --items mine/egocot.items.jsonl --out sheet.html --number 50
 
-Items are drawn by seed. Each stands with its choices, the right ones marked, and the frames that it is about, with the
-boxes of the objects that its statements name. `--images FOLDER` writes each item's frames as one JPEG as well.
+Items are drawn by seed. Each stands with its choices, the right ones marked, and the frames that it is about in the order
+in which they are shown, with the boxes of the objects that its statements name; of clips that are joined, a row each.
+`--images FOLDER` writes each item's frames as one JPEG as well.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.media.video import open_reader
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 
-WIDTH = 420
+WIDTH = 480
 """Pixels of a frame on the sheet."""
-MOST_FRAMES = 6
+ALONG = 6
 COLUMNS = 3
 COLOURS = ("#ff3030", "#30ff30", "#30a0ff", "#ffd000", "#ff60ff", "#00ffff")
 PAGE = jinja2.Template(
@@ -58,15 +59,26 @@ def drawn(path: Path, number: int, seed: int) -> list[dict[str, Any]]:
 
 
 def frames_of(item: dict[str, Any]) -> list[int]:
-    """What a reader must see: frames along what is shown, and the moments that are asked about."""
+    """What a reader must see, in the order of the clip: frames along what is shown, and the moments that are spoken of;
+    of joined clips a row each, in the order in which they are joined."""
     clips = item["extra"].get("spans") or [item["span"]]
-    each = max(1, MOST_FRAMES // len(clips))
-    along = [start + at for start, stop in clips for at in evenly_spaced(stop - start, each)]
     if len(clips) > 1:
-        return along
-    moments = item["frames"][:MOST_FRAMES]
-    rest = [along[at] for at in evenly_spaced(len(along), MOST_FRAMES - len(moments))] if moments else along
-    return sorted({*moments, *rest})
+        return [start + at for start, stop in clips for at in evenly_spaced(stop - start, COLUMNS)]
+    (start, stop), moments = clips[0], asked_frames(item)
+    along = [start + at for at in evenly_spaced(stop - start, ALONG)]
+    return sorted({*moments, *along})
+
+
+def asked_frames(item: dict[str, Any]) -> set[int]:
+    """Frames that the question or the statement of a choice is about."""
+    parts = [choice["statement"] for choice in item["choices"]]
+    parts += [part for statement in parts for part in statement.get("parts", ())]
+    ends = {part["end"] - 1 for part in parts if "end" in part}
+    return {
+        *item["frames"],
+        *ends,
+        *(part[key] for part in parts for key in ("frame", "until", "start") if key in part),
+    }
 
 
 def named_objects(statement: object) -> list[str]:
@@ -86,7 +98,7 @@ def picture(item: dict[str, Any], graph: VideoGraph, path: Path) -> bytes:
     statements = [choice["statement"] for choice in item["choices"]]
     ids = list(dict.fromkeys([*item["objects"], *named_objects(statements)]))
     colours = dict(zip(ids, COLOURS * (len(ids) // len(COLOURS) + 1), strict=False))
-    frames = frames_of(item)
+    frames, moments = frames_of(item), asked_frames(item)
     with open_reader(path) as reader:
         pictures = [Image.fromarray(rgb) for rgb in reader.read(frames)]
         fps = graph.video.fps or reader.fps
@@ -97,7 +109,7 @@ def picture(item: dict[str, Any], graph: VideoGraph, path: Path) -> bytes:
         mark_objects(small, graph, frame, colours, WIDTH / full.width)
         left, top = at % COLUMNS * WIDTH, at // COLUMNS * (height + 14)
         sheet.paste(small, (left, top + 14))
-        mark = " ASKED" if frame in item["frames"] else ""
+        mark = " ASKED" if frame in moments else ""
         ImageDraw.Draw(sheet).text((left + 2, top + 1), f"frame {frame} {frame / fps:.2f} s{mark}", fill="white")
     content = io.BytesIO()
     sheet.save(content, "JPEG", quality=80)

@@ -2,9 +2,9 @@
 
     python scripts/contact_sheet.py --source GRAPHS --items mine/egocot.items.jsonl --out sheet.html --number 50
 
-Items are drawn by seed. Each stands with its choices, the right ones marked, and the frames that it is about in the order
-in which they are shown, with the boxes of the objects that its statements name; of clips that are joined, a row each.
-`--images FOLDER` writes each item's frames as one JPEG as well.
+Items are drawn by seed. Each stands with its choices, the right ones marked, and the frames that it is about in the
+order in which they are shown, with the boxes of the objects that its statements name; of clips that are joined, a row
+each. `--images FOLDER` writes each item's frames as one JPEG as well.
 """
 
 from __future__ import annotations

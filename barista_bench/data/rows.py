@@ -351,7 +351,9 @@ def _sampled_order(columns: pa.Table, where: str) -> pa.UInt64Array:
     import pyarrow.compute as pc
 
     if "position" not in columns.column_names:
-        raise DataError(f"{where}: has no column position. Remedy: build it again")
+        raise DataError(
+            f"{where}: has no column position. Remedy: name a dataset that `build` wrote; it makes one of a release"
+        )
     positions = columns["position"]
     if not pa.types.is_integer(positions.type) or positions.null_count:
         raise DataError(f"{where}: position is {positions.type}, or missing in a row. Remedy: build it again")

@@ -146,10 +146,11 @@ class Questions:
         return min(rows)[3:] if rows else None
 
     def _can_be(self, left: HandAction | None, right: HandAction | None) -> bool:
-        """Whether a wrong answer can say so of two hands: one does something, and not to a part of the other's."""
+        """Whether a wrong answer can say so of two hands: one does something, not to a part of the other's, nor
+        something else to the same thing."""
         if left is None or right is None:
             return left is not right
-        return not self.scene.is_part_of_other(left[1], right[1])
+        return left == right or (left[1] != right[1] and not self.scene.is_part_of_other(left[1], right[1]))
 
     def _hands(self, left: HandAction | None, right: HandAction | None, clip: ClipWindow, frame: int) -> Choice:
         statement = HandsDo(left, right, frame, clip.shown)
@@ -179,9 +180,10 @@ class Questions:
                 yield self._asked_masks("rvos_parts", *asked, [use], slots=slots)
 
     def _part(self, part: str, side: Side, clip: ClipWindow, frame: int) -> Choice:
+        name = self._name(part)
         owners = [thing.name for thing in self.scene.things.values() if thing.id in self.scene.owners[part]]
-        is_told = " of the " in self._name(part) or not owners
-        text = f"The {self._name(part)}." if is_told else f"The {self._name(part)} of the {owners[0]}."
+        is_told = " " in name or not owners  # a rinse button says whose it is, a knob does not
+        text = f"The {name}." if is_told else f"The {name} of the {owners[0]}."
         return Choice(text, HandIsOn(side, part, None, frame, clip.shown))
 
     # Objects

@@ -171,7 +171,7 @@ class AloneInView(Statement, frozen=True):
 
 def is_of_kind(thing: NamedObject, kind: str) -> bool:
     """Whether `kind` is what a thing is called or a part of it, or its category."""
-    return kind in (thing.name, thing.category.lower()) or thing.name.endswith(f" {kind}")
+    return kind in (thing.name, thing.category.lower()) or f" {thing.noun}".endswith(f" {kind}")
 
 
 def _held(scene: Scene, frame: int) -> frozenset[tuple[str, str]]:

@@ -184,7 +184,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[QuestionCa
             {"First the drawer, then the coffee cup.", "The coffee cup both times.", "The drawer both times."},
         ),
         (
-            *("GOT", "The right hand is touching something at 00:02.40. In which part of the frame is it "),
+            *("GOT", "The right hand is touching something at 00:02.40. In which part of the frame is that object "),
             "In the upper right.",
             {"In the upper left.", "In the lower left.", "In the lower right."},
         ),

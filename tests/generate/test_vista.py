@@ -153,7 +153,8 @@ def test_every_description_of_a_set_but_one_is_excluded_for_each_of_its_videos(t
 
 def test_what_the_action_before_was_done_to_is_it_where_there_is_one_of_its_kind(tmp_path: Path) -> None:
     def said(scene: Scene) -> set[str]:
-        return {item.candidate.right_text for item in items_of(scene) if item.candidate.subtask == "level_2_permutation"}
+        candidates = [item.candidate for item in items_of(scene)]
+        return {candidate.right_text for candidate in candidates if candidate.subtask == "level_2_permutation"}
 
     opened = "First, the person opens the lid and then closes "
     assert f"{opened}it." in said(scene_of(tmp_path / "one"))

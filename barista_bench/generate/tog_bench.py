@@ -285,7 +285,7 @@ class ToGBenchFamily(Family):
         wording, slots = self._wording(text)
         handled = [thing for thing in things if not self._is_singular(thing)]
         if any(self._is_like_another(thing, things, scene) for thing in handled):
-            slots["end"] = f" {self.words.handled}"
+            slots["end"], handled = f" {self.words.handled}", list(things)
         kinds: list[Kind] = [
             "explicit" if letter in named else "implicit" for letter, _ in zip(LETTERS, things, strict=False)
         ]

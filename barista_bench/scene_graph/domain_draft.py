@@ -198,7 +198,7 @@ class _Draft:
         nouns = [noun for (noun,) in self.words.of("noun")]
         tog: Mapping[str, object] = {
             "scene": "Room",
-            "handled": "I only mean things that the person touches in the video.",
+            "handled": "(Only things that the person touches in the video count.)",
             "explicit": [{"say": "Bring me the {a}.", "takes": [lower]}],
             "implicit": [],
             "places": {},

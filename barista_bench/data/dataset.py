@@ -290,7 +290,7 @@ class BuiltExamples(ExampleSet):
         return LoadedExample(example, media, hashlib.sha256(json.dumps(digests).encode()).hexdigest())
 
     def _media_times(self, index: int) -> FrameTimes | None:
-        if "frame_seconds" not in self._rows.columns.column_names:  # the set is older than the column
+        if "frame_seconds" not in self._rows.columns.column_names:  # somebody else made the set
             return None
         example, seconds = self.examples[index], self._rows.columns["frame_seconds"][index].as_py()
         if seconds is None:

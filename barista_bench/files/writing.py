@@ -282,7 +282,7 @@ def _read_list(folder: Path, kind: Kind) -> dict[str, str]:
         raise ConfigError(str(error)) from error
     listed = manifest.get("files") if isinstance(manifest, dict) else None
     if not isinstance(listed, dict):
-        raise ConfigError(f"{path}: lists no files that may be replaced: an older version made it. Remedy: {_REMEDY}")
+        raise ConfigError(f"{path}: lists no files that may be replaced. Remedy: {_REMEDY}")
     return {str(name): str(sha256) for name, sha256 in listed.items()}
 
 

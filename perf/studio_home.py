@@ -21,8 +21,9 @@ import numpy as np
 from playwright.sync_api import sync_playwright
 
 from barista_bench.annotate import records
-from barista_bench.annotate.project import PROJECT_FILE, file_sha256
+from barista_bench.annotate.project import PROJECT_FILE
 from barista_bench.annotate.project_file import ProjectFile, ProjectSettings, VideoSource
+from barista_bench.media.video.frame_folder import video_sha256
 from barista_bench.scene_graph.masks import Rle
 from barista_bench.studio.server import serving
 from barista_bench.studio.workspace import open_workspace
@@ -50,7 +51,7 @@ def made_project(folder: Path, videos: int) -> Path:
     footage = folder / "videos"
     footage.mkdir(parents=True)
     made_video(footage / "video_0000.mp4")
-    sha256 = file_sha256(footage / "video_0000.mp4")
+    sha256 = video_sha256(footage / "video_0000.mp4")
     sources, project = {}, folder / "project"
     for number in range(videos):
         name = f"video_{number:04}"

@@ -20,8 +20,8 @@ from torch.nn import functional
 from transformers import AutoModel
 
 from barista_bench.core.training_videos import TrainingVideos
-from barista_bench.data.rows import file_sha256
 from barista_bench.media.video import open_reader
+from barista_bench.media.video.frame_folder import video_sha256
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 
 FRAME_STEP = 12
@@ -68,7 +68,7 @@ def read_frames(kitchens: Sequence[Path], out: Path, training: TrainingVideos, s
             graph = SceneGraph(release)
             for video_id in graph.video_ids:
                 path = graph.video_path(video_id)
-                if file_sha256(path) not in training.videos:
+                if video_sha256(path) not in training.videos:
                     sys.exit(f"error: {path}: is in none of the chats. Remedy: name the kitchens that they are of")
                 video = graph[video_id]
                 frames = list(range(seed % FRAME_STEP, video.frame_count, FRAME_STEP))

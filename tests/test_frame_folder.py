@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from barista_bench.data.rows import file_sha256
 from barista_bench.data.shared_frames import FrameStore
 from barista_bench.errors import ConfigError, VideoError
 from barista_bench.media.lazy_frames import LazyFrames
 from barista_bench.media.video import BACKENDS, FrameIndexError, open_reader, read_frames, video_facts
-from barista_bench.media.video.frame_folder import frame_files
+from barista_bench.media.video.frame_folder import frame_files, video_sha256
 from barista_bench.media.video.index import stamp_of
 from tests.video_samples import HEIGHT, WIDTH, paint, painted_index, render
 
@@ -156,17 +155,17 @@ def test_the_stamp_changes_with_a_file_inside_so_that_a_replaced_frame_is_seen(f
 
 
 def test_the_digest_is_over_names_and_contents(folder: Path, tmp_path: Path) -> None:
-    first = file_sha256(folder)
+    first = video_sha256(folder)
     copy = tmp_path / "copy"
     copy.mkdir()
     for path in frame_files(folder):
         (copy / path.name).write_bytes(path.read_bytes())
-    assert file_sha256(copy) == first
+    assert video_sha256(copy) == first
     (copy / "frame_0.png").rename(copy / "frame_00.png")
-    renamed = file_sha256(copy)
+    renamed = video_sha256(copy)
     save(copy / "frame_00.png", 1)
     os.utime(copy / "frame_00.png", ns=(0, 3))
-    assert len({first, renamed, file_sha256(copy)}) == 3
+    assert len({first, renamed, video_sha256(copy)}) == 3
 
 
 def test_a_name_that_is_no_text_is_a_frame_all_the_same(folder: Path) -> None:
@@ -175,7 +174,7 @@ def test_a_name_that_is_no_text_is_a_frame_all_the_same(folder: Path) -> None:
     except OSError:
         pytest.skip("this file system takes UTF-8 names only")
     assert painted_index(read_frames(folder, [11])[0]) == 11
-    assert len(file_sha256(folder)) == 64
+    assert len(video_sha256(folder)) == 64
 
 
 def test_lazy_frames_point_into_a_folder_and_not_out_of_the_root(folder: Path) -> None:

@@ -128,7 +128,7 @@ def test_anything_that_was_not_written_stops_the_command_before_the_first_change
         (lambda out: (out / "page.html").write_text("mine"), "'page.html' was changed after it was written"),
         (lambda out: (out / "link").symlink_to(out / "page.html"), "holds 'link', which is not ours"),
         (lambda out: os.mkfifo(out / "pipe"), "holds 'pipe', which is not ours"),
-        (lambda out: (out / REPORT.manifest).write_text("{}"), "an older version made it"),
+        (lambda out: (out / REPORT.manifest).write_text("{}"), "lists no files that may be replaced"),
         (lambda out: (out / REPORT.manifest).write_text("["), "cannot be read"),
         (lambda out: (out / REPORT.manifest).unlink(), "is not a report of ours"),
         (lambda out: (out / REPORT.manifest).write_text('{"files": {"../../x": ""}}'), "holds 'page.html'"),

@@ -9,13 +9,12 @@ read without the others: where its lines begin is looked up once for each file.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from importlib import resources
 from itertools import chain
 from pathlib import Path
@@ -35,7 +34,8 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.reading import confined, read_bounded, read_json_lines, valid_video_id
 from barista_bench.files.writing import check_place, write_whole
 from barista_bench.media.video import FrameReader, open_reader
-from barista_bench.media.video.index import VIDEO_SUFFIXES, Stamp, stamp_of
+from barista_bench.media.video.frame_folder import video_sha256
+from barista_bench.media.video.index import VIDEO_SUFFIXES
 from barista_bench.scene_graph import domain
 from barista_bench.scene_graph.masks import Rle, run_problems
 from barista_bench.scene_graph.release import MALFORMED, VIDEO_FILE
@@ -161,7 +161,7 @@ class VideoFiles(NamedTuple):
 
     def check_video(self) -> None:
         """Raise DataError where the file is another one than at the start; it is read once while it stays the same."""
-        if _sha256(self.path, stamp_of(self.path)) != self.source.sha256:
+        if video_sha256(self.path) != self.source.sha256:
             remedy = "put the file back, or start a new project"
             raise DataError(f"{self.path}: is not the file that the project was started with. Remedy: {remedy}")
 
@@ -288,24 +288,10 @@ def _probed(videos: Path, file: str) -> VideoSource | str:
             frames.read([0])
             width, height = frames.size
             return VideoSource(
-                file=file, sha256=file_sha256(path), width=width, height=height, frames=len(frames), fps=frames.fps
+                file=file, sha256=video_sha256(path), width=width, height=height, frames=len(frames), fps=frames.fps
             )
     except DataError as error:
         return str(error)
-
-
-@lru_cache(64)
-def _sha256(path: Path, stamp: Stamp) -> str:
-    return file_sha256(path)
-
-
-def file_sha256(path: Path) -> str:
-    """Raises DataError for a file that cannot be read."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}). Remedy: put the file back") from error
 
 
 _CHUNK = 2**22

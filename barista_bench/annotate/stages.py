@@ -21,7 +21,7 @@ from barista_bench.annotate.flow_propagation import FlowPropagator
 from barista_bench.annotate.geometry import bootstrap_layers
 from barista_bench.annotate.grab_cut import GrabCutSegmenter
 from barista_bench.annotate.identities import conditioning, link_segments, segments_of
-from barista_bench.annotate.project import VideoFiles, file_sha256, read_tracks
+from barista_bench.annotate.project import VideoFiles, read_tracks
 from barista_bench.annotate.propagation import CopyNearest, FrameMasks, LinearBox, Propagator, given_masks
 from barista_bench.annotate.proposals import (
     Detector,
@@ -53,7 +53,7 @@ from barista_bench.annotate.sam_propagation import SamPropagator
 from barista_bench.annotate.segments import choose_keyframes, interaction_segments
 from barista_bench.core.plugins import load_plugin
 from barista_bench.errors import ConfigError
-from barista_bench.files.reading import bounded_lines
+from barista_bench.files.reading import bounded_lines, file_sha256
 from barista_bench.files.writing import atomic_write
 from barista_bench.media.video import FrameReader
 from barista_bench.models.base import ModelIdentity

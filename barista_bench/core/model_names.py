@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-SCRIPTED: Final = ("oracle", "chance", "prior", "centre_box", "copy_first_mask")
+GUESSES: Final = ("chance", "prior", "centre_box", "copy_first_mask")
+"""What answers without looking."""
+SCRIPTED: Final = ("oracle", *GUESSES)
 """Models that answer examples from what tasks say of these."""
 EMBEDDED: Final = ("kitchen", "kitchen_early")
 """Checkpoints that come with the package: the model, and an early step of its training."""

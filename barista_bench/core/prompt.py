@@ -81,7 +81,7 @@ def _content(part: TextPart | ImagePart) -> dict[str, str]:
     return {"type": "text", "text": part.text} if isinstance(part, TextPart) else {"type": "image"}
 
 
-WORDING = r"^((ours v|[a-z ]+[@:])[0-9a-f]{1,20})?$"
+WORDING = r"^(ours v|[a-z ]+[@:])[0-9a-f]{1,20}$"
 """What the name of a wording looks like (`PromptTexts.wording`)."""
 
 
@@ -108,8 +108,8 @@ _IMAGE_PLACE = re.compile(r"\n?\{(image|images)\}\n?")
 class PromptTexts:
     """The wording of one task. `sha256` is of the file's bytes.
 
-    `wording` is its origin: `ours v<version>`, `domain:<hash>` of ours in the words of a domain file, `file:<hash>`
-    (also where a run does not name it), `release@<commit>`, `clone:<hash>` of a clone that is not the release's, or
+    `wording` is its origin: `ours v<version>`, `domain:<hash>` of ours in the words of a domain file, `file:<hash>`,
+    `release@<commit>`, `clone:<hash>` of a clone that is not the release's, or
     another harness's own.
     """
 

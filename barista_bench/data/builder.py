@@ -26,11 +26,12 @@ from barista_bench.data.frozen import lines_sha256
 from barista_bench.data.manifest import LostExample
 from barista_bench.data.origin import SPLITS, GraphOrigin, Origin, open_origin
 from barista_bench.data.plan import Plan
-from barista_bench.data.rows import FramesMode, file_sha256, link, question_columns, row_features, to_row
+from barista_bench.data.rows import FramesMode, link, question_columns, row_features, to_row
 from barista_bench.data.shared_frames import JPEG_QUALITY, encode_image
 from barista_bench.data.tables import table_features, video_table
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.video import FrameReader, open_reader
+from barista_bench.media.video.frame_folder import video_sha256
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.terms import read_terms
 from barista_bench.version import __version__
@@ -215,10 +216,7 @@ def render_video(
     """The rows of a video's examples with their media, in order of frames. `video_path`: from its id to its file."""
     video_id, examples = video
     try:
-        path = video_path(video_id)
-        if not path.exists():
-            raise DataError(f"{path}: missing. Remedy: fetch the video")
-        yield from _rows(path, task, examples, mode, jpeg_quality)
+        yield from _rows(video_path(video_id), task, examples, mode, jpeg_quality)
     except DataError as error:
         yield from (LostExample(example.example_id, str(error)) for _, example in examples)
 
@@ -227,7 +225,7 @@ def _rows(
     path: Path, task: Task, examples: Sequence[tuple[int, Example]], mode: FramesMode, jpeg_quality: int
 ) -> Iterator[dict[str, Any] | LostExample]:
     """Walks through the video once: examples in order of their frames, a few at a time."""
-    digest = file_sha256(path)
+    digest = video_sha256(path)
     in_order = iter(sorted(examples, key=lambda item: (item[1].frames[0].frame_index, item[0])))
     with open_reader(path) as reader:
         seconds = reader.seconds

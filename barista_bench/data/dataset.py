@@ -26,18 +26,11 @@ from barista_bench.data.arrow_values import Texts, json_values
 from barista_bench.data.dataset_cache import reading_datasets, refuse_unknown_name
 from barista_bench.data.frozen import content_hash, read_frozen, refuse_other_version
 from barista_bench.data.manifest import MANIFEST, read_manifest
-from barista_bench.data.rows import (
-    EXAMPLE_COLUMNS,
-    file_sha256,
-    from_row,
-    hash_columns,
-    hash_of_each,
-    local_configs,
-    open_rows,
-)
+from barista_bench.data.rows import EXAMPLE_COLUMNS, from_row, hash_columns, hash_of_each, local_configs, open_rows
 from barista_bench.data.shared_frames import FrameStore, StageClock, encode_image, open_image
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.lazy_frames import LazyFrames
+from barista_bench.media.video.frame_folder import video_sha256
 from barista_bench.media.video.readers import video_facts
 
 MAX_SECOND = 1e8
@@ -124,7 +117,7 @@ class LinkedMedia:
         """Read-only uint8 RGB frames, each (height, width, 3). Raises DataError, see `LoadedExample.images`."""
         path = Path(self.lazy.path)
         with store.clock("decode"):
-            sha256 = _video_sha256(path)
+            sha256 = video_sha256(path)
         if sha256 != self.sha256:
             raise DataError(
                 f"{path}: is another video (SHA-256 {sha256[:12]}) than the dataset was made from "
@@ -247,7 +240,7 @@ class FrozenExamples(ExampleSet):
             raise ConfigError(f"{self.path}: its videos are needed. Remedy: say with --root where they lie")
         file = get_benchmark(example.benchmark).video_file(example.video_id)
         link = LazyFrames(file, [frame.frame_index for frame in example.frames], root=str(self.root))
-        return _linked(example, link, _video_sha256(Path(link.path)))
+        return _linked(example, link, video_sha256(Path(link.path)))
 
     def _media_times(self, index: int) -> FrameTimes | None:
         example, media = self.examples[index], self[index].media
@@ -259,7 +252,7 @@ class FrozenExamples(ExampleSet):
 
     def video_hashes(self) -> dict[str, str]:
         videos = {example.video_id: get_benchmark(example.benchmark).video_file for example in self.examples}
-        return {name: _video_sha256(Path(self.root or ".") / file(name)) for name, file in videos.items()}
+        return {name: video_sha256(Path(self.root or ".") / file(name)) for name, file in videos.items()}
 
 
 class BuiltExamples(ExampleSet):
@@ -290,7 +283,7 @@ class BuiltExamples(ExampleSet):
         return LoadedExample(example, media, hashlib.sha256(json.dumps(digests).encode()).hexdigest())
 
     def _media_times(self, index: int) -> FrameTimes | None:
-        if "frame_seconds" not in self._rows.columns.column_names:  # the set is older than the column
+        if "frame_seconds" not in self._rows.columns.column_names:  # somebody else made the set
             return None
         example, seconds = self.examples[index], self._rows.columns["frame_seconds"][index].as_py()
         if seconds is None:
@@ -375,12 +368,6 @@ def _linked(example: Example, link: LazyFrames, sha256: str) -> LoadedExample:
     identity = [sha256, list(link.indices), example.inputs]
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
     return LoadedExample(example, LinkedMedia(link, sha256), digest)
-
-
-def _video_sha256(path: Path) -> str:
-    if not path.exists():
-        raise DataError(f"{path}: missing. Remedy: fetch the video, or say with --root where the videos lie")
-    return file_sha256(path)
 
 
 def recorded_root(data: str | Path) -> Path | None:

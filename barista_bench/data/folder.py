@@ -35,10 +35,11 @@ from barista_bench.data.frozen import lines_digest, lines_sha256, write_frozen, 
 from barista_bench.data.manifest import PICTURE, Built, BuiltConfig, LostExample, write_card, write_manifest
 from barista_bench.data.origin import Origin, config_names_of, open_origin
 from barista_bench.data.plan import Plan, Plans, task_overrides
-from barista_bench.data.rows import FramesMode, file_sha256
+from barista_bench.data.rows import FramesMode
 from barista_bench.data.shared_frames import JPEG_QUALITY
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.writing import DATASET, check_target, refuse_inside, replacing_folder
+from barista_bench.media.video.frame_folder import video_sha256
 from barista_bench.version import __version__
 
 log = logging.getLogger(__name__)
@@ -244,7 +245,7 @@ class _Work:
         if plan:
             self.origin.fetch(plan.video_ids, progress=self.progress)
             videos = ((video_id, self.origin.video_path(video_id)) for video_id in sorted(plan.video_ids))
-            lines = (f"{video_id} {file_sha256(path) if path.exists() else 'missing'}" for video_id, path in videos)
+            lines = (f"{video_id} {video_sha256(path) if path.exists() else 'missing'}" for video_id, path in videos)
             identity += [lines_digest(plan.examples), lines_sha256(lines)]
             if self.settings["frames"] == "frozen":
                 identity += [plan.task.prompts.sha256, plan.task.protocol, str(DEFAULT_BOXES)]  # rows hold questions

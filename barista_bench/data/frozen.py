@@ -102,11 +102,10 @@ def lines_sha256(lines: Iterable[str]) -> str:
 
 
 def refuse_other_version(version: object, task: type[Task]) -> None:
-    """Raise DataError for examples that were frozen by another version of their task; None stands for the first."""
-    frozen_by = 1 if version is None else version
-    if frozen_by != task.version:
+    """Raise DataError for examples that were frozen by another version of their task."""
+    if version != task.version:
         raise DataError(
-            f"frozen by version {frozen_by!r:.20} of {task.benchmark}/{task.name}, which is now {task.version}: its "
+            f"frozen by version {version!r:.20} of {task.benchmark}/{task.name}, which is now {task.version}: its "
             "rules have changed. Remedy: build the set again"
         )
 

@@ -21,11 +21,10 @@ from barista_bench.core.options import Sampling
 from barista_bench.core.task import Task
 from barista_bench.data.frozen import lines_sha256
 from barista_bench.data.plan import Plans, plan_release, plan_tasks
-from barista_bench.data.rows import file_sha256
 from barista_bench.data.source import Source, open_hub, open_local
 from barista_bench.data.tables import GRAPH_TABLES
 from barista_bench.errors import ConfigError, DataError, SourceError
-from barista_bench.files.reading import confined, read_bounded_json
+from barista_bench.files.reading import confined, file_sha256, read_bounded_json
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.release import ANNOTATION_FILE
 from barista_bench.scene_graph.terms import Terms, read_terms
@@ -111,9 +110,12 @@ class GraphOrigin(Origin):
         self._source.fetch_videos(video_ids, quiet=not progress)
 
     def table_identity(self) -> list[object]:
+        return [self.splits, self._annotations_sha256]
+
+    @cached_property
+    def _annotations_sha256(self) -> str:
         names = self.graph.video_ids
-        lines = (f"{name} {file_sha256(confined(self.graph.root, name, ANNOTATION_FILE))}" for name in names)
-        return [self.splits, lines_sha256(lines)]
+        return lines_sha256(f"{name} {file_sha256(confined(self.graph.root, name, ANNOTATION_FILE))}" for name in names)
 
 
 class ReleaseOrigin(Origin):

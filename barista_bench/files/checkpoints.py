@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from barista_bench.errors import ModelError, require_extra
+from barista_bench.files.reading import file_sha256
 from barista_bench.files.text_out import first_line
 
 if TYPE_CHECKING:
@@ -48,8 +49,7 @@ def folder_hash(folder: Path) -> str:
     names = (path.relative_to(folder) for path in folder.rglob("*") if path.suffix in _CONTENT)
     for name in sorted(names, key=Path.as_posix):
         if (folder / name).is_file() and not any(part.startswith(".") for part in name.parts):
-            with (folder / name).open("rb") as file:
-                total.update(f"{name.as_posix()}\0{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+            total.update(f"{name.as_posix()}\0{file_sha256(folder / name)}\n".encode())
     return total.hexdigest()
 
 
@@ -57,8 +57,7 @@ def revision_of(name: str, config: PreTrainedConfig) -> str | None:
     """The revision loaded by this name: the hash of a folder or file, or the commit on the Hub where it is known."""
     place = Path(name).expanduser()
     if place.is_file():
-        with place.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return file_sha256(place)
     return folder_hash(place) if place.is_dir() else getattr(config, "_commit_hash", None)
 
 

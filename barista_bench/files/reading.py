@@ -9,6 +9,7 @@ may be checked by a pydantic schema. YAML is what people write: plain values, ea
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import re
@@ -152,6 +153,15 @@ def read_bounded_text(
         return read_bounded(path, most, what=what, remedy=remedy).decode(encoding)
     except UnicodeDecodeError as raised:
         raise DataError(f"{path}: {what} (is not UTF-8: {raised.reason}). Remedy: {remedy}") from raised
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file's bytes. Raises DataError for a file that cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}). Remedy: put the file back") from error
 
 
 def json_value(text: str, otherwise: object = None) -> Any:  # noqa: ANN401  # as `json.loads`

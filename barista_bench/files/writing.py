@@ -9,7 +9,6 @@ a folder of another one.
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import logging
 import os
@@ -24,7 +23,7 @@ from tempfile import mkdtemp
 from filelock import FileLock
 
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.reading import read_bounded_json
+from barista_bench.files.reading import file_sha256, read_bounded_json
 from barista_bench.files.text_out import NO_SPACE
 
 log = logging.getLogger(__name__)
@@ -282,7 +281,7 @@ def _read_list(folder: Path, kind: Kind) -> dict[str, str]:
         raise ConfigError(str(error)) from error
     listed = manifest.get("files") if isinstance(manifest, dict) else None
     if not isinstance(listed, dict):
-        raise ConfigError(f"{path}: lists no files that may be replaced: an older version made it. Remedy: {_REMEDY}")
+        raise ConfigError(f"{path}: lists no files that may be replaced. Remedy: {_REMEDY}")
     return {str(name): str(sha256) for name, sha256 in listed.items()}
 
 
@@ -298,8 +297,7 @@ def _files(folder: Path, besides: Collection[str] = ()) -> dict[str, str]:
             if path.is_symlink() or not (path.is_file() or path.is_dir()):
                 digests[relative] = "no plain file"
             elif path.is_file():
-                with path.open("rb") as file:
-                    digests[relative] = hashlib.file_digest(file, "sha256").hexdigest()
+                digests[relative] = file_sha256(path)
             elif not any(path.iterdir()):
                 digests[f"{relative}/"] = "an empty folder"
     return digests

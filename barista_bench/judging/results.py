@@ -27,7 +27,7 @@ class RubricInfo(Strict):
 
     version: int
     sha256: str
-    wording: Wording = ""
+    wording: Wording
     criteria: list[str]
 
 

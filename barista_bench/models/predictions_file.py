@@ -8,7 +8,6 @@ both, exactly as it reads a model's answer.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ import msgspec
 
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.reading import bounded_lines
+from barista_bench.files.reading import bounded_lines, file_sha256
 from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request
 
 log = logging.getLogger(__name__)
@@ -155,8 +154,7 @@ def _read(path: Path) -> tuple[PredictionHeader | None, Answers, str]:
             if number == 1 and (header := _header(path, line)) is not None:
                 continue
             _add(path, number, _row(path, number, line), answers)
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        digest = file_sha256(path)
     except OSError as error:
         remedy = "give a file of predictions, one answer a line, in files of up to 1 GiB"
         raise DataError(f"{path}: cannot be read ({error.strerror}). Remedy: {remedy}") from error

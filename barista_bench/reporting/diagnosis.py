@@ -18,6 +18,7 @@ from barista_bench.stats import (
     RankAgreement,
     ThoughtBin,
 )
+from barista_bench.stats.baselines import KINDS
 from barista_bench.tables import Bar, Cell, Ranged, Row, Table, interval, number, number_columns, text_columns, words
 
 
@@ -111,7 +112,7 @@ def baselines(gaps: Sequence[BaselineGap]) -> Table:
         (
             _task(gap.comparison, several),
             gap.model,
-            _KINDS.get(gap.kind, words(gap.kind)),
+            _WITHOUT[gap.kind],
             gap.comparison.first_value,
             gap.comparison.second_value,
             Cell(_signed(gap.comparison.difference), notes=_interval(gap.comparison.low, gap.comparison.high)),
@@ -127,15 +128,9 @@ def _task(comparison: Comparison, several: bool) -> str:
     return f"{comparison.benchmark} / {words(comparison.task)}" if several else words(comparison.task)
 
 
-_KINDS = {
-    "text_only": "images (text only)",
-    "first_frame": "frames after the first",
-    "shuffled_frames": "the order of frames",
-    "chance": "anything (chance)",
-    "prior": "anything but priors",
-    "centre_box": "anything (central box)",
-    "copy_first_mask": "motion (first masks)",
-}
+_ABLATIONS = "images (text only)", "frames after the first", "the order of frames"
+_GUESSES = "anything (chance)", "anything but priors", "anything (central box)", "motion (first masks)"
+_WITHOUT = dict(zip(KINDS, (*_ABLATIONS, *_GUESSES), strict=True))
 
 
 def consistency(runs: Sequence[Consistency]) -> Table:

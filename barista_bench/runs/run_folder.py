@@ -21,7 +21,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.options import OptionValue
-from barista_bench.core.prompt import WORDING, PromptTexts
+from barista_bench.core.prompt import PromptTexts
 from barista_bench.core.task import Task
 from barista_bench.core.training_videos import Sha256
 from barista_bench.data.dataset import ExampleSet, open_examples
@@ -34,7 +34,7 @@ from barista_bench.runs.ask.config import MAX_RUNS
 from barista_bench.runs.log.asked import prompt_options
 from barista_bench.runs.log.sample_log import log_files, refuse_other_version
 from barista_bench.runs.score.costs import Prices
-from barista_bench.runs.score.results import ModelInfo
+from barista_bench.runs.score.results import ModelInfo, Wording
 from barista_bench.version import __version__
 
 CONFIG_FILE = "run.json"
@@ -90,7 +90,7 @@ class RunIdentity(_Part):
     task_version: Annotated[int, Field(ge=0, le=10**6)]
     split: str
     content_hash: str
-    prompts_hash: str | None = None
+    prompts_hash: str | None
     model: RunModel
     generation: dict[str, _Plain]
     options: dict[str, _Plain] = {}
@@ -107,14 +107,12 @@ class RunData(_Part):
 
 
 class _Prompts(_Part):
-    """Versions that did not say whose wording it is leave it out: then it is known by its hash."""
-
     version: Annotated[int, Field(ge=-_MAX_NUMBER, le=_MAX_NUMBER)]
     system: str
     user: str
     sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
     extra: dict[str, str] = {}
-    wording: Annotated[str, StringConstraints(pattern=WORDING)] = ""
+    wording: Wording
 
 
 class ImportedFolder(_Part):

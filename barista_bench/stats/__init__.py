@@ -31,7 +31,6 @@ from barista_bench.stats.agreement import (
 )
 from barista_bench.stats.baselines import (
     BaselineGap as BaselineGap,
-    BaselineKind as BaselineKind,
     Consistency as Consistency,
     baseline_gaps as baseline_gaps,
     consistency as consistency,

@@ -1,7 +1,7 @@
 """The gain of a score from the images, their order and beyond guessing; and whether a model says the same twice.
 
-A model under an ablation is called `<ablation>:<model>` (`models.ablations`), the baselines `chance`, `prior`,
-`centre_box` and `copy_first_mask` (`core.model_names`): the pairs are found by these names.
+A model under an ablation is called `<ablation>:<model>` (`models.ablations`), the other baselines are guesses
+(`core.model_names`): the pairs are found by these names.
 """
 
 from __future__ import annotations
@@ -13,18 +13,16 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 from statistics import fmean, stdev
-from typing import Literal, get_args
+from typing import Final
 
+from barista_bench.core.model_names import ABLATIONS, GUESSES
 from barista_bench.core.resampling import RESAMPLES
 from barista_bench.runs.score.samples import ScoredSample
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats.comparison import Comparison, compare_pair, corrected, labelled
 from barista_bench.stats.labels import Labels, run_labels
 
-BaselineKind = Literal[
-    "text_only", "first_frame", "shuffled_frames", "chance", "prior", "centre_box", "copy_first_mask"
-]
-KINDS: tuple[BaselineKind, ...] = get_args(BaselineKind)
+KINDS: Final = (*ABLATIONS, *GUESSES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +34,7 @@ class BaselineGap:
     """
 
     model: str
-    kind: BaselineKind
+    kind: str
     comparison: Comparison
 
 
@@ -74,7 +72,7 @@ def baseline_gaps(
         DataError: a model and its baseline share no finished sample.
     """
     called = run_labels(runs) if labels is None else labels
-    pairs: list[tuple[ScoredRun, BaselineKind, ScoredRun]] = []
+    pairs: list[tuple[ScoredRun, str, ScoredRun]] = []
     for run in runs:
         model = run.results.model.label
         if _baseline(model) is not None:
@@ -119,9 +117,9 @@ def consistency(run: ScoredRun) -> Consistency | None:
     )
 
 
-def _baseline(name: str) -> BaselineKind | None:
-    first = name.split(":", 1)[0]
-    return next((kind for kind in KINDS if kind == first), None)
+def _baseline(name: str) -> str | None:
+    kind = name.partition(":")[0]
+    return kind if kind in KINDS else None
 
 
 def _answer(sample: ScoredSample) -> object:

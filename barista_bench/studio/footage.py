@@ -27,11 +27,11 @@ from av.video.stream import VideoStream
 from numpy.typing import NDArray
 from PIL import Image
 
-from barista_bench.data.rows import file_sha256
 from barista_bench.errors import DataError, VideoError
 from barista_bench.files.text_out import NO_SPACE
 from barista_bench.files.writing import atomic_write
 from barista_bench.media.video import FrameReader, open_reader, read_frames, video_facts
+from barista_bench.media.video.frame_folder import video_sha256
 from barista_bench.media.video.index import AV_ERRORS, Stamp, reason, stamp_of
 from barista_bench.studio.workspace import BackgroundWork, Json, View, Workspace
 
@@ -156,7 +156,7 @@ def kept_copy(path: Path, cache: Path, done: Callable[[float], object]) -> Path:
         OSError: the cache cannot be written, or is full.
     """
     cache.mkdir(parents=True, exist_ok=True)
-    file = cache / f"{file_sha256(path)}-{_RECIPE}.mp4"
+    file = cache / f"{video_sha256(path)}-{_RECIPE}.mp4"
     files = [file, _small(file)] if _has_small(path) else [file]
     if not all(map(_is_plain, files)):
         _remove_leftovers(cache)

@@ -30,13 +30,14 @@ from barista_bench.core.task import Task
 from barista_bench.core.training_videos import TrainingVideos, join_without_leaks
 from barista_bench.data.dataset import LinkedMedia, LoadedExample, open_examples, recorded_root
 from barista_bench.data.manifest import DEFAULT, read_manifest, rows_of_configs
-from barista_bench.data.rows import file_sha256, local_configs, local_splits, video_hashes
+from barista_bench.data.rows import local_configs, local_splits, video_hashes
 from barista_bench.data.shared_frames import JPEG_QUALITY
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.reading import confined
 from barista_bench.files.writing import TRAINING_SET, refuse_inside, replacing_folder, write_whole
 from barista_bench.interchange import davis
 from barista_bench.media.video import open_reader
+from barista_bench.media.video.frame_folder import video_sha256
 from barista_bench.runs.log.asked import asks_on
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import read_scored
@@ -74,7 +75,7 @@ def write_specialist_set(
             raise ConfigError(
                 f"{release}: has no video {video_id!r}. Remedy: name the release that {data} was built of"
             )
-        if file_sha256(graph.video_path(video_id)) != sha256:
+        if video_sha256(graph.video_path(video_id)) != sha256:
             raise DataError(f"{release}: {video_id} is another video than in {data}. Remedy: fetch the one built from")
     of_videos, notes = {}, []
     for video in graph.videos(sorted(videos)):

@@ -105,7 +105,7 @@ def judged(
         method="g-eval",
         judge=JudgeInfo(name=judge, revision=None, settings={"base_url": "https://judge.example/v1"}),
         generation={},
-        rubric=RubricInfo(version=1, sha256="e" * 64, criteria=["correctness"]),
+        rubric=RubricInfo(version=1, sha256="e" * 64, wording="ours v1", criteria=["correctness"]),
         prompt_sha256="f" * 64,
         steps="given",
         steps_sha256="f" * 64,

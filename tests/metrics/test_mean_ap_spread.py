@@ -142,6 +142,14 @@ def test_more_draws_than_are_summed_at_once_are_all_there_and_copies_of_an_image
     assert average == pytest.approx((51 * 1 + 50 * 2 / 3) / 101)
 
 
+def test_tied_boxes_of_an_image_that_no_draw_takes_count_nothing():
+    right_and_wrong = {"boxes": GOOD["boxes"] + BAD["boxes"]}
+    matches = evaluate_images([right_and_wrong, None], [GOOD, GOOD]).matches
+    ((average, *others),) = weighted_statistics(matches, np.array([[0, 3]]))
+    assert average == 0
+    assert [average, *others] == one_by_one(matches, [[0, 3]])[0].tolist()
+
+
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="torch's last bit depends on the processor")
 def test_the_rounded_thresholds_are_those_of_torch():
     torch = pytest.importorskip("torch")

@@ -13,7 +13,7 @@ from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.model_names import EMBEDDED
 from barista_bench.core.training_videos import TrainingVideos
 from barista_bench.data.folder import build
-from barista_bench.data.rows import file_sha256
+from barista_bench.media.video.frame_folder import video_sha256
 from barista_bench.mini import plan_kitchen, write_video
 from barista_bench.mini.kitchen import write_kitchen
 from barista_bench.models.embedded import checkpoint_of
@@ -35,7 +35,7 @@ def test_a_checkpoint_is_small_and_says_what_it_has_seen(name: str, small_kitche
     assert (folder / "model.safetensors").stat().st_size <= MOST_BYTES
     training = TrainingVideos.read(folder)
     assert training.box_format == "xyxy/100"
-    asked = {file_sha256(path) for path in small_kitchen.glob("*/video.mp4")}
+    asked = {video_sha256(path) for path in small_kitchen.glob("*/video.mp4")}
     assert asked
     assert not asked & training.videos
 

@@ -17,7 +17,7 @@ DESCRIBED: dict[str, Any] = {
     "barista_bench": "0.2.0",
     "runs": 3,
     "data": {"path": "data", "root": None, "limit": None},
-    "prompts": {"version": 1, "system": "", "user": "Which?", "sha256": "0" * 64},
+    "prompts": {"version": 1, "system": "", "user": "Which?", "sha256": "0" * 64, "wording": "ours v1"},
     "protocol": "release",
     "versions": {"numpy": "2.4.6", "torch": "2.11"},
     "identity": {
@@ -26,6 +26,7 @@ DESCRIBED: dict[str, Any] = {
         "task_version": 1,
         "split": "all",
         "content_hash": "c" * 64,
+        "prompts_hash": None,
         "generation": {"temperature": 0.7, "stop": []},
         "model": {"name": "m", "revision": None, "settings": {}, "box_format": {"order": "xyxy", "scale": 1000}},
     },

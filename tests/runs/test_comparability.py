@@ -56,7 +56,7 @@ def test_circumstances_are_told_beside_and_set_nothing_apart(changes: dict[str, 
     [
         {"judge": {"name": "other/judge", "revision": None, "settings": {}}},
         {"judge": {"name": "maker/judge", "revision": None, "settings": {"structured_output": True}}},
-        {"rubric": {"version": 1, "sha256": "1" * 64, "criteria": ["correctness"]}},
+        {"rubric": {"version": 1, "sha256": "1" * 64, "wording": "ours v1", "criteria": ["correctness"]}},
         {"prompt_sha256": "1" * 64},
         {"steps_sha256": "1" * 64},
         {"generation": {"temperature": 1.0}},
@@ -93,15 +93,6 @@ def test_the_record_is_stored_with_the_figures_and_a_file_that_contradicts_it_is
         (tmp_path / "results.json").write_text(json.dumps(spoilt))
         with pytest.raises(DataError, match=r"comparability: is not that of the figures.*Remedy"):
             read_results(tmp_path / "results.json")
-
-
-def test_a_file_of_a_version_that_did_not_say_which_answers_were_held_is_read_and_says_so(tmp_path: Path) -> None:
-    made = results(settings={"structured_output": True})
-    stored = json.loads(made.model_dump_json())
-    del stored["comparability"]["held"]
-    (tmp_path / "results.json").write_text(json.dumps(stored))
-    assert read_results(tmp_path / "results.json").comparability.held
-    assert "held" not in json.loads(results().model_dump_json())["comparability"]
 
 
 def test_a_judges_file_that_contradicts_its_record_is_refused(tmp_path: Path) -> None:

@@ -53,16 +53,6 @@ def test_what_a_run_writes_is_read_as_it_stands(folder: Path) -> None:
     assert score(folder).results.timing.cost == 0.0
 
 
-def test_a_description_without_what_earlier_versions_did_not_write_is_read(folder: Path) -> None:
-    old = described(folder)
-    del old["identity"]["prompts_hash"], old["imported"]
-    del old["prices"], old["prompts"]["wording"]
-    (folder / "run.json").write_text(json.dumps(old))
-    results = score(folder).results
-    assert results.coverage.complete
-    assert results.prompts.wording == f"file:{results.prompts.sha256[:8]}"
-
-
 NAN, FAR = float("nan"), float("-inf")
 WRONG: dict[str, tuple[object, ...]] = {
     "identity": ([],),
@@ -85,7 +75,7 @@ WRONG: dict[str, tuple[object, ...]] = {
     "prompts.user": (None,),
     "prompts.more": ("x",),
     "prompts.sha256": ("x",),
-    "prompts.wording": ("<b>ours</b>",),
+    "prompts.wording": ("<b>ours</b>", ""),
     "protocol": ([1], "mine"),
     "data.limit": ("x", -1),
     "data.path": (None,),

@@ -3,6 +3,7 @@
 import json
 import logging
 import shutil
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -28,7 +29,7 @@ from barista_bench.runs.log.log_reader import compact
 from barista_bench.runs.score.samples import read_samples
 from barista_bench.runs.score.scoring import score
 from tests.one_run import run
-from tests.runs.made_logs import change_lines, content_of
+from tests.runs.made_logs import change_lines
 
 EXAMPLES, RUNS = 4, 2
 SAMPLES = EXAMPLES * RUNS
@@ -144,13 +145,15 @@ def test_a_run_whose_inputs_are_lost_is_not_scored_but_goes_on(dataset: Path, fo
     assert counted(folder) == (SAMPLES, SAMPLES)
 
 
-def test_a_log_of_the_first_version_is_refused_before_anything_is_written(dataset: Path, folder: Path) -> None:
+def test_a_log_of_another_version_is_refused_before_anything_is_written(dataset: Path, folder: Path) -> None:
     lines = (folder / "samples.jsonl").read_bytes().splitlines()
     (folder / "samples.jsonl").unlink()
-    (folder / "samples-0.jsonl").write_bytes(b"".join(content_of(json.loads(line)) + b"\n" for line in lines))
+    bodies = [line.rpartition(b',"checksum":"')[0].replace(b'{"log":2', b'{"log":3', 1) for line in lines]
+    later = b"".join(body + b',"checksum":"%08x"}\n' % zlib.crc32(body) for body in bodies)
+    (folder / "samples-0.jsonl").write_bytes(later)
     described = (folder / "run.json").read_bytes()
     for use in (score, compact, lambda folder: again(dataset, folder)):
-        with pytest.raises(DataError, match=r"is a log of version 1.*Remedy: start anew with another --out"):
+        with pytest.raises(DataError, match=r"is a log of version 3.*Remedy: start anew with another --out"):
             use(folder)
     assert (folder / "run.json").read_bytes() == described
 

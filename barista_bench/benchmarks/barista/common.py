@@ -1,33 +1,25 @@
-"""Shared by BARISTA's tasks: sampling of frames, metadata that analysis groups by, priors, how the release reads JSON.
+"""Shared by BARISTA's tasks: sampling of frames, metadata that analysis groups by, priors.
 
 A benchmark whose examples are alike can be answered without looking. How well, is what the tasks' `prior_answer`
 measures: it knows how the true answers of other videos are distributed, and of the example only its question.
-
-The released parsers (`read_released`, docs/upstream/barista.md) are strict in some places and generous in others: a
-fence counts only where its first line ends right after a plain tag, an entry that is not valid rejects a list of
-interactions but not one of relations, numbers may be texts. Where the released run stops, at a number without bounds
-or at nesting too deep, the answer cannot be read here.
 """
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, wraps
 from pathlib import Path
-from typing import Generic, ParamSpec, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.boxes import GRID
 from barista_bench.core.example import Int64, Metadata
 from barista_bench.core.options import Count, Sampling
 from barista_bench.core.prompt import FROZEN_QUESTION, packaged_prompts
-from barista_bench.core.task import Example, Fields, ParseError, Prediction, Task
+from barista_bench.core.task import Example, Fields, Task
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.domain import Domain, load_domain
 
@@ -119,45 +111,6 @@ def cached_by_set(make: Callable[[Sequence[Example]], Result]) -> Callable[[Sequ
         return kept(SameObject(examples)) if isinstance(examples, tuple) else make(examples)
 
     return call
-
-
-_Arguments = ParamSpec("_Arguments")
-
-
-_RELEASED_FENCE = re.compile(r"```\w*\n(.*?)```", re.DOTALL)
-
-
-def within_bounds(read: Callable[_Arguments, Prediction | ParseError]) -> Callable[_Arguments, Prediction | ParseError]:
-    """The reader, for which a number or nesting that Python cannot hold makes an answer unreadable."""
-
-    @wraps(read)
-    def reader(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> Prediction | ParseError:
-        try:
-            return read(*args, **kwargs)
-        except (OverflowError, RecursionError):
-            return ParseError("the answer holds a number, or nesting, without bounds")
-
-    return reader
-
-
-def released_body(text: str) -> str:
-    r"""The body of the first fenced block where there is one, else the text; white space around it removed.
-
-    >>> released_body("So: ```json\n[1]\n``` Bye."), released_body("```json \n[1]\n```")
-    ('[1]', '```json \n[1]\n```')
-    """
-    text = text[:MAX_ANSWER].strip()
-    fence = _RELEASED_FENCE.search(text)
-    return fence[1].strip() if fence else text
-
-
-def released_array(body: str) -> list[object] | None:
-    """The body as a JSON list; None where it is anything else."""
-    try:
-        array_alone = json.loads(body)
-    except ValueError:
-        return None
-    return array_alone if isinstance(array_alone, list) else None
 
 
 Bools = NDArray[np.bool_]

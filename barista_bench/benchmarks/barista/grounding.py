@@ -36,9 +36,7 @@ from barista_bench.benchmarks.barista.common import (
     any_row,
     cached_by_set,
     domain_called,
-    released_body,
     thinned,
-    within_bounds,
 )
 from barista_bench.benchmarks.barista.phrases import (
     Described,
@@ -50,6 +48,7 @@ from barista_bench.benchmarks.barista.phrases import (
     make_phrase,
     range_keys,
 )
+from barista_bench.benchmarks.barista.released_json import released_body, within_bounds
 from barista_bench.benchmarks.kinds.box_answers import (
     CENTRE,
     annotated,

@@ -13,7 +13,8 @@ from typing import cast
 
 import numpy as np
 
-from barista_bench.benchmarks.barista.common import Bools, cached_by_set, released_array, released_body, within_bounds
+from barista_bench.benchmarks.barista.common import Bools, cached_by_set
+from barista_bench.benchmarks.barista.released_json import released_array, released_body, within_bounds
 from barista_bench.benchmarks.kinds.box_answers import (
     CENTRE,
     annotated,

@@ -13,7 +13,8 @@ from typing import Annotated, cast
 import msgspec
 from msgspec.structs import astuple
 
-from barista_bench.benchmarks.barista.common import cached_by_set, released_array, released_body, within_bounds
+from barista_bench.benchmarks.barista.common import cached_by_set
+from barista_bench.benchmarks.barista.released_json import released_array, released_body, within_bounds
 from barista_bench.benchmarks.parsing import integer, is_text, json_arrays, object_schema, unfenced, whole_array
 from barista_bench.benchmarks.truncated import cut_array
 from barista_bench.core.example import Inputs, PixelBox, Target, TypedFields

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
 from barista_bench.errors import DataError, VideoError
-from barista_bench.files.reading import confined
+from barista_bench.files.reading import confined, file_sha256
 
 MAX_SIDE = 8192  # pixels
 MAX_PIXELS = 64 * 1024 * 1024  # one RGB frame of this size takes 192 MiB
@@ -72,21 +72,27 @@ def folder_state(folder: str | os.PathLike[str]) -> tuple[int, int]:
     return (total, int.from_bytes(digest.digest()[:8], "big") >> 1)
 
 
-def folder_sha256(folder: str | os.PathLike[str]) -> str:
-    """SHA-256 over names and contents of a folder's frames, read once as long as they stay as they are.
+def video_sha256(video: Path) -> str:
+    """SHA-256 of a file, or over names and contents of a folder's frames; read once as long as they stay as they are.
 
-    Raises VideoError.
+    Raises VideoError, and DataError for a file that cannot be read.
     """
-    return _sha256(os.path.abspath(os.fspath(folder)), folder_state(folder))
+    if video.is_dir():
+        return _sha256(video.absolute(), folder_state(video))
+    if not video.exists():
+        raise VideoError(f"{video}: missing. Remedy: fetch the video, or say where the videos lie")
+    status = video.stat()
+    return _sha256(video.absolute(), (status.st_size, status.st_mtime_ns))
 
 
 @functools.lru_cache(maxsize=4096)
-def _sha256(folder: str, state: tuple[int, int]) -> str:
+def _sha256(video: Path, state: tuple[int, int]) -> str:
     del state  # part of the cache's key
+    if not video.is_dir():
+        return file_sha256(video)
     total = hashlib.sha256()
-    for path in frame_files(folder):
-        with path.open("rb") as file:
-            total.update(os.fsencode(path.name) + b"\0" + hashlib.file_digest(file, "sha256").digest())
+    for path in frame_files(video):
+        total.update(os.fsencode(path.name) + b"\0" + bytes.fromhex(file_sha256(path)))
     return total.hexdigest()
 
 

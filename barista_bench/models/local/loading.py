@@ -14,7 +14,7 @@ from barista_bench.core.boxes import DEFAULT_BOXES, FAMILY_FORMATS, BoxFormat
 from barista_bench.core.training_videos import VIDEOS_FILE, TrainingVideos
 from barista_bench.errors import ModelError, require_extra
 from barista_bench.files.checkpoints import GGUF, device_of, load_pretrained, loading_of, revision_of
-from barista_bench.files.reading import read_bounded_text
+from barista_bench.files.reading import file_sha256, read_bounded_text
 from barista_bench.files.text_out import first_line
 from barista_bench.models.base import ModelIdentity
 from barista_bench.models.settings import TransformersSettings
@@ -264,8 +264,7 @@ def adapter_hash(folder: Path) -> str:
     """SHA-256 over configuration and weights of a fetched adapter."""
     total = hashlib.sha256()
     for name in (_CONFIG, _WEIGHTS):
-        with (folder / name).open("rb") as file:
-            total.update(f"{name}\0{hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+        total.update(f"{name}\0{file_sha256(folder / name)}\n".encode())
     return total.hexdigest()
 
 

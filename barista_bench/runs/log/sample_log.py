@@ -46,7 +46,6 @@ LOCK_WAIT = 1.0
 _LOG_NAME = re.compile(r"samples(?:-(0|[1-9][0-9]{0,5}))?\.jsonl")
 _NAMED_LINES = 5
 LOG_VERSION = 2
-"""1 had neither version nor checksum."""
 
 _HEAD = b'{"log":%d,' % LOG_VERSION
 _MARK = b',"checksum":"'
@@ -72,11 +71,10 @@ class SampleRecord(msgspec.Struct, frozen=True, gc=False):
             read is found when it is scored. Answers recorded elsewhere may stand here as `parse_error`, as found there.
         text: the answer without reasoning; None where there is none.
         error: why there is no answer, or why it was cut.
-        input_tokens, output_tokens, thinking_tokens, cached_tokens: as of `Completion`. Logs of earlier versions do not
-            say the last two.
+        input_tokens, output_tokens, thinking_tokens, cached_tokens: as of `Completion`.
         seconds: time of generation, shared evenly by the samples of a batch.
-        prompt: SHA-256 of the prompt's text; empty in logs of version 0.1.
-        media: digest of the media that were sent; empty in logs of version 0.1.
+        prompt: SHA-256 of the prompt's text; empty where an answer recorded elsewhere does not tell it.
+        media: digest of the media that were sent; empty of answers recorded elsewhere.
         batch_size: samples that were generated together; None where that means nothing.
         rank: process of the launch that asked; None for a single process.
         logprobs: of the answer's tokens, where they were asked for and given.
@@ -151,12 +149,10 @@ def last_start(line: bytes) -> int:
 
 
 def log_version(first_line: bytes) -> int | None:
-    """The version of the log that begins with this line; None where it is a damaged line of this version's."""
-    if _MARK in first_line or first_line.startswith(_HEAD):
-        body, _, checksum = first_line.rpartition(_MARK)
-        head = _ANY_HEAD.match(body)
-        return int(head[1]) if head and checksum == b'%08x"}\n' % zlib.crc32(body) else None
-    return 1 if first_line.startswith(b'{"key":') and _decoded(first_line) else None
+    """The version of the log that begins with this line; None where the line is damaged."""
+    body, _, checksum = first_line.rpartition(_MARK)
+    head = _ANY_HEAD.match(body)
+    return int(head[1]) if head and checksum == b'%08x"}\n' % zlib.crc32(body) else None
 
 
 def encode_record(record: SampleRecord) -> bytes:

@@ -11,23 +11,21 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final, Self, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 from pydantic import (
     ConfigDict,
     Field,
     JsonValue,
     ModelWrapValidatorHandler,
-    SerializerFunctionWrapHandler,
     StringConstraints,
     ValidationInfo,
     computed_field,
-    model_serializer,
     model_validator,
 )
 
 from barista_bench.core.boxes import BoxFormat, BoxOrder
-from barista_bench.core.prompt import WORDING, by_hash
+from barista_bench.core.prompt import WORDING
 from barista_bench.files.reading import Strict, read_model
 from barista_bench.files.text_out import decimal
 from barista_bench.files.writing import write_whole
@@ -45,24 +43,14 @@ ABOUT_EXAMPLES = frozenset({"split", "limit", "examples"})
 _ABSENT = object()
 
 
-class HeldRecord(Strict):
-    """Who writes freely, or held to a JSON Schema (`held`). A record that says nothing is one of free answers."""
-
-    model_config = ConfigDict(frozen=True)
-
-    held: bool = False
-
-    @model_serializer(mode="wrap")
-    def _said_where_held(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        record: dict[str, Any] = handler(self)
-        return record if self.held else {name: value for name, value in record.items() if name != "held"}
-
-
-class JudgeRecord(HeldRecord):
+class JudgeRecord(Strict):
     """The judge of some verdicts, and its means.
 
-    `rubric` and `prompt` are hashes; `steps` is one too where they were given.
+    `rubric` and `prompt` are hashes; `steps` is one too where they were given. `held`: whether verdicts were held to a
+    JSON Schema while they were written.
     """
+
+    model_config = ConfigDict(frozen=True)
 
     name: str
     revision: str | None
@@ -71,14 +59,17 @@ class JudgeRecord(HeldRecord):
     prompt: str
     steps: str
     generation: dict[str, JsonValue]
+    held: bool
 
 
-class Comparability(HeldRecord):
+class Comparability(Strict):
     """Figures are comparable where this is equal; `differences` says in words why others are not.
 
     `options` are those of the task that are not its defaults. `limit` is the number of examples that the run was cut
-    to. `judge` is None for figures that no judge gave.
+    to. `held` says whether answers were held to a JSON Schema. `judge` is None for figures that no judge gave.
     """
+
+    model_config = ConfigDict(frozen=True)
 
     benchmark: str
     task: str
@@ -89,6 +80,7 @@ class Comparability(HeldRecord):
     split: str
     limit: int | None
     content_hash: str
+    held: bool
     judge: JudgeRecord | None = None
 
     def __hash__(self) -> int:
@@ -155,16 +147,9 @@ class Recorded(Strict, ABC):
             return handler(content)
         figures = handler({name: value for name, value in content.items() if name != "comparability"})
         stored = content.get("comparability")
-        if info.mode == "json" and _not_said(stored) != _not_said(figures.comparability.model_dump(mode="json")):
+        if info.mode == "json" and stored != figures.comparability.model_dump(mode="json"):
             raise ValueError("comparability: is not that of the figures beside it")
         return figures
-
-
-def _not_said(record: object) -> object:
-    """A record as versions wrote it that did not say which answers were held."""
-    if not isinstance(record, dict):
-        return record
-    return {name: _not_said(value) if name == "judge" else value for name, value in record.items() if name != "held"}
 
 
 def differences(first: Comparability, second: Comparability) -> dict[str, str]:
@@ -236,7 +221,7 @@ class ModelInfo(Strict):
 
 
 Wording: TypeAlias = Annotated[str, StringConstraints(pattern=WORDING)]
-"""Whose wording it was (`PromptTexts.wording`); empty in results of versions that did not say."""
+"""Whose wording it was (`PromptTexts.wording`)."""
 
 
 class PromptsInfo(Strict):
@@ -244,13 +229,7 @@ class PromptsInfo(Strict):
 
     version: int
     sha256: str
-    wording: Wording = ""
-
-    @model_validator(mode="after")
-    def _known_by_its_hash(self) -> Self:
-        if not self.wording and SHA256.fullmatch(self.sha256):
-            self.wording = by_hash("file", self.sha256)
-        return self
+    wording: Wording
 
 
 class DatasetInfo(Strict):

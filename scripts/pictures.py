@@ -11,7 +11,7 @@ import socket
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from io import BytesIO
 from itertools import product
 from pathlib import Path
@@ -101,7 +101,9 @@ class View(NamedTuple):
 EXPLORING = (
     View("explore", "#/graph/mini_capsule_01?frame=200", ".player[data-ready]"),
     View("graph", "#/graph/mini_portafilter_01?frame=300", ".player[data-ready]", ("text=Graph",)),
+    View("missing", "#/graph/mini_portafilter_02?frame=206", ".player[data-ready]", ("button:text-is('Missing')",)),
     View("search", "#/search?text=left+hand+holds", ".moments li"),
+    View("words", "#/words", ".draft .place img"),
     View("moment", "#/example/{sample}", "details[open]"),
     View("questions", "#/questions", ".choices"),
     View("answer", "#/answer", "form", ("form button",), then=".asked"),
@@ -225,8 +227,9 @@ def studio(paths: list[Path], folder: Path | None = None, compared: tuple[Path, 
     program = typer.main.get_command(app)
     with (
         tempfile.TemporaryDirectory() as people,
+        chdir(people),  # a page names it as the command would
         serving(
-            open_workspace(paths, person="anna", out=Path(people), folder=folder, compared=compared), program=program
+            open_workspace(paths, person="anna", out=Path("people"), folder=folder, compared=compared), program=program
         ) as server,
     ):
         thread = threading.Thread(target=server.run)

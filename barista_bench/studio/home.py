@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -15,7 +15,7 @@ from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.results import RESULTS_FILE
 from barista_bench.studio.posters import seconds_of
 from barista_bench.studio.time_left import pace_of, time_left
-from barista_bench.studio.workspace import GRAPH, OPENABLE, PROJECT, Json, View, Workspace, found_in
+from barista_bench.studio.workspace import GRAPH, OPENABLE, PROJECT, FoundFolder, Json, View, Workspace, found_in
 
 _MOST_REVIEWED = 2**20
 
@@ -36,7 +36,9 @@ class Home(View):
     def _home(self, query: Mapping[str, str]) -> Json:
         with self._lock:
             cards = [*self._project_cards(), *self._release_cards()]
-            return {"cards": cards, "folders": list(self._folders()), "closed": list(self._closed())}
+            found = found_in(self._workspace.folder) if self._workspace.folder else []
+            reports = [path for kind, path in found if kind == "report"]
+            return {"cards": cards, "folders": [*self._folders()], "closed": [*self._closed(found)], "reports": reports}
 
     def _length(self, query: Mapping[str, str]) -> Json:
         """Seconds of a release's video: a card asks when it is scrolled to, as each header is a file to open."""
@@ -90,14 +92,12 @@ class Home(View):
             verdicts = [bool(row.verdict) for _, row in lines]
             yield _folder("review", path, {"item": len(verdicts), "decided item": sum(verdicts)})
 
-    def _closed(self) -> Iterator[Json]:
+    def _closed(self, found: Sequence[FoundFolder]) -> Iterator[Json]:
         """What the studio's folder holds and is not open."""
         workspace = self._workspace
-        if workspace.folder is None:
-            return
         opened = [path.resolve() for path in (*workspace.paths, *workspace.datasets, *workspace.reviews)]
-        for kind, name in found_in(workspace.folder):
-            path = workspace.folder / name
+        for kind, name in found:
+            path = (workspace.folder or Path()) / name
             if kind in OPENABLE and not any(path.is_relative_to(other) for other in opened):
                 yield {"kind": kind, "path": name}
 

@@ -25,7 +25,9 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Mount, Route
 
 from barista_bench.errors import BaristaError, ConfigError
+from barista_bench.files.reading import confined
 from barista_bench.files.text_out import system_problem
+from barista_bench.reporting import PAGE
 from barista_bench.studio.commands import StudioCommands
 from barista_bench.studio.drafting import Drafting
 from barista_bench.studio.exploring import Exploring, Inspecting
@@ -37,7 +39,7 @@ from barista_bench.studio.pages import page_routes
 from barista_bench.studio.people import Answering
 from barista_bench.studio.posters import poster
 from barista_bench.studio.rating import RatingAnswers
-from barista_bench.studio.web import HOST, UVICORN, OwnGuard, answered, body_of, bound_to
+from barista_bench.studio.web import HOST, UVICORN, WRITTEN, OwnGuard, answered, body_of, bound_to
 from barista_bench.studio.workspace import ConflictError, Json, Query, View, Workspace, whole_number, with_opened
 
 if TYPE_CHECKING:
@@ -94,6 +96,7 @@ class StudioApp:
         return [
             *page_routes(),
             Route("/report", self._report),
+            Route(f"{WRITTEN}{{path:path}}", self._written),
             Route("/media/{kind}/{video}/poster.jpg", self._poster),
             Route("/media/{kind}/{video}/{frame}.jpg", self._still),
             Route("/media/{kind}/{video}/{name}.mp4", self._proxy),
@@ -105,6 +108,12 @@ class StudioApp:
     def _report(self, request: Request) -> Response:
         page = self.runs.page
         return FileResponse(page) if page else Response("The report is not ready.", 404)
+
+    def _written(self, request: Request) -> Response:
+        """A report that lies in the studio's folder. Raises DataError for a path that leads out of it."""
+        folder, name = self.workspace.folder, request.path_params["path"]
+        page = confined(folder, name) if folder and Path(name).name == PAGE else None
+        return FileResponse(page) if page and page.is_file() else Response("There is no such report.", 404)
 
     async def _upload(self, request: Request) -> Response:
         assert self.making is not None

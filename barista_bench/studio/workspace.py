@@ -26,6 +26,7 @@ from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.files.reading import name_problem
 from barista_bench.files.text_out import printable, system_problem
 from barista_bench.media.video.index import VIDEO_SUFFIXES
+from barista_bench.reporting import PAGE
 from barista_bench.runs.run_folder import CONFIG_FILE, data_places, read_run
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 from barista_bench.scene_graph.release import ANNOTATION_FILE
@@ -40,7 +41,7 @@ GRAPH, PROJECT = "graph", "project"
 """The first part of a video's address: whose video it is."""
 
 
-FoundKind: TypeAlias = Literal["project", "release", "dataset", "runs", "review", "videos", "vocabulary"]
+FoundKind: TypeAlias = Literal["project", "release", "dataset", "runs", "review", "report", "videos", "vocabulary"]
 OPENABLE: tuple[FoundKind, ...] = ("project", "release", "dataset", "runs", "review")
 _REVIEWS = "review*.jsonl"
 _SINGLE: tuple[FoundKind, ...] = ("project", "release")
@@ -256,7 +257,9 @@ def _found_files(folder: Path, files: set[str], depth: int) -> Iterator[FoundFol
     if any(Path(name).suffix.casefold() in VIDEO_SUFFIXES for name in files):
         yield FoundFolder("videos", folder.as_posix())
     for name in files:
-        if fnmatch(name, _REVIEWS):
+        if name == PAGE:
+            yield FoundFolder("report", (folder / name).as_posix())
+        elif fnmatch(name, _REVIEWS):
             yield FoundFolder("review", (folder / name).as_posix())
         elif name.endswith((".yaml", ".yml")) and depth <= 1:
             yield FoundFolder("vocabulary", (folder / name).as_posix())

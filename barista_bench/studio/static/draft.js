@@ -54,7 +54,12 @@ function editorOf(path, lines) {
     {},
     keep,
     node("p", {}, how),
-    node("div", { class: "inline draft-keep" }, node("button", {}, "keep"), node("span", {}, `for ${use}`)),
+    node(
+      "div",
+      { class: "inline draft-keep" },
+      node("button", {}, "keep"),
+      node("span", {}, "writes the file for ", node("code", {}, use)),
+    ),
     problem,
     rows,
   );

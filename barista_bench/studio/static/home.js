@@ -60,12 +60,13 @@ const linkOf = ({ kind, id }) => (kind === "graph" ? address(id, 0) : `#/project
  * @returns {Promise<View>}
  */
 export async function homeView(opened, query) {
-  const { cards, folders, closed } = await ask("/api/home");
+  const { cards, folders, closed, reports } = await ask("/api/home");
   const [problem] = opened.problems;
   const alert = problem && node("div", { class: "alert" }, `${counted(opened.problems.length, "problem")}: ${problem}`);
   const made = [
     alert,
     folders.length ? folderList(folders) : null,
+    reports.length ? reportLinks(reports) : null,
     closed.length ? closedList(closed, !folders.length) : null,
   ];
   if (!cards.length) return { made: [...made, ...nothing(opened, folders)] };
@@ -105,6 +106,16 @@ function closedList(closed, open) {
   const items = closed.map(({ kind, path }) => node("span", {}, openButton(path), node("small", {}, ` ${kind}`)));
   const summary = node("summary", {}, `Also in this folder: ${closed.length}`);
   return node("details", { class: "closed", open }, summary, node("p", {}, ...items));
+}
+
+/**
+ * Reports that were written: pages of their own, which the studio's server keeps away from the studio.
+ * @param {string[]} paths
+ */
+function reportLinks(paths) {
+  const href = (/** @type {string} */ path) => `/written/${path.split("/").map(encodeURIComponent).join("/")}`;
+  const links = paths.map((path) => node("a", { href: href(path), target: "_blank" }, path));
+  return node("p", { class: "controls" }, `${counted(paths.length, "written report")}:`, ...links);
 }
 
 /** @param {Folder[]} folders */

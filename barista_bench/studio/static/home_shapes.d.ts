@@ -47,7 +47,7 @@ export interface Folder {
 
 /** What the studio's folder holds, by its path there. */
 export interface Found {
-  kind: Folder["kind"] | "videos" | "vocabulary";
+  kind: Folder["kind"] | "report" | "videos" | "vocabulary";
   path: string;
 }
 

@@ -21,12 +21,12 @@ export async function missingAnnotations(player) {
   }
   const rows = annotations.map(({ work, frames, items, subtasks }) => {
     const jumps = frames.slice(0, MOST_FRAMES).map((frame) => button(`frame ${frame}`, () => player.go(frame)));
-    const more = frames.length > MOST_FRAMES ? ` and ${frames.length - MOST_FRAMES} more` : "";
-    const of = Object.entries(subtasks).map(([name, count]) => `${count} × ${name}`);
+    const more = frames.length > MOST_FRAMES ? `and ${frames.length - MOST_FRAMES} more` : "";
+    const of = Object.entries(subtasks).map(([name, count]) => `${count}\u00a0×\u00a0${name}`);
     return [
       node("strong", {}, work),
       `: up to ${counted(items, "more question")}`,
-      node("p", { class: "note" }, ...jumps, more),
+      node("p", { class: "controls" }, ...jumps, node("span", {}, more)),
       node("p", { class: "note" }, of.join(", ")),
     ];
   });

@@ -342,7 +342,7 @@ export type NextRating = PersonState & (AnswerToRate | { answer?: undefined });
 /** What the server answers to a GET of each path. */
 export interface Reads extends DraftReads {
   "/api/studio": Opened;
-  "/api/home": { cards: VideoCard[]; folders: Folder[]; closed: Found[] };
+  "/api/home": { cards: VideoCard[]; folders: Folder[]; closed: Found[]; reports: string[] };
   "/api/length": { seconds: number | null };
   "/api/commands": Workshop;
   "/api/command": { line: string; problem: string };

@@ -141,3 +141,15 @@ def test_every_option_of_a_task_is_documented() -> None:
     for name, changes in declared:
         rows = [line for line in text.splitlines() if line.startswith("| ") and f" `{name}` (" in line]
         assert len([row for row in rows if row.endswith(f"| {changes} |")]) == 1, (name, changes)
+
+
+def test_the_frames_of_every_task_are_documented_as_they_are() -> None:
+    text = (ROOT / "docs" / "datasets.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\w+ / [^|]+) \| ([^|]+) \|", text, re.MULTILINE)
+    for benchmark in BENCHMARKS.values():
+        for task in benchmark.tasks:
+            named = re.compile(rf"{benchmark.name} / ([\w, ]*\b{task.name}\b|all tasks)")
+            (said,) = (settings for tasks, settings in rows if named.search(tasks))
+            names = [name for name in ("frames", "rate", "max_frames") if hasattr(task.sampling, name)]
+            settings = ", ".join(f"`{name}={getattr(task.sampling, name)}`" for name in names)
+            assert said == (settings or "none"), task

@@ -22,6 +22,7 @@ TYPED = {
     "number of frames per video": "limit-the-examples-or-the-number-of-frames-per-video",
     "how to evaluate a new model": "add-and-evaluate-a-new-model",
     "compare two runs": "compare-two-runs",
+    "significance between models": "read-p_adjusted-the-significance-of-a-difference-between-two-models",
     "token usage and cost": "count-tokens-and-know-the-cost-before-i-pay",
     "slurm multi node": "run-on-slurm-on-several-gpus-or-nodes",
     "evaluate existing predictions": "evaluate-existing-predictions-recorded-by-another-program",

@@ -33,6 +33,8 @@ COMMANDS = "reference/commands"
 QUESTIONS = "faq.md"
 WEIGHT = 20
 """Of a word on the page of questions in the search, beside 1 elsewhere: questions hold words that every page has."""
+_AMBIGUOUS, _UNAMBIGUOUS = "e=e+s+o.id", 'e=e+s+o.id+","'
+"""How lunr, as the theme ships it, names a node of its tree of words, and how it should (`_mend_search`)."""
 _LINK = re.compile(r"(?<=\]\()([^)\s#:]+)(?=[)#])")
 _NAMED_BY_FILE = re.compile(r"\[[\w/]+\.md\](?=\(([^)\s#]+\.md)[)#])")
 _NAMED_PAGE = re.compile(r"(?<!\[)`docs/([\w/]+\.md)`")
@@ -119,11 +121,29 @@ def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> Navigation:
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    """llms.txt: every page with its first sentence, as https://llmstxt.org has it; the texts lie beside the pages."""
+    """llms.txt: every page with its first sentence, as https://llmstxt.org has it; the texts lie beside the pages.
+
+    The search is mended, too.
+    """
+    _mend_search(Path(config.site_dir))
     lines = [f"# {config.site_name}", "", f"> {config.site_description}", ""]
     nav: Navigation = config.extra.pop("pages")
     lines += [line for item in nav.items for line in _listed(item, Path(config.site_dir))]
     Path(config.site_dir, "llms.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _mend_search(site: Path) -> None:
+    """Keep lunr from taking two nodes of its tree of words for one.
+
+    It shares nodes whose edges are written alike, each as a letter and a number with nothing between: where letters are
+    digits, "1" to node 234 reads like "1" to node 2 and "3" to node 4. So words with digits got lost, others came to be
+    that no page has, and a search that met one of those failed as a whole: by chance, whatever text was changed.
+    """
+    (worker,) = (site / "assets" / "javascripts" / "workers").glob("search.*.min.js")
+    code = worker.read_text(encoding="utf-8")
+    if code.count(_AMBIGUOUS) != 1:
+        raise ValueError(f"{worker.name}: {_AMBIGUOUS!r} is not there once. Remedy: see whether lunr still needs it")
+    worker.write_text(code.replace(_AMBIGUOUS, _UNAMBIGUOUS), encoding="utf-8")
 
 
 def site_path(path: Path) -> str:

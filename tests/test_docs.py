@@ -61,15 +61,20 @@ def test_the_examples_of_a_page_run(page: Path, workplace: Path) -> None:
 def test_the_scripts_of_a_tutorial_run_and_end_in_a_report(page: str, tmp_path: Path) -> None:
     scripts = re.findall(r"```bash\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
     (tmp_path / "bin").mkdir()
-    for name, module in (("barista-bench", "-m barista_bench.cli"), ("python", "")):
+    offline = f"--quiet --no-deps --no-build-isolation --no-index --target '{tmp_path / 'site'}'"
+    for name, module, more in (
+        ("barista-bench", "-m barista_bench.cli", ""),
+        ("python", "", ""),
+        ("pip", "-m pip", offline),  # beside this environment, not into it
+    ):
         program = tmp_path / "bin" / name
-        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -W ignore {module} "$@"\n')
+        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -W ignore {module} "$@" {more}\n')
         program.chmod(0o755)
     path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "-e", "-u", "-c", "\n".join(scripts)],
         cwd=tmp_path,
-        env={**environment(tmp_path), "PATH": path},
+        env={**environment(tmp_path), "PATH": path, "PYTHONPATH": str(tmp_path / "site")},
         capture_output=True,
         text=True,
     )
@@ -141,3 +146,15 @@ def test_every_option_of_a_task_is_documented() -> None:
     for name, changes in declared:
         rows = [line for line in text.splitlines() if line.startswith("| ") and f" `{name}` (" in line]
         assert len([row for row in rows if row.endswith(f"| {changes} |")]) == 1, (name, changes)
+
+
+def test_the_frames_of_every_task_are_documented_as_they_are() -> None:
+    text = (ROOT / "docs" / "datasets.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\w+ / [^|]+) \| ([^|]+) \|", text, re.MULTILINE)
+    for benchmark in BENCHMARKS.values():
+        for task in benchmark.tasks:
+            named = re.compile(rf"{benchmark.name} / ([\w, ]*\b{task.name}\b|all tasks)")
+            (said,) = (settings for tasks, settings in rows if named.search(tasks))
+            names = [name for name in ("frames", "rate", "max_frames") if hasattr(task.sampling, name)]
+            settings = ", ".join(f"`{name}={getattr(task.sampling, name)}`" for name in names)
+            assert said == (settings or "none"), task

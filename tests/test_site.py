@@ -22,6 +22,7 @@ TYPED = {
     "number of frames per video": "limit-the-examples-or-the-number-of-frames-per-video",
     "how to evaluate a new model": "add-and-evaluate-a-new-model",
     "compare two runs": "compare-two-runs",
+    "significance between models": "read-p_adjusted-the-significance-of-a-difference-between-two-models",
     "token usage and cost": "count-tokens-and-know-the-cost-before-i-pay",
     "slurm multi node": "run-on-slurm-on-several-gpus-or-nodes",
     "evaluate existing predictions": "evaluate-existing-predictions-recorded-by-another-program",
@@ -108,3 +109,14 @@ def test_questions_as_people_type_them_find_their_answer_first_without_a_server(
         found = page.locator(f".md-search-result__item:first-child a[href*='faq.html'][href$='#{answer}']").first
         found.wait_for(state="visible", timeout=20_000)
     page.close()
+
+
+def test_the_search_tells_nodes_of_words_with_digits_apart(site: Path, chromium: Browser) -> None:
+    """Else words get lost, and a search that meets one fails (scripts/site.py, `_mend_search`)."""
+    (worker,) = site.glob("assets/javascripts/workers/search.*.min.js")
+    page = chromium.new_page()
+    page.add_script_tag(path=worker)
+    names = page.evaluate("""() => [{1: {id: 234}}, {1: {id: 2}, 3: {id: 4}}].map(
+        edges => Object.assign(new lunr.TokenSet(), {edges}).toString())""")
+    page.close()
+    assert len(set(names)) == 2

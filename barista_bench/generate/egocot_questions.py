@@ -115,7 +115,8 @@ def _alternatives(at: Moments, thing: NamedObject, frame: int) -> Iterator[tuple
 
 def _state_and_hand(at: Moments, side: Side, frame: int, now: ValueSpan, value: str, touches: bool) -> Choice:
     hand = (Touches if touches else AwayFrom)(side, now.thing.id, frame)
-    text = f"It is {at.words.state(value)}, and the {side} hand is {'' if touches else 'not '}touching it."
+    is_touched = f"and the {side} hand is {'' if touches else 'not '}touching it"
+    text = f"The {now.thing.name} is {at.words.state(value)}, {is_touched}."
     return Choice(text, AllOf((HasValue(now.thing.id, now.type, value, frame), hand)))
 
 

@@ -98,7 +98,7 @@ class NextAction(Statement, frozen=True):
 class NextState(Statement, frozen=True):
     """A value that an attribute does not have at `frame` is there at `until`.
 
-    False: a value that excludes it is there at both, and it did not come and go in between.
+    False: a value that excludes it is there at both, and it did not come in between, nor within the `margin` after.
     """
 
     false_needs: ClassVar[tuple[Layer, ...]] = ("attributes",)
@@ -115,12 +115,12 @@ class NextState(Statement, frozen=True):
         after = HasValue(self.object, self.type, self.value, self.until).truth(scene)
         if before is not False:
             return None
-        passes = after is False and any(self._comes(span) for _, span in scene.changes)
+        passes = after is False and any(self._comes(span, scene.margin) for _, span in scene.changes)
         return None if passes else after
 
-    def _comes(self, span: ValueSpan) -> bool:
+    def _comes(self, span: ValueSpan, margin: int) -> bool:
         is_same = (span.thing.id, span.type, span.value) == (self.object, self.type, self.value)
-        return is_same and self.frame < span.start <= self.until
+        return is_same and self.frame < span.start <= self.until + margin
 
 
 class BringsAbout(Statement, frozen=True):

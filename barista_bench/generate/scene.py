@@ -28,6 +28,7 @@ from barista_bench.generate.spans import (
     PlaceSpan,
     ValueSpan,
     names_of,
+    overlapping,
 )
 from barista_bench.scene_graph import Rle, SceneObject, VideoGraph, decode_mask
 from barista_bench.scene_graph.domain import Domain, Side
@@ -343,10 +344,15 @@ class Scene:
         return tuple(sorted(rows, key=_by_time))
 
     def in_words(self, action: str) -> str:
-        """The name of an activity or step, "Verb noun", the noun said as the only thing of that category is called."""
+        """The name of an activity or step, "Verb noun", the noun said as the only thing of that category is called,
+        or the only one of them that hands touch whenever this is done."""
         verb, _, noun = action.partition(" ")
-        names = [thing.noun for thing in self.things.values() if thing.category.casefold() == noun.casefold()]
-        return f"{verb} {names[0]}" if len(names) == 1 else action
+        things = [thing for thing in self.things.values() if thing.category.casefold() == noun.casefold()]
+        if len(things) > 1:
+            done = [span for span in self.actions if span.name == action]
+            touched = [{use.thing for use in overlapping(self.uses, span.start, span.end)} for span in done]
+            things = [thing for thing in things if touched and all(thing in used for used in touched)]
+        return f"{verb} {things[0].noun}" if len(things) == 1 else action
 
 
 def _by_time(row: Labelled) -> tuple[int, int, str]:

@@ -15,7 +15,7 @@ from typing import ClassVar, TypeAlias
 
 import msgspec
 
-from barista_bench.generate.scene import Scene
+from barista_bench.generate.scene import Scene, cached_by_scene
 from barista_bench.generate.spans import ActionSpan, HandUse, PlaceSpan, SpanT, overlapping
 from barista_bench.scene_graph import Layer
 from barista_bench.scene_graph.domain import Side
@@ -387,16 +387,28 @@ def moments_of(scene: Scene, start: int, end: int) -> range:
 def differ(scene: Scene, said: str, recorded: str, frame: int) -> bool:
     """Whether an activity that is recorded at a frame excludes that another, `said`, describes what goes on there.
 
-    It does where their verbs do, or where one verb is said of two things; not where the verb is a contact (`hold`) that
-    some hand has then with something that the noun could name: both go on.
+    It does where their verbs do, or where one verb is said of two things, neither of which is the other's (a carton is
+    opened by its lid); not where the verb is a contact (`hold`) that some hand has then with something that the noun
+    could name: both go on.
     """
     first, second = ActionSpan(said, frame, frame), ActionSpan(recorded, frame, frame)
     contacts = {words.do for words in scene.domain.contacts.values()}
     if first.verb in contacts and _is_touched(scene, first.noun, frame):
         return False
     if first.verb == second.verb:
-        return not scene.domain.same_noun(first.noun, second.noun)
+        nouns = first.noun, second.noun
+        return not (scene.domain.same_noun(*nouns) or _belongs(scene, *nouns) or _belongs(scene, *reversed(nouns)))
     return not scene.domain.same_verb(first.verb, second.verb)
+
+
+@cached_by_scene
+def _belongs(scene: Scene, noun: str, owner: str) -> bool:
+    """Whether something that a noun could name is a part of, or belongs to, something that another could."""
+    named = {item: thing.noun for item, thing in scene.things.items()}
+    return any(
+        scene.domain.same_noun(noun, named[item]) and any(scene.domain.same_noun(owner, named[o]) for o in owners)
+        for item, owners in ((item, scene.owners.get(item, frozenset()) & named.keys()) for item in named)
+    )
 
 
 def _is_touched(scene: Scene, noun: str, frame: int) -> bool:

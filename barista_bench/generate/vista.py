@@ -122,11 +122,12 @@ class ViSTaFamily(Family):
 
     def _deeds(self, scene: Scene, actions: Sequence[str]) -> Deeds:
         """Actions in words; "it" is what the one before was done to too, of which the video has but one."""
-        nouns = [action.partition(" ")[2].lower() for action in actions]
-        phrases = [self.words.action(scene.in_words(action)) for action in actions]
-        for at in range(1, len(actions)):
+        said = [scene.in_words(action) for action in actions]
+        nouns = [name.partition(" ")[2].lower() for name in said]
+        phrases = list(map(self.words.action, said))
+        for at in range(1, len(said)):
             if nouns[at] == nouns[at - 1] and sum(is_of_kind(it, nouns[at]) for it in scene.things.values()) == 1:
-                phrases[at] = self.words.action_on_it(actions[at])
+                phrases[at] = self.words.action_on_it(said[at])
         return Deeds(phrases)
 
     def offered(

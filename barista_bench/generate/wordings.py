@@ -18,7 +18,6 @@ from barista_bench.files.reading import load_yaml
 from barista_bench.generate.candidates import Item
 from barista_bench.generate.spans import third_person
 
-WE = "we "
 TWO = " and then "
 """Between the only two of several phrases."""
 _ALTERNATIVES = re.compile(r"\[([^\]]*)\]")
@@ -26,17 +25,17 @@ Slots = Mapping[str, Any]
 
 
 class Deeds(tuple[str, ...]):
-    """Phrases for one slot, each with its verb first, said of a person, or behind "we ". Its format is that, what
-    stands between three or more of them, a bar, and what stands before the last.
+    """Phrases for one slot, each with its verb first, said of a person. Its format is what stands between three or more
+    of them, a bar, and what stands before the last.
 
     >>> deeds = Deeds(("open it", "fix it", "go"))
-    >>> f"she {deeds:, then |, and finally }", f"we {Deeds(deeds[:2]):we , |, and finally }"
-    ('she opens it, then fixes it, and finally goes', 'we open it and then fix it')
+    >>> f"she {deeds:, then |, and finally }", f"she {Deeds(deeds[:2]):, |, and finally }"
+    ('she opens it, then fixes it, and finally goes', 'she opens it and then fixes it')
     """
 
     def __format__(self, spec: str) -> str:
-        between, _, last = spec.removeprefix(WE).partition("|")
-        *before, ending = self if spec.startswith(WE) else map(third_person, self)
+        between, _, last = spec.partition("|")
+        *before, ending = map(third_person, self)
         last = last if len(before) > 1 else TWO
         return f"{between.join(before)}{last if before else ''}{ending}"
 

@@ -16,7 +16,7 @@ Reader = Callable[[RawVideo, Said, str, str], bool]
 
 
 BEGINS, ENDS = r"begins|starts|beginning|start|first moment", r"ends|is over|end|last moment|close"
-ACTS = r"(?:first, |first of all, |in th\w+ (?:clip|video), )?(?:the person|someone|a person|we) (?:first )?"
+ACTS = r"(?:first, |first of all, |in th\w+ (?:clip|video), )?(?:the person|someone|a person) (?:first )?"
 JOINTS = r",? and (?:then|finally) |, then |, "
 
 
@@ -159,13 +159,14 @@ def all_of(video: RawVideo, said: Said, text: str, question: str) -> bool:
         is_said = all(is_action(video, words, part["step"]) for words, part in zip(steps, parts, strict=True))
         return is_said and is_interval(video, text, parts[0]["frame"], parts[1]["frame"])
     value, hand = parts
-    match = re.fullmatch(r"It is (.+), and the (left|right) hand is (touching|not touching) it", text)
+    match = re.fullmatch(r"(The .+?) is (.+), and the (left|right) hand is (touching|not touching) it", text)
     assert match, text
     sides = re.findall("(left|right) hand", question)
     return (
-        is_state(match[1], value["value"])
-        and {"touching": "Touches", "not touching": "AwayFrom"}[match[3]] == hand["says"]
-        and [match[2]] == sides == [hand["side"]]
+        is_named(video, match[1], value["object"])
+        and is_state(match[2], value["value"])
+        and {"touching": "Touches", "not touching": "AwayFrom"}[match[4]] == hand["says"]
+        and [match[3]] == sides == [hand["side"]]
         and all(is_then(video, question, p["frame"]) and mentions(video, question, p["object"]) for p in parts)
     )
 
@@ -289,9 +290,10 @@ def depicts(video: RawVideo, said: Said, text: str, question: str) -> bool:
         return False
     for at, noun in enumerate(nouns):
         if re.search(r"\bit\b", steps[at]):
-            if not at or nouns[at - 1] != noun or things_called(video, noun) != 1:
+            named = steps[at - 1].rpartition(" the ")[2] if at else ""
+            if nouns[at - 1] != noun or things_called(video, named) != 1:
                 return False
-            steps[at] = re.sub(r" it\b", "", steps[at]) + f" the {noun}"
+            steps[at] = re.sub(r" it\b", "", steps[at]) + f" the {named}"
     return all(is_action(video, step, action) for step, action in zip(steps, said["actions"], strict=True))
 
 

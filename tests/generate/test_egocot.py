@@ -121,15 +121,15 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[QuestionCa
         ),
         (
             *("MSP", "At 00:02.40, what state is the drawer in, and is the right hand touching it?"),
-            "It is open, and the right hand is touching it.",
+            "The drawer is open, and the right hand is touching it.",
             {
-                "It is open, and the right hand is not touching it.",
-                "It is closed, and the right hand is touching it.",
-                "It is closed, and the right hand is not touching it.",
+                "The drawer is open, and the right hand is not touching it.",
+                "The drawer is closed, and the right hand is touching it.",
+                "The drawer is closed, and the right hand is not touching it.",
             },
         ),
         (
-            *("SR", "Looking back, when did the drawer go from closed to open?", "Between 00:02.00 and 00:02.40."),
+            *("SR", "When did the drawer go from closed to open?", "Between 00:02.00 and 00:02.40."),
             {"Between 00:00.80 and 00:01.20.", "Between 00:01.20 and 00:01.60.", "Between 00:01.60 and 00:02.00."},
         ),
         (

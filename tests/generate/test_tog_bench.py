@@ -23,7 +23,7 @@ def asked(scene: Scene) -> tuple[dict[str, QuestionCandidate], Tally]:
     return {candidate.question: candidate for candidate in candidates}, tally
 
 
-HANDLED = " I only mean things that the person touches in the video."
+HANDLED = " (Only things that the person touches in the video count.)"
 
 
 def held(*things: str) -> list[tuple[str, str, str, int, int]]:

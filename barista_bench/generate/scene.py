@@ -348,7 +348,9 @@ class Scene:
         or the only one of them that hands touch whenever this is done."""
         verb, _, noun = action.partition(" ")
         things = [thing for thing in self.things.values() if thing.category.casefold() == noun.casefold()]
-        if len(things) > 1:
+        if not self.coverage.category(noun):
+            return action
+        if len(things) > 1 and self.coverage.layer("relations"):
             done = [span for span in self.actions if span.name == action]
             touched = [{use.thing for use in overlapping(self.uses, span.start, span.end)} for span in done]
             things = [thing for thing in things if touched and all(thing in used for used in touched)]

@@ -125,7 +125,7 @@ class ViSTaFamily(Family):
         said = [scene.in_words(action) for action in actions]
         nouns = [name.partition(" ")[2].lower() for name in said]
         phrases = list(map(self.words.action, said))
-        for at in range(1, len(said)):
+        for at in range(1, 0 if scene.coverage.is_partial else len(said)):
             if nouns[at] == nouns[at - 1] and sum(is_of_kind(it, nouns[at]) for it in scene.things.values()) == 1:
                 phrases[at] = self.words.action_on_it(said[at])
         return Deeds(phrases)

@@ -60,14 +60,15 @@ with ending_at_once():  # little is imported above: nothing is understood before
     from barista_bench.errors import BaristaError, BudgetError, ConfigError
     from barista_bench.files import text_out
     from barista_bench.files.text_out import LogFormatter, system_problem
-    from barista_bench.models.settings import ServedSettings, SettingsTable, TransformersSettings, VllmSettings
+    from barista_bench.models.served.settings import ServedSettings
+    from barista_bench.models.settings import SettingsTable, TransformersSettings, VllmSettings
     from barista_bench.runs.ask.config import CLUSTER_HELP, ModelSettings, SpendingSettings, resolve
     from barista_bench.version import __version__
 
 if TYPE_CHECKING:
     from barista_bench.core.boxes import BoxFormat
     from barista_bench.models.settings import SettingsT
-    from barista_bench.runs.ask.asking import AskCounts
+    from barista_bench.runs.ask.session import AskCounts
     from barista_bench.runs.score.scoring import ScoredRun
 
 

@@ -90,7 +90,7 @@ def judges(
     """Compare judges: rankings, shifts, agreement, self-preference, and people's ratings where given."""
     import msgspec
 
-    from barista_bench.files.writing import JUDGES, check_target, replacing_folder
+    from barista_bench.files.owned_folders import JUDGES, check_target, replacing_folder
     from barista_bench.judging.cross import cross_judge
     from barista_bench.judging.cross_text import as_markdown
     from barista_bench.judging.human import human_agreement, read_ratings

@@ -32,7 +32,7 @@ from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, RunConfig
 from barista_bench.runs.score.results import summary_line
 
 if TYPE_CHECKING:
-    from barista_bench.runs.ask.asking import Session
+    from barista_bench.runs.ask.session import Session
 
 
 @app.command(rich_help_panel=RUN)
@@ -95,7 +95,7 @@ def run(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` 
 
 
 def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
-    from barista_bench.files.writing import REPORT, check_target
+    from barista_bench.files.owned_folders import REPORT, check_target
     from barista_bench.reporting import write_report
     from barista_bench.runs.ask.config import Shard
     from barista_bench.runs.ask.opening import open_tasks

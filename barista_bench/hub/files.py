@@ -15,9 +15,9 @@ import yaml
 from huggingface_hub.repocard import REGEX_YAML_BLOCK
 
 from barista_bench.errors import DataError
+from barista_bench.files.owned_folders import SUBMISSION, replacing_folder
 from barista_bench.files.reading import confined
 from barista_bench.files.text_out import holds_key
-from barista_bench.files.writing import SUBMISSION, replacing_folder
 from barista_bench.hub.checks import (
     MAX_FILE,
     EvalResults,

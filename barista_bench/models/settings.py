@@ -1,7 +1,8 @@
 """Tables of settings: each setting is stated once, with its type, range, default and help text.
 
 `CheckpointSettings`, `TransformersSettings`, `VllmSettings` and `ServedSettings` (`models/served/settings.py`) say what
-a kind of model takes when it is loaded. `runs.ask.config` puts them together into the settings of a run, from which the command line is made.
+a kind of model takes when it is loaded. `runs.ask.config` puts them together into the settings of a run, from which the
+command line is made.
 """
 
 from __future__ import annotations

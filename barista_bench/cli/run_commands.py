@@ -11,7 +11,6 @@ from barista_bench.benchmarks import parse_pairs
 from barista_bench.cli.app import (
     RUN,
     Data,
-    FlagsBySection,
     Json,
     Options,
     Progress,
@@ -22,9 +21,8 @@ from barista_bench.cli.app import (
     exit_on_failures,
     print_json,
     print_result,
-    settings,
-    with_flags,
 )
+from barista_bench.cli.flags import FlagsBySection, settings, with_flags
 from barista_bench.core.guarding import note_fault
 from barista_bench.errors import BudgetError, ConfigError
 from barista_bench.interchange.trackers import Tracker, log_results

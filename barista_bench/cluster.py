@@ -263,12 +263,10 @@ class _Executor(ProcessPoolExecutor):
 
 
 @contextmanager
-def worker_processes(
-    number: int, initializer: Callable[..., None] | None = None, initargs: tuple[Any, ...] = ()
-) -> Iterator[ProcessPoolExecutor]:
-    """An executor of `number` processes, each of which begins with `initializer`. An error ends them at once."""
+def worker_processes(number: int) -> Iterator[ProcessPoolExecutor]:
+    """An executor of `number` processes. An error ends them at once."""
     with _interruption_deferred():
-        pool = _Executor(number, _Spawning(), initializer, initargs)
+        pool = _Executor(number, _Spawning())
     try:
         yield pool
     except BaseException:

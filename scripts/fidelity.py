@@ -43,7 +43,7 @@ EXCEPTIONS = ROOT / "docs" / "upstream" / "exceptions.md"
 TESTS = (
     *("tests/benchmarks/test_golden_images.py", "tests/benchmarks/test_golden_answers.py"),
     *("tests/data/test_golden_frozen.py", "tests/data/test_golden_runs.py"),
-    *("tests/benchmarks/test_change_detection.py", "tests/benchmarks/test_temporal_vqa.py"),
+    *("tests/benchmarks/test_golden_changes.py", "tests/benchmarks/test_temporal_vqa.py"),
     "tests/generate/test_questions.py",
 )
 ANSWERED = {

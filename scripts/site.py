@@ -17,7 +17,7 @@ import typer
 
 from barista_bench import __version__
 from barista_bench.cli import app
-from barista_bench.cli.app import RARE
+from barista_bench.cli.flags import RARE
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig

@@ -3,10 +3,10 @@
 from dataclasses import replace
 from pathlib import Path
 
-from barista_bench.runs.ask.asking import Session
 from barista_bench.runs.ask.config import RunConfig, checked
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.runner import run_config
+from barista_bench.runs.ask.session import Session
 
 
 def run(data: str | Path, folder: str | Path, **settings: object) -> Session:

@@ -20,7 +20,8 @@ from barista_bench.annotate.project import VideoFiles, open_project
 from barista_bench.annotate.records import Layers, ProjectRecord, Range, TrackLine, write_record
 from barista_bench.cluster import map_in_processes
 from barista_bench.errors import DataError
-from barista_bench.files.writing import atomic_write, replacing_folder, write_whole
+from barista_bench.files.owned_folders import replacing_folder
+from barista_bench.files.writing import atomic_write, write_whole
 from barista_bench.media.video import open_reader
 from barista_bench.media.video.index import AV_ERRORS, reason
 from barista_bench.scene_graph.masks import MaskTracks, Rle, mask_boxes

@@ -31,8 +31,9 @@ from barista_bench.annotate.identities import Identities
 from barista_bench.annotate.project_file import ProjectFile, ProjectSettings, VideoSource
 from barista_bench.cluster import map_in_processes
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.files.owned_folders import check_place
 from barista_bench.files.reading import confined, read_bounded, read_json_lines, valid_video_id
-from barista_bench.files.writing import check_place, write_whole
+from barista_bench.files.writing import write_whole
 from barista_bench.media.video import FrameReader, open_reader
 from barista_bench.media.video.frame_folder import video_sha256
 from barista_bench.media.video.index import VIDEO_SUFFIXES

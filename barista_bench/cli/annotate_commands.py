@@ -13,18 +13,8 @@ import msgspec
 import typer
 from pydantic import Field, model_validator
 
-from barista_bench.cli.app import (
-    MAKE,
-    Cluster,
-    Commands,
-    FlagsBySection,
-    app,
-    echo,
-    exit_on_error,
-    given,
-    print_result,
-    with_flags,
-)
+from barista_bench.cli.app import MAKE, Cluster, Commands, app, echo, exit_on_error, print_result
+from barista_bench.cli.flags import FlagsBySection, given, with_flags
 from barista_bench.core.model_names import ABLATIONS, SCRIPTED
 from barista_bench.errors import DataError
 from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, ModelSettings, resolve

@@ -1,4 +1,4 @@
-"""The command itself, and what its parts share; flags are made from tables of settings, each written down once."""
+"""The command itself, and what its parts share."""
 
 from __future__ import annotations
 
@@ -36,46 +36,42 @@ def _end(number: int, frame: object) -> None:
 
 
 with ending_at_once():  # little is imported above: nothing is understood before
-    import glob
-    import inspect
     import json
     import logging
     import sys
-    import types
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from contextlib import contextmanager
     from contextvars import ContextVar
     from pathlib import Path
-    from typing import Annotated, Any, Literal, Union, get_args, get_origin
+    from typing import Annotated, Any, Literal
 
     import msgspec
     import typer
-    from pydantic.fields import FieldInfo
-    from typer.core import TyperCommand, TyperGroup
+    from typer.core import TyperGroup
 
-    from barista_bench.benchmarks import BENCHMARKS, parse_pairs, task_names
+    from barista_bench.benchmarks import parse_pairs
     from barista_bench.core.guarding import faults_at_the_end
-    from barista_bench.core.model_names import ABLATIONS, BASELINES
-    from barista_bench.core.plugins import registered
     from barista_bench.errors import BaristaError, BudgetError, ConfigError
     from barista_bench.files import text_out
     from barista_bench.files.text_out import LogFormatter, system_problem
-    from barista_bench.models.settings import ServedSettings, SettingsTable, TransformersSettings, VllmSettings
-    from barista_bench.runs.ask.config import CLUSTER_HELP, ModelSettings, SpendingSettings, resolve
+    from barista_bench.runs.ask.config import CLUSTER_HELP
     from barista_bench.version import __version__
 
 if TYPE_CHECKING:
     from barista_bench.core.boxes import BoxFormat
-    from barista_bench.models.settings import SettingsT
-    from barista_bench.runs.ask.asking import AskCounts
+    from barista_bench.runs.ask.session import AskCounts
     from barista_bench.runs.score.scoring import ScoredRun
 
 
 MAKE, RUN, LOOK, PUBLISH = "Make data", "Run and score", "Look", "Exchange and publish"
 """What people do with commands: sections of the help."""
-_ARGUMENTS, _OPTIONS, RARE = "Arguments", "Options", "Rare settings"
 _QUIET = ContextVar("quiet", default=False)
 _JSON_ALONE = ContextVar("json_alone", default=False)
+
+
+def is_quiet() -> bool:
+    """Whether --quiet or --json asks for no notes and no progress bars."""
+    return _QUIET.get()
 
 
 def echo(*lines: str, color: str | None = None, err: bool = False) -> None:
@@ -83,7 +79,7 @@ def echo(*lines: str, color: str | None = None, err: bool = False) -> None:
 
     Notes are left out where --quiet or --json asks for that; what a command was asked for is `print_result`'s.
     """
-    if err or not _QUIET.get():
+    if err or not is_quiet():
         with _ending_unread():
             text_out.echo(*lines, color=color, err=err)
 
@@ -111,25 +107,11 @@ def _ending_unread() -> Iterator[None]:
         raise typer.Exit(1) from None
 
 
-def _write_sections(formatter: Any, sections: Mapping[str, list[tuple[str, str]]]) -> None:  # noqa: ANN401
+def write_sections(formatter: Any, sections: Mapping[str, list[tuple[str, str]]]) -> None:  # noqa: ANN401
     for title, rows in sections.items():
         if rows:
             with formatter.section(title):
                 formatter.write_dl(rows)
-
-
-class FlagsBySection(TyperCommand):
-    """A command with many flags: those that few need stand below the others."""
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401  (as typer has it)
-        """Flags by their `rich_help_panel`, as plain text."""
-        sections: dict[str, list[tuple[str, str]]] = {title: [] for title in (_ARGUMENTS, _OPTIONS, *_TABLES, RARE)}
-        for parameter in self.get_params(ctx):
-            panel = getattr(parameter, "rich_help_panel", None)
-            if record := parameter.get_help_record(ctx):
-                kind = _ARGUMENTS if parameter.param_type_name == "argument" else _OPTIONS
-                sections.setdefault(panel or kind, []).append(record)
-        _write_sections(formatter, sections)
 
 
 class Commands(TyperGroup):
@@ -142,7 +124,7 @@ class Commands(TyperGroup):
         for name, command in self.commands.items():
             panel = getattr(command, "rich_help_panel", None)
             sections.setdefault(panel or "Commands", []).append((name, command.get_short_help_str(sys.maxsize)))
-        _write_sections(formatter, sections)
+        write_sections(formatter, sections)
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401  (as typer has it)
         """One line for Ctrl-C too."""
@@ -154,7 +136,7 @@ class Commands(TyperGroup):
 
 
 def _unless_quiet(shown: bool) -> bool:
-    return shown and not _QUIET.get()
+    return shown and not is_quiet()
 
 
 def _json_alone(asked: bool) -> bool:
@@ -306,124 +288,3 @@ def _options(
     _JSON_ALONE.set(False)
     if ctx.invoked_subcommand is None:
         print_result(*_FIRST.splitlines())
-
-
-CONFIG_FLAG = inspect.Parameter(
-    "config",
-    inspect.Parameter.KEYWORD_ONLY,
-    default=None,
-    annotation=Annotated[Path | None, typer.Option(help="Settings file: YAML, one `name: value` a line.")],
-)
-DRY_RUN_FLAG = inspect.Parameter(
-    "dry_run",
-    inspect.Parameter.KEYWORD_ONLY,
-    default=False,
-    annotation=Annotated[bool, typer.Option("--dry-run", help="Count requests, images, tokens and cost; ask nothing.")],
-)
-
-
-def with_flags(
-    function: Callable[..., None],
-    kind: type[ModelSettings],
-    *,
-    positional: str,
-    dry_run: bool = False,
-    hidden: Collection[str] = (),
-) -> Callable[..., None]:
-    """Give a function of keywords one flag a field but the `hidden` ones; `positional` may stand without its name.
-
-    No flag has a default of its own: None or an empty list is "not given", and `given` leaves those out.
-    """
-    fields = {name: field for name, field in kind.model_fields.items() if name not in hidden}
-    parameters = [_parameter(name, field, name == positional) for name, field in fields.items()]
-    parameters += [CONFIG_FLAG, DRY_RUN_FLAG] if dry_run else [CONFIG_FLAG]
-    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return function
-
-
-def given(flags: dict[str, Any]) -> dict[str, Any]:
-    """The flags that the caller named."""
-    return {name: value for name, value in flags.items() if value not in (None, [])}
-
-
-def settings(kind: type[SettingsT], flags: dict[str, Any], **defaults: object) -> SettingsT:
-    """`resolve` of a command's flags, with progress bars unless --quiet. Takes `config` out of the flags."""
-    file, named = flags.pop("config"), given(flags)
-    if _QUIET.get():
-        named["progress"] = False
-    return resolve(kind, named, file=file, defaults={"progress": True, **defaults})
-
-
-def complete_tasks(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Tasks of the benchmark that is named, or of all, for the shell; after a comma the next one."""
-    named = [name for name in BENCHMARKS if name == ctx.params.get("benchmark")]
-    names = [task for benchmark in named or BENCHMARKS for task in task_names(benchmark)]
-    before, comma, last = incomplete.rpartition(",")
-    return [before + comma + name for name in _starting(last, ("all", *names))]
-
-
-def complete_models(incomplete: str) -> list[str]:
-    """Names that are no checkpoint's, what may stand before a colon, and folders, for the shell."""
-    kind, colon, rest = incomplete.partition(":")
-    if colon and kind in ABLATIONS:
-        return [f"{kind}:{name}" for name in complete_models(rest)]
-    kinds = (f"{name}:" for name in (*ABLATIONS, *registered("models")))
-    folders = (path for path in glob.glob(f"{glob.escape(incomplete)}*") if os.path.isdir(path))
-    return [*_starting(incomplete, (*BASELINES, *kinds)), *folders]
-
-
-def _starting(beginning: str, names: Iterable[str]) -> list[str]:
-    return [name for name in dict.fromkeys(names) if name.startswith(beginning)]
-
-
-_COMPLETIONS: dict[str, Callable[..., list[str]]] = {
-    "benchmark": lambda incomplete: _starting(incomplete, ("all", *BENCHMARKS)),
-    "model": complete_models,
-    "task": complete_tasks,
-}
-_TABLES: dict[str, type[SettingsTable]] = {
-    "Costs": SpendingSettings,
-    "Served models": ServedSettings,
-    "Local checkpoints": TransformersSettings,
-    "vLLM": VllmSettings,
-}
-_RARELY_SET = frozenset(
-    {"revision", "think_tags", "box_format", "top_p", "top_k", "repetition_penalty", "stop", "thinking_budget"}
-    | {"reasoning_field", "threshold", "mask_threshold", "cluster", "workers", "frame_cache_mib"}
-)
-
-
-def _panel(name: str) -> str | None:
-    """The section of a flag: rare ones, then those that only one way of reaching a model reads."""
-    if name in _RARELY_SET:
-        return RARE
-    return next((title for title, table in _TABLES.items() if name in table.model_fields), None)
-
-
-def _parameter(name: str, field: FieldInfo, positional: bool) -> inspect.Parameter:
-    shown = _help(field)
-    option = typer.Option(help=shown, rich_help_panel=_panel(name), autocompletion=_COMPLETIONS.get(name))
-    annotation = Annotated[_type(field), typer.Argument(help=shown) if positional else option]  # type: ignore[valid-type]
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-
-
-def _help(field: FieldInfo) -> str:
-    default = field.get_default(call_default_factory=True, validated_data={})
-    if field.is_required() or default in (None, (), {}, False):
-        return str(field.description)
-    return f"{field.description} [default: {','.join(default) if isinstance(default, tuple) else default}]"
-
-
-def _type(field: FieldInfo) -> Any:  # noqa: ANN401  (a type, which has no type of its own)
-    """The type of a field on the command line: switches, repeated texts, choices, numbers, else text to be checked."""
-    kind = field.annotation
-    if kind is bool:
-        return bool | None
-    if get_origin(kind) is tuple:
-        return list[str] | None
-    options = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
-    plain = [option for option in options if option is not type(None)]
-    if len(plain) == 1 and (plain[0] in (int, float) or get_origin(plain[0]) is Literal):
-        return plain[0] | None
-    return str | None

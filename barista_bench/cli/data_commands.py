@@ -26,7 +26,7 @@ from barista_bench.cli.app import (
     print_result,
 )
 from barista_bench.errors import ConfigError
-from barista_bench.files.writing import STATISTICS, check_target, replacing_folder
+from barista_bench.files.owned_folders import STATISTICS, check_target, replacing_folder
 from barista_bench.scene_graph import Problem, SceneGraph, validate as check
 
 _SHOWN_REASONS = 5

@@ -10,18 +10,16 @@ import typer
 from barista_bench.cli.app import (
     PUBLISH,
     Data,
-    FlagsBySection,
     Protocol,
     Root,
     app,
     echo,
     exit_on_error,
-    given,
     of_protocol,
     parsed_box_format,
     print_result,
-    with_flags,
 )
+from barista_bench.cli.flags import FlagsBySection, given, with_flags
 from barista_bench.errors import ConfigError
 from barista_bench.runs.ask.config import QUESTION_SETTINGS, RunConfig
 

@@ -12,7 +12,6 @@ from barista_bench.cli.app import (
     MAKE,
     RUN,
     Data,
-    FlagsBySection,
     Options,
     Root,
     app,
@@ -21,9 +20,8 @@ from barista_bench.cli.app import (
     exit_on_failures,
     print_result,
     scored_runs,
-    settings,
-    with_flags,
 )
+from barista_bench.cli.flags import FlagsBySection, settings, with_flags
 from barista_bench.errors import ConfigError
 from barista_bench.files.text_out import decimal
 from barista_bench.generate.writing.config import QuestionConfig, RewordConfig
@@ -90,7 +88,7 @@ def judges(
     """Compare judges: rankings, shifts, agreement, self-preference, and people's ratings where given."""
     import msgspec
 
-    from barista_bench.files.writing import JUDGES, check_target, replacing_folder
+    from barista_bench.files.owned_folders import JUDGES, check_target, replacing_folder
     from barista_bench.judging.cross import cross_judge
     from barista_bench.judging.cross_text import as_markdown
     from barista_bench.judging.human import human_agreement, read_ratings

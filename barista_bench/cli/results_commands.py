@@ -57,7 +57,7 @@ def report(
     option: Options = None,
 ) -> None:
     """Write a self-contained HTML page, and Markdown that leads into it. Runs are read, never written."""
-    from barista_bench.files.writing import REPORT, check_target
+    from barista_bench.files.owned_folders import REPORT, check_target
     from barista_bench.reporting import write_report
 
     with exit_on_error():
@@ -99,7 +99,7 @@ def compare(
     json: Json = False,
 ) -> None:
     """Compare models on the same examples: difference with its interval, p-value corrected by Holm, effect size."""
-    from barista_bench.files.writing import check_place
+    from barista_bench.files.owned_folders import check_place
     from barista_bench.stats import compare_runs, differing_circumstances, run_labels
     from barista_bench.stats.tables import comparison_table
     from barista_bench.tables import Table, to_csv
@@ -159,7 +159,7 @@ def analyse(
     option: Options = None,
 ) -> None:
     """Write all analyses as CSV: figures, breakdowns, comparisons, agreement, propagation, baselines, failures."""
-    from barista_bench.files.writing import ANALYSIS, check_target
+    from barista_bench.files.owned_folders import ANALYSIS, check_target
     from barista_bench.stats.tables import analysis_tables, write_tables
 
     with exit_on_error():
@@ -236,7 +236,7 @@ def submit(
 
     Everything lands in OUT to look at: model/ (.eval_results, README.md) and results/ (for a leaderboard Space).
     """
-    from barista_bench.files.writing import SUBMISSION, check_target
+    from barista_bench.files.owned_folders import SUBMISSION, check_target
     from barista_bench.hub.files import all_files, model_files, write_files
     from barista_bench.hub.pushing import Destination, Pusher, find_token
     from barista_bench.hub.submission import make_submission

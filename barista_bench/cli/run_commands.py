@@ -11,7 +11,6 @@ from barista_bench.benchmarks import parse_pairs
 from barista_bench.cli.app import (
     RUN,
     Data,
-    FlagsBySection,
     Json,
     Options,
     Progress,
@@ -22,9 +21,8 @@ from barista_bench.cli.app import (
     exit_on_failures,
     print_json,
     print_result,
-    settings,
-    with_flags,
 )
+from barista_bench.cli.flags import FlagsBySection, settings, with_flags
 from barista_bench.core.guarding import note_fault
 from barista_bench.errors import BudgetError, ConfigError
 from barista_bench.interchange.trackers import Tracker, log_results
@@ -32,7 +30,7 @@ from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, RunConfig
 from barista_bench.runs.score.results import summary_line
 
 if TYPE_CHECKING:
-    from barista_bench.runs.ask.asking import Session
+    from barista_bench.runs.ask.session import Session
 
 
 @app.command(rich_help_panel=RUN)
@@ -95,7 +93,7 @@ def run(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` 
 
 
 def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
-    from barista_bench.files.writing import REPORT, check_target
+    from barista_bench.files.owned_folders import REPORT, check_target
     from barista_bench.reporting import write_report
     from barista_bench.runs.ask.config import Shard
     from barista_bench.runs.ask.opening import open_tasks

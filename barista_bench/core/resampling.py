@@ -78,9 +78,7 @@ def figures_of(runs: Sequence[ResampledRun], units: Sequence[str], weights: Floa
     return {name: np.mean([figures[name] for figures in by_run], axis=0) for name in shared}
 
 
-def run_intervals(
-    runs: Sequence[ResampledRun], *, resamples: int = RESAMPLES, level: float = LEVEL
-) -> dict[str, Interval]:
+def run_intervals(runs: Sequence[ResampledRun], *, resamples: int = RESAMPLES) -> dict[str, Interval]:
     """An interval for each figure, mean over these runs, over the resampling units of their samples.
 
     None at all for fewer than two units, and none for a figure that neither the samples nor any resample of them has.
@@ -89,18 +87,12 @@ def run_intervals(
     if len(units) < 2:
         return {}
     values = figures_of(runs, units, interval_weights(units, resamples))
-    ends = {name: resampled_interval(resampled, len(units), level) for name, resampled in values.items()}
+    ends = {name: resampled_interval(resampled, len(units)) for name, resampled in values.items()}
     return {name: interval for name, interval in ends.items() if interval is not None}
 
 
 def ratio_interval(
-    part: Floats,
-    whole: Floats,
-    *,
-    runs: Sequence[int],
-    units: Sequence[str],
-    resamples: int = RESAMPLES,
-    level: float = LEVEL,
+    part: Floats, whole: Floats, *, runs: Sequence[int], units: Sequence[str], resamples: int = RESAMPLES
 ) -> Interval | None:
     """The interval of sum(part) / sum(whole), taken of each run and averaged over runs: means, fractions, pooled rates.
 
@@ -128,7 +120,7 @@ def ratio_interval(
     parts, wholes = sums @ interval_weights(names, resamples).T
     with np.errstate(invalid="ignore", divide="ignore"):
         values = np.where(wholes > 0, parts / wholes, np.nan).mean(axis=0)
-    return resampled_interval(values, len(names), level)
+    return resampled_interval(values, len(names))
 
 
 def interval_weights(units: Sequence[str], resamples: int) -> Floats:

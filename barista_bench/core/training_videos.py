@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict, StringConstraints, field_validator
 
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.errors import DataError
+from barista_bench.files.owned_folders import TRAINING_SET
 from barista_bench.files.reading import read_model
-from barista_bench.files.writing import TRAINING_SET
 
 VIDEOS_FILE = TRAINING_SET.manifest
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]

@@ -22,8 +22,8 @@ from barista_bench.core.prompt import fill
 from barista_bench.data.rows import FramesMode, row_features
 from barista_bench.data.tables import GRAPH_TABLES, table_features
 from barista_bench.errors import DataError
+from barista_bench.files.owned_folders import DATASET, MAX_MANIFEST
 from barista_bench.files.reading import read_bounded_json
-from barista_bench.files.writing import DATASET, MAX_MANIFEST
 from barista_bench.scene_graph import Problem
 from barista_bench.scene_graph.terms import Terms
 from barista_bench.version import __version__

@@ -32,7 +32,7 @@ from barista_bench.core.released_records import MAX_FRAMES
 from barista_bench.core.task import Example, FrameRef, Task
 from barista_bench.data.dataset_cache import reading_datasets, refuse_unknown_name, warn_of_others
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.writing import DATASET
+from barista_bench.files.owned_folders import DATASET
 
 if TYPE_CHECKING:
     import datasets

@@ -1,69 +1,20 @@
-"""Files written whole, and folders replaced only by the command that owns them.
-
-A reader sees the old file or the new one, also when a write is killed. A command replaces a folder only if a list in it
-names every file, with its SHA-256. The list is part of a manifest, the last file that is written: `{"files": {path:
-SHA-256}, ...}`. Anything else below the folder stops the command before its first change, and no command writes inside
-a folder of another one.
-"""
+"""Files written whole: a reader sees the old file or the new one, also when a write is killed."""
 
 from __future__ import annotations
 
-import errno
-import json
-import logging
 import os
 import shutil
 import threading
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from tempfile import mkdtemp
 
 from filelock import FileLock
 
-from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.reading import file_sha256, read_bounded_json
 from barista_bench.files.text_out import NO_SPACE
 
-log = logging.getLogger(__name__)
-
-MAX_MANIFEST = 2**24
-"""Bytes of one: some KB a config of a dataset, about 100 bytes a file."""
 _LONGEST_WAIT = 10
 """Seconds for whoever changes a file at the moment, which takes a fraction of one."""
-_WORK = ".barista_bench-"
-# A mount point, another file system (also a bind mount, a lower layer), a parent with a sticky bit or another owner.
-_CANNOT_BE_RENAMED = frozenset({errno.EBUSY, errno.EXDEV, errno.EPERM, errno.EACCES})
-_REMEDY = "move it away, or choose another folder"
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A kind of folder that a command makes. A folder in which each of `markers` (globs) matches something is of
-    this kind; `parts` are names of folders in it that other commands may write."""
-
-    name: str
-    markers: tuple[str, ...]
-    parts: tuple[str, ...] = ()
-
-    @property
-    def manifest(self) -> str:
-        """The file that holds the list, of the kinds that are replaced."""
-        return self.markers[0]
-
-
-DATASET = Kind("a dataset", ("barista_bench.json",))
-KITCHEN = Kind("a mini kitchen", (".mini_kitchen",))
-REPORT = Kind("a report", (".report_files.json",))
-ANALYSIS = Kind("an analysis", (".analysis_files.json",))
-STATISTICS = Kind("statistics of a release", (".statistics_files.json",))
-JUDGES = Kind("a comparison of judges", (".judges_files.json",))
-SUBMISSION = Kind("a submission", (".submission_files.json",))
-RUN = Kind("a run folder", ("run.json", "samples*.jsonl"), parts=("report",))
-TRAINING_SET = Kind("a training set", ("training_videos.json",))
-VIDEO = Kind("a video of a release", ("coco_annotation.json",))
-KINDS = (DATASET, KITCHEN, REPORT, ANALYSIS, STATISTICS, JUDGES, SUBMISSION, RUN, TRAINING_SET, VIDEO)
 
 
 @contextmanager
@@ -109,7 +60,7 @@ def locked_for_update(path: Path) -> Iterator[Path]:
     Raises:
         OSError: the lock cannot be made, or another process holds it for 10 seconds.
     """
-    target = _real(path)
+    target = real_path(path)
     with FileLock(f"{target}.lock", timeout=_LONGEST_WAIT):
         yield target
 
@@ -143,267 +94,6 @@ def place_file(origin: Path, target: Path) -> None:
             shutil.copyfile(origin, partial)
 
 
-def owner(folder: Path) -> Kind | None:
-    """The kind of a folder; None for one that no command made."""
-    return next((kind for kind in KINDS if all(any(folder.glob(marker)) for marker in kind.markers)), None)
-
-
-def check_place(out: Path, kind: Kind | None = None) -> Path:
-    """Check the path of a file or a folder to write, which may be there already.
-
-    Returns:
-        The path, links followed.
-
-    Raises:
-        ConfigError: it is anything but `kind`, lies in a folder of another kind, is a link to nothing, or may not be
-            written.
-        OSError: its name is too long, or leads through a file.
-    """
-    target = _real(out)
-    try:
-        os.lstat(target)
-    except FileNotFoundError:
-        if out.is_symlink():
-            raise ConfigError(f"{out}: is a link to {target}, which is not there. Remedy: remove it") from None
-    for path in dict.fromkeys((Path(os.path.abspath(out)), target)):
-        _refuse_owned(out, path, kind)
-    existing = next(path for path in (target, *target.parents) if path.exists())
-    if not os.access(existing, os.W_OK):
-        raise ConfigError(f"{out}: {existing} may not be written. Remedy: choose another place, or change its rights")
-    return target
-
-
-def _refuse_owned(out: Path, path: Path, kind: Kind | None) -> None:
-    owned = owner(path)
-    if owned is not None and owned != kind:
-        problem = f"is {owned.name}, not {kind.name}" if kind else f"is there already, and is {owned.name}"
-        raise ConfigError(f"{out}: {problem}. Remedy: choose another place")
-    for folder in path.parents:
-        owned = owner(folder)
-        if owned is not None and path.relative_to(folder).as_posix() not in owned.parts:
-            raise ConfigError(f"{out}: lies inside {folder}, which is {owned.name}. Remedy: choose another place")
-
-
-def refuse_inside(out: Path, *inputs: str | Path | None) -> None:
-    """Raise ConfigError where `out` is one of the folders that a command reads, or lies in one."""
-    for folder in inputs:
-        if folder is not None and Path(folder).is_dir() and _real(out).is_relative_to(_real(folder)):
-            raise ConfigError(f"{out}: lies inside {folder}, which is read. Remedy: choose another folder")
-
-
-def check_target(out: Path, kind: Kind | None = None, besides: str = "") -> Path:
-    """Check a folder before the work starts whose results will replace it.
-
-    Args:
-        out: may be absent or empty, a link to a folder, a mount point; otherwise holds what its list names, no more.
-        kind: what it may be; None for a folder that is never replaced.
-        besides: what may lie in it all the same.
-
-    Returns:
-        The folder, links followed.
-
-    Raises:
-        ConfigError: as `check_place`; it is not a folder, or holds what no list names.
-        OSError: as `check_place`.
-    """
-    target = check_place(out, kind)
-    if target.is_dir():
-        _refuse_unlisted(out, target, kind, besides)
-    elif os.path.lexists(target):
-        raise ConfigError(f"{out}: is not a folder. Remedy: choose another one")
-    return target
-
-
-@contextmanager
-def replacing_folder(out: Path, kind: Kind | None = None) -> Iterator[Path]:
-    """A hidden folder to fill, which takes the place of `out` at the end, with a list of its files; parents are made.
-
-    An error leaves `out` as it was. Folders take each other's place by renaming. Where that cannot be (a mount point,
-    the working directory, a parent that may not be written), their files do so one by one, and the manifest last.
-
-    Args:
-        out: as `check_target` takes it, which looks at it before and after the work.
-        kind: what is made of it; None for a folder that is never replaced, and gets no list.
-
-    Raises:
-        ConfigError, OSError: as `check_target` does.
-    """
-    target = check_target(out, kind)
-    in_place = _must_stay(target)
-    parent = target if in_place else target.parent
-    parent.mkdir(parents=True, exist_ok=True)
-    with name_full_disk(out):
-        work = Path(mkdtemp(prefix=_WORK, dir=parent))
-        try:
-            fresh = work / "new"
-            fresh.mkdir()
-            yield fresh
-            _prune(fresh)
-            if kind is not None:  # the files are added to what stands in the manifest, if anything does
-                path = fresh / kind.manifest
-                described = json.loads(path.read_bytes()) if path.exists() else {}
-                described["files"] = _files(fresh, besides=(kind.manifest,))
-                path.write_text(json.dumps(described, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-            check_target(out, kind, besides=work.name)
-            if in_place or not _swapped(fresh, target, kind):
-                _exchange(fresh, target, kind, work)
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
-
-
-def _real(path: str | Path) -> Path:
+def real_path(path: str | Path) -> Path:
     """Links followed; unlike `Path.resolve`, no error for those that lead in a circle."""
     return Path(os.path.realpath(path))
-
-
-def _refuse_unlisted(out: Path, target: Path, kind: Kind | None, besides: str) -> None:
-    names = sorted(entry.name for entry in target.iterdir() if entry.name != besides)
-    if not names:
-        return
-    if kind is None:
-        raise ConfigError(f"{out}: is there already, and holds {names[0]!r}. Remedy: choose another folder")
-    if kind.manifest not in names:
-        raise ConfigError(f"{out}: holds {names[0]!r}, and is not {kind.name} of ours. Remedy: choose another folder")
-    listed, present = _read_list(target, kind), _files(target, besides=(besides, kind.manifest))
-    for name in sorted(present):
-        if name not in listed:
-            raise ConfigError(f"{out}: holds {name!r}, which is not ours. Remedy: {_REMEDY}")
-        if present[name] != listed[name]:
-            raise ConfigError(f"{out}: {name!r} was changed after it was written. Remedy: {_REMEDY}")
-
-
-def _read_list(folder: Path, kind: Kind) -> dict[str, str]:
-    """The files that a command wrote there, as paths relative to the folder, and their SHA-256."""
-    path = folder / kind.manifest
-    try:
-        manifest = read_bounded_json(path, MAX_MANIFEST, remedy=_REMEDY)
-    except DataError as error:
-        raise ConfigError(str(error)) from error
-    listed = manifest.get("files") if isinstance(manifest, dict) else None
-    if not isinstance(listed, dict):
-        raise ConfigError(f"{path}: lists no files that may be replaced. Remedy: {_REMEDY}")
-    return {str(name): str(sha256) for name, sha256 in listed.items()}
-
-
-def _files(folder: Path, besides: Collection[str] = ()) -> dict[str, str]:
-    """SHA-256 of every file below a folder; empty folders and what is not a plain file count too, as what they are."""
-    digests = {}
-    for parent, folders, files in os.walk(folder, onerror=_raise):
-        if Path(parent) == folder:
-            folders[:] = [name for name in folders if name not in besides]
-            files = [name for name in files if name not in besides]
-        for path in (Path(parent, name) for name in (*folders, *files)):
-            relative = path.relative_to(folder).as_posix()
-            if path.is_symlink() or not (path.is_file() or path.is_dir()):
-                digests[relative] = "no plain file"
-            elif path.is_file():
-                digests[relative] = file_sha256(path)
-            elif not any(path.iterdir()):
-                digests[f"{relative}/"] = "an empty folder"
-    return digests
-
-
-def _raise(error: OSError) -> None:
-    """`os.walk` would pass over folders that it cannot read, whatever they hold."""
-    raise error
-
-
-def _must_stay(target: Path) -> bool:
-    """Whether an existing folder cannot, or should not, be renamed: a shell that stands in it would lose it."""
-    if not target.is_dir():
-        return False
-    is_writable = os.access(target.parent, os.W_OK | os.X_OK)
-    return not is_writable or os.path.ismount(target) or Path.cwd().is_relative_to(target)
-
-
-def _swapped(fresh: Path, target: Path, kind: Kind | None) -> bool:
-    """Put the finished folder in the target's place by renaming; False where the target is one that cannot be."""
-    if kind is None or not (target / kind.manifest).exists():
-        return _renamed(fresh, target)  # also onto an empty one
-    listed = {kind.manifest, *_read_list(target, kind)}
-    aside = Path(mkdtemp(prefix=_WORK, dir=target.parent))
-    try:
-        if not _renamed(target, aside):
-            return False
-        fresh.rename(target)
-    finally:
-        if not target.exists():
-            aside.rename(target)
-        with suppress(OSError):
-            aside.rmdir()  # fails on the old folder
-    _remove(aside, listed)
-    return True
-
-
-def _renamed(origin: Path, destination: Path) -> bool:
-    try:
-        origin.rename(destination)
-    except OSError as error:
-        if error.errno not in _CANNOT_BE_RENAMED:
-            raise
-        return False
-    return True
-
-
-def _remove(folder: Path, listed: Collection[str]) -> None:
-    """Remove these files, and the folders that are empty without them; what came in meanwhile stays."""
-    for name in _paths(folder):
-        if name in listed:
-            (folder / name).unlink()
-    _prune(folder)
-    with suppress(OSError):
-        folder.rmdir()
-    if folder.exists():
-        log.warning("%s: holds what was written there during the work; it was kept", folder)
-
-
-def _exchange(fresh: Path, target: Path, kind: Kind | None, work: Path) -> None:
-    """Put the finished files in the target's place one by one, within it.
-
-    The manifest leaves first and comes last: a folder that has one is complete.
-    """
-    manifest = kind.manifest if kind else None
-    aside = Path(mkdtemp(prefix=_WORK, dir=target))
-    old = sorted(_paths(target, (aside, work)), key=lambda name: name != manifest)
-    new = sorted(_paths(fresh), key=lambda name: name == manifest)
-    brought = []
-    try:
-        for name in old:
-            _move(target / name, aside / name)
-        _prune(target, (aside, work))
-        for name in new:
-            brought.append(name)
-            _move(fresh / name, target / name)
-    except BaseException:
-        for name in brought:
-            (target / name).unlink(missing_ok=True)
-        for name in _paths(aside):
-            _move(aside / name, target / name)
-        raise
-    finally:
-        _prune(target, (work,))
-    _remove(aside, old)
-
-
-def _move(origin: Path, destination: Path) -> None:
-    destination.parent.mkdir(parents=True, exist_ok=True)
-    shutil.move(origin, destination)  # a rename, or a copy from another file system
-
-
-def _paths(folder: Path, besides: Collection[Path] = ()) -> list[str]:
-    """The files below a folder, as paths relative to it, but for those below `besides`."""
-    files = (Path(parent, name) for parent, _, names in os.walk(folder) for name in names)
-    return sorted(path.relative_to(folder).as_posix() for path in files if not _is_below(path, besides))
-
-
-def _prune(folder: Path, besides: Collection[Path] = ()) -> None:
-    """Remove the empty folders below a folder, but for `besides` and what is below them."""
-    for parent, _, _ in os.walk(folder, topdown=False):
-        path = Path(parent)
-        if path != folder and not _is_below(path, besides):
-            with suppress(OSError):
-                path.rmdir()
-
-
-def _is_below(path: Path, folders: Collection[Path]) -> bool:
-    return any(path.is_relative_to(folder) for folder in folders)

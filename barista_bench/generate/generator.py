@@ -13,8 +13,9 @@ from tqdm import tqdm
 
 from barista_bench.cluster import RayCluster, cluster_of, map_in_processes
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.files.owned_folders import check_target, refuse_inside, replacing_folder
 from barista_bench.files.text_out import counted
-from barista_bench.files.writing import check_target, refuse_inside, replacing_folder, write_whole
+from barista_bench.files.writing import write_whole
 from barista_bench.generate.candidates import DECIDED, Item, QuestionCandidate, Tally, reasons_of
 from barista_bench.generate.difficulty import levels_of
 from barista_bench.generate.family import Family, SampledItems, family_class

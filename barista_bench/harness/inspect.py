@@ -23,7 +23,8 @@ from barista_bench.harness import inspect_model as ours
 from barista_bench.harness.inspect_judge import check_judged, judge as judge_answers
 from barista_bench.harness.questions import QuestionSet, question_set, question_sets
 from barista_bench.models.served.requests import data_url
-from barista_bench.models.settings import ServedSettings, checked, part_of
+from barista_bench.models.served.settings import ServedSettings
+from barista_bench.models.settings import checked, part_of
 from barista_bench.runs.log.asked import sample_seed
 
 

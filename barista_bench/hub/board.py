@@ -38,8 +38,9 @@ from barista_bench.hub.checks import (
     published,
 )
 from barista_bench.judging.results import MEAN, JudgedResults, read_judged
+from barista_bench.runs.score.comparability import SHORT, Comparability, told_apart
 from barista_bench.runs.score.costs import COST_NAMES
-from barista_bench.runs.score.results import SHORT, Comparability, Results, read_results, told_apart
+from barista_bench.runs.score.results import Results, read_results
 from barista_bench.tables import Table, Value
 
 RESULTS_FILE: Final = "results.json"

@@ -39,7 +39,8 @@ from barista_bench.errors import DataError
 from barista_bench.files.reading import MAX_YAML, first_complaint, load_yaml as read_plain
 from barista_bench.files.text_out import first_line
 from barista_bench.judging.results import MEAN, JudgedResults
-from barista_bench.runs.score.results import Comparability, Figure, Results, differences
+from barista_bench.runs.score.comparability import Comparability, differences
+from barista_bench.runs.score.results import Figure, Results
 
 MAX_FILE: Final = MAX_YAML
 """Bytes of a file that is read."""

@@ -15,9 +15,9 @@ import yaml
 from huggingface_hub.repocard import REGEX_YAML_BLOCK
 
 from barista_bench.errors import DataError
+from barista_bench.files.owned_folders import SUBMISSION, replacing_folder
 from barista_bench.files.reading import confined
 from barista_bench.files.text_out import holds_key
-from barista_bench.files.writing import SUBMISSION, replacing_folder
 from barista_bench.hub.checks import (
     MAX_FILE,
     EvalResults,
@@ -141,7 +141,7 @@ _ASIDE = re.compile(r"[ \t]*(#.*)?(\r\n|\n|$)")
 _LINE_END = re.compile(r"\r\n|\n")
 
 
-def merge_model_index(text: str, model_name: str, results: Sequence[IndexResult], where: str = "README.md") -> str:
+def merge_model_index(text: str, model_name: str, results: Sequence[IndexResult]) -> str:
     """The card with `results` in its metadata. Entries for the same dataset and task are replaced, all others stay.
 
     Args:
@@ -152,30 +152,30 @@ def merge_model_index(text: str, model_name: str, results: Sequence[IndexResult]
         DataError: the card's metadata cannot be read, or not be changed without changing more of it.
     """
     if len(text) > MAX_FILE:
-        raise DataError(f"{where}: has more than {MAX_FILE} characters. Remedy: give a model card")
+        raise DataError(f"{README}: has more than {MAX_FILE} characters. Remedy: give a model card")
     header = REGEX_YAML_BLOCK.match(text)
     if header is None:
         block = dump_yaml({KEY: [_entry(model_name, results)]})
         return f"---\n{block}---\n" + (f"\n{text}" if text else "")
     front = header[2]
-    before = load_yaml(front, where)
+    before = load_yaml(front, README)
     if not isinstance(before, dict | None):
-        raise DataError(f"{where}: its metadata is not a mapping. Remedy: write `name: value` between the --- lines")
-    index = _merged((before or {}).get(KEY), model_name, results, where)
+        raise DataError(f"{README}: its metadata is not a mapping. Remedy: write `name: value` between the --- lines")
+    index = _merged((before or {}).get(KEY), model_name, results)
     newline = "\r\n" if "\r\n" in header[1] else "\n"
     block = _LINE_END.sub(newline, dump_yaml({KEY: index}))
-    start, end = _span(front, where)
+    start, end = _span(front)
     changed = _card_text(front[:start], block, front[end:], newline)
-    after = load_yaml(changed, where)
+    after = load_yaml(changed, README)
     if not isinstance(after, dict) or {**after, KEY: None} != {**(before or {}), KEY: None}:
-        raise DataError(f"{where}: other metadata refers into {KEY}. Remedy: take the YAML anchors out of it")
+        raise DataError(f"{README}: other metadata refers into {KEY}. Remedy: take the YAML anchors out of it")
     return text[: header.start(2)] + changed + text[header.end(2) :]
 
 
-def _merged(existing: object, model_name: str, results: Sequence[IndexResult], where: str) -> list[dict[str, Any]]:
+def _merged(existing: object, model_name: str, results: Sequence[IndexResult]) -> list[dict[str, Any]]:
     if existing is None:
         return [_entry(model_name, results)]
-    index = read_model_index(existing, f"{where}: {KEY}")
+    index = read_model_index(existing, f"{README}: {KEY}")
     ours = {_identity(result) for result in results}
     kept = [
         {**entry, "results": [result for result in entry["results"] if _identity(result) not in ours]}
@@ -198,7 +198,7 @@ def _entry(model_name: str, results: Sequence[IndexResult]) -> dict[str, Any]:
     return {"name": model_name, "results": list(results)}
 
 
-def _span(front: str, where: str) -> tuple[int, int]:
+def _span(front: str) -> tuple[int, int]:
     """Where `model-index` stands in the metadata: from, to. Both at the end where there is none yet."""
     root = yaml.compose(front, Loader=yaml.SafeLoader)
     if root is None:
@@ -206,12 +206,12 @@ def _span(front: str, where: str) -> tuple[int, int]:
     if isinstance(root, yaml.MappingNode) and not root.value:
         return 0, len(front)
     if not isinstance(root, yaml.MappingNode) or root.flow_style:
-        raise DataError(f"{where}: its metadata is in braces. Remedy: write one `name: value` a line")
+        raise DataError(f"{README}: its metadata is in braces. Remedy: write one `name: value` a line")
     # Whole lines: a key may stand behind "? ".
     starts = [key.start_mark.index - key.start_mark.column for key, _ in root.value] + [len(front)]
     numbers = [number for number, (key, _) in enumerate(root.value) if key.value == KEY]
     if len(numbers) > 1:
-        raise DataError(f"{where}: {KEY} stands in it twice. Remedy: merge the two")
+        raise DataError(f"{README}: {KEY} stands in it twice. Remedy: merge the two")
     if not numbers:
         return len(front), len(front)
     start, end = starts[numbers[0]], starts[numbers[0] + 1]

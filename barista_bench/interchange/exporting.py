@@ -18,8 +18,8 @@ from barista_bench.benchmarks.barista.released_sets import released_record
 from barista_bench.core.prompt import TextPart
 from barista_bench.core.task import Example, Task
 from barista_bench.errors import ConfigError
+from barista_bench.files.owned_folders import check_target, replacing_folder
 from barista_bench.files.reading import valid_video_id
-from barista_bench.files.writing import check_target, replacing_folder
 from barista_bench.interchange import released_folder
 from barista_bench.judging.judge_folder import read_judge
 from barista_bench.judging.judged_run import MISSING, SampleVerdict

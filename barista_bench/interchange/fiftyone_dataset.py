@@ -24,8 +24,8 @@ from PIL import Image
 
 from barista_bench.core.task import Overlay, OverlayKind
 from barista_bench.errors import BaristaError, DataError
+from barista_bench.files.owned_folders import check_target, replacing_folder
 from barista_bench.files.text_out import shared_name
-from barista_bench.files.writing import check_target, replacing_folder
 from barista_bench.runs.score.samples import ScoredSample
 from barista_bench.runs.score.scoring import ScoredRun, read_scored
 from barista_bench.scene_graph.masks import decode_mask

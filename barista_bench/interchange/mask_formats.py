@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from barista_bench.errors import ConfigError
-from barista_bench.files.writing import replacing_folder
+from barista_bench.files.owned_folders import replacing_folder
 from barista_bench.interchange import coco_video, cvat, davis
 from barista_bench.scene_graph.masks import MaskTracks
 

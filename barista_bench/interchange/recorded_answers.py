@@ -16,7 +16,7 @@ from barista_bench.core.prompt import PromptTexts, by_hash
 from barista_bench.core.task import Example, Task
 from barista_bench.data.frozen import content_hash, refuse_unusable, write_frozen
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.writing import check_place, check_target, replacing_folder
+from barista_bench.files.owned_folders import check_place, check_target, replacing_folder
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity
 from barista_bench.runs.ask.answered import answer_status
 from barista_bench.runs.ask.config import MAX_RUNS, Shard

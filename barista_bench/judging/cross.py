@@ -20,7 +20,7 @@ from barista_bench.errors import ConfigError
 from barista_bench.judging.judged_run import JudgedRun, raw_scores
 from barista_bench.judging.results import MEAN, JudgedResults
 from barista_bench.metrics.judge_score.agreement import calibration_shift, judge_agreement, kendall_tau_b
-from barista_bench.runs.score.results import differences
+from barista_bench.runs.score.comparability import differences
 
 MetricScores = Mapping[str, Mapping[str, float]]
 """Judge -> model -> score from 0 to 1."""

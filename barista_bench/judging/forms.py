@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 
 from barista_bench.benchmarks.parsing import object_schema
 from barista_bench.core.fencing import fenced
@@ -22,9 +21,9 @@ MOST_STEPS = 12
 STEPS_SCHEMA = object_schema({"steps": {"type": "array", "items": {"type": "string"}}})
 
 
-def judge_prompts(name: str, domain_file: Path | None = None) -> PromptTexts:
-    """Our wording for judges, `judging/prompts/<name>.yaml`, in the words of a domain file."""
-    return packaged_prompts("barista_bench.judging", name, domain_file)
+def judge_prompts(name: str) -> PromptTexts:
+    """Our wording for judges, `judging/prompts/<name>.yaml`."""
+    return packaged_prompts("barista_bench.judging", name)
 
 
 def form_prompts(

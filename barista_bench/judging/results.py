@@ -8,8 +8,9 @@ from typing import Literal
 from pydantic import Field, JsonValue, computed_field
 
 from barista_bench.files.reading import Strict, read_model
+from barista_bench.runs.score.comparability import Comparability, JudgeRecord
 from barista_bench.runs.score.costs import Cost
-from barista_bench.runs.score.results import Comparability, DatasetInfo, Figure, JudgeRecord, Recorded, Wording
+from barista_bench.runs.score.results import DatasetInfo, Figure, Recorded, Wording
 
 SCHEMA_VERSION = 2
 MEAN = "mean"

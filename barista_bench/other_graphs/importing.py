@@ -13,8 +13,9 @@ import msgspec
 from tqdm import tqdm
 
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.files.owned_folders import refuse_inside, replacing_folder
 from barista_bench.files.reading import confined, read_bounded, valid_video_id
-from barista_bench.files.writing import place_file, refuse_inside, replacing_folder, write_whole
+from barista_bench.files.writing import place_file, write_whole
 from barista_bench.media.video import open_reader
 from barista_bench.other_graphs.source import OpenedSource, Tally, graph_source
 from barista_bench.scene_graph.domain import load_domain

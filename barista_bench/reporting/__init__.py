@@ -10,7 +10,7 @@ from pathlib import Path
 
 from barista_bench.core.guarding import faults_at_the_end
 from barista_bench.errors import require_extra
-from barista_bench.files.writing import REPORT, replacing_folder
+from barista_bench.files.owned_folders import REPORT, replacing_folder
 from barista_bench.judging.scoring import all_judged
 from barista_bench.plots import write_figure
 from barista_bench.reporting.analyses import analyse

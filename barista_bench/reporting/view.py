@@ -17,7 +17,7 @@ from barista_bench.reporting.judges import LabelledJudge
 from barista_bench.reporting.leaderboard import Leaderboard, TaskStanding, finding, leaderboard
 from barista_bench.reporting.paper import PaperPart
 from barista_bench.reporting.samples import Sample, score_names, section_samples
-from barista_bench.runs.score.results import Comparability, told_apart
+from barista_bench.runs.score.comparability import Comparability, told_apart
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import PropagationGraph, comparable
 from barista_bench.tables import Table, number

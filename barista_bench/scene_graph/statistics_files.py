@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from barista_bench.errors import ModelError
-from barista_bench.files.writing import STATISTICS, replacing_folder
+from barista_bench.files.owned_folders import STATISTICS, replacing_folder
 from barista_bench.plots import COLUMN, HATCHES, PAGE, PALETTE, label, new_figure, save, styled
 from barista_bench.scene_graph.statistics import PUBLISHED, Durations, ReleaseStatistics
 from barista_bench.tables import Row, Table, markdown_page, number_columns, text_columns, words

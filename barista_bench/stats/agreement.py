@@ -26,7 +26,7 @@ import pandas as pd
 from barista_bench.core.model_names import HUMAN
 from barista_bench.core.task import Example, Prediction, Scored, Task
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.runs.score.results import told_apart
+from barista_bench.runs.score.comparability import told_apart
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats.labels import Labels, comparable, run_labels
 

@@ -93,25 +93,22 @@ def _facts(example: Example, task: Task) -> Mapping[str, Json]:
     return values
 
 
-def breakdown(
-    run: ScoredRun, key: str, *, resamples: int = RESAMPLES, most: int | None = None
-) -> tuple[BreakdownRow, ...]:
+def breakdown(run: ScoredRun, key: str, *, resamples: int = RESAMPLES) -> tuple[BreakdownRow, ...]:
     """The primary figure of each group of examples that share a value of `key`, in the order of the values.
 
     Args:
         key: one of `breakdown_keys`, or any other key of the examples' metadata.
-        most: only the groups with the most examples, as many as this; None for all.
 
     Raises:
         ConfigError: no example has such a key.
     """
-    return breakdowns(run, [key], resamples=resamples, most=most)[key]
+    return breakdowns(run, [key], resamples=resamples)[key]
 
 
 def breakdowns(
     run: ScoredRun, keys: Iterable[str], *, resamples: int = RESAMPLES, most: int | None = None
 ) -> dict[str, tuple[BreakdownRow, ...]]:
-    """As `breakdown`, by several keys."""
+    """As `breakdown`, by several keys; of each only the `most` groups with the most examples, None for all."""
     return {
         key: tuple(
             _row(run.task, key, group, figure)
@@ -129,7 +126,7 @@ class ThoughtBin(NamedTuple):
     row: BreakdownRow
 
 
-def by_thinking(run: ScoredRun, *, resamples: int = RESAMPLES) -> tuple[ThoughtBin, ...]:
+def by_thinking(run: ScoredRun) -> tuple[ThoughtBin, ...]:
     """The primary figure against tokens of thought, in quantile bins of the samples of which the log says these.
 
     Repetitions of a greedy answer count once. Empty where no sample thought, where all thought as much, and of a task
@@ -145,7 +142,7 @@ def by_thinking(run: ScoredRun, *, resamples: int = RESAMPLES) -> tuple[ThoughtB
             _row(run.task, "thinking_tokens", group, figure),
         )
         for group in _binned(counted, tokens)
-        if (figure := group_figure(run.task, run.counted, group.samples, resamples=resamples)) is not None
+        if (figure := group_figure(run.task, run.counted, group.samples)) is not None
     )
 
 

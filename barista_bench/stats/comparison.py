@@ -32,7 +32,7 @@ from barista_bench.core.resampling import (
 from barista_bench.core.statistics import Floats, SumStatistics, fraction
 from barista_bench.core.task import Task
 from barista_bench.errors import DataError
-from barista_bench.runs.score.results import ABOUT_EXAMPLES, differences
+from barista_bench.runs.score.comparability import ABOUT_EXAMPLES, differences
 from barista_bench.runs.score.samples import ScoredSample, by_repetition
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats.labels import run_labels

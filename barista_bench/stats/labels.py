@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from barista_bench.runs.score.results import Comparability
+from barista_bench.runs.score.comparability import Comparability
 from barista_bench.runs.score.scoring import ScoredRun
 
 Labels: TypeAlias = Mapping[Path, str]

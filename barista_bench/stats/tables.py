@@ -11,7 +11,8 @@ import pandas as pd
 
 from barista_bench.core.resampling import RESAMPLES
 from barista_bench.errors import BaristaError
-from barista_bench.files.writing import ANALYSIS, replacing_folder, write_whole
+from barista_bench.files.owned_folders import ANALYSIS, replacing_folder
+from barista_bench.files.writing import write_whole
 from barista_bench.runs.score.results import Figure
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats.agreement import RankAgreement, answer_agreement, rank_agreement

@@ -15,7 +15,8 @@ from barista_bench.core.example import content_seed
 from barista_bench.core.guarding import unit_of
 from barista_bench.core.task import Example, Task
 from barista_bench.errors import ConfigError
-from barista_bench.files.writing import atomic_write, check_place, locked_for_update
+from barista_bench.files.owned_folders import check_place
+from barista_bench.files.writing import atomic_write, locked_for_update
 from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.ask.opening import ALL, OpenedTask
 from barista_bench.runs.log.asked import asks_on

@@ -20,7 +20,7 @@ from barista_bench.core.boxes import DEFAULT_BOXES
 from barista_bench.core.guarding import guarded
 from barista_bench.core.task import ParseError
 from barista_bench.errors import DataError, TaskError
-from barista_bench.files.writing import RUN, check_place
+from barista_bench.files.owned_folders import RUN, check_place
 from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.ask.opening import OpenedTask
 from barista_bench.runs.log.asked import AskedInput, asked_inputs, digest

@@ -26,7 +26,7 @@ from barista_bench.core.task import Example, ParseError, Task
 from barista_bench.data.dataset import recorded_root
 from barista_bench.data.manifest import DEFAULT, read_manifest
 from barista_bench.errors import DataError, TaskError
-from barista_bench.files.writing import RUN, check_place
+from barista_bench.files.owned_folders import RUN, check_place
 from barista_bench.judging.answers import asks_for_reasons
 from barista_bench.models import ModelIdentity
 from barista_bench.reporting.pictures import spread_order

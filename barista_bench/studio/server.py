@@ -39,7 +39,7 @@ from barista_bench.studio.pages import page_routes
 from barista_bench.studio.people import Answering
 from barista_bench.studio.posters import poster
 from barista_bench.studio.rating import RatingAnswers
-from barista_bench.studio.web import HOST, UVICORN, WRITTEN, OwnGuard, answered, body_of, bound_to
+from barista_bench.studio.web import HOST, UVICORN, WRITTEN, OwnGuard, answered, body_of, bound_to, too_deep
 from barista_bench.studio.workspace import ConflictError, Json, Query, View, Workspace, whole_number, with_opened
 
 if TYPE_CHECKING:
@@ -164,10 +164,6 @@ def _refused(request: Request, error: Exception) -> Response:
     return answered({"error": str(error)}, 404 if request.method == "GET" else refused)
 
 
-def _too_deep(request: Request, error: Exception) -> Response:
-    return answered({"error": "what was sent is nested too deeply. Remedy: load the page again"}, 400)
-
-
 def _failed(request: Request, error: Exception) -> Response:
     """Errors of the system: the disk is full, a file is gone or may not be written."""
     problem = system_problem(error) if isinstance(error, OSError) else str(error)
@@ -208,7 +204,7 @@ class Server:
         self._opening = threading.Lock()
         port, token = bound.getsockname()[1], secrets.token_urlsafe(24)
         guard = Middleware(OwnGuard, token=token, port=port)
-        handlers = {BaristaError: _refused, RecursionError: _too_deep, OSError: _failed}
+        handlers = {BaristaError: _refused, RecursionError: too_deep, OSError: _failed}
         app = self._app = Starlette(routes=self._studio.routes(), middleware=[guard], exception_handlers=handlers)
         self.address = f"http://{HOST}:{port}/?token={token}"
         self._server, self._bound = uvicorn.Server(uvicorn.Config(app, **UVICORN)), bound

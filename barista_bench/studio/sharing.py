@@ -37,7 +37,7 @@ from barista_bench.reporting.html import page_style
 from barista_bench.studio.pages import STATIC
 from barista_bench.studio.participants import RefusedAnswer, SentAnswer, Sessions
 from barista_bench.studio.study import Address
-from barista_bench.studio.web import HOST, UVICORN, Guard, answered, body_of, bound_to
+from barista_bench.studio.web import HOST, UVICORN, Guard, answered, body_of, bound_to, too_deep
 from barista_bench.studio.workspace import Json, sent_as
 
 log = logging.getLogger(__name__)
@@ -211,10 +211,6 @@ def _refused(request: Request, error: Exception) -> Response:
     return answered({"error": str(error)}, 400)
 
 
-def _too_deep(request: Request, error: Exception) -> Response:
-    return answered({"error": "what was sent is nested too deeply. Remedy: load the page again"}, 400)
-
-
 def _failed(request: Request, error: Exception) -> Response:
     """The log says why; it may name files, which are none of a participant's business."""
     problem = system_problem(error) if isinstance(error, OSError) else str(error)  # which may quote what was sent
@@ -222,7 +218,7 @@ def _failed(request: Request, error: Exception) -> Response:
     return answered({"error": _TROUBLE}, 500)
 
 
-_HANDLERS = {RefusedAnswer: _refused, RecursionError: _too_deep, BaristaError: _failed, OSError: _failed}
+_HANDLERS = {RefusedAnswer: _refused, RecursionError: too_deep, BaristaError: _failed, OSError: _failed}
 
 
 @contextmanager

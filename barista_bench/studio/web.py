@@ -166,6 +166,11 @@ def answered(value: object, status: int = 200) -> Response:
     return Response(msgspec.json.encode(value), status, media_type="application/json")
 
 
+def too_deep(request: Request, error: Exception) -> Response:
+    """The answer to a body at which a parser raised RecursionError."""
+    return answered({"error": "what was sent is nested too deeply. Remedy: load the page again"}, 400)
+
+
 @contextmanager
 def bound_to(name: str, port: int, remedy: str) -> Iterator[socket.socket]:
     """A socket that listens at one address of this machine. Raises ConfigError where it cannot be had."""

@@ -33,8 +33,9 @@ from barista_bench.data.manifest import DEFAULT, read_manifest, rows_of_configs
 from barista_bench.data.rows import local_configs, local_splits, video_hashes
 from barista_bench.data.shared_frames import JPEG_QUALITY
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.files.owned_folders import TRAINING_SET, refuse_inside, replacing_folder
 from barista_bench.files.reading import confined
-from barista_bench.files.writing import TRAINING_SET, refuse_inside, replacing_folder, write_whole
+from barista_bench.files.writing import write_whole
 from barista_bench.interchange import davis
 from barista_bench.media.video import open_reader
 from barista_bench.media.video.frame_folder import video_sha256

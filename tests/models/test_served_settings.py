@@ -16,7 +16,7 @@ from barista_bench.errors import ConfigError, ModelError
 from barista_bench.models import GenerationConfig, Request, StreamingModel
 from barista_bench.models.served.model import ServedModel
 from barista_bench.models.served.requests import estimated_image_tokens, picture_file, request_body, sent_size
-from barista_bench.models.settings import ServedSettings
+from barista_bench.models.served.settings import ServedSettings
 
 LOCAL = "http://127.0.0.1:9/v1"  # nobody listens there
 KEY = "sk-planted-0123456789abcdef"

@@ -21,7 +21,8 @@ from barista_bench.models.ablations import first_frame, shuffled_frames, text_on
 from barista_bench.models.base import VideoClip, parts_with_clips, tells_own_times, video_settings
 from barista_bench.models.local.inputs import PromptEncoder
 from barista_bench.models.served.model import ServedModel
-from barista_bench.models.settings import ServedSettings, TransformersSettings, VllmSettings, checked
+from barista_bench.models.served.settings import ServedSettings
+from barista_bench.models.settings import TransformersSettings, VllmSettings, checked
 from barista_bench.models.vllm import model as vllm_model, worker
 from barista_bench.models.vllm.model import VllmModel
 from tests.models.served_kit import GREEDY, load

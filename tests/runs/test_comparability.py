@@ -9,14 +9,8 @@ import pytest
 from barista_bench.errors import DataError
 from barista_bench.hub.checks import leaderboard
 from barista_bench.judging.results import read_judged
-from barista_bench.runs.score.results import (
-    Comparability,
-    Results,
-    differences,
-    read_results,
-    told_apart,
-    write_results,
-)
+from barista_bench.runs.score.comparability import Comparability, differences, told_apart
+from barista_bench.runs.score.results import Results, read_results, write_results
 from tests.hub.made_results import judged, results
 
 OTHERS: list[tuple[dict[str, Any], str]] = [

@@ -167,6 +167,12 @@ def answers(dataset: Path) -> dict[str, str]:
     return true_answers(examples_of(dataset, "barista", "relations"), Relations)
 
 
+@pytest.fixture(scope="module")
+def two_tasks(small_release: Path, made_once: MadeOnce) -> Path:
+    settings: dict[str, Any] = {"configs": ["relations", "referring"], "frames": "linked", "cache": False}
+    return made_once("faults/two_tasks", lambda out: build(small_release, out, **settings))
+
+
 SETTINGS = {"task": "relations", "limit": EXAMPLES, "runs": 1}
 
 
@@ -294,14 +300,11 @@ def test_one_sample_of_which_no_statistics_can_be_made_costs_no_other(
 
 
 def test_statistics_that_raise_for_the_set_refuse_that_task_by_name_and_no_other(
-    small_release: Path, use: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    two_tasks: Path, use: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data = build(
-        small_release, tmp_path / "data", configs=["relations", "referring"], frames="linked", cache=False
-    ).folder
     break_method(monkeypatch, Relations, "statistics", lambda samples: len(samples) > 1)
     settings = {"out": tmp_path / "runs", "limit": EXAMPLES, "runs": 1}
-    evaluation = evaluate(data, "oracle", task="all", **settings)
+    evaluation = evaluate(two_tasks, "oracle", task="all", **settings)
     assert [run.task.name for run in evaluation.runs] == ["referring"]
     assert f"relations: statistics raised IndexError: list index out of range for {EXAMPLES} samples" in str(
         evaluation.unscored
@@ -353,12 +356,9 @@ def test_a_baseline_that_raises_fails_for_that_example_alone(
 
 
 def test_several_tasks_of_one_start_lose_nothing_to_one_of_them(
-    small_release: Path, use: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    two_tasks: Path, use: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data = build(
-        small_release, tmp_path / "data", configs=["relations", "referring"], frames="linked", cache=False
-    ).folder
-    settings = {"data": str(data), "out": tmp_path / "runs", "task": "all", "limit": EXAMPLES, "runs": 1}
+    settings = {"data": str(two_tasks), "out": tmp_path / "runs", "task": "all", "limit": EXAMPLES, "runs": 1}
     config = checked(RunConfig, settings)
     opened = open_tasks(config)
     answers = {

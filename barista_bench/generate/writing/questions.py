@@ -45,13 +45,14 @@ from barista_bench.core.prompt import (
     released_clone,
 )
 from barista_bench.errors import ConfigError
-from barista_bench.files.writing import check_place, write_whole
+from barista_bench.files.owned_folders import check_place
+from barista_bench.files.writing import write_whole
 from barista_bench.generate.writing.checks import SCHEMA, read_pair, too_short, wrong_with
 from barista_bench.generate.writing.config import QuestionConfig
 from barista_bench.models import Model
-from barista_bench.runs.ask.asking import AskCounts
 from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.ask.replies import PendingReply, ask_in_rounds
+from barista_bench.runs.ask.session import AskCounts
 from barista_bench.runs.log.asked import digest, plain_json
 from barista_bench.runs.log.sample_log import SampleLog
 from barista_bench.scene_graph import SceneGraph

@@ -26,16 +26,17 @@ from barista_bench.core.example import content_seed
 from barista_bench.core.fencing import fenced
 from barista_bench.core.prompt import Prompt, PromptTexts, TextPart, packaged_prompts
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.writing import check_place, refuse_inside, write_whole
+from barista_bench.files.owned_folders import check_place, refuse_inside
+from barista_bench.files.writing import write_whole
 from barista_bench.generate.family import family_class
 from barista_bench.generate.generator import REVIEW_FILE
 from barista_bench.generate.review import ReviewedItem, read_review, review_bytes
 from barista_bench.generate.writing.checks import CHECKS_VERSION, ItemTexts, WordingChecker
 from barista_bench.generate.writing.config import RewordConfig
 from barista_bench.models import Model, ModelIdentity
-from barista_bench.runs.ask.asking import AskCounts
 from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.ask.replies import PendingReply, Unusable, ask_in_rounds, draw_keys, read_object
+from barista_bench.runs.ask.session import AskCounts
 from barista_bench.runs.log.asked import plain_json
 from barista_bench.runs.log.sample_log import SampleLog
 from barista_bench.scene_graph.domain import load_domain

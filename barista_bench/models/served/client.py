@@ -37,8 +37,8 @@ from barista_bench.models.served.errors import (
 )
 from barista_bench.models.served.replies import ReadingRules, Reply, read_reply
 from barista_bench.models.served.requests import Body, fields_per_call, request_body
+from barista_bench.models.served.settings import ServedSettings
 from barista_bench.models.served.state import Gate, ServerState
-from barista_bench.models.settings import ServedSettings
 
 log = logging.getLogger(__name__)
 

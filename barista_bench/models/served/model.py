@@ -21,8 +21,9 @@ from barista_bench.models.base import Answered, Completion, Failure, GenerationC
 from barista_bench.models.local.loading import box_format_of
 from barista_bench.models.served.errors import Endpoint
 from barista_bench.models.served.requests import Estimate, estimate, holds_field
+from barista_bench.models.served.settings import ServedSettings
 from barista_bench.models.served.state import ServerState
-from barista_bench.models.settings import ServedSettings, checked
+from barista_bench.models.settings import checked
 
 _READY = 2  # requests that wait while all calls are under way, so that none of them is without work
 

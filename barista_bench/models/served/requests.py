@@ -12,7 +12,7 @@ from PIL import Image
 from barista_bench.core.example import FrameTimes
 from barista_bench.core.prompt import ImagePart, TextPart
 from barista_bench.models.base import GenerationConfig, Request, VideoClip, parts_with_clips
-from barista_bench.models.settings import ServedSettings
+from barista_bench.models.served.settings import ServedSettings
 
 Body = dict[str, object]
 

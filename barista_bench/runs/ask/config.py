@@ -21,11 +21,11 @@ from barista_bench.benchmarks import parse_pairs
 from barista_bench.errors import ConfigError
 from barista_bench.files.reading import load_yaml, read_bounded
 from barista_bench.models import GenerationConfig
+from barista_bench.models.served.settings import ServedSettings
 from barista_bench.models.settings import (
     ENVIRONMENT_PREFIX,
     Count,
     Names,
-    ServedSettings,
     SettingsT,
     SettingsTable,
     Texts,

@@ -18,7 +18,7 @@ from barista_bench.core.example import Status, content_seed
 from barista_bench.core.prompt import Prompt
 from barista_bench.models import Completion, Failure, GenerationConfig, Model, Request, TokenLogprob
 from barista_bench.runs.ask.answered import Spending, answer_fields, answer_status, each_answered
-from barista_bench.runs.ask.asking import AskCounts
+from barista_bench.runs.ask.session import AskCounts
 from barista_bench.runs.log.asked import digest
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, counting_records, logged_logprobs
 

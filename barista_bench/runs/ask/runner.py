@@ -11,16 +11,18 @@ from pathlib import Path
 
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.errors import ConfigError
-from barista_bench.files.writing import RUN, check_place, name_full_disk
+from barista_bench.files.owned_folders import RUN, check_place
+from barista_bench.files.writing import name_full_disk
 from barista_bench.models import Model, ModelIdentity
 from barista_bench.models.base import tells_own_times
 from barista_bench.models.embedded import checkpoint_of
 from barista_bench.models.local.loading import adapter_videos, checkpoint_videos
 from barista_bench.runs.ask.answered import Spending, logged_tokens, prices_of
-from barista_bench.runs.ask.asking import Asker, Session, TaskRun
+from barista_bench.runs.ask.asking import Asker, TaskRun
 from barista_bench.runs.ask.catalog import Pairs, load_model, without_ablations
 from barista_bench.runs.ask.config import ModelSettings, RunConfig, Shard, checked
 from barista_bench.runs.ask.opening import OpenedTask, open_tasks
+from barista_bench.runs.ask.session import Session
 from barista_bench.runs.log.asked import AskedInput, asked_inputs, asks_on, claim_inputs, prompts_digest
 from barista_bench.runs.log.log_reader import StepLog, read_steps, step_files
 from barista_bench.runs.log.sample_log import SampleLog, log_files, running_elsewhere

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from barista_bench.errors import ConfigError
-from barista_bench.files.writing import refuse_inside, replacing_folder
+from barista_bench.files.owned_folders import refuse_inside, replacing_folder
 from barista_bench.runs.log.asked import merge_inputs
 from barista_bench.runs.log.log_reader import Compacted, compact
 from barista_bench.runs.log.sample_log import log_files, running_elsewhere

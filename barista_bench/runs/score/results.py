@@ -1,20 +1,16 @@
 """`results.json`: one a run, checked against this schema whenever it is written or read.
 
-`Comparability` is what two figures must share to stand in one rank: one record, stored with every figure; nothing else
-decides. Light on purpose: a leaderboard Space reads this file (`hub/board.py`).
+Light on purpose: a leaderboard Space reads this file (`hub/board.py`).
 """
 
 from __future__ import annotations
 
-import json
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
 
 from pydantic import (
-    ConfigDict,
     Field,
     JsonValue,
     ModelWrapValidatorHandler,
@@ -29,106 +25,13 @@ from barista_bench.core.prompt import WORDING
 from barista_bench.files.reading import Strict, read_model
 from barista_bench.files.text_out import decimal
 from barista_bench.files.writing import write_whole
+from barista_bench.runs.score.comparability import SHORT, Comparability
 from barista_bench.runs.score.costs import Cost
 
 SCHEMA_VERSION = 2
 RESULTS_FILE = "results.json"
 SCORES_FILE = "scores.jsonl"
 """Figures of every sample, beside `RESULTS_FILE`. Both are of the options that the run was started with."""
-SHA256: Final = re.compile(r"[0-9a-f]{64}")
-SHORT = 12
-"""Characters that are shown of hashes."""
-ABOUT_EXAMPLES = frozenset({"split", "limit", "examples"})
-"""Parts of a record that say what was asked about, not how."""
-_ABSENT = object()
-
-
-class JudgeRecord(Strict):
-    """The judge of some verdicts, and its means.
-
-    `rubric` and `prompt` are hashes; `steps` is one too where they were given. `held`: whether verdicts were held to a
-    JSON Schema while they were written.
-    """
-
-    model_config = ConfigDict(frozen=True)
-
-    name: str
-    revision: str | None
-    method: str
-    rubric: str
-    prompt: str
-    steps: str
-    generation: dict[str, JsonValue]
-    held: bool
-
-
-class Comparability(Strict):
-    """Figures are comparable where this is equal; `differences` says in words why others are not.
-
-    `options` are those of the task that are not its defaults. `limit` is the number of examples that the run was cut
-    to. `held` says whether answers were held to a JSON Schema. `judge` is None for figures that no judge gave.
-    """
-
-    model_config = ConfigDict(frozen=True)
-
-    benchmark: str
-    task: str
-    task_version: int
-    protocol: str
-    wording: str
-    options: dict[str, JsonValue]
-    split: str
-    limit: int | None
-    content_hash: str
-    held: bool
-    judge: JudgeRecord | None = None
-
-    def __hash__(self) -> int:
-        return hash(self.key)
-
-    @property
-    def key(self) -> str:
-        """The record as one text, to group and sort by."""
-        return json.dumps(self.model_dump(), sort_keys=True)
-
-    @property
-    def answers(self) -> Comparability:
-        """The same without the judge: what was asked and how it was read."""
-        return self.model_copy(update={"judge": None})
-
-    @property
-    def parts(self) -> dict[str, JsonValue]:
-        """The fields of the record, by name in plain words."""
-        judge = self.judge
-        parts: dict[str, JsonValue] = {
-            "benchmark": self.benchmark,
-            "task": self.task,
-            "task version": self.task_version,
-            "protocol": self.protocol,
-            "wording": self.wording,
-            **{f"option {name}": value for name, value in self.options.items()},
-            "split": self.split,
-            "limit": self.limit,
-            "examples": self.content_hash,
-            "structured output": self.held,
-        }
-        if judge is not None:
-            parts |= {
-                "judge's structured output": judge.held,
-                "judge": judge.name,
-                "judge revision": judge.revision,
-                "judge method": judge.method,
-                "rubric": judge.rubric,
-                "judge prompt": judge.prompt,
-                "evaluation steps": judge.steps,
-                **{f"judge {name}": value for name, value in judge.generation.items()},
-            }
-        return parts
-
-    @property
-    def options_in_words(self) -> str:
-        """The options other than the task's defaults, e.g. `matcher=exact`; empty where there are none."""
-        return ", ".join(f"{name}={json.dumps(value)}".replace('"', "") for name, value in self.options.items())
 
 
 class Recorded(Strict, ABC):
@@ -150,38 +53,6 @@ class Recorded(Strict, ABC):
         if info.mode == "json" and stored != figures.comparability.model_dump(mode="json"):
             raise ValueError("comparability: is not that of the figures beside it")
         return figures
-
-
-def differences(first: Comparability, second: Comparability) -> dict[str, str]:
-    """The differences between two records, by name, as `this and that`. Empty: the figures are comparable."""
-    parts, other_parts = first.parts, second.parts
-    names = [name for name in {**parts, **other_parts} if parts.get(name, _ABSENT) != other_parts.get(name, _ABSENT)]
-    return {name: f"{_part_text(name, parts)} and {_part_text(name, other_parts)}" for name in names}
-
-
-def told_apart(records: Sequence[Comparability]) -> list[str]:
-    """For each record what distinguishes it from others of its task, e.g. `wording 'ours v2'`; empty if it is alone."""
-    return [
-        ", ".join(
-            f"{name} {_part_text(name, record.parts)}"
-            for name in dict.fromkeys(
-                name
-                for other in records
-                if (other.benchmark, other.task) == (record.benchmark, record.task)
-                for name in differences(record, other)
-            )
-        )
-        for record in records
-    ]
-
-
-def _part_text(name: str, parts: Mapping[str, JsonValue]) -> str:
-    if name not in parts:
-        return "by default" if name.startswith("option ") else "none"
-    value = parts[name]
-    if isinstance(value, str) and SHA256.fullmatch(value):
-        return value[:SHORT]
-    return "none" if value is None else repr(value)[:200]
 
 
 class BoxFormatInfo(Strict):

@@ -18,7 +18,7 @@ from barista_bench.benchmarks import task_class
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Status
 from barista_bench.core.guarding import guarded
-from barista_bench.core.resampling import LEVEL, RESAMPLES, Interval, ResampledRun, run_intervals
+from barista_bench.core.resampling import RESAMPLES, Interval, ResampledRun, run_intervals
 from barista_bench.core.task import Example, ParseError, Prediction, Scored, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError, TaskError
@@ -266,6 +266,6 @@ def figure(values: Sequence[float], interval: Interval | None = None, *, is_even
     )
 
 
-def intervals(counted: Counted, *, resamples: int = RESAMPLES, level: float = LEVEL) -> dict[str, Interval]:
+def intervals(counted: Counted, *, resamples: int = RESAMPLES) -> dict[str, Interval]:
     """Of all figures, as `run_intervals` gives them."""
-    return run_intervals([group.resampled for group in counted.values()], resamples=resamples, level=level)
+    return run_intervals([group.resampled for group in counted.values()], resamples=resamples)

@@ -23,7 +23,7 @@ import msgspec
 from barista_bench.benchmarks import task_class
 from barista_bench.core.example import Status, status_counts
 from barista_bench.core.guarding import guarded, note_fault
-from barista_bench.core.resampling import LEVEL, RESAMPLES, Interval
+from barista_bench.core.resampling import Interval
 from barista_bench.core.task import Example, Json, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import BaristaError, ConfigError, DataError, TaskError
@@ -394,6 +394,6 @@ def _stored(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("results*.json") if _RESULTS_NAME.fullmatch(path.name))
 
 
-def interval_of(run: ScoredRun, *, resamples: int = RESAMPLES, level: float = LEVEL) -> dict[str, Interval]:
+def interval_of(run: ScoredRun) -> dict[str, Interval]:
     """Intervals of all figures of a scored run."""
-    return intervals(run.counted, resamples=resamples, level=level)
+    return intervals(run.counted)

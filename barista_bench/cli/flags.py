@@ -1,0 +1,164 @@
+"""Flags made from tables of settings, each written down once, and what the shell completes."""
+
+from __future__ import annotations
+
+import glob
+import inspect
+import os
+import types
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
+
+import typer
+from pydantic.fields import FieldInfo
+from typer.core import TyperCommand
+
+from barista_bench.benchmarks import BENCHMARKS, task_names
+from barista_bench.cli.app import is_quiet, write_sections
+from barista_bench.core.model_names import ABLATIONS, BASELINES
+from barista_bench.core.plugins import registered
+from barista_bench.models.served.settings import ServedSettings
+from barista_bench.models.settings import SettingsTable, TransformersSettings, VllmSettings
+from barista_bench.runs.ask.config import ModelSettings, SpendingSettings, resolve
+
+if TYPE_CHECKING:
+    from barista_bench.models.settings import SettingsT
+
+RARE = "Rare settings"
+_ARGUMENTS, _OPTIONS = "Arguments", "Options"
+
+
+class FlagsBySection(TyperCommand):
+    """A command with many flags: those that few need stand below the others."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401  (as typer has it)
+        """Flags by their `rich_help_panel`, as plain text."""
+        sections: dict[str, list[tuple[str, str]]] = {title: [] for title in (_ARGUMENTS, _OPTIONS, *_TABLES, RARE)}
+        for parameter in self.get_params(ctx):
+            panel = getattr(parameter, "rich_help_panel", None)
+            if record := parameter.get_help_record(ctx):
+                kind = _ARGUMENTS if parameter.param_type_name == "argument" else _OPTIONS
+                sections.setdefault(panel or kind, []).append(record)
+        write_sections(formatter, sections)
+
+
+CONFIG_FLAG = inspect.Parameter(
+    "config",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=None,
+    annotation=Annotated[Path | None, typer.Option(help="Settings file: YAML, one `name: value` a line.")],
+)
+DRY_RUN_FLAG = inspect.Parameter(
+    "dry_run",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=False,
+    annotation=Annotated[bool, typer.Option("--dry-run", help="Count requests, images, tokens and cost; ask nothing.")],
+)
+
+
+def with_flags(
+    function: Callable[..., None],
+    kind: type[ModelSettings],
+    *,
+    positional: str,
+    dry_run: bool = False,
+    hidden: Collection[str] = (),
+) -> Callable[..., None]:
+    """Give a function of keywords one flag a field but the `hidden` ones; `positional` may stand without its name.
+
+    No flag has a default of its own: None or an empty list is "not given", and `given` leaves those out.
+    """
+    fields = {name: field for name, field in kind.model_fields.items() if name not in hidden}
+    parameters = [_parameter(name, field, name == positional) for name, field in fields.items()]
+    parameters += [CONFIG_FLAG, DRY_RUN_FLAG] if dry_run else [CONFIG_FLAG]
+    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return function
+
+
+def given(flags: dict[str, Any]) -> dict[str, Any]:
+    """The flags that the caller named."""
+    return {name: value for name, value in flags.items() if value not in (None, [])}
+
+
+def settings(kind: type[SettingsT], flags: dict[str, Any], **defaults: object) -> SettingsT:
+    """`resolve` of a command's flags, with progress bars unless --quiet. Takes `config` out of the flags."""
+    file, named = flags.pop("config"), given(flags)
+    if is_quiet():
+        named["progress"] = False
+    return resolve(kind, named, file=file, defaults={"progress": True, **defaults})
+
+
+def complete_tasks(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Tasks of the benchmark that is named, or of all, for the shell; after a comma the next one."""
+    named = [name for name in BENCHMARKS if name == ctx.params.get("benchmark")]
+    names = [task for benchmark in named or BENCHMARKS for task in task_names(benchmark)]
+    before, comma, last = incomplete.rpartition(",")
+    return [before + comma + name for name in _starting(last, ("all", *names))]
+
+
+def complete_models(incomplete: str) -> list[str]:
+    """Names that are no checkpoint's, what may stand before a colon, and folders, for the shell."""
+    kind, colon, rest = incomplete.partition(":")
+    if colon and kind in ABLATIONS:
+        return [f"{kind}:{name}" for name in complete_models(rest)]
+    kinds = (f"{name}:" for name in (*ABLATIONS, *registered("models")))
+    folders = (path for path in glob.glob(f"{glob.escape(incomplete)}*") if os.path.isdir(path))
+    return [*_starting(incomplete, (*BASELINES, *kinds)), *folders]
+
+
+def _starting(beginning: str, names: Iterable[str]) -> list[str]:
+    return [name for name in dict.fromkeys(names) if name.startswith(beginning)]
+
+
+_COMPLETIONS: dict[str, Callable[..., list[str]]] = {
+    "benchmark": lambda incomplete: _starting(incomplete, ("all", *BENCHMARKS)),
+    "model": complete_models,
+    "task": complete_tasks,
+}
+_TABLES: dict[str, type[SettingsTable]] = {
+    "Costs": SpendingSettings,
+    "Served models": ServedSettings,
+    "Local checkpoints": TransformersSettings,
+    "vLLM": VllmSettings,
+}
+_RARELY_SET = frozenset(
+    {"revision", "think_tags", "box_format", "top_p", "top_k", "repetition_penalty", "stop", "thinking_budget"}
+    | {"reasoning_field", "threshold", "mask_threshold", "cluster", "workers", "frame_cache_mib"}
+)
+
+
+def _panel(name: str) -> str | None:
+    """The section of a flag: rare ones, then those that only one way of reaching a model reads."""
+    if name in _RARELY_SET:
+        return RARE
+    return next((title for title, table in _TABLES.items() if name in table.model_fields), None)
+
+
+def _parameter(name: str, field: FieldInfo, positional: bool) -> inspect.Parameter:
+    shown = _help(field)
+    option = typer.Option(help=shown, rich_help_panel=_panel(name), autocompletion=_COMPLETIONS.get(name))
+    annotation = Annotated[_type(field), typer.Argument(help=shown) if positional else option]  # type: ignore[valid-type]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+def _help(field: FieldInfo) -> str:
+    default = field.get_default(call_default_factory=True, validated_data={})
+    if field.is_required() or default in (None, (), {}, False):
+        return str(field.description)
+    return f"{field.description} [default: {','.join(default) if isinstance(default, tuple) else default}]"
+
+
+def _type(field: FieldInfo) -> Any:  # noqa: ANN401  (a type, which has no type of its own)
+    """The type of a field on the command line: switches, repeated texts, choices, numbers, else text to be checked."""
+    kind = field.annotation
+    if kind is bool:
+        return bool | None
+    if get_origin(kind) is tuple:
+        return list[str] | None
+    options = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
+    plain = [option for option in options if option is not type(None)]
+    if len(plain) == 1 and (plain[0] in (int, float) or get_origin(plain[0]) is Literal):
+        return plain[0] | None
+    return str | None

@@ -1,0 +1,78 @@
+"""Files of a built folder that the Hub reads: its leaderboards, and the picture of its card."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import yaml
+from PIL import ImageDraw
+
+from barista_bench.benchmarks import get_benchmark, get_task
+from barista_bench.core.leaderboards import EVAL_FILE, FRAMEWORK, OURS, RULES_FILE, SCALE, task_id
+from barista_bench.data.dataset import open_examples
+from barista_bench.data.manifest import PICTURE, Built, BuiltConfig
+
+_ON_TEST = " A task named ..._test is scored on the test videos only, for models that were trained on the others."
+_WORDING = "Models are asked in our own words, unless a task's name ends in another wording's."
+_PICTURE_WIDTH = 640
+
+
+def write_hub_files(folder: Path, built: Built) -> None:
+    """Write `eval.yaml`, `leaderboard.yaml` and the picture into a folder that has its rows and its manifest.
+
+    A leaderboard for each task, over all videos and over the test videos as far as there are any; and the same again
+    for models that were asked in the release's own wording, where that can be had.
+    """
+    known = get_benchmark(built.benchmark)
+    tasks = [config for config in built.configs if config.content_hash]
+    notes = "; ".join(
+        f"{task.name}: {_figure_words(task.primary)} over {task.row_note}"
+        for task in (get_task(known.name, config.name) for config in tasks)
+    )
+    wordings = [OURS, *([known.released_code.wording] if known.released_code else [])]
+    boards, hashes = [], {}
+    for config in tasks:
+        for split, name in _splits(built, config):
+            content_hash = open_examples(folder, known.name, config.name, split=split).content_hash
+            for wording in wordings:
+                board = task_id(config.name, split, built.protocol, wording)
+                boards.append({"id": board, "config": config.name, "split": name})
+                hashes[board] = content_hash
+    described = {
+        "name": known.title,
+        "description": f"Vision-language models on egocentric video, evaluated by barista_bench. Values are {SCALE} "
+        f"times the figure, the mean over runs. {notes}.{_ON_TEST if 'train' in known.splits else ''} {_WORDING}",
+        "evaluation_framework": FRAMEWORK,
+        "tasks": boards,
+    }
+    for file, content in ((EVAL_FILE, described), (RULES_FILE, {"content_hashes": hashes})):
+        text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=1000)
+        (folder / file).write_text(text, encoding="utf-8")
+    _draw_picture(folder, known.name, tasks[0].name)
+
+
+def _splits(built: Built, config: BuiltConfig) -> Iterator[tuple[str, str]]:
+    """The splits that have a leaderboard and examples, as we and as `datasets` call them."""
+    known = get_benchmark(built.benchmark)
+    for split in known.leaderboards:
+        names = [name for name in known.published_split(split).split("+") if config.rows.get(name)]
+        if names:
+            yield split, "+".join(names)
+
+
+def _figure_words(primary: str) -> str:
+    return "mean score of a language-model judge" if primary.startswith("lexical_") else primary
+
+
+def _draw_picture(folder: Path, benchmark: str, config: str) -> None:
+    """The last image of the first example, as a model sees it, with the boxes of question and reference."""
+    task, loaded = get_task(benchmark, config), open_examples(folder, benchmark, config)[0]
+    images = loaded.images(task)
+    image, last = images[-1], len(images) - 1
+    pen = ImageDraw.Draw(image)
+    for overlay in task.overlays(loaded.example, None):
+        if overlay.image == last:
+            pen.rectangle(overlay.box, outline="lime", width=max(2, image.width // 200))
+    image.thumbnail((_PICTURE_WIDTH, _PICTURE_WIDTH))
+    image.save(folder / PICTURE, quality=85)

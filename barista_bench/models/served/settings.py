@@ -1,0 +1,180 @@
+"""Settings of a served model: where it is, how its key is found, and what is sent to it."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import Field, field_validator, model_validator
+
+from barista_bench.errors import ConfigError, ModelError
+from barista_bench.files.text_out import check_way, is_local
+from barista_bench.models.answers import THINK_TAGS, switch_value
+from barista_bench.models.base import video_settings
+from barista_bench.models.settings import GeneratorSettings, JsonObject, Names, json_object
+
+DEFAULT_URL = "https://api.openai.com/v1"
+DEFAULT_KEY_ENV = "OPENAI_API_KEY"
+"""Holds the key for the host of `DEFAULT_URL`, and is read for no other host unless it is named."""
+OMITTABLE = frozenset({"temperature", "top_p", "seed"})
+# Written from the request, the generation settings or the other settings: a second value would win in silence.
+_RESERVED_FIELDS = frozenset(
+    {"model", "messages", "n", "seed", "stream", "temperature", "top_p", "stop", "logprobs", "top_logprobs"}
+    | {"response_format", "max_completion_tokens", "max_tokens"}
+)
+_OUTSIDE_IDENTITY = frozenset(
+    {"api_key_env", "timeout", "max_concurrency", "max_attempts"}
+    | {"revision", "box_format"}  # fields of the model's own
+    | {"frames_as", "video_fps"}  # named where frames are videos
+    | {"reasoning", "reasoning_field"}  # named where it is set
+)
+
+
+class ServedSettings(GeneratorSettings):
+    """Settings of a served model: the keywords of `ServedModel.load`."""
+
+    base_url: str | None = Field(
+        None,
+        description="Of a served model: an OpenAI-compatible endpoint. OPENAI_BASE_URL, else OpenAI's own, if left "
+        "out. Plain http carries no key, but to this machine.",
+    )
+    api_key_env: str | None = Field(
+        None,
+        description="Name of the environment variable that holds the key; OPENAI_API_KEY for OpenAI's own host alone.",
+    )
+    timeout: float = Field(
+        600.0, gt=0, description="Seconds that one served call may take, from sending to the last byte."
+    )
+    max_concurrency: int = Field(
+        16, ge=1, le=1024, description="Served calls in flight at the most; how many there are adapts to the server."
+    )
+    max_attempts: int = Field(6, ge=1, le=100, description="Attempts at one served call.")
+    image_format: Literal["jpeg", "png"] | None = Field(
+        None,
+        description="Of images sent to a served model: encode them anew. Left out, they go out byte by byte as a "
+        "frozen set stores them, and frames of a linked set as a frozen one would.",
+    )
+    jpeg_quality: int | None = Field(
+        None, ge=1, le=100, description="Of images sent to a served model: encode them anew as JPEG. 75 if left out."
+    )
+    max_image_side: int | None = Field(None, ge=16, description="Longer sides of images are scaled down to it, pixels.")
+    image_detail: Literal["low", "high", "auto"] | None = Field(
+        None, description="low, high or auto, where a server knows it."
+    )
+    prompt_opens_thinking: bool = Field(False, description="A served model's template writes the opening think tag.")
+    reasoning_field: str = Field(
+        "reasoning_effort",
+        description="Field of a served call that holds reasoning; dots go into objects: "
+        "chat_template_kwargs.enable_thinking where vLLM or SGLang serves a template with that switch.",
+        min_length=1,
+    )
+    thinking_budget_field: str | None = Field(
+        None,
+        description="Field of a call that holds the thinking budget, e.g. thinking_token_budget; dots go into objects.",
+    )
+    token_limit_field: Literal["max_completion_tokens", "max_tokens"] = Field(
+        "max_completion_tokens", description="max_tokens for older servers."
+    )
+    explicit_sampling: bool = Field(
+        False,
+        description="Send top_k and repetition_penalty even where they are off: vLLM and SGLang take the checkpoint's "
+        "otherwise, hosted APIs refuse them.",
+    )
+    omit: Names = Field((), description="Of temperature, top_p and seed, those a served model refuses.")
+    extra_body: JsonObject = Field(
+        default_factory=dict, description="Further fields of every served call, as JSON. No secrets here."
+    )
+
+    @field_validator("omit")
+    @classmethod
+    def _can_be_omitted(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if unknown := sorted(set(names) - OMITTABLE):
+            raise ValueError(f"{unknown} cannot be left out")
+        return names
+
+    @field_validator("extra_body")
+    @classmethod
+    def _is_free_to_send(cls, body: dict[str, Any]) -> dict[str, Any]:
+        if taken := sorted(_RESERVED_FIELDS & set(body)):
+            raise ValueError(f"sets {taken}: use the setting of that meaning instead")
+        return json_object("extra_body", body)
+
+    @model_validator(mode="after")
+    def _belong_together(self) -> Self:
+        if self.base_url is not None and self.api_key_env is not None:
+            check_way("base_url", self.base_url)
+        return self
+
+    @property
+    def reasoning_value(self) -> bool | str | None:
+        """What the `reasoning_field` holds; None for no such field.
+
+        Raises:
+            ConfigError: it cannot say what is wanted.
+        """
+        if self.reasoning is None:
+            return None
+        value = switch_value(self.reasoning_field.rpartition(".")[2], self.reasoning)
+        if value is None:
+            remedy = "say off, low, medium or high" if self.reasoning == "on" else "say on or off"
+            raise ConfigError(
+                f"reasoning is {self.reasoning!r}, which the field {self.reasoning_field} cannot say. "
+                f"Remedy: {remedy}, or name another reasoning_field"
+            )
+        return value
+
+    @property
+    def url(self) -> str:
+        """The server's address, without a slash at the end."""
+        return (self.base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_URL).rstrip("/")
+
+    @property
+    def key_env(self) -> str | None:
+        """The variable that holds the key for this server: the named one, or the default at the default host alone."""
+        return self.api_key_env or (DEFAULT_KEY_ENV if self.is_default_host else None)
+
+    @property
+    def is_default_host(self) -> bool:
+        """Whether the server is OpenAI's own, over https."""
+        parts, default = urlsplit(self.url), urlsplit(DEFAULT_URL)
+        return (parts.scheme, parts.hostname, parts.port or 443) == (default.scheme, default.hostname, 443)
+
+    def api_key(self) -> str:
+        """The key, read from the environment each time, so that no object holds it for longer than a run.
+
+        Raises:
+            ModelError: the variable that should hold it is not set, or holds no key.
+        """
+        if self.key_env is None:
+            return ""
+        key = os.environ.get(self.key_env, "").strip()
+        if not key:
+            # A name that was given is not repeated: who gives the key instead gives the name of no variable.
+            named = "that api_key_env names" if self.api_key_env else DEFAULT_KEY_ENV
+            raise ModelError(
+                f"{self.url} is asked with a key, and the environment variable {named} is empty. "
+                "Remedy: set it, or give another api_key_env or base_url"
+            )
+        if any(not 32 < ord(letter) < 127 for letter in key):
+            raise ModelError(
+                f"the key in {self.key_env} holds characters that no header can. "
+                "Remedy: set it again, without spaces or line breaks"
+            )
+        return key
+
+    def identity(self) -> dict[str, str | int | float | bool | None]:
+        """The settings that change answers.
+
+        Servers on this machine are all `local`: their ports change from start to start.
+        """
+        return {
+            **self.model_dump(include=set(ServedSettings.model_fields) - _OUTSIDE_IDENTITY),
+            **video_settings(self.frames_as, self.video_fps),
+            **({"reasoning": self.reasoning, "reasoning_field": self.reasoning_field} if self.reasoning else {}),
+            "base_url": "local" if is_local(self.url) else self.url,
+            "think_tags": " ".join(self.tags or THINK_TAGS),
+            "omit": " ".join(sorted(self.omit)) or None,
+            "extra_body": json.dumps(self.extra_body, sort_keys=True) if self.extra_body else None,
+        }

@@ -9,7 +9,6 @@ read without the others: where its lines begin is looked up once for each file.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 from collections.abc import Iterable, Iterator
@@ -32,10 +31,11 @@ from barista_bench.annotate.identities import Identities
 from barista_bench.annotate.project_file import ProjectFile, ProjectSettings, VideoSource
 from barista_bench.cluster import map_in_processes
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.files import reading
 from barista_bench.files.reading import confined, read_bounded, read_json_lines, valid_video_id
 from barista_bench.files.writing import check_place, write_whole
 from barista_bench.media.video import FrameReader, open_reader
-from barista_bench.media.video.index import VIDEO_SUFFIXES, Stamp, stamp_of
+from barista_bench.media.video.index import VIDEO_SUFFIXES
 from barista_bench.scene_graph import domain
 from barista_bench.scene_graph.masks import Rle, run_problems
 from barista_bench.scene_graph.release import MALFORMED, VIDEO_FILE
@@ -106,10 +106,8 @@ class VideoFiles(NamedTuple):
         """The masks that people have accepted so far. Raises DataError, also for a mask that is none of this video."""
         if not self.has(records.AcceptedFile):
             return records.AcceptedFile(objects={}, keyframes=[])
-        accepted = self.read(records.AcceptedFile)
-        rles = [mask.rle for keyframe in accepted.keyframes for mask in keyframe.masks.values()]
-        check_masks(rles, self.source, self.file(records.AcceptedFile))
-        return accepted
+        path = self.file(records.AcceptedFile)
+        return _accepted(path, file_stamp(path), self.source)
 
     def asked(self) -> dict[int, int]:
         """The segment of each frame that people are asked to annotate; empty before keyframes are chosen."""
@@ -161,9 +159,17 @@ class VideoFiles(NamedTuple):
 
     def check_video(self) -> None:
         """Raise DataError where the file is another one than at the start; it is read once while it stays the same."""
-        if _sha256(self.path, stamp_of(self.path)) != self.source.sha256:
+        if file_sha256(self.path) != self.source.sha256:
             remedy = "put the file back, or start a new project"
             raise DataError(f"{self.path}: is not the file that the project was started with. Remedy: {remedy}")
+
+
+@lru_cache(4)
+def _accepted(path: Path, stamp: FileStamp, source: VideoSource) -> records.AcceptedFile:
+    """Read once while the file stays the same: an hour has 50,000 masks. Nobody changes what is in it."""
+    accepted = records.read_record(path, records.AcceptedFile)
+    check_masks((mask.rle for keyframe in accepted.keyframes for mask in keyframe.masks.values()), source, path)
+    return accepted
 
 
 def check_masks(rles: Iterable[Rle], source: VideoSource, path: Path | str, remedy: str = "restore the file") -> None:
@@ -294,16 +300,10 @@ def _probed(videos: Path, file: str) -> VideoSource | str:
         return str(error)
 
 
-@lru_cache(64)
-def _sha256(path: Path, stamp: Stamp) -> str:
-    return file_sha256(path)
-
-
 def file_sha256(path: Path) -> str:
-    """Raises DataError for a file that cannot be read."""
+    """As `reading.file_sha256`. Raises DataError for a file that cannot be read."""
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return reading.file_sha256(path)
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}). Remedy: put the file back") from error
 

@@ -15,11 +15,9 @@ Files are not trusted: only the columns that examples are made of are read, and 
 from __future__ import annotations
 
 import glob
-import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -34,6 +32,7 @@ from barista_bench.core.released_records import MAX_FRAMES
 from barista_bench.core.task import Example, FrameRef, Task
 from barista_bench.data.dataset_cache import reading_datasets, refuse_unknown_name, warn_of_others
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.files import reading
 from barista_bench.files.writing import DATASET
 from barista_bench.media.video.frame_folder import folder_sha256
 
@@ -94,17 +93,8 @@ def row_features(task: Task, frames: FramesMode) -> Features:
 
 
 def file_sha256(path: Path) -> str:
-    """SHA-256 of a file, or over a folder of frames, read once as long as size and time of change stay the same."""
-    if path.is_dir():
-        return folder_sha256(path)
-    status = path.stat()
-    return _sha256(path, status.st_size, status.st_mtime_ns)
-
-
-@lru_cache(maxsize=4096)
-def _sha256(path: Path, size: int, changed: int) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    """SHA-256 of a file, read once while it stays the same, or over a folder of frames."""
+    return folder_sha256(path) if path.is_dir() else reading.file_sha256(path)
 
 
 def to_row(

@@ -9,13 +9,17 @@ may be checked by a pydantic schema. YAML is what people write: plain values, ea
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from importlib import resources
 from pathlib import Path
+from threading import Lock
 from typing import Any, Literal, TypeVar
 
 import yaml
@@ -27,6 +31,22 @@ _MAX_NAME_BYTES = 255
 _DRIVE = re.compile(r"[A-Za-z]:")
 # Control characters, lone surrogates (file names that are not UTF-8), line and paragraph separators.
 _REFUSED_CATEGORIES = frozenset({"Cc", "Cs", "Zl", "Zp"})
+
+
+_hashing: defaultdict[Path, Lock] = defaultdict(Lock)
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file, read once while it stays the same, also by threads that ask at once. Raises OSError."""
+    with _hashing[path]:
+        status = path.stat()
+        return _sha256(path, status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=4096)
+def _sha256(path: Path, *stamp: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def name_problem(name: str) -> str | None:

@@ -107,10 +107,8 @@ class VideoFiles(NamedTuple):
         """The masks that people have accepted so far. Raises DataError, also for a mask that is none of this video."""
         if not self.has(records.AcceptedFile):
             return records.AcceptedFile(objects={}, keyframes=[])
-        accepted = self.read(records.AcceptedFile)
-        rles = [mask.rle for keyframe in accepted.keyframes for mask in keyframe.masks.values()]
-        check_masks(rles, self.source, self.file(records.AcceptedFile))
-        return accepted
+        path = self.file(records.AcceptedFile)
+        return _accepted(path, file_stamp(path), self.source)
 
     def asked(self) -> dict[int, int]:
         """The segment of each frame that people are asked to annotate; empty before keyframes are chosen."""
@@ -165,6 +163,14 @@ class VideoFiles(NamedTuple):
         if video_sha256(self.path) != self.source.sha256:
             remedy = "put the file back, or start a new project"
             raise DataError(f"{self.path}: is not the file that the project was started with. Remedy: {remedy}")
+
+
+@lru_cache(4)
+def _accepted(path: Path, stamp: FileStamp, source: VideoSource) -> records.AcceptedFile:
+    """Read once while the file stays the same: an hour has 50,000 masks. Nobody changes what is in it."""
+    accepted = records.read_record(path, records.AcceptedFile)
+    check_masks((mask.rle for keyframe in accepted.keyframes for mask in keyframe.masks.values()), source, path)
+    return accepted
 
 
 def check_masks(rles: Iterable[Rle], source: VideoSource, path: Path | str, remedy: str = "restore the file") -> None:

@@ -14,9 +14,12 @@ import json
 import os
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from importlib import resources
 from pathlib import Path
+from threading import Lock
 from typing import Any, Literal, TypeVar
 
 import yaml
@@ -155,13 +158,26 @@ def read_bounded_text(
         raise DataError(f"{path}: {what} (is not UTF-8: {raised.reason}). Remedy: {remedy}") from raised
 
 
+_hashing: defaultdict[Path, Lock] = defaultdict(Lock)
+
+
 def file_sha256(path: Path) -> str:
-    """SHA-256 of a file's bytes. Raises DataError for a file that cannot be read."""
+    """SHA-256 of a file's bytes, read once while it stays the same, also by threads that ask at once.
+
+    Raises DataError for a file that cannot be read.
+    """
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        with _hashing[path]:
+            status = path.stat()
+            return _sha256(path, status.st_ino, status.st_size, status.st_mtime_ns)
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}). Remedy: put the file back") from error
+
+
+@lru_cache(maxsize=4096)
+def _sha256(path: Path, *stamp: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def json_value(text: str, otherwise: object = None) -> Any:  # noqa: ANN401  # as `json.loads`

@@ -78,20 +78,17 @@ def video_sha256(video: Path) -> str:
     Raises VideoError, and DataError for a file that cannot be read.
     """
     if video.is_dir():
-        return _sha256(video.absolute(), folder_state(video))
+        return _folder_sha256(video.absolute(), folder_state(video))
     if not video.exists():
         raise VideoError(f"{video}: missing. Remedy: fetch the video, or say where the videos lie")
-    status = video.stat()
-    return _sha256(video.absolute(), (status.st_size, status.st_mtime_ns))
+    return file_sha256(video.absolute())
 
 
 @functools.lru_cache(maxsize=4096)
-def _sha256(video: Path, state: tuple[int, int]) -> str:
+def _folder_sha256(folder: Path, state: tuple[int, int]) -> str:
     del state  # part of the cache's key
-    if not video.is_dir():
-        return file_sha256(video)
     total = hashlib.sha256()
-    for path in frame_files(video):
+    for path in frame_files(folder):
         total.update(os.fsencode(path.name) + b"\0" + bytes.fromhex(file_sha256(path)))
     return total.hexdigest()
 

@@ -13,6 +13,8 @@ from typer.main import get_command
 
 from barista_bench import cli
 from barista_bench.benchmarks import BENCHMARKS
+from tests.folders import content
+from tests.hub_standin import HubStandIn
 
 COMMANDS = get_command(cli.app).commands
 ROOT = Path(__file__).resolve().parents[1]
@@ -81,6 +83,24 @@ def test_the_scripts_of_a_tutorial_run_and_end_in_a_report(page: str, tmp_path: 
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     assert (tmp_path / "report" / "report.html").stat().st_size > 10_000
     assert "error" not in done.stderr
+
+
+@pytest.mark.full
+def test_a_release_is_fetched_validated_and_built_by_the_lines_of_the_page(
+    small_release: Path, hub: HubStandIn, tmp_path: Path
+) -> None:
+    """Of a Hub of this machine, which serves data sets alone: the lines of the model are left out."""
+    hub.commit("ramblr/BARISTA", {"README.md": b"# card", **content(small_release)})
+    text = (ROOT / "docs" / "datasets.md").read_text(encoding="utf-8")
+    fetch, use = re.findall(r"```bash\n(.*?)```", text, re.DOTALL)
+    lines = [line for line in (fetch + use).splitlines() if "Qwen" not in line]
+    assert len(lines) == 4
+    programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    online = {**environment(tmp_path), "HF_HUB_OFFLINE": "0", "HF_ENDPOINT": hub.endpoint, "PATH": programs}
+    command = ["bash", "-e", "-c", "\n".join(lines)]
+    done = subprocess.run(command, cwd=tmp_path, env=online, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "data" / "barista" / "frozen" / "grounding.jsonl").stat().st_size
 
 
 SRUN = """#!/bin/sh

@@ -13,6 +13,8 @@ from typer.main import get_command
 
 from barista_bench import cli
 from barista_bench.benchmarks import BENCHMARKS
+from tests.folders import content
+from tests.hub_standin import HubStandIn
 
 COMMANDS = get_command(cli.app).commands
 ROOT = Path(__file__).resolve().parents[1]
@@ -81,6 +83,55 @@ def test_the_scripts_of_a_tutorial_run_and_end_in_a_report(page: str, tmp_path: 
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     assert (tmp_path / "report" / "report.html").stat().st_size > 10_000
     assert "error" not in done.stderr
+
+
+@pytest.mark.full
+def test_a_release_is_fetched_validated_and_built_by_the_lines_of_the_page(
+    small_release: Path, hub: HubStandIn, tmp_path: Path
+) -> None:
+    """Of a Hub of this machine, which serves data sets alone: the lines of the model are left out."""
+    hub.commit("ramblr/BARISTA", {"README.md": b"# card", **content(small_release)})
+    text = (ROOT / "docs" / "datasets.md").read_text(encoding="utf-8")
+    fetch, use = re.findall(r"```bash\n(.*?)```", text, re.DOTALL)
+    lines = [line for line in (fetch + use).splitlines() if "Qwen" not in line]
+    assert len(lines) == 4
+    programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    online = {**environment(tmp_path), "HF_HUB_OFFLINE": "0", "HF_ENDPOINT": hub.endpoint, "PATH": programs}
+    command = ["bash", "-e", "-c", "\n".join(lines)]
+    done = subprocess.run(command, cwd=tmp_path, env=online, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "data" / "barista" / "frozen" / "grounding.jsonl").stat().st_size
+
+
+SRUN = """#!/bin/sh
+for rank in 0 1; do
+    SLURM_STEP_ID=0 SLURM_NTASKS=2 SLURM_PROCID=$rank SLURM_LOCALID=$rank "$@" & started="$started $!"
+done
+for process in $started; do wait $process || exit 1; done
+"""
+"""A stand-in: a step of two tasks on this machine."""
+
+
+@pytest.mark.full
+def test_the_batch_file_for_slurm_runs_in_two_shares_and_ends_in_a_report(workplace: Path, tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "many_machines.md").read_text(encoding="utf-8")
+    (script,) = re.findall(r"```bash\n(#!/bin/bash\n.*?)```", text, re.DOTALL)
+    script = script.replace("/shared/models/Qwen3-VL-8B-Instruct", "chance").replace("/shared", str(tmp_path))
+    programs = tmp_path / "venv" / "bin"
+    programs.mkdir(parents=True)
+    (programs / "activate").write_text(f"PATH='{programs}':$PATH\n", encoding="utf-8")
+    command = f'#!/bin/sh\nexec "{sys.executable}" -W ignore -m barista_bench.cli "$@"\n'
+    for name, program in (("srun", SRUN), ("barista-bench", command)):
+        (programs / name).write_text(program, encoding="utf-8")
+        (programs / name).chmod(0o755)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "barista").symlink_to(workplace / "barista")
+    done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    shares = sorted((tmp_path / "runs" / "qwen" / "grounding").glob("samples*.jsonl"))
+    assert len(shares) == 2
+    assert all(share.stat().st_size for share in shares)
+    assert (tmp_path / "runs" / "qwen-report" / "report.html").is_file()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

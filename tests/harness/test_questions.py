@@ -21,12 +21,6 @@ from barista_bench.runs.score.scoring import score
 BOXES = BoxFormat("yxyx", 1000)
 
 
-@pytest.fixture(scope="module")
-def dataset(small_release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out, configs = tmp_path_factory.mktemp("harness") / "barista", ["relations", "grounding"]
-    return build(small_release, out, configs=configs, sampling={"frame_step": 20}, cache=False).folder
-
-
 def test_recorded_answers_have_the_figures_and_statuses_of_score(dataset: Path, tmp_path: Path) -> None:
     run(dataset, tmp_path / "run", task="relations", model="chance", runs=2)
     ours = score(tmp_path / "run" / "relations").results

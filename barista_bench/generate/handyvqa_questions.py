@@ -206,7 +206,10 @@ class Questions:
             distractors = [self._object(item, clip) for item in others]
             asked = clip, right, distractors, given, tuple(counted)
             yield self._asked("objects", *asked)
-            yield self._asked_masks("rvos_objects", *asked, uses)
+            if not any(
+                scene.wholes.get(item) for item in counted
+            ):  # whoever masks the machine for its button is right too
+                yield self._asked_masks("rvos_objects", *asked, uses)
 
     def _object(self, item: str, clip: ClipWindow) -> Choice:
         return Choice(self._name(item), TouchedInClip(item, clip.start, clip.stop, clip.shown))
@@ -351,9 +354,8 @@ class Questions:
         slots: Mapping[str, str] | None = None,
         extra: dict[str, Any] | None = None,
     ) -> QuestionCandidate:
-        """A candidate. `wording`: its subtask, and behind a space which wording of it; masks of objects are asked for
-        as choices are."""
-        key = f"handyvqa/{wording.replace('rvos_objects', 'objects')}"
+        """A candidate. `wording`: its subtask, and behind a space which wording of it."""
+        key = f"handyvqa/{wording}"
         return QuestionCandidate(
             subtask=wording.partition(" ")[0],
             video_id=self.scene.video_id,

@@ -345,16 +345,24 @@ class Scene:
 
     def in_words(self, action: str) -> str:
         """The name of an activity or step, "Verb noun", the noun said as the only thing of that category is called,
-        or the only one of them that hands touch whenever this is done."""
+        or the only one of them that hands touch when this is done."""
         verb, _, noun = action.partition(" ")
-        things = [thing for thing in self.things.values() if thing.category.casefold() == noun.casefold()]
         if not self.coverage.category(noun):
             return action
-        if len(things) > 1 and self.coverage.layer("relations"):
-            done = [span for span in self.actions if span.name == action]
-            touched = [{use.thing for use in overlapping(self.uses, span.start, span.end)} for span in done]
-            things = [thing for thing in things if touched and all(thing in used for used in touched)]
+        things = [thing for thing in self.things.values() if thing.category.casefold() == noun.casefold()]
+        if len(things) > 1:
+            things = [thing for thing in things if self.done_to(action) == {thing}]
         return f"{verb} {things[0].noun}" if len(things) == 1 else action
+
+    @cached_by_scene
+    def done_to(self, *actions: str) -> frozenset[NamedObject]:
+        """Things that the noun of one of these activities can name: those that hands touch meanwhile, or all of them
+        where hands touch none, or not all that they touch is known."""
+        spans = [span for span in self.actions if span.name in actions and self.coverage.layer("relations")]
+        used = {use.thing for span in spans for use in overlapping(self.uses, span.start, span.end)}
+        nouns = [action.partition(" ")[2].lower() for action in actions]
+        named = {thing for thing in self.things.values() for noun in nouns if self.domain.same_noun(noun, thing.noun)}
+        return frozenset(named & used or named)
 
 
 def _by_time(row: Labelled) -> tuple[int, int, str]:

@@ -38,7 +38,6 @@ from barista_bench.generate.family import Family, section
 from barista_bench.generate.missing import Waiting
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.vista_clips import ASKED, Order, Sequences, foundation_candidates
-from barista_bench.generate.vista_statements import is_of_kind
 from barista_bench.generate.vista_words import VistaWords
 from barista_bench.generate.wordings import Deeds, in_seeded_order, plain, say
 from barista_bench.media.video import open_reader
@@ -121,12 +120,12 @@ class ViSTaFamily(Family):
             )
 
     def _deeds(self, scene: Scene, actions: Sequence[str]) -> Deeds:
-        """Actions in words; "it" is what the one before was done to too, of which the video has but one."""
+        """Actions in words; "it" is the one thing that the action before was done to as well."""
         said = [scene.in_words(action) for action in actions]
-        nouns = [name.partition(" ")[2].lower() for name in said]
         phrases = list(map(self.words.action, said))
         for at in range(1, 0 if scene.coverage.is_partial else len(said)):
-            if nouns[at] == nouns[at - 1] and sum(is_of_kind(it, nouns[at]) for it in scene.things.values()) == 1:
+            is_same = said[at].partition(" ")[2] == said[at - 1].partition(" ")[2]
+            if is_same and len(scene.done_to(actions[at - 1], actions[at])) == 1:
                 phrases[at] = self.words.action_on_it(said[at])
         return Deeds(phrases)
 

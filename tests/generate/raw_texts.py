@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from tests.generate.raw_video import DOMAIN, RawVideo
-from tests.generate.raw_words import Said, function_of
+from tests.generate.raw_words import Said, function_of, same_noun
 
 FAMILIES: Mapping[str, Any] = DOMAIN["families"]
 HAND = r"(?P<side>left|right) hand is touching the (?P<name>.+)"
@@ -285,18 +285,26 @@ def brings_about(video: RawVideo, said: Said, text: str, question: str) -> bool:
 
 def depicts(video: RawVideo, said: Said, text: str, question: str) -> bool:
     steps = re.split(JOINTS, re.sub(rf"^{ACTS}", "", text, flags=re.IGNORECASE))
-    nouns = [action.lower().partition(" ")[2] for action in said["actions"]]
-    if len(steps) != len(nouns):
+    if len(steps) != len(said["actions"]):
         return False
-    for at, noun in enumerate(nouns):
+    for at in range(len(steps)):
         if re.search(r"\bit\b", steps[at]):
-            named = steps[at - 1].rpartition(" the ")[2] if at else ""
-            if nouns[at - 1] != noun or things_called(video, named) != 1:
+            pair = said["actions"][max(0, at - 1) : at + 1]
+            if len({name.partition(" ")[2].lower() for name in pair}) != 1 or len(done_to(video, *pair)) != 1:
                 return False
-            steps[at] = re.sub(r" it\b", "", steps[at]) + f" the {named}"
+            steps[at] = re.sub(r" it\b", "", steps[at]) + f" the {steps[at - 1].rpartition(' the ')[2]}"
     return all(is_action(video, step, action) for step, action in zip(steps, said["actions"], strict=True))
 
 
-def things_called(video: RawVideo, noun: str) -> int:
-    """Objects that are of a kind: a noun by itself, or behind what sort of it they are."""
-    return sum(any(f" {label}".endswith(f" {noun}") for label in video.labels(item)) for item in video.category)
+def done_to(video: RawVideo, *actions: str) -> set[str]:
+    """What two actions can be done to: what hands touch meanwhile and the noun can mean, or all that it can mean."""
+    noun = actions[0].partition(" ")[2].lower()
+    named = {item for item in video.category if any(same_noun(noun, label) for label in video.labels(item))}
+    rows = [row for row in video.actions if row.label in actions]
+    touched = {
+        item
+        for item in named
+        for row in rows
+        if any(video.near(video.touching(side, item), row.start, row.end - video.margin) for side in ("left", "right"))
+    }
+    return touched or named

@@ -133,7 +133,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[QuestionCa
             {"Between 00:00.80 and 00:01.20.", "Between 00:01.20 and 00:01.60.", "Between 00:01.60 and 00:02.00."},
         ),
         (
-            *("LVR", "Looking back at 00:04.00, in which part of the frame was the jar?", "In the upper left."),
+            *("LVR", "At 00:04.00, in which part of the frame was the jar?", "In the upper left."),
             {"In the upper right.", "In the lower left.", "In the lower right."},
         ),
         (
@@ -157,7 +157,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[QuestionCa
             },
         ),
         (
-            *("NAA", "After 00:03.20, what does the person do next?", "Fill the cup."),
+            *("NAA", "After 00:03.20, which of these does the person do next?", "Fill the cup."),
             {"Open the drawer.", "Open the milk carton.", "Open the jar."},
         ),
         (

@@ -147,7 +147,7 @@ def _results(run: ScoredRun, described: JudgeDescription, read: LogVerdicts) -> 
         rubric=RubricInfo(
             version=described.rubric["version"],
             sha256=identity["rubric"],
-            wording=described.rubric.get("wording", ""),
+            wording=described.rubric["wording"],
             criteria=described.criteria,
         ),
         prompt_sha256=identity["prompt"],

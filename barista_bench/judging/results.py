@@ -24,11 +24,11 @@ class JudgeInfo(Strict):
 
 
 class RubricInfo(Strict):
-    """`wording` says whose it is, as that of prompts does."""
+    """`wording` says whose it is, as that of prompts does; empty where verdicts came with an imported run."""
 
     version: int
     sha256: str
-    wording: Wording
+    wording: Wording | Literal[""]
     criteria: list[str]
 
 

@@ -1,6 +1,5 @@
 """One table of settings: keyword, flag, environment and run file mean the same, and mistakes are named."""
 
-import itertools
 import traceback
 from pathlib import Path
 
@@ -140,16 +139,6 @@ def test_a_setting_that_stands_in_a_run_file_twice_is_refused(tmp_path: Path) ->
         file.write_text(content)
         with pytest.raises(ConfigError, match=r"run\.yaml.*'(runs|seed)' stands here twice(.|\n)*Remedy"):
             resolve(RunConfig, NEEDED, file=file, environment={})
-
-
-def test_aliases_in_a_run_file_are_refused_before_they_grow(tmp_path: Path) -> None:
-    names = [f"l{level}" for level in range(30)]
-    lines = ["  l0: &l0 [x, x]"]
-    lines += [f"  {name}: &{name} [*{below}, *{below}]" for below, name in itertools.pairwise(names)]
-    file = tmp_path / "run.yaml"
-    file.write_text("\n".join(["extra_body:", *lines]))
-    with pytest.raises(ConfigError, match=r"aliases"):
-        resolve(RunConfig, NEEDED, file=file, environment={})
 
 
 SECRET = "sk-not-to-be-seen"

@@ -1,8 +1,8 @@
 """The server of a study: each participant's questions, and nothing else that this machine holds.
 
 It has no route to a project, a release, a run or a file. Beyond this machine it answers by TLS alone, by the one name
-that the links have. Whoever asks is bounded three times: requests of a participant, requests of an address, and
-connections of an address that are open at once.
+that the links have. Whoever asks is bounded three times: requests of a participant, requests of strangers at an
+address, and connections that are open at once, of an address and of all.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ ANSWER_WAIT = 30
 REQUEST_WAIT = 10
 """Seconds after which a connection that asks nothing, or not to the end, is closed."""
 OF_PARTICIPANT, OF_ADDRESS = (2.0, 120), (20.0, 1200)
-"""Requests a second in the long run, and at once. A page and its parts are 25; many people may share an address."""
-MOST_CONNECTIONS, MOST_OF_ADDRESS = 1024, 256
-"""Connections that are open at once."""
+"""Requests a second in the long run, and at once: of a participant, and of all strangers at an address."""
+MOST_CONNECTIONS, MOST_OF_ADDRESS = 1024, 768
+"""Connections that are open at once. A browser opens six, and a class that shares an address opens a link at once."""
 _MOST_REMEMBERED = 10_000
 _THREADS = 8
 _IPV6_NETWORK = 64
@@ -122,9 +122,10 @@ class ParticipantGuard(Guard):
 
     def excess(self, request: Request, visitor: str | None) -> Response | None:
         now = time.monotonic()
-        wait = self._of_address.wait(network_of(request.client.host if request.client else ""), now)
         if visitor is not None:
-            wait = max(wait, self._of_participant.wait(visitor, now))
+            wait = self._of_participant.wait(visitor, now)
+        else:
+            wait = self._of_address.wait(network_of(request.client.host if request.client else ""), now)
         if not wait:
             return None
         return Response("Too many requests. Please wait a moment.", 429, {"Retry-After": str(int(wait) + 1)})
@@ -144,8 +145,9 @@ class BoundedConnection(H11Protocol):
         self._network = network_of(peer[0]) if peer else ""
         self.open[self._network] += 1
         super().connection_made(transport)
+        self._last: RequestResponseCycle | None = None
         self._deadline = self.loop.call_later(REQUEST_WAIT, self._end_silent)
-        if self.open[self._network] > MOST_OF_ADDRESS:
+        if self.open[self._network] > MOST_OF_ADDRESS or self.open.total() > MOST_CONNECTIONS:
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -157,9 +159,10 @@ class BoundedConnection(H11Protocol):
 
     def _end_silent(self) -> None:
         asked: RequestResponseCycle | None = self.cycle  # None before the first request is whole
-        if asked is None or asked.response_complete:
+        if asked is self._last and (asked is None or asked.response_complete):
             self.transport.close()
         else:
+            self._last = asked
             self._deadline = self.loop.call_later(REQUEST_WAIT, self._end_silent)
 
 
@@ -263,15 +266,7 @@ class SharedServer:
         app = Starlette(routes=_Routes(sessions).routes(), middleware=[guard], exception_handlers=_HANDLERS)
         self.study, self._bound = sessions.study, bound
         protocol = type("Connection", (BoundedConnection,), {"open": Counter[str]()})
-        config = uvicorn.Config(
-            app,
-            http=protocol,
-            ws="none",
-            limit_concurrency=MOST_CONNECTIONS,
-            ssl_certfile=certificate,
-            ssl_keyfile=key,
-            **UVICORN,
-        )
+        config = uvicorn.Config(app, http=protocol, ws="none", ssl_certfile=certificate, ssl_keyfile=key, **UVICORN)
         try:
             config.load()
         except (ssl.SSLError, OSError) as error:

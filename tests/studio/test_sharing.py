@@ -6,6 +6,7 @@ import socket
 import ssl
 import time
 from collections.abc import Iterator
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
@@ -103,7 +104,9 @@ def test_no_route_of_the_owners_studio_is_there(
     tried = {path for path in paths if not path.startswith("/static/")} - {"/"}
     assert len(tried) > 20
     for path in tried:
-        filled = path.format(kind="graph", video="v0", frame="0", name="proxy", version="0")
+        filled = path.replace(":path", "").format(
+            kind="graph", video="v0", frame="0", name="proxy", version="0", path="report.html"
+        )
         assert anna.answer(filled)[0] == 404, filled
         assert anna.answer(filled, {})[0] == 404, filled
     assert [route.path for route in owner.routes() if isinstance(route, Mount)] == ["/static/{version}"]
@@ -230,7 +233,8 @@ def test_strangers_of_one_address_wait_too(study: Path, asked_data: Path, monkey
     with study_at(study):
         anna = Participant(links["anna"])
         statuses = [anna.answer("/", Cookie=f"studio-1={n}")[0] for n in range(40)]
-    assert statuses == [403] * 30 + [429] * 10
+        assert statuses == [403] * 30 + [429] * 10
+        assert anna.answer("/api/study")[0] == 200  # a class shares an address
 
 
 def test_a_bucket_fills_with_time_and_strangers_do_not_fill_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,10 +287,28 @@ def test_connections_that_ask_nothing_or_never_end_are_closed(
             assert slow.recv(65536).startswith(b"HTTP/1.1 408")
 
 
-def test_an_address_has_so_many_connections_at_once(
-    study: Path, asked_data: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_connection_that_is_used_stays(study: Path, asked_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "REQUEST_WAIT", 0.5)
+    links = invited(study, asked_data, "anna", tasks=["activity"])
+    with study_at(study):
+        anna = Participant(links["anna"])
+        used = HTTPConnection(anna.host)
+        used.connect()
+        opened = used.sock
+        for _ in range(10):
+            used.request("GET", "/static/icon.svg", headers={"Cookie": anna.cookie})
+            with used.getresponse() as answer:
+                assert answer.read().startswith(b"<svg")
+            time.sleep(0.2)
+        assert used.sock is opened
+        used.close()
+
+
+@pytest.mark.parametrize("limit", ["MOST_OF_ADDRESS", "MOST_CONNECTIONS"])
+def test_so_many_connections_are_open_at_once(
+    study: Path, asked_data: Path, monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
-    monkeypatch.setattr(module, "MOST_OF_ADDRESS", 5)
+    monkeypatch.setattr(module, limit, 5)
     links = invited(study, asked_data, "anna", tasks=["activity"])
     with study_at(study):
         anna = Participant(links["anna"])

@@ -59,7 +59,7 @@ def test_the_examples_of_a_page_run(page: Path, workplace: Path) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("page", ["your_own_model.md", "paper_tables.md"])
+@pytest.mark.parametrize("page", ["your_own_model.md", "paper_tables.md", "new_task.md"])
 def test_the_scripts_of_a_tutorial_run_and_end_in_a_report(page: str, tmp_path: Path) -> None:
     scripts = re.findall(r"```bash\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
     (tmp_path / "bin").mkdir()

@@ -69,7 +69,12 @@ def test_a_task_that_is_nearly_right_is_told_the_right_one() -> None:
 def test_a_model_that_is_nearly_one_of_ours_or_a_file_is_not_looked_for_on_the_hub(tmp_path: Path) -> None:
     answers = tmp_path / "answers.jsonl"
     answers.write_text("{}")
-    for name, message in (("oracel", "did you mean oracle"), (str(answers), f"write predictions:{answers}")):
+    for name, message in (
+        ("oracel", "did you mean oracle"),
+        (str(answers), f"write predictions:{answers}"),
+        ("served", "say which after a colon, served:NAME"),
+        ("dual:", "say which after a colon, dual:NAME"),
+    ):
         with pytest.raises(ConfigError, match=message):
             load_model(RunConfig(data="x", out=tmp_path, model=name), [])
 

@@ -112,9 +112,12 @@ def specialists() -> frozenset[str]:
 
 
 def _refuse_mistyped(name: str) -> None:
-    """Refuse, before the Hub is asked, a mistyped name of a built-in model and a file of answers."""
+    """Refuse, before the Hub is asked, a mistyped name of a built-in model, a file of answers and a kind alone."""
     if Path(name).is_file() and not name.endswith(GGUF):
         raise ConfigError(f"{name}: is a file, no checkpoint. Remedy: write predictions:{name} for a file of answers")
+    if name.rstrip(":") in registered("models") and not Path(name).exists():
+        kind = name.rstrip(":")
+        raise ConfigError(f"{name!r} names no model. Remedy: say which after a colon, {kind}:NAME")
     near = difflib.get_close_matches(name, BASELINES, n=1, cutoff=0.8)
     if near and near[0] != name and not Path(name).exists():
         raise ConfigError(f"no model {name!r}. Remedy: did you mean {near[0]}? Else give a folder or an id as org/name")

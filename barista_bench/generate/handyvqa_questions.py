@@ -206,10 +206,7 @@ class Questions:
             distractors = [self._object(item, clip) for item in others]
             asked = clip, right, distractors, given, tuple(counted)
             yield self._asked("objects", *asked)
-            if not any(
-                scene.wholes.get(item) for item in counted
-            ):  # whoever masks the machine for its button is right too
-                yield self._asked_masks("rvos_objects", *asked, uses)
+            yield self._asked_masks("rvos_objects", *asked, uses)
 
     def _object(self, item: str, clip: ClipWindow) -> Choice:
         return Choice(self._name(item), TouchedInClip(item, clip.start, clip.stop, clip.shown))

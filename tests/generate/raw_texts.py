@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from tests.generate.raw_video import DOMAIN, RawVideo
+from tests.generate.raw_video import DOMAIN, SIDES, RawVideo
 from tests.generate.raw_words import Said, function_of, same_noun
 
 FAMILIES: Mapping[str, Any] = DOMAIN["families"]
@@ -301,10 +301,6 @@ def done_to(video: RawVideo, *actions: str) -> set[str]:
     noun = actions[0].partition(" ")[2].lower()
     named = {item for item in video.category if any(same_noun(noun, label) for label in video.labels(item))}
     rows = [row for row in video.actions if row.label in actions]
-    touched = {
-        item
-        for item in named
-        for row in rows
-        if any(video.near(video.touching(side, item), row.start, row.end - video.margin) for side in ("left", "right"))
-    }
+    contacts = [(item, touch) for item in named for side in SIDES for touch in video.touching(side, item)]
+    touched = {item for item, touch in contacts for row in rows if touch.start < row.end and touch.end > row.start}
     return touched or named

@@ -12,7 +12,6 @@ from barista_bench.runs.score.comparability import Comparability, JudgeRecord
 from barista_bench.runs.score.costs import Cost
 from barista_bench.runs.score.results import DatasetInfo, Figure, Recorded, Wording
 
-SCHEMA_VERSION = 2
 MEAN = "mean"
 """Name of the figure over all criteria; each criterion's own figure has its name."""
 
@@ -68,7 +67,7 @@ class JudgedResults(Recorded):
     Each has its 95% interval, as the figures of the run itself do (`resampling`).
     """
 
-    schema_version: int = SCHEMA_VERSION
+    schema_version: Literal[2] = 2
     barista_bench: str
     method: Literal["g-eval", "reasoning", "released"]
     scale: float = Field(default=10.0, description="the highest score of a verdict; the lowest is 0")

@@ -198,7 +198,7 @@ def test_results_are_checked_against_their_schema(dataset: Path, tmp_path: Path)
     run(dataset, tmp_path, limit=2)
     score(tmp_path)
     assert read_results(tmp_path / "results.json").primary == "micro_f1"
-    for damage in ({"surprise": 1}, {"runs": "many"}, {"coverage": {}}):
+    for damage in ({"surprise": 1}, {"runs": "many"}, {"coverage": {}}, {"schema_version": 1}):
         data = {**json.loads((tmp_path / "results.json").read_text()), **damage}
         (tmp_path / "broken.json").write_text(json.dumps(data))
         with pytest.raises(DataError, match=next(iter(damage))):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import (
     Field,
@@ -28,7 +28,6 @@ from barista_bench.files.writing import write_whole
 from barista_bench.runs.score.comparability import SHORT, Comparability
 from barista_bench.runs.score.costs import Cost
 
-SCHEMA_VERSION = 2
 RESULTS_FILE = "results.json"
 SCORES_FILE = "scores.jsonl"
 """Figures of every sample, beside `RESULTS_FILE`. Both are of the options that the run was started with."""
@@ -177,7 +176,7 @@ class Timing(Strict):
 class Results(Recorded):
     """What `score` writes of a run as results.json: its figures, their coverage, and the conditions they hold under."""
 
-    schema_version: int = SCHEMA_VERSION
+    schema_version: Literal[2] = 2
     barista_bench: str
     protocol: str
     options: dict[str, JsonValue] = Field(default_factory=dict, description="the task's options")

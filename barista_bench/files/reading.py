@@ -13,8 +13,8 @@ import hashlib
 import json
 import os
 import re
+import time
 import unicodedata
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from importlib import resources
@@ -158,7 +158,10 @@ def read_bounded_text(
         raise DataError(f"{path}: {what} (is not UTF-8: {raised.reason}). Remedy: {remedy}") from raised
 
 
-_hashing: defaultdict[Path, Lock] = defaultdict(Lock)
+_HASHING = tuple(Lock() for _ in range(64))
+_SETTLED = 3 * 10**9
+"""Nanoseconds for which a file must have lain still for its hash to be kept: within a tick of a file system's clock (2
+seconds on some) a change leaves no trace."""
 
 
 def file_sha256(path: Path) -> str:
@@ -167,17 +170,32 @@ def file_sha256(path: Path) -> str:
     Raises DataError for a file that cannot be read.
     """
     try:
-        with _hashing[path]:
+        with _HASHING[hash(path) % len(_HASHING)]:
             status = path.stat()
-            return _sha256(path, status.st_ino, status.st_size, status.st_mtime_ns)
+            times = status.st_mtime_ns, status.st_ctime_ns  # the first can be set at will
+            if time.time_ns() - max(times) < _SETTLED:
+                return read_sha256(path)
+            return _kept_sha256(path, status.st_ino, status.st_size, *times)
     except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}). Remedy: put the file back") from error
+        raise _unreadable(path, error) from error
 
 
 @lru_cache(maxsize=4096)
-def _sha256(path: Path, *stamp: int) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _kept_sha256(path: Path, *stamp: int) -> str:
+    return read_sha256(path)
+
+
+def read_sha256(path: Path) -> str:
+    """SHA-256 of a file's bytes, read now. Raises DataError for a file that cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> DataError:
+    return DataError(f"{path}: cannot be read ({error.strerror}). Remedy: put the file back")
 
 
 def json_value(text: str, otherwise: object = None) -> Any:  # noqa: ANN401  # as `json.loads`

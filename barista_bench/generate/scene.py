@@ -355,14 +355,14 @@ class Scene:
         return f"{verb} {things[0].noun}" if len(things) == 1 else action
 
     @cached_by_scene
-    def done_to(self, *actions: str) -> frozenset[NamedObject]:
-        """Things that the noun of one of these activities can name: those that hands touch meanwhile, or all of them
-        where hands touch none, or not all that they touch is known."""
-        spans = [span for span in self.actions if span.name in actions and self.coverage.layer("relations")]
-        used = {use.thing for span in spans for use in overlapping(self.uses, span.start, span.end)}
-        nouns = [action.partition(" ")[2].lower() for action in actions]
-        named = {thing for thing in self.things.values() for noun in nouns if self.domain.same_noun(noun, thing.noun)}
-        return frozenset(named & used or named)
+    def done_to(self, action: str) -> frozenset[NamedObject]:
+        """Things that the noun of an activity can name: those that hands touch meanwhile, or all of them where hands
+        touch none, or not all that they touch is known."""
+        noun = action.partition(" ")[2].lower()
+        named = frozenset(thing for thing in self.things.values() if self.domain.same_noun(noun, thing.noun))
+        spans = [span for span in self.actions if span.name == action and self.coverage.layer("relations")]
+        used = ({use.thing for use in overlapping(self.uses, span.start, span.end)} for span in spans)
+        return frozenset().union(*(named & touched or named for touched in used)) or named
 
 
 def _by_time(row: Labelled) -> tuple[int, int, str]:

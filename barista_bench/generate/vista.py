@@ -125,7 +125,7 @@ class ViSTaFamily(Family):
         phrases = list(map(self.words.action, said))
         for at in range(1, 0 if scene.coverage.is_partial else len(said)):
             is_same = said[at].partition(" ")[2] == said[at - 1].partition(" ")[2]
-            if is_same and len(scene.done_to(actions[at - 1], actions[at])) == 1:
+            if is_same and len(scene.done_to(actions[at - 1]) | scene.done_to(actions[at])) == 1:
                 phrases[at] = self.words.action_on_it(said[at])
         return Deeds(phrases)
 

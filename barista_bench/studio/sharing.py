@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
+import resource
 import socket
 import ssl
 import time
@@ -52,6 +53,9 @@ OF_PARTICIPANT, OF_ADDRESS = (2.0, 120), (20.0, 1200)
 """Requests a second in the long run, and at once: of a participant, and of all strangers at an address."""
 MOST_CONNECTIONS, MOST_OF_ADDRESS = 1024, 768
 """Connections that are open at once. A browser opens six, and a class that shares an address opens a link at once."""
+_FILES, _OWN_FILES = 4096, 128
+"""Files that may be open: a burst of connections is accepted before it is counted. Of these, those that are not
+connections: datasets, answers that are being written."""
 _MOST_REMEMBERED = 10_000
 _THREADS = 8
 _IPV6_NETWORK = 64
@@ -139,6 +143,7 @@ class BoundedConnection(H11Protocol):
     """A connection that is closed where nothing is asked by it; an address may have so many at once."""
 
     open: Counter[str]
+    most: int
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         peer = transport.get_extra_info("peername")
@@ -147,7 +152,7 @@ class BoundedConnection(H11Protocol):
         super().connection_made(transport)
         self._last: RequestResponseCycle | None = None
         self._deadline = self.loop.call_later(REQUEST_WAIT, self._end_silent)
-        if self.open[self._network] > MOST_OF_ADDRESS or self.open.total() > MOST_CONNECTIONS:
+        if self.open[self._network] > MOST_OF_ADDRESS or self.open.total() > self.most:
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -164,6 +169,18 @@ class BoundedConnection(H11Protocol):
         else:
             self._last = asked
             self._deadline = self.loop.call_later(REQUEST_WAIT, self._end_silent)
+
+
+def _most_connections() -> int:
+    """`MOST_CONNECTIONS`, or fewer where this process may not open as many files; it is allowed 1024 or 256 at first.
+
+    Without a file that is left to open no answer can be written.
+    """
+    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _FILES if most == resource.RLIM_INFINITY else min(_FILES, most)
+    if allowed != resource.RLIM_INFINITY and allowed < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+    return min(MOST_CONNECTIONS, wanted - _OWN_FILES)
 
 
 class _Routes:
@@ -265,7 +282,7 @@ class SharedServer:
         guard = Middleware(ParticipantGuard, sessions=sessions)
         app = Starlette(routes=_Routes(sessions).routes(), middleware=[guard], exception_handlers=_HANDLERS)
         self.study, self._bound = sessions.study, bound
-        protocol = type("Connection", (BoundedConnection,), {"open": Counter[str]()})
+        protocol = type("Connection", (BoundedConnection,), {"open": Counter[str](), "most": _most_connections()})
         config = uvicorn.Config(app, http=protocol, ws="none", ssl_certfile=certificate, ssl_keyfile=key, **UVICORN)
         try:
             config.load()

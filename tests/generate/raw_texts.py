@@ -1,10 +1,10 @@
 """What the texts of generated items say, read apart from the package, held against the statements behind them."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from tests.generate.raw_video import DOMAIN, SIDES, RawVideo
+from tests.generate.raw_video import DOMAIN, SIDES, RawVideo, Row
 from tests.generate.raw_words import Said, function_of, same_noun
 
 FAMILIES: Mapping[str, Any] = DOMAIN["families"]
@@ -290,17 +290,21 @@ def depicts(video: RawVideo, said: Said, text: str, question: str) -> bool:
     for at in range(len(steps)):
         if re.search(r"\bit\b", steps[at]):
             pair = said["actions"][max(0, at - 1) : at + 1]
-            if len({name.partition(" ")[2].lower() for name in pair}) != 1 or len(done_to(video, *pair)) != 1:
+            nouns, things = {name.partition(" ")[2].lower() for name in pair}, [done_to(video, name) for name in pair]
+            if len(nouns) != 1 or len(set.union(*things)) != 1:
                 return False
             steps[at] = re.sub(r" it\b", "", steps[at]) + f" the {steps[at - 1].rpartition(' the ')[2]}"
     return all(is_action(video, step, action) for step, action in zip(steps, said["actions"], strict=True))
 
 
-def done_to(video: RawVideo, *actions: str) -> set[str]:
-    """What two actions can be done to: what hands touch meanwhile and the noun can mean, or all that it can mean."""
-    noun = actions[0].partition(" ")[2].lower()
+def done_to(video: RawVideo, action: str) -> set[str]:
+    """What an action can be done to: what hands touch meanwhile and the noun can mean, or all that it can mean."""
+    noun = action.partition(" ")[2].lower()
     named = {item for item in video.category if any(same_noun(noun, label) for label in video.labels(item))}
-    rows = [row for row in video.actions if row.label in actions]
+    rows = [row for row in video.actions if row.label == action]
+    return set().union(*(_touched(video, row, named) or named for row in rows)) or named
+
+
+def _touched(video: RawVideo, row: Row, named: Iterable[str]) -> set[str]:
     contacts = [(item, touch) for item in named for side in SIDES for touch in video.touching(side, item)]
-    touched = {item for item, touch in contacts for row in rows if touch.start < row.end and touch.end > row.start}
-    return touched or named
+    return {item for item, touch in contacts if touch.start < row.end and touch.end > row.start}

@@ -1,6 +1,7 @@
 """What a study's server keeps from strangers, from participants, and from whoever asks too much."""
 
 import json
+import resource
 import shutil
 import socket
 import ssl
@@ -325,6 +326,20 @@ def test_so_many_connections_are_open_at_once(
             connection.close()
         time.sleep(0.2)
         assert anna.answer("/api/study")[0] == 200
+
+
+@pytest.mark.parametrize(("limits", "claimed", "most"), [((256, 2**20), 4096, 1024), ((256, 512), 512, 384)])
+def test_connections_leave_files_to_write_answers_in(
+    study: Path, asked_data: Path, monkeypatch: pytest.MonkeyPatch, limits: tuple[int, int], claimed: int, most: int
+) -> None:
+    said: list[tuple[int, tuple[int, int]]] = []
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: limits)
+    monkeypatch.setattr(resource, "setrlimit", lambda kind, given: said.append((kind, given)))
+    monkeypatch.setattr(module, "BoundedConnection", type("Kept", (module.BoundedConnection,), {}))
+    invited(study, asked_data, "anna", tasks=["activity"])
+    with study_at(study):
+        (protocol,) = module.BoundedConnection.__subclasses__()
+    assert (said, protocol.most) == ([(resource.RLIMIT_NOFILE, (claimed, limits[1]))], most)
 
 
 def test_beyond_this_machine_there_is_tls_alone(study: Path, asked_data: Path, tls: Tls) -> None:

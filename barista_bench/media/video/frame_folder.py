@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
 from barista_bench.errors import DataError, VideoError
-from barista_bench.files.reading import confined, file_sha256
+from barista_bench.files.reading import confined, file_sha256, read_sha256
 
 MAX_SIDE = 8192  # pixels
 MAX_PIXELS = 64 * 1024 * 1024  # one RGB frame of this size takes 192 MiB
@@ -89,7 +89,7 @@ def _folder_sha256(folder: Path, state: tuple[int, int]) -> str:
     del state  # part of the cache's key
     total = hashlib.sha256()
     for path in frame_files(folder):
-        total.update(os.fsencode(path.name) + b"\0" + bytes.fromhex(file_sha256(path)))
+        total.update(os.fsencode(path.name) + b"\0" + bytes.fromhex(read_sha256(path)))
     return total.hexdigest()
 
 

@@ -75,7 +75,7 @@ class Claim:
 
     @property
     def content(self) -> tuple[Hashable, ...]:
-        """The claims, without their place in the text."""
+        """The claim without its place in the text: equal claims count once."""
         return self.kind, self.times, self.subject, self.predicate, self.object, self.region
 
 

@@ -44,7 +44,7 @@ VERDICTS: tuple[ClaimVerdict, ...] = get_args(ClaimVerdict)
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The finding of the evidence on one claim, and why. `text` are its words."""
+    """The verdict on one claim, and why. `text` is the claim in the words of the rationale."""
 
     claim: Claim
     text: str
@@ -108,7 +108,7 @@ _UNKNOWN: _Result = ("unverifiable", "the evidence does not say")
 
 
 class _Checker:
-    """Verdicts on the claims of an explanation, each from the evidence of its question."""
+    """Verdicts on the claims of a rationale, each from the evidence of its question."""
 
     def __init__(self, evidence: EvidenceBase) -> None:
         self.evidence = evidence

@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from PIL import Image
 
-from barista_bench.core.boxes import DEFAULT_BOXES, BoxFormat
+from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
 from barista_bench.core.example import FrameTimes
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.errors import BaristaError, ConfigError, TaskError
@@ -244,7 +244,7 @@ class ScriptedModel:
 
     def __init__(self, name: str, answer: Callable[[str, int], str], *, batch_size: int = 8) -> None:
         self.identity = ModelIdentity(name=name)
-        self.box_format = DEFAULT_BOXES
+        self.box_format = DEFAULT_BOX_FORMAT
         self.batch_size = batch_size
         self._answer = answer
 

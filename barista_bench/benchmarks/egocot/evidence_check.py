@@ -37,7 +37,7 @@ from barista_bench.benchmarks.egocot.agreement import (
 )
 from barista_bench.benchmarks.egocot.claims import TARGET, Claim, claims_of
 from barista_bench.benchmarks.egocot.evidence import TOLERANCE, EvidenceBase, EvidenceBox, EvidenceFact, Names, Times
-from barista_bench.benchmarks.egocot.lexicon import CONTACTS, HOLDING, PARTS, RELEASING, SIDES
+from barista_bench.benchmarks.egocot.lexicon import CONTACTS, HOLDING, PARTS, RELEASING, SIDED_HANDS
 
 VERDICTS: tuple[ClaimVerdict, ...] = get_args(ClaimVerdict)
 
@@ -211,7 +211,7 @@ class _Checker:
         """Whether the two cannot be true at once."""
         if opposes(fact, claim):
             return True
-        holding = fact.predicate == claim.predicate == HOLDING and fact.subject in SIDES
+        holding = fact.predicate == claim.predicate == HOLDING and fact.subject in SIDED_HANDS
         other = holding and claim.subject == {fact.subject} and not is_named(claim.object, fact.object)
         return other and not self._belongs(claim, fact.object)
 

@@ -245,11 +245,8 @@ class _Work:
             lines = (f"{video_id} {video_sha256(path) if path.exists() else 'missing'}" for video_id, path in videos)
             identity += [lines_digest(plan.examples), lines_sha256(lines)]
             if self.settings["frames"] == "frozen":
-                identity += [
-                    plan.task.prompts.sha256,
-                    plan.task.protocol,
-                    str(DEFAULT_BOX_FORMAT),
-                ]  # rows hold questions
+                # Rows hold questions.
+                identity += [plan.task.prompts.sha256, plan.task.protocol, str(DEFAULT_BOX_FORMAT)]
         else:
             identity += self.origin.table_identity()
         content_hash = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()

@@ -163,7 +163,6 @@ def _answers(task: Task, examples: Sequence[Example]) -> Iterator[str]:
 def _scores(task: Task, examples: Sequence[Example]) -> Iterator[str]:
     for example in filter(task.has_answer, examples):
         for seed in range(3):
-            read = task.parse(
-                chance_answer(task, example, seed, DEFAULT_BOX_FORMAT), example.inputs, DEFAULT_BOX_FORMAT
-            )
+            text = chance_answer(task, example, seed, DEFAULT_BOX_FORMAT)
+            read = task.parse(text, example.inputs, DEFAULT_BOX_FORMAT)
             yield _text(task.score(example, read if isinstance(read, Prediction) else None))

@@ -330,6 +330,5 @@ def test_answers_are_read_as_released(answer: str, choice: str | None) -> None:
 
 @pytest.mark.parametrize("answer", ["**ANSWER:** B", "ANSWER: (B)", "ANSWER: **B**", 'ANSWER: "B"', "ANSWER: <<B>>"])
 def test_the_papers_protocol_passes_over_punctuation(answer: str) -> None:
-    assert Activity(options={"protocol": "paper"}).parse(answer, FOUR, DEFAULT_BOX_FORMAT) == Prediction(
-        {"choice_id": "B"}
-    )
+    task = Activity(options={"protocol": "paper"})
+    assert task.parse(answer, FOUR, DEFAULT_BOX_FORMAT) == Prediction({"choice_id": "B"})

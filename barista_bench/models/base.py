@@ -330,6 +330,6 @@ def tells_own_times(identity: ModelIdentity) -> bool:
     return identity.settings.get(TIMES_SETTING) in (OWN_TIMES, ONE_RATE)
 
 
-def knows_one_rate(input_names: Sequence[str]) -> bool:
+def knows_one_rate(input_names: Iterable[str]) -> bool:
     """Whether a processor with these outputs tells its model one rate for a video, and not the time of each frame."""
     return bool({"second_per_grid_ts", "video_second_per_grid"} & set(input_names))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from barista_bench.core.boxes import DEFAULT_BOXES, BoxFormat
+from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
 from barista_bench.core.deriving import GraphTask
 from barista_bench.core.options import Sampling
 from barista_bench.core.task import Example, Fields, Prediction, Scored, Task
@@ -29,7 +29,7 @@ def on_frame(examples: Iterable[Example], frame: int) -> dict[str, Example]:
     return {example.label: example for example in examples if example.frames[0].frame_index == frame}
 
 
-def read(task: Task, text: object, asked: Example | Fields, box_format: BoxFormat = DEFAULT_BOXES) -> Prediction:
+def read(task: Task, text: object, asked: Example | Fields, box_format: BoxFormat = DEFAULT_BOX_FORMAT) -> Prediction:
     """An answer that can be read; one that is not text is written as JSON."""
     inputs = asked.inputs if isinstance(asked, Example) else asked
     parsed = task.parse(text if isinstance(text, str) else json.dumps(text), inputs, box_format)
@@ -37,7 +37,7 @@ def read(task: Task, text: object, asked: Example | Fields, box_format: BoxForma
     return parsed
 
 
-def answered(task: Task, example: Example, text: str | None, box_format: BoxFormat = DEFAULT_BOXES) -> Scored:
+def answered(task: Task, example: Example, text: str | None, box_format: BoxFormat = DEFAULT_BOX_FORMAT) -> Scored:
     """The sample of an answer; one that cannot be read counts as none."""
     parsed = None if text is None else task.parse(text, example.inputs, box_format)
     return Scored(example, parsed if isinstance(parsed, Prediction) else None)

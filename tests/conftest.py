@@ -11,6 +11,7 @@ import sys
 import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -72,6 +73,24 @@ def golden() -> Path:
     if not folder.is_dir():
         pytest.skip(f"{folder} is absent: the released code's outputs are not part of this repository")
     return folder
+
+
+Use = Callable[[Any], Any]
+"""Has this model loaded, whatever name is given, and returns it."""
+
+
+@pytest.fixture
+def loads_model(monkeypatch: pytest.MonkeyPatch) -> Callable[[ModuleType], Use]:
+    """Of a module that calls `load_model`: `use(model)` has it load this model."""
+
+    def of(module: ModuleType) -> Use:
+        def use(model: Any) -> Any:
+            monkeypatch.setattr(module, "load_model", lambda *args, **kwargs: model)
+            return model
+
+        return use
+
+    return of
 
 
 MadeOnce = Callable[[str, Callable[[Path], object]], Path]

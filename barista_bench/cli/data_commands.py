@@ -352,13 +352,13 @@ def trace(
     """Show the examples of all tasks on one frame, and those near it about the same objects."""
     from barista_bench.data import trace as tracing
     from barista_bench.data.frozen import read_frozen
-    from barista_bench.data.manifest import DEFAULT, read_manifest
+    from barista_bench.data.manifest import DEFAULT_BENCHMARK, read_manifest
 
     with exit_on_error():
         files = sorted((data / "frozen").glob("*.jsonl"))
         if not files:
             raise ConfigError(f"{data}: no frozen/*.jsonl here. Remedy: name the folder that build wrote with --data")
-        owner = str(read_manifest(data).get("benchmark", DEFAULT))
+        owner = str(read_manifest(data).get("benchmark", DEFAULT_BENCHMARK))
         traced = tracing.trace({file.stem: read_frozen(file, owner) for file in files}, video_id, frame, within=within)
     print_result(*tracing.as_text(traced).removesuffix("\n").split("\n"))
 

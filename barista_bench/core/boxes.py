@@ -49,7 +49,7 @@ class BoxFormat:
         )
 
 
-DEFAULT_BOXES = BoxFormat()
+DEFAULT_BOX_FORMAT = BoxFormat()
 """How boxes are written where nobody says: by models of unknown families, and in the columns of datasets."""
 FAMILY_FORMATS = {
     "gemma": BoxFormat("yxyx"),

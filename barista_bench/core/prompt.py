@@ -81,7 +81,7 @@ def _content(part: TextPart | ImagePart) -> dict[str, str]:
     return {"type": "text", "text": part.text} if isinstance(part, TextPart) else {"type": "image"}
 
 
-WORDING = r"^(ours v|[a-z ]+[@:])[0-9a-f]{1,20}$"
+WORDING_PATTERN = r"^(ours v|[a-z ]+[@:])[0-9a-f]{1,20}$"
 """What the name of a wording looks like (`PromptTexts.wording`)."""
 
 

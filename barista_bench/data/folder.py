@@ -24,7 +24,7 @@ from datasets.info import DatasetInfosDict
 
 from barista_bench.benchmarks import get_benchmark, get_task, read_wording, task_class, task_options
 from barista_bench.cluster import RayCluster, cluster_of, forked_workers
-from barista_bench.core.boxes import DEFAULT_BOXES
+from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.data.builder import BenchmarkBuilder
 from barista_bench.data.dataset_cache import VIDEOS_NOTE, make_newest, quiet_datasets, warn_of_others
 from barista_bench.data.frozen import lines_digest, lines_sha256, write_frozen, write_released
@@ -245,7 +245,8 @@ class _Work:
             lines = (f"{video_id} {video_sha256(path) if path.exists() else 'missing'}" for video_id, path in videos)
             identity += [lines_digest(plan.examples), lines_sha256(lines)]
             if self.settings["frames"] == "frozen":
-                identity += [plan.task.prompts.sha256, plan.task.protocol, str(DEFAULT_BOXES)]  # rows hold questions
+                # Rows hold questions.
+                identity += [plan.task.prompts.sha256, plan.task.protocol, str(DEFAULT_BOX_FORMAT)]
         else:
             identity += self.origin.table_identity()
         content_hash = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()

@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # `datasets` takes long to load, and whoever reads a manifest
     from datasets.info import DatasetInfosDict
     from huggingface_hub import DatasetCard
 
-DEFAULT = "barista"
+DEFAULT_BENCHMARK = "barista"
 """The benchmark that commands mean where none is named."""
 MANIFEST = DATASET.manifest
 """Written last into a finished folder, whose files it lists."""
@@ -188,7 +188,7 @@ def published_card(name: str) -> DatasetCard:
         for task in benchmark.tasks
     ]
     source = "ramblr/BARISTA" if benchmark.open_release is None else "ANNOTATIONS"
-    command = "barista-bench build" + ("" if name == DEFAULT else f" --benchmark {name}")
+    command = "barista-bench build" + ("" if name == DEFAULT_BENCHMARK else f" --benchmark {name}")
     return _card(
         benchmark,
         dict.fromkeys(infos, benchmark.splits),

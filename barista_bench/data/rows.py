@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.benchmarks import get_benchmark, task_class
-from barista_bench.core.boxes import DEFAULT_BOXES
+from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.core.released_records import MAX_FRAMES
 from barista_bench.core.task import Example, FrameRef, Task
 from barista_bench.data.dataset_cache import reading_datasets, refuse_unknown_name, warn_of_others
@@ -124,10 +124,10 @@ def question_columns(task: Task, example: Example) -> dict[str, Any]:
     is that to the last question.
     """
     return {
-        "messages": task.prompt(example, DEFAULT_BOXES).messages(),
-        "answer": task.reference_answer(example, DEFAULT_BOXES) if task.has_answer(example) else None,
+        "messages": task.prompt(example, DEFAULT_BOX_FORMAT).messages(),
+        "answer": task.reference_answer(example, DEFAULT_BOX_FORMAT) if task.has_answer(example) else None,
         "prompt_set": task.prompts.wording,
-        "box_format": str(DEFAULT_BOXES),
+        "box_format": str(DEFAULT_BOX_FORMAT),
     }
 
 

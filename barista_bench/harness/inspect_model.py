@@ -15,7 +15,7 @@ from inspect_ai.solver import TaskState
 from inspect_ai.tool import ToolChoice, ToolInfo
 from PIL import Image
 
-from barista_bench.core.boxes import DEFAULT_BOXES, BoxFormat
+from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
 from barista_bench.core.model_names import SCRIPTED
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.errors import ConfigError
@@ -115,7 +115,7 @@ def box_format_now(questions: QuestionSet) -> BoxFormat:
     try:
         model = ai.get_model()
     except ValueError:  # a task may be made before a model is named
-        return DEFAULT_BOXES
+        return DEFAULT_BOX_FORMAT
     api = model.api
     return api.model.box_format if isinstance(api, BaristaAPI) else box_format_of(model.name.rsplit("/", 1)[-1].lower())
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from huggingface_hub.constants import HF_HOME
 
-from barista_bench.core.boxes import DEFAULT_BOXES, BoxFormat
+from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
 from barista_bench.core.prompt import Prompt, fill
 from barista_bench.errors import ConfigError
 from barista_bench.files.writing import write_whole
@@ -147,4 +147,4 @@ def _asked(row: Row) -> tuple[QuestionSet, Prompt]:
 
 
 def _boxes(questions: QuestionSet) -> BoxFormat:
-    return questions.config.box_format or DEFAULT_BOXES
+    return questions.config.box_format or DEFAULT_BOX_FORMAT

@@ -17,7 +17,7 @@ from huggingface_hub import DatasetCard, RepoCard, SpaceCard
 from pydantic import TypeAdapter, ValidationError
 
 from barista_bench.core.leaderboards import EVAL_FILE, RULES_FILE
-from barista_bench.data.manifest import DEFAULT, MANIFEST, PICTURE, read_manifest, rows_of_configs
+from barista_bench.data.manifest import DEFAULT_BENCHMARK, MANIFEST, PICTURE, read_manifest, rows_of_configs
 from barista_bench.data.origin import config_names_of
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.reading import first_complaint
@@ -80,7 +80,7 @@ def publication(folder: str | Path, repo: str) -> Publication:
 def _checked(folder: Path, repo: str, files: dict[str, Path]) -> Publication:
     if MANIFEST in files:
         manifest = read_manifest(folder)
-        configs = config_names_of(str(manifest.get("benchmark", DEFAULT)))
+        configs = config_names_of(str(manifest.get("benchmark", DEFAULT_BENCHMARK)))
         _check_dataset(folder, manifest, files, configs)
         return Publication(folder, repo, "dataset", files, tuple(f"{name}/*" for name in ("frozen", *configs)))
     metadata = _card(SpaceCard, folder, files)

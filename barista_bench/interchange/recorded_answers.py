@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from barista_bench.benchmarks import BENCHMARKS, RecordedAnswer, RecordedAnswers, get_benchmark, get_task
-from barista_bench.core.boxes import DEFAULT_BOXES
+from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.core.prompt import PromptTexts, by_hash
 from barista_bench.core.task import Example, Task
 from barista_bench.data.frozen import content_hash, refuse_unusable, write_frozen
@@ -100,7 +100,7 @@ def _write(task: Task, recorded: RecordedAnswers, out: Path, form: str, model: s
         content_hash=content_hash(recorded.examples),
         prompts_hash=None,
         model=identity,
-        box_format=DEFAULT_BOXES,
+        box_format=DEFAULT_BOX_FORMAT,
         generation=_GENERATION,
         runs=1 + max((answer.run for answer in recorded.answers), default=0),
         data=data_location(out, None, None, None),

@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from PIL import Image
 
-from barista_bench.core.boxes import DEFAULT_BOXES, BoxFormat
+from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
 from barista_bench.core.example import FrameTimes
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.errors import BaristaError, ConfigError, TaskError
@@ -244,7 +244,7 @@ class ScriptedModel:
 
     def __init__(self, name: str, answer: Callable[[str, int], str], *, batch_size: int = 8) -> None:
         self.identity = ModelIdentity(name=name)
-        self.box_format = DEFAULT_BOXES
+        self.box_format = DEFAULT_BOX_FORMAT
         self.batch_size = batch_size
         self._answer = answer
 
@@ -330,6 +330,6 @@ def tells_own_times(identity: ModelIdentity) -> bool:
     return identity.settings.get(TIMES_SETTING) in (OWN_TIMES, ONE_RATE)
 
 
-def knows_one_rate(input_names: Sequence[str]) -> bool:
+def knows_one_rate(input_names: Iterable[str]) -> bool:
     """Whether a processor with these outputs tells its model one rate for a video, and not the time of each frame."""
     return bool({"second_per_grid_ts", "video_second_per_grid"} & set(input_names))

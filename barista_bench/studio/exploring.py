@@ -14,7 +14,7 @@ import numpy as np
 from barista_bench.api import load_results
 from barista_bench.benchmarks import get_task
 from barista_bench.benchmarks.lexical import content_words
-from barista_bench.core.boxes import DEFAULT_BOXES
+from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.core.prompt import TextPart
 from barista_bench.core.task import Example
 from barista_bench.data.trace import explained_reference, trace
@@ -176,7 +176,7 @@ def moment(workspace: Workspace, video_id: str, number: int) -> Json:
 
 
 def _asked(example: Example) -> Json:
-    prompt = get_task(example.benchmark, example.task).prompt(example, DEFAULT_BOXES)
+    prompt = get_task(example.benchmark, example.task).prompt(example, DEFAULT_BOX_FORMAT)
     return {
         "task": example.task,
         "id": example.example_id,

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from barista_bench.core.boxes import DEFAULT_BOXES
+from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.core.guarding import guarded
 from barista_bench.core.task import ParseError
 from barista_bench.errors import DataError, TaskError
@@ -213,7 +213,7 @@ class Sessions:
             (opened.task.benchmark, opened.task.name): _StudyTask(
                 config,
                 opened,
-                tuple(asked_inputs(opened.task, opened.examples, DEFAULT_BOXES)),
+                tuple(asked_inputs(opened.task, opened.examples, DEFAULT_BOX_FORMAT)),
                 {example.example_id: at for at, example in enumerate(opened.examples.examples)},
             )
             for config, opened in study_tasks(self.study, folder)
@@ -262,7 +262,7 @@ def _text(question: DrawnQuestion | None, sent: SentAnswer) -> str | None:
 def _attention_check(asked: StudyQuestion) -> Json:
     named = ATTENTION_CHOICES[asked.expected]
     text = f"This question has no picture: it is there to see that questions are read. Choose the answer “{named}”."
-    form = {"form": "choice", "choices": ATTENTION_CHOICES, "schema": None, "scale": DEFAULT_BOXES.scale}
+    form = {"form": "choice", "choices": ATTENTION_CHOICES, "schema": None, "scale": DEFAULT_BOX_FORMAT.scale}
     return {"system": "", "parts": [text], "images": [], **form}
 
 
@@ -276,7 +276,7 @@ def feedback(question: DrawnQuestion, text: str | None) -> Json:
     prediction = None
     if text is not None:
         with guarded(task, "parse", example):
-            parsed = task.parse(text, example.inputs, DEFAULT_BOXES)
+            parsed = task.parse(text, example.inputs, DEFAULT_BOX_FORMAT)
         prediction = None if isinstance(parsed, ParseError) else parsed
     with guarded(task, "explain", example):
         rows = [(row.verdict, row.text) for row in task.explain(example, prediction).rows]
@@ -285,7 +285,7 @@ def feedback(question: DrawnQuestion, text: str | None) -> Json:
     form, right = form_of(task, example), ""
     if form == "text":
         with guarded(task, "reference_answer", example):
-            right = task.reference_answer(example, DEFAULT_BOXES)
+            right = task.reference_answer(example, DEFAULT_BOX_FORMAT)
     return {
         "right": list(task.correct_choices(example)) if form == "choice" else [],
         "text": right,

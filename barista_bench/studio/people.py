@@ -17,14 +17,14 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from barista_bench.core.boxes import DEFAULT_BOXES
+from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.core.example import MAX_TEXT, Status, content_seed, write_scores
 from barista_bench.core.guarding import guarded, unit_of
 from barista_bench.core.model_names import HUMAN
 from barista_bench.core.prompt import TextPart
 from barista_bench.core.task import Example, ParseError, Task
 from barista_bench.data.dataset import recorded_root
-from barista_bench.data.manifest import DEFAULT, read_manifest
+from barista_bench.data.manifest import DEFAULT_BENCHMARK, read_manifest
 from barista_bench.errors import DataError, TaskError
 from barista_bench.files.owned_folders import RUN, check_place
 from barista_bench.judging.answers import asks_for_reasons
@@ -136,7 +136,7 @@ class PersonRuns:
         alone = Shard()
         with locked(opened.folder, alone, alone.launch(opened.task.name)) as samples:
             if opened.folder not in self._claimed:  # with its first answer: nothing reads a run without any
-                with claimed_run(opened, task.inputs, samples, self.identity, DEFAULT_BOXES, task.config, alone):
+                with claimed_run(opened, task.inputs, samples, self.identity, DEFAULT_BOX_FORMAT, task.config, alone):
                     self._claimed.add(opened.folder)
             samples.append(record)
 
@@ -213,7 +213,7 @@ class Answering(View):
             root = release.root if release is not None and recorded_root(folder) is None else None
             for config, opened in tasks_to_ask(folder, self._workspace.out / person, person, root):
                 check_place(opened.folder, RUN)
-                yield AskedTask(opened, asked_inputs(opened.task, opened.examples, DEFAULT_BOXES), config)
+                yield AskedTask(opened, asked_inputs(opened.task, opened.examples, DEFAULT_BOX_FORMAT), config)
 
 
 def human_name(person: str) -> str:
@@ -227,7 +227,7 @@ def tasks_to_ask(data: Path, out: Path, person: str, root: Path | None = None) -
     Raises:
         ConfigError, DataError: the dataset cannot be opened.
     """
-    benchmark = str(read_manifest(data).get("benchmark", DEFAULT))
+    benchmark = str(read_manifest(data).get("benchmark", DEFAULT_BENCHMARK))
     settings = {"data": str(data), "out": out / benchmark, "task": ALL, "runs": 1, "temperature": 0.0, "root": root}
     config = checked(RunConfig, {**settings, "model": human_name(person)})
     return [(config, opened) for opened in open_tasks(config)]
@@ -296,7 +296,7 @@ def shown(question: DrawnQuestion) -> Json:
         "form": form_of(task, example),
         "choices": dict(task.choices(example)),
         "schema": task.answer_schema(example),
-        "scale": DEFAULT_BOXES.scale,
+        "scale": DEFAULT_BOX_FORMAT.scale,
     }
 
 
@@ -317,7 +317,7 @@ def written(task: Task, example: Example, answer: object) -> str:
         problem = f"has more than {MAX_TEXT} characters"
     else:
         with guarded(task, "parse", example):
-            parsed = task.parse(text, example.inputs, DEFAULT_BOXES)
+            parsed = task.parse(text, example.inputs, DEFAULT_BOX_FORMAT)
         problem = parsed.reason if isinstance(parsed, ParseError) else ""
     if problem:
         raise DataError(f"this answer cannot be read: {problem}. Remedy: answer in the form that the question asks for")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from barista_bench.core.boxes import DEFAULT_BOXES
+from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.core.guarding import guarded
 from barista_bench.core.task import ParseError
 from barista_bench.errors import ConfigError
@@ -124,7 +124,7 @@ def _self_agreement(run: ScoredRun, again: Sequence[LoggedAnswer]) -> AnswerAgre
         if answer.text is not None and answer.example in first:
             example = first[answer.example][0]
             with guarded(run.task, "parse", example):
-                prediction = run.task.parse(answer.text, example.inputs, DEFAULT_BOXES)
+                prediction = run.task.parse(answer.text, example.inputs, DEFAULT_BOX_FORMAT)
             if not isinstance(prediction, ParseError):
                 second[answer.example] = example, prediction
     name = run.results.model.name

@@ -21,7 +21,7 @@ from barista_bench.api import run_folders
 from barista_bench.core.task import Example
 from barista_bench.data.dataset import recorded_root
 from barista_bench.data.frozen import read_frozen
-from barista_bench.data.manifest import DEFAULT, MANIFEST, read_manifest
+from barista_bench.data.manifest import DEFAULT_BENCHMARK, MANIFEST, read_manifest
 from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.files.reading import name_problem
 from barista_bench.files.text_out import printable, system_problem
@@ -304,7 +304,7 @@ def _follow_run(workspace: Workspace, folder: Path) -> None:
 
 @cache
 def _examples_of(folder: Path) -> dict[str, list[Example]]:
-    owner = str(read_manifest(folder).get("benchmark", DEFAULT))
+    owner = str(read_manifest(folder).get("benchmark", DEFAULT_BENCHMARK))
     return {file.stem: list(read_frozen(file, owner)) for file in sorted((folder / "frozen").glob("*.jsonl"))}
 
 

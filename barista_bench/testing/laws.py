@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import get_args
 
-from barista_bench.core.boxes import BOX_ORDERS, DEFAULT_BOXES, BoxFormat
+from barista_bench.core.boxes import BOX_ORDERS, DEFAULT_BOX_FORMAT, BoxFormat
 from barista_bench.core.example import content_seed
 from barista_bench.core.failures import FAILURE_KINDS
 from barista_bench.core.options import OptionValue
@@ -94,9 +94,9 @@ def chance_answer(task: Task, example: Example, seed: int, box_format: BoxFormat
 
 def answers_of(task: Task, example: Example, *, hostile: bool) -> list[str]:
     """Texts to read as its answer, each once: reference, chance and none; damaged references and hostile ones."""
-    texts = [chance_answer(task, example, seed, DEFAULT_BOXES) for seed in range(3)] + ["", "I cannot tell."]
+    texts = [chance_answer(task, example, seed, DEFAULT_BOX_FORMAT) for seed in range(3)] + ["", "I cannot tell."]
     if task.has_answer(example):
-        reference = task.reference_answer(example, DEFAULT_BOXES)
+        reference = task.reference_answer(example, DEFAULT_BOX_FORMAT)
         texts += [reference, *damaged(reference)] if hostile else [reference]
     return list(dict.fromkeys([*texts, *HOSTILE_ANSWERS] if hostile else texts))
 
@@ -143,7 +143,7 @@ class _Case:
             (self.task.prompt(example, box_format), self.task.reference_answer(example, box_format))
             for box_format in BOX_FORMATS
         }
-        return BOX_FORMATS if len(told) > 1 else (DEFAULT_BOXES,)
+        return BOX_FORMATS if len(told) > 1 else (DEFAULT_BOX_FORMAT,)
 
     def answers(self) -> Iterator[tuple[Example, str]]:
         """Every example with texts to read as its answer; the first is answered in every way."""
@@ -155,7 +155,9 @@ class _Case:
     @cached_property
     def predictions(self) -> list[tuple[Example, Prediction | None]]:
         """The distinct answers that can be read, and none, for every example."""
-        read = [(example, self.task.parse(text, example.inputs, DEFAULT_BOXES)) for example, text in self.answers()]
+        read = [
+            (example, self.task.parse(text, example.inputs, DEFAULT_BOX_FORMAT)) for example, text in self.answers()
+        ]
         found = {(e.example_id, repr(answer)): (e, answer) for e, answer in read if isinstance(answer, Prediction)}
         return [*((example, None) for example in self.examples), *found.values()]
 
@@ -204,7 +206,7 @@ def _reference_scores_the_maximum(case: _Case) -> None:
 def _reference_has_no_faults(case: _Case) -> None:
     for example in case.known:
         case.at(example)
-        answer = case.readable(example, case.task.reference_answer(example, DEFAULT_BOXES), DEFAULT_BOXES)
+        answer = case.readable(example, case.task.reference_answer(example, DEFAULT_BOX_FORMAT), DEFAULT_BOX_FORMAT)
         faults = [row for row in case.task.explain(example, answer).rows if row.verdict != "hit"]
         _demand(not faults, f"`explain` finds {faults[:1]}")
         failures = case.task.failures(example, answer)
@@ -282,7 +284,7 @@ def _choices_can_be_scored(case: _Case) -> None:
         _demand(set(right) <= set(choices), f"`correct_choices` {right} are not among {list(choices)}")
         if choices:
             scores = {label: float(label in right) for label in choices}
-            case.readable(example, json.dumps({"scores": scores}), DEFAULT_BOXES)
+            case.readable(example, json.dumps({"scores": scores}), DEFAULT_BOX_FORMAT)
 
 
 def _examples_survive(case: _Case) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from barista_bench.core.boxes import DEFAULT_BOXES
+from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.core.task import Example, Prediction, Task
 from barista_bench.files.reading import read_bounded
 from barista_bench.files.writing import write_whole
@@ -143,7 +143,7 @@ def _prompts(task: Task, examples: Sequence[Example], options: Mapping[str, obje
     for name, option in task.options.items():
         values = option.choices or ((False, True) if isinstance(option.default, bool) else ())
         asked += [
-            (type(task)(options={**task.chosen, name: value}), DEFAULT_BOXES)
+            (type(task)(options={**task.chosen, name: value}), DEFAULT_BOX_FORMAT)
             for value in (values if option.changes == "prompt" else ())
         ]
     for chosen, box_format in asked:
@@ -156,12 +156,13 @@ def _prompts(task: Task, examples: Sequence[Example], options: Mapping[str, obje
 def _answers(task: Task, examples: Sequence[Example]) -> Iterator[str]:
     for example in examples:
         for text in answers_of(task, example, hostile=example is examples[0]):
-            read = task.parse(text, example.inputs, DEFAULT_BOXES)
+            read = task.parse(text, example.inputs, DEFAULT_BOX_FORMAT)
             yield _text(read.value, read.dropped) if isinstance(read, Prediction) else ""
 
 
 def _scores(task: Task, examples: Sequence[Example]) -> Iterator[str]:
     for example in filter(task.has_answer, examples):
         for seed in range(3):
-            read = task.parse(chance_answer(task, example, seed, DEFAULT_BOXES), example.inputs, DEFAULT_BOXES)
+            text = chance_answer(task, example, seed, DEFAULT_BOX_FORMAT)
+            read = task.parse(text, example.inputs, DEFAULT_BOX_FORMAT)
             yield _text(task.score(example, read if isinstance(read, Prediction) else None))

@@ -9,7 +9,7 @@ import pytest
 
 from barista_bench.benchmarks.barista.activity import Activity
 from barista_bench.benchmarks.barista.activity_choices import ActivitySampling
-from barista_bench.core.boxes import DEFAULT_BOXES, BoxFormat
+from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
 from barista_bench.core.example import SkippedExample, write_scores
 from barista_bench.core.options import Sampling
 from barista_bench.core.task import Example, FrameRef, ParseError, Prediction
@@ -324,10 +324,11 @@ FOUR = {"choices": [{"choice_id": c, "class_id": c, "text": f"Do {c}", "verb": "
     ],
 )
 def test_answers_are_read_as_released(answer: str, choice: str | None) -> None:
-    parsed = TASK.parse(answer, FOUR, DEFAULT_BOXES)
+    parsed = TASK.parse(answer, FOUR, DEFAULT_BOX_FORMAT)
     assert (parsed.value["choice_id"] if isinstance(parsed, Prediction) else None) == choice
 
 
 @pytest.mark.parametrize("answer", ["**ANSWER:** B", "ANSWER: (B)", "ANSWER: **B**", 'ANSWER: "B"', "ANSWER: <<B>>"])
 def test_the_papers_protocol_passes_over_punctuation(answer: str) -> None:
-    assert Activity(options={"protocol": "paper"}).parse(answer, FOUR, DEFAULT_BOXES) == Prediction({"choice_id": "B"})
+    task = Activity(options={"protocol": "paper"})
+    assert task.parse(answer, FOUR, DEFAULT_BOX_FORMAT) == Prediction({"choice_id": "B"})

@@ -11,9 +11,9 @@ import pytest
 from barista_bench.benchmarks import get_task
 from barista_bench.benchmarks.barista import released_wording
 from barista_bench.benchmarks.barista.released_wording import (
+    RELEASED_WORDING,
     SHA256,
     SHOWN,
-    WORDING,
     released_prompts,
     released_rubric,
     released_writer,
@@ -157,7 +157,7 @@ def test_another_clone_has_a_wording_of_its_own(clone: Path, caplog: pytest.LogC
     assert "20 texts are not as released" in caplog.text
     path = clone / "src/barista/vlm_benchmarks/tasks/activity_mcq.py"
     path.write_text(path.read_text().replace("Choose one.", "Choose two."))
-    assert released_prompts(clone, "activity").wording not in (before.wording, WORDING)
+    assert released_prompts(clone, "activity").wording not in (before.wording, RELEASED_WORDING)
     assert released_prompts(clone, "activity").sha256 != before.sha256
 
 
@@ -170,14 +170,14 @@ def test_a_clone_with_every_known_hash_is_the_release(clone: Path, monkeypatch: 
     shown = {name: sha256(read().encode()).hexdigest() for name, read in known._shown.items()}
     assert set(shown) == set(SHOWN)
     monkeypatch.setattr(released_wording, "SHOWN", shown)
-    assert {released_prompts(clone, name).wording for name in TASKS} == {WORDING}
-    assert released_rubric(clone, "referring").wording == released_writer(clone).wording == WORDING
+    assert {released_prompts(clone, name).wording for name in TASKS} == {RELEASED_WORDING}
+    assert released_rubric(clone, "referring").wording == released_writer(clone).wording == RELEASED_WORDING
     monkeypatch.setitem(shown, "activity question", "0" * 64)
-    assert released_prompts(clone, "grounding").wording != WORDING
+    assert released_prompts(clone, "grounding").wording != RELEASED_WORDING
     monkeypatch.undo()
     monkeypatch.setattr(released_wording, "SHOWN", {})
     monkeypatch.setattr(released_wording, "SHA256", {("gone.py", "X"): "0" * 64})
-    assert released_prompts(clone, "grounding").wording != WORDING
+    assert released_prompts(clone, "grounding").wording != RELEASED_WORDING
 
 
 def test_the_known_hashes_are_those_of_the_rules() -> None:

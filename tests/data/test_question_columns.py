@@ -12,7 +12,7 @@ from transformers.models.smolvlm.processing_smolvlm import DEFAULT_CHAT_TEMPLATE
 from transformers.utils.chat_template_utils import render_jinja_template
 
 from barista_bench.benchmarks import BENCHMARKS, get_benchmark, get_task
-from barista_bench.core.boxes import DEFAULT_BOXES, BoxFormat
+from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
@@ -97,7 +97,7 @@ def test_rows_ask_as_a_run_does_and_answer_as_the_oracle(
             places = [part for turn in row["messages"] for part in turn["content"] if part["type"] == "image"]
             assert len(places) == len(row["images"])
             assert row["prompt_set"] == get_task(benchmark, task).prompts.wording
-            assert BoxFormat.parse(row["box_format"]) == DEFAULT_BOXES
+            assert BoxFormat.parse(row["box_format"]) == DEFAULT_BOX_FORMAT
 
 
 @pytest.fixture(scope="module")
@@ -136,4 +136,4 @@ def test_a_hidden_answer_is_null(frozen: Callable[[str], Path]) -> None:
     assert question_columns(task, example)["answer"]
     hidden = replace(example, target={**example.target, "answer": None})
     assert question_columns(task, hidden) == {**question_columns(task, example), "answer": None}
-    assert question_columns(task, hidden)["box_format"] == str(DEFAULT_BOXES)
+    assert question_columns(task, hidden)["box_format"] == str(DEFAULT_BOX_FORMAT)

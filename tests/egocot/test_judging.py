@@ -5,6 +5,7 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from typer.testing import CliRunner
@@ -26,6 +27,7 @@ from barista_bench.models.base import ScriptedModel
 from barista_bench.reporting import write_report
 from barista_bench.runs.ask import runner
 from barista_bench.runs.score.scoring import ScoredRun, score
+from tests.conftest import Use
 from tests.judging.judges import ScriptedJudge, material
 from tests.one_run import run
 
@@ -49,12 +51,8 @@ def make_run(dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.fixture
-def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[ScriptedJudge], ScriptedJudge]:
-    def install(judge: ScriptedJudge) -> ScriptedJudge:
-        monkeypatch.setattr(session, "load_model", lambda *args, **kwargs: judge)
-        return judge
-
-    return install
+def use(loads_model: Callable[[ModuleType], Use]) -> Callable[[ScriptedJudge], ScriptedJudge]:
+    return loads_model(session)
 
 
 def said(example_id: str, seed: int) -> str:

@@ -1,5 +1,6 @@
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -8,7 +9,7 @@ from barista_bench.judging import session
 from barista_bench.models import Completion
 from barista_bench.models.base import ScriptedModel
 from barista_bench.runs.ask import runner
-from tests.conftest import MadeOnce
+from tests.conftest import MadeOnce, Use
 from tests.judging.judges import ScriptedJudge
 from tests.one_run import run
 from tests.releases import eventful, write_release
@@ -44,14 +45,8 @@ def make_run(eventful_dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.fixture
-def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[ScriptedJudge], ScriptedJudge]:
-    """Has `judge` load this judge, whatever name it is given."""
-
-    def install(judge: ScriptedJudge) -> ScriptedJudge:
-        monkeypatch.setattr(session, "load_model", lambda *args, **kwargs: judge)
-        return judge
-
-    return install
+def use(loads_model: Callable[[ModuleType], Use]) -> Callable[[ScriptedJudge], ScriptedJudge]:
+    return loads_model(session)
 
 
 def never(*_: object) -> Completion:

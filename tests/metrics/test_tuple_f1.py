@@ -41,6 +41,14 @@ def slow_shares(n_matched, n_left, n_right):
     return precision, recall, 2 * n_matched / (n_left + n_right)
 
 
+def slow_macro_f1(parts, group_of):
+    """The mean f1 of the groups that a reference relation is of."""
+    f1s = []
+    for group in {group_of(relation) for relation in parts[2]}:
+        f1s.append(slow_shares(*(sum(group_of(relation) == group for relation in part) for part in parts))[2])
+    return sum(f1s) / len(f1s) if f1s else 0.0
+
+
 def slow_tuple_f1(predictions, references):
     matched, left, right, f1s, failed = [], [], [], [], 0
     for prediction, reference in zip(predictions, references, strict=True):
@@ -55,7 +63,14 @@ def slow_tuple_f1(predictions, references):
     for kind in {t[2] for t in left + right}:
         counts = [sum(t[2] == kind for t in part) for part in (matched, left, right)]
         per_type[kind] = (*slow_shares(*counts), counts[2])
-    return {"pooled": pooled, "mean": sum(f1s) / len(f1s), "per_type": per_type, "failed": failed}
+    parts = (matched, left, right)
+    return {
+        "pooled": pooled,
+        "mean": sum(f1s) / len(f1s),
+        "macro": [slow_macro_f1(parts, lambda t: t[2]), slow_macro_f1(parts, lambda t: t[2:])],
+        "per_type": per_type,
+        "failed": failed,
+    }
 
 
 def random_relation(rng):
@@ -80,6 +95,7 @@ def test_equals_a_slow_reference_on_random_cases(n_cases):
         got, want = tuple_f1(predictions, references), slow_tuple_f1(predictions, references)
         assert [got["micro_precision"], got["micro_recall"], got["micro_f1"]] == pytest.approx(want["pooled"])
         assert got["mean_example_f1"] == pytest.approx(want["mean"])
+        assert [got["macro_f1"], got["macro_value_f1"]] == pytest.approx(want["macro"])
         assert got["n_failed"] == want["failed"]
         assert got["per_relation_type"].keys() == want["per_type"].keys()
         for kind, group in got["per_relation_type"].items():

@@ -1,14 +1,16 @@
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.data import manifest
 from barista_bench.data.folder import build
+from barista_bench.runs.ask import runner
 from tests import served_standin
-from tests.conftest import MadeOnce
+from tests.conftest import MadeOnce, Use
 from tests.made_benchmark import ABOUT, BENCHMARK, WORDS
 from tests.served_standin import Body
 from tests.video_samples import render
@@ -58,6 +60,11 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def data(registered: None, release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("words_data") / "words"
     return build(release, out, benchmark="words", cache=False).folder
+
+
+@pytest.fixture
+def use(loads_model: Callable[[ModuleType], Use]) -> Use:
+    return loads_model(runner)
 
 
 @pytest.fixture

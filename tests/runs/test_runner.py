@@ -13,11 +13,11 @@ from barista_bench.core.example import Status
 from barista_bench.data.dataset import BuiltExamples, LoadedExample
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request
-from barista_bench.runs.ask import runner
 from barista_bench.runs.log.sample_log import read_records
 from barista_bench.runs.score import scoring
 from barista_bench.runs.score.results import read_results
 from barista_bench.runs.score.scoring import score
+from tests.conftest import Use
 from tests.one_run import run
 from tests.releases import write_video
 from tests.runs.made_logs import change_lines
@@ -42,15 +42,6 @@ class FakeModel:
         return [[self.answers.get(r.request_id, default) for _ in r.seeds] for r in requests]
 
 
-@pytest.fixture
-def use(monkeypatch: pytest.MonkeyPatch) -> object:
-    def install(model: FakeModel) -> FakeModel:
-        monkeypatch.setattr(runner, "load_model", lambda *args, **kwargs: model)
-        return model
-
-    return install
-
-
 def example_ids(dataset: Path) -> list[str]:
     return [json.loads(line)["example_id"] for line in (dataset / "frozen/relations.jsonl").open()]
 
@@ -68,7 +59,7 @@ def test_the_oracle_scores_one_on_frozen_and_linked_sets(
     assert results.coverage.statuses["ok"] == SAMPLES
 
 
-def test_a_finished_run_asks_nothing_again(dataset: Path, tmp_path: Path, use: object) -> None:
+def test_a_finished_run_asks_nothing_again(dataset: Path, tmp_path: Path, use: Use) -> None:
     model = use(FakeModel())
     run(dataset, tmp_path)
     assert len(model.asked) == len(set(model.asked)) == SAMPLES
@@ -78,21 +69,21 @@ def test_a_finished_run_asks_nothing_again(dataset: Path, tmp_path: Path, use: o
     assert (tmp_path / "samples.jsonl").read_bytes() == before
 
 
-def test_more_runs_ask_only_what_is_new(dataset: Path, tmp_path: Path, use: object) -> None:
+def test_more_runs_ask_only_what_is_new(dataset: Path, tmp_path: Path, use: Use) -> None:
     use(FakeModel())
     run(dataset, tmp_path, runs=1)
     assert run(dataset, tmp_path, runs=3).asked == 48
     assert score(tmp_path).results.coverage.expected == SAMPLES
 
 
-def test_all_runs_of_an_example_are_one_request(dataset: Path, tmp_path: Path, use: object) -> None:
+def test_all_runs_of_an_example_are_one_request(dataset: Path, tmp_path: Path, use: Use) -> None:
     model = use(FakeModel(batch_size=1))
     run(dataset, tmp_path)
     assert [example for example, _ in model.asked[:3]] == [model.asked[0][0]] * 3
     assert len({seed for _, seed in model.asked}) == SAMPLES
 
 
-def test_each_kind_of_failure_is_a_status_of_its_own(dataset: Path, tmp_path: Path, use: object) -> None:
+def test_each_kind_of_failure_is_a_status_of_its_own(dataset: Path, tmp_path: Path, use: Use) -> None:
     names = example_ids(dataset)
     reference = json.dumps([{"source_id": 1, "target_id": 3, "relation_type": "position", "value": "part of"}])
     model = use(
@@ -147,7 +138,7 @@ def test_figures_of_chance_are_low_means_over_runs_and_breakdowns_cover_all_exam
 
 
 def test_a_damaged_picture_costs_its_example_and_is_an_infrastructure_error(
-    dataset: Path, tmp_path: Path, use: object, monkeypatch: pytest.MonkeyPatch
+    dataset: Path, tmp_path: Path, use: Use, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use(FakeModel())
     bad = example_ids(dataset)[5]
@@ -285,7 +276,7 @@ def test_answers_to_another_prompt_are_never_counted(
     assert "24 records are not of this run" in caplog.text
 
 
-def test_statuses_are_those_of_the_answers_as_they_are_read_now(dataset: Path, tmp_path: Path, use: object) -> None:
+def test_statuses_are_those_of_the_answers_as_they_are_read_now(dataset: Path, tmp_path: Path, use: Use) -> None:
     use(FakeModel())
     run(dataset, tmp_path, runs=1)
     change_lines(tmp_path / "samples.jsonl", lambda line: line | {"text": "nothing to read"})
@@ -301,7 +292,7 @@ def test_a_damaged_session_line_costs_its_seconds_alone(dataset: Path, tmp_path:
     assert score(tmp_path).results.timing.sessions == 2
 
 
-def test_an_answer_with_a_lone_surrogate_does_not_break_the_results(dataset: Path, tmp_path: Path, use: object) -> None:
+def test_an_answer_with_a_lone_surrogate_does_not_break_the_results(dataset: Path, tmp_path: Path, use: Use) -> None:
     answer = '[{"source_id": 1, "target_id": 2, "relation_type": "\\ud83d", "value": "x"}]'
     use(FakeModel(dict.fromkeys(example_ids(dataset), Completion(answer))))
     run(dataset, tmp_path)
@@ -310,7 +301,7 @@ def test_an_answer_with_a_lone_surrogate_does_not_break_the_results(dataset: Pat
 
 @pytest.mark.parametrize("returned", [[], [[]], [[Completion(None)]], [["text"]]])  # type: ignore[arg-type]
 def test_what_a_model_fails_to_return_is_a_failure_of_that_sample(
-    dataset: Path, tmp_path: Path, use: object, returned: list, monkeypatch: pytest.MonkeyPatch
+    dataset: Path, tmp_path: Path, use: Use, returned: list, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = use(FakeModel())
     monkeypatch.setattr(model, "generate", lambda requests, config: returned)
@@ -324,7 +315,7 @@ def test_a_task_that_is_not_there_is_named(dataset: Path, tmp_path: Path) -> Non
         run(dataset, tmp_path / "run", task="relation")
 
 
-def test_the_log_can_be_scored_while_samples_are_missing(dataset: Path, tmp_path: Path, use: object) -> None:
+def test_the_log_can_be_scored_while_samples_are_missing(dataset: Path, tmp_path: Path, use: Use) -> None:
     use(FakeModel())
     run(dataset, tmp_path)
     lines = (tmp_path / "samples.jsonl").read_bytes().splitlines(keepends=True)
@@ -333,7 +324,7 @@ def test_the_log_can_be_scored_while_samples_are_missing(dataset: Path, tmp_path
     assert (results.coverage.scored, results.coverage.expected, results.coverage.complete) == (30, SAMPLES, False)
 
 
-def test_a_full_disk_costs_the_answer_that_was_written_and_is_named(dataset: Path, tmp_path: Path, use) -> None:
+def test_a_full_disk_costs_the_answer_that_was_written_and_is_named(dataset: Path, tmp_path: Path, use: Use) -> None:
     resource = pytest.importorskip("resource")
     out, limits = tmp_path / "run", resource.getrlimit(resource.RLIMIT_FSIZE)
 

@@ -20,14 +20,13 @@ from barista_bench.errors import TaskError
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.models.base import Answered
 from barista_bench.reporting import write_report
-from barista_bench.runs.ask import runner
 from barista_bench.runs.ask.config import RunConfig, checked
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.runner import run, run_config
 from barista_bench.runs.log.asked import sample_seeds
 from barista_bench.runs.log.sample_log import read_records
 from barista_bench.runs.score.scoring import ScoredRun, read_scored, score
-from tests.conftest import MadeOnce
+from tests.conftest import MadeOnce, Use
 from tests.reporting.test_report import Page
 from tests.runs.made_logs import read_folder
 
@@ -61,18 +60,6 @@ class StreamingReciter(Reciter):
     def stream(self, requests: Iterator[Request], config: GenerationConfig) -> Iterator[Answered]:
         for request in requests:
             yield Answered(request, self.generate([request], config)[0], 0.0)
-
-
-Use = Callable[[Reciter], Reciter]
-
-
-@pytest.fixture
-def use(monkeypatch: pytest.MonkeyPatch) -> Use:
-    def install(model: Reciter) -> Reciter:
-        monkeypatch.setattr(runner, "load_model", lambda *args, **kwargs: model)
-        return model
-
-    return install
 
 
 def break_method(

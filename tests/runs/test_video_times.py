@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from barista_bench.benchmarks import get_task
-from barista_bench.core.boxes import DEFAULT_BOXES, BoxFormat
+from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
 from barista_bench.core.example import FrameTimes
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
@@ -108,7 +108,7 @@ def test_times_are_part_of_what_is_asked_and_frames_as_images_keep_their_fingerp
 ) -> None:
     examples, task = open_examples(sets["frozen"], "barista", "activity"), get_task("barista", "activity")
     plain, timed = (
-        [each.fingerprint for each in asked_inputs(task, examples, DEFAULT_BOXES, timed=timed)]
+        [each.fingerprint for each in asked_inputs(task, examples, DEFAULT_BOX_FORMAT, timed=timed)]
         for timed in (False, True)
     )
     assert not set(plain) & set(timed)
@@ -124,10 +124,10 @@ def test_another_rate_of_the_same_frames_is_another_question(
     sets: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     examples, task = open_examples(sets["frozen"], "barista", "activity"), get_task("barista", "activity")
-    before = asked_inputs(task, examples, DEFAULT_BOXES, timed=True)
+    before = asked_inputs(task, examples, DEFAULT_BOX_FORMAT, timed=True)
     for example in examples.examples:
         example.metadata["fps"] = 2 * float(str(example.metadata["fps"]))
-    after = asked_inputs(task, examples, DEFAULT_BOXES, timed=True)
+    after = asked_inputs(task, examples, DEFAULT_BOX_FORMAT, timed=True)
     assert all(one.fingerprint != other.fingerprint for one, other in zip(before, after, strict=True))
 
 
@@ -234,7 +234,7 @@ def test_frames_of_unknown_times_cost_their_example_and_say_what_to_do(words: Pa
     without_times(data, drop=drop)
     examples = open_examples(data, "words", "choose")
     assert examples.frame_times(0, get_task("words", "choose")) is None
-    request = Request("r", get_task("words", "choose").prompt(examples.examples[0], DEFAULT_BOXES), (), times=None)
+    request = Request("r", get_task("words", "choose").prompt(examples.examples[0], DEFAULT_BOX_FORMAT), (), times=None)
     with pytest.raises(ValueError, match=r"neither by the example nor by its media\. Remedy: build the set again"):
         parts_with_clips(request, None)
 

@@ -1,7 +1,7 @@
 """BARISTA (arXiv 2605.12074): zero-shot tasks derived from one scene graph of coffee-making videos."""
 
 from barista_bench.benchmarks import Benchmark, FrozenFormat, ReleasedCode, TasksOnDemand, on_demand
-from barista_bench.benchmarks.barista.common import WORDING
+from barista_bench.benchmarks.barista.common import RELEASED_WORDING
 from barista_bench.scene_graph.release import VIDEO_FILE
 
 TASKS = TasksOnDemand(
@@ -40,7 +40,7 @@ BENCHMARK = Benchmark(
     released_code=ReleasedCode(
         prompts=on_demand("barista_bench.benchmarks.barista.released_wording:released_prompts"),
         rubric=on_demand("barista_bench.benchmarks.barista.released_wording:released_rubric"),
-        wording=WORDING,
+        wording=RELEASED_WORDING,
     ),
     vocabulary=on_demand("barista_bench.benchmarks.barista.common:domain_vocabulary"),
 )

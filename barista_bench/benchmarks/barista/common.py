@@ -24,7 +24,7 @@ from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.domain import Domain, load_domain
 
 PROMPT_PACKAGE = "barista_bench.benchmarks.barista"
-WORDING = "release@4086ce5"
+RELEASED_WORDING = "release@4086ce5"
 """What the release's own wording is called: its commit."""
 
 

@@ -50,7 +50,7 @@ from barista_bench.benchmarks.barista.phrases import (
 )
 from barista_bench.benchmarks.barista.released_json import released_body, within_bounds
 from barista_bench.benchmarks.kinds.box_answers import (
-    CENTRE,
+    CENTRE_ON_GRID,
     annotated,
     box_fields,
     grid_pixels,
@@ -234,7 +234,7 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
         Without other videos, the box in the middle.
         """
         by_category = usual_boxes_by_category(others)
-        usual = by_category.get(GroundingInputs.of(example).category, by_category.get("", [list(CENTRE)]))
+        usual = by_category.get(GroundingInputs.of(example).category, by_category.get("", [list(CENTRE_ON_GRID)]))
         return json.dumps({"bboxes": [write_grid(box, example.inputs, box_format) for box in usual]})
 
     def subject(self, example: Example) -> str:

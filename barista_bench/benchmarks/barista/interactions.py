@@ -16,7 +16,7 @@ import numpy as np
 from barista_bench.benchmarks.barista.common import Bools, cached_by_set
 from barista_bench.benchmarks.barista.released_json import released_array, released_body, within_bounds
 from barista_bench.benchmarks.kinds.box_answers import (
-    CENTRE,
+    CENTRE_ON_GRID,
     annotated,
     box_schema,
     grid_pixels,
@@ -81,7 +81,7 @@ EXEMPLARS: dict[str, list[BoxedInteraction]] = {
 
 def central_interaction() -> BoxedInteraction:
     """One interaction in the middle, on the grid. Hand and object share the box; `right` is the commoner hand."""
-    return BoxedInteraction([list(CENTRE)], list(CENTRE), "right")
+    return BoxedInteraction([list(CENTRE_ON_GRID)], list(CENTRE_ON_GRID), "right")
 
 
 def answered_interactions(prediction: Prediction | None) -> list[BoxedInteraction]:

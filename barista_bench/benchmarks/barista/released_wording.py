@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from barista_bench.benchmarks import ReleasedRubric
-from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, WORDING as WORDING
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, RELEASED_WORDING as RELEASED_WORDING
 from barista_bench.benchmarks.barista.python_texts import GAP, Function, SourceFile
 from barista_bench.benchmarks.kinds.box_answers import box_fields
 from barista_bench.core.boxes import BoxFormat, BoxOrder
@@ -116,7 +116,7 @@ class _Clone:
     def wording(self, content: str) -> str:
         """The origin of the wording: the release's if every known hash is right, else the content's own."""
         if not self.changed:
-            return WORDING
+            return RELEASED_WORDING
         named = ", ".join(self.changed[:NAMED]) + (", ..." if len(self.changed) > NAMED else "")
         log.warning(
             "%s: %d texts are not as released, so that the wording is its own: %s",

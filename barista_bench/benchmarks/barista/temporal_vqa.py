@@ -116,13 +116,13 @@ class TemporalSampling(ClipSampling):
 
 
 class TemporalVQA(TextTask[TemporalSampling]):
-    benchmark = "barista"
-    prompt_package = PROMPT_PACKAGE
     """`TemporalSampling.pairs` names a folder of question-answer pairs to use instead of the templates.
 
     Who wrote them stands in the examples' metadata.
     """
 
+    benchmark = "barista"
+    prompt_package = PROMPT_PACKAGE
     name = "temporal_vqa"
     upstream_name = "visual_qa"
     version = 2

@@ -6,7 +6,15 @@ from typing import Literal, TypeAlias
 
 from barista_bench.benchmarks.egocot.claims import Claim
 from barista_bench.benchmarks.egocot.evidence import EvidenceBox, EvidenceFact, Names, other_side
-from barista_bench.benchmarks.egocot.lexicon import ENTAILS, EXCLUDED, ONE_WAY, OPPOSITES, SIDES, SYMMETRIC, Region
+from barista_bench.benchmarks.egocot.lexicon import (
+    ENTAILS,
+    EXCLUDED,
+    ONE_WAY,
+    OPPOSITES,
+    SIDED_HANDS,
+    SYMMETRIC,
+    Region,
+)
 from barista_bench.scene_graph.video_graph import UNNAMED
 
 EXACT = 0.05
@@ -15,7 +23,7 @@ EXACT = 0.05
 
 def is_named(claimed: Names, name: str) -> bool:
     """Whether a thing of the evidence may be the one that is claimed: a hand of any side is any hand."""
-    return name in claimed or "*" in claimed or ("hand" in claimed and name in SIDES)
+    return name in claimed or "*" in claimed or ("hand" in claimed and name in SIDED_HANDS)
 
 
 def may_be(fact: EvidenceFact, claim: Claim) -> bool:

@@ -27,7 +27,7 @@ from itertools import product
 from typing import Literal, TypeAlias, get_args
 
 from barista_bench.benchmarks.egocot.evidence import Names, Terms, Times, Vocabulary
-from barista_bench.benchmarks.egocot.lexicon import CONTACTS, HOLDING, RELEASING, SIDES, Region
+from barista_bench.benchmarks.egocot.lexicon import CONTACTS, HOLDING, RELEASING, SIDED_HANDS, Region
 from barista_bench.benchmarks.egocot.phrases import NO_TERMS, Clause, Piece, clauses
 
 ClaimKind: TypeAlias = Literal["time", "object", "hand", "relation", "region", "state", "action", "order", "cause"]
@@ -75,7 +75,7 @@ class Claim:
 
     @property
     def content(self) -> tuple[Hashable, ...]:
-        """The claims, without their place in the text."""
+        """The claim without its place in the text: equal claims count once."""
         return self.kind, self.times, self.subject, self.predicate, self.object, self.region
 
 
@@ -221,7 +221,7 @@ def _relation(subject: Piece, predicate: Piece, target: Piece, part_of: Names) -
     # Two sides at once (`both hands`) are two claims; several names of one thing are one.
     doers, targets = _each_side(first.names), _each_side(second.names)
     for doer, target_names in product(doers, targets):
-        sided = any(hand in SIDES for hand in (*doer, *target_names))
+        sided = any(hand in SIDED_HANDS for hand in (*doer, *target_names))
         kind: ClaimKind = "hand" if sided and name in CONTACTS | {"manipulates by", RELEASING} else "relation"
         both = len(doers) > 1 or len(targets) > 1
         claim = Claim(kind, start, end, 0, subject=doer, predicate=name, object=target_names, invented=invented)
@@ -238,7 +238,7 @@ def _says_nothing(names: Names) -> bool:
 
 
 def _is_hand(names: Names) -> bool:
-    return bool(names) and names <= {*SIDES, "hand"}
+    return bool(names) and names <= {*SIDED_HANDS, "hand"}
 
 
 def _before(pieces: Sequence[Piece], index: int, kinds: tuple[str, ...]) -> Piece | None:

@@ -22,7 +22,7 @@ from barista_bench.benchmarks.egocot.lexicon import (
     GRAPH_WORDS,
     HANDS,
     NO_HEADS,
-    SIDES,
+    SIDED_HANDS,
     SYNONYMS,
     PieceKind,
     canonical_predicate,
@@ -340,4 +340,4 @@ def _fractions(box: Xyxy, size: tuple[float, float]) -> Xyxy:
 
 def other_side(hand: str) -> str | None:
     """The other hand; None for a hand of unknown side and for everything else."""
-    return SIDES[1 - SIDES.index(hand)] if hand in SIDES else None
+    return SIDED_HANDS[1 - SIDED_HANDS.index(hand)] if hand in SIDED_HANDS else None

@@ -37,14 +37,14 @@ from barista_bench.benchmarks.egocot.agreement import (
 )
 from barista_bench.benchmarks.egocot.claims import TARGET, Claim, claims_of
 from barista_bench.benchmarks.egocot.evidence import TOLERANCE, EvidenceBase, EvidenceBox, EvidenceFact, Names, Times
-from barista_bench.benchmarks.egocot.lexicon import CONTACTS, HOLDING, PARTS, RELEASING, SIDES
+from barista_bench.benchmarks.egocot.lexicon import CONTACTS, HOLDING, PARTS, RELEASING, SIDED_HANDS
 
 VERDICTS: tuple[ClaimVerdict, ...] = get_args(ClaimVerdict)
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The finding of the evidence on one claim, and why. `text` are its words."""
+    """The verdict on one claim, and why. `text` is the claim in the words of the rationale."""
 
     claim: Claim
     text: str
@@ -108,7 +108,7 @@ _UNKNOWN: _Result = ("unverifiable", "the evidence does not say")
 
 
 class _Checker:
-    """Verdicts on the claims of an explanation, each from the evidence of its question."""
+    """Verdicts on the claims of a rationale, each from the evidence of its question."""
 
     def __init__(self, evidence: EvidenceBase) -> None:
         self.evidence = evidence
@@ -211,7 +211,7 @@ class _Checker:
         """Whether the two cannot be true at once."""
         if opposes(fact, claim):
             return True
-        holding = fact.predicate == claim.predicate == HOLDING and fact.subject in SIDES
+        holding = fact.predicate == claim.predicate == HOLDING and fact.subject in SIDED_HANDS
         other = holding and claim.subject == {fact.subject} and not is_named(claim.object, fact.object)
         return other and not self._belongs(claim, fact.object)
 

@@ -155,7 +155,7 @@ HANDS: MappingProxyType[tuple[str, ...], tuple[str, ...]] = MappingProxyType(
     }
 )
 """`hand` is a hand of either side: so are people, who do what they do with their hands."""
-SIDES = ("left hand", "right hand")
+SIDED_HANDS = ("left hand", "right hand")
 
 SYNONYMS = tuple(tuple(map(stems, group)) for group in _FILE.synonyms)
 NO_HEADS = frozenset(_FILE.no_heads.split())

@@ -15,7 +15,7 @@ from barista_bench.benchmarks.egocot.evidence import (
     vocabulary_of,
 )
 from barista_bench.benchmarks.egocot.items import ItemEvidence
-from barista_bench.benchmarks.egocot.lexicon import CONTACTS, SIDES
+from barista_bench.benchmarks.egocot.lexicon import CONTACTS, SIDED_HANDS
 from barista_bench.benchmarks.egocot.phrases import clauses
 
 _SHORT = 3
@@ -51,7 +51,7 @@ def question_evidence(
         for label, text in choices.items()
         if len(canonical_name(text).split()) <= _SHORT and not _says_more(text, base)
     }
-    things = frozenset(short.values()) - {*SIDES, "hand", ""}
+    things = frozenset(short.values()) - {*SIDED_HANDS, "hand", ""}
     base = replace(base, known=base.known | things)
     there = base.objects | _names(question, base) | _names(choices[answer], base)
     right = frozenset({short[answer]} if answer in short else ()) - {""}
@@ -73,7 +73,7 @@ def _names(text: str, base: EvidenceBase) -> Names:
     names = set()
     for clause in clauses(text, base.vocabulary):
         for piece in clause.pieces:
-            if piece.kind == "name" and not piece.names & {*SIDES, "hand", "*"}:
+            if piece.kind == "name" and not piece.names & {*SIDED_HANDS, "hand", "*"}:
                 exact = " ".join(piece.words)
                 names.add(exact if exact in piece.names else _plainest(piece.names))
     return frozenset(names)
@@ -99,7 +99,7 @@ def _answered(question: str, choice: str, base: EvidenceBase) -> tuple[EvidenceF
     name = canonical_name(choice)
     if verb is None:
         return ()
-    if name in SIDES:
+    if name in SIDED_HANDS:
         # The question, said of that hand, from its first contact on.
         made = claims_of(f"the {name} {question[start:]}", base.vocabulary)
         of_hand = [
@@ -108,7 +108,7 @@ def _answered(question: str, choice: str, base: EvidenceBase) -> tuple[EvidenceF
         return tuple(
             EvidenceFact(name, claim.predicate, _plainest(claim.object), spans, annotated=False) for claim in of_hand
         )
-    sides = {hand for clause in asked for piece in clause.pieces for hand in piece.names if hand in SIDES}
+    sides = {hand for clause in asked for piece in clause.pieces for hand in piece.names if hand in SIDED_HANDS}
     if len(sides) == 1 and name and len(name.split()) <= _SHORT:
         return (EvidenceFact(sides.pop(), verb, name, spans, annotated=False),)
     return ()

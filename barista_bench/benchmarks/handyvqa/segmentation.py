@@ -19,8 +19,8 @@ from PIL import Image
 
 from barista_bench.benchmarks.handyvqa.base_task import MAX_SIDE, ClipFrames, HandyvqaTask
 from barista_bench.benchmarks.handyvqa.release import HandyvqaQuestion
+from barista_bench.benchmarks.kinds.box_answers import CENTRE_FRACTIONS
 from barista_bench.benchmarks.kinds.masks import (
-    CENTRE,
     FOUND_ABOVE,
     FrameMask,
     MaskFields,
@@ -229,7 +229,7 @@ class SegmentationTask(HandyvqaTask):
 
     def centre_answer(self, example: Example, box_format: BoxFormat) -> str:
         """The middle of each annotated frame, half as wide and as high."""
-        return self._same_box(example, CENTRE)
+        return self._same_box(example, CENTRE_FRACTIONS)
 
     def answer_schema(self, example: Example) -> Fields | None:
         return masks_schema(len(self._shown_indices(SegmentationInputs.of(example))))

@@ -25,8 +25,10 @@ from barista_bench.metrics.interaction_f1.scoring import box_iou
 Box = Sequence[float]
 Boxes = list[list[float]]
 BoxesT = TypeVar("BoxesT")
-CENTRE = (250.0, 250.0, 750.0, 750.0)
-"""The middle of an image, half as wide and half as high, on the release's grid of 0..1000."""
+CENTRE_FRACTIONS = (0.25, 0.25, 0.75, 0.75)
+"""The middle of an image, half as wide and half as high: [x0, y0, x1, y1] in fractions of it."""
+CENTRE_ON_GRID = (250.0, 250.0, 750.0, 750.0)
+"""The same on the release's grid of 0..1000."""
 LOOSE = 0.1
 """A box that overlaps a true one at least as much (IoU), and yet does not match it, is loose and not elsewhere."""
 MATCHED = 0.5

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from barista_bench.benchmarks.kinds.box_answers import (
-    CENTRE,
+    CENTRE_ON_GRID,
     FrameSize,
     box_failures,
     box_schema,
@@ -262,7 +262,7 @@ class BoxTask(Task):
         return json.dumps({"bboxes": [write_grid(random_grid_box(rng), example.inputs, box_format)]})
 
     def centre_answer(self, example: Example, box_format: BoxFormat) -> str:
-        return json.dumps({"bboxes": [write_grid(CENTRE, example.inputs, box_format)]})
+        return json.dumps({"bboxes": [write_grid(CENTRE_ON_GRID, example.inputs, box_format)]})
 
 
 def answered_boxes(prediction: Prediction | None) -> list[PixelBox]:

@@ -19,6 +19,7 @@ import numpy as np
 from PIL import Image
 from pycocotools import mask as coco_mask
 
+from barista_bench.benchmarks.kinds.box_answers import CENTRE_FRACTIONS
 from barista_bench.benchmarks.parsing import integer, last_array, object_schema, unfenced
 from barista_bench.core.example import TypedFields
 from barista_bench.core.task import Explanation, Fields, ParseError, Prediction, Verdict
@@ -73,12 +74,8 @@ def box_mask(box: Sequence[float], size: Size) -> Rle:
     return encode_mask(mask)
 
 
-CENTRE = (0.25, 0.25, 0.75, 0.75)
-"""[x0, y0, x1, y1] in fractions of the frame, as below."""
-
-
 def placed_box(box: Sequence[float], size: Size) -> Rle:
-    """The mask of a box in fractions of the frame."""
+    """The mask of a box [x0, y0, x1, y1] in fractions of the frame."""
     (height, width), (x0, y0, x1, y1) = size, box
     return box_mask((x0 * width, y0 * height, x1 * width, y1 * height), size)
 
@@ -93,7 +90,7 @@ def usual_box(masks: Iterable[Rle]) -> Sequence[float]:
     """The median of the tight boxes of masks, in fractions of the frame; the middle without any."""
     tight = [(box, mask.size) for mask in masks if (box := bounds(mask))]
     relative = [(x0 / width, y0 / height, x1 / width, y1 / height) for (x0, y0, x1, y1), (height, width) in tight]
-    return np.median(relative, axis=0).tolist() if relative else CENTRE
+    return np.median(relative, axis=0).tolist() if relative else CENTRE_FRACTIONS
 
 
 def bounds(rle: Rle) -> tuple[float, float, float, float] | None:

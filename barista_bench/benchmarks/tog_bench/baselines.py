@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from barista_bench.benchmarks.kinds.box_answers import CENTRE_FRACTIONS
 from barista_bench.benchmarks.name_matching import plain_name
 from barista_bench.benchmarks.parsing import object_schema
 from barista_bench.benchmarks.tog_bench.answers import NAMES, SPATIAL, TEMPORAL
@@ -21,8 +22,6 @@ from barista_bench.core.deriving import ReleaseTask
 from barista_bench.core.task import Example, Fields
 
 _COMMA = re.compile(r"[\s,;]+")
-CENTRE = (0.25, 0.25, 0.75, 0.75)
-"""Fractions of the frame."""
 
 
 def written(objects: Iterable[AnsweredObject], inputs: Fields, box_format: BoxFormat, *, exact: bool = False) -> str:
@@ -85,13 +84,13 @@ class BaselineAnswers(ReleaseTask[TogSampling]):
                     sides = [size.frame_width, size.frame_height] * 2
                     boxes_of_name.append(np.array(item.boxes, dtype=float).mean(axis=0) / sides)
         start, end = np.mean(spans, axis=0).tolist() if spans else (0.0, 1.0)
-        box = as_xyxy(np.mean(boxes_of_name, axis=0).tolist()) if boxes_of_name else CENTRE
+        box = as_xyxy(np.mean(boxes_of_name, axis=0).tolist()) if boxes_of_name else CENTRE_FRACTIONS
         span = (round(start * _duration(example), 1), round(end * _duration(example), 1))
         return _constant(name, span, box, example, box_format)
 
     def centre_answer(self, example: Example, box_format: BoxFormat) -> str:
         """The true objects, in the middle of every frame of the whole video: what a box that sees nothing is worth."""
-        track = dict.fromkeys(shown_times(example), _in_pixels(CENTRE, example))
+        track = dict.fromkeys(shown_times(example), _in_pixels(CENTRE_FRACTIONS, example))
         whole_video = [[0.0, _duration(example)]]
         objects = [_answered(item.category, item.kind, whole_video, track) for item in true_objects(example)]
         return written(objects, example.inputs, box_format)

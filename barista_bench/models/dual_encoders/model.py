@@ -20,7 +20,7 @@ import numpy as np
 from cachetools import LRUCache
 from PIL import Image
 
-from barista_bench.core.boxes import DEFAULT_BOXES
+from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.core.example import write_scores
 from barista_bench.files.checkpoints import revision_of
 from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request
@@ -51,7 +51,7 @@ class DualEncoder:
 
     def __init__(self, towers: Towers, identity: ModelIdentity, *, batch_size: int = 8) -> None:
         self.identity = identity
-        self.box_format = DEFAULT_BOXES
+        self.box_format = DEFAULT_BOX_FORMAT
         self.batch_size = checked_size(batch_size)
         self.images_at_once = 64
         """Images of one pass through the tower at the most; halved when the memory runs out."""

@@ -118,7 +118,8 @@ class PromptEncoder:
         self.tokenizer = processor.tokenizer
         self._opening_tag, self._video_fps = opening_tag, video_fps
         self.takes_video, self._name, self._told_of_rate = frames_as == "video", name, False
-        self.knows_one_rate = knows_one_rate(getattr(processor, "model_input_names", ()))
+        self._input_names = frozenset(getattr(processor, "model_input_names", ()))
+        self.knows_one_rate = knows_one_rate(self._input_names)
         self.reads_text_alone = isinstance(processor, TextProcessor)
         self._lock = Lock()
         self._image_tokens: dict[tuple[int, int], int] = {}
@@ -227,14 +228,14 @@ class PromptEncoder:
     def _apply(self, conversations: list[list[Message]], times: Sequence[FrameTimes] = ()) -> dict[str, torch.Tensor]:
         """Tensors of conversations, whose videos have these times, in their order."""
         wanted: dict[str, object] = {"padding": len(conversations) > 1}
-        if "mm_token_type_ids" in getattr(self.processor, "model_input_names", ()):
+        if "mm_token_type_ids" in self._input_names:
             wanted["return_mm_token_type_ids"] = True  # named by processors that leave them out unless they are asked
         if times:
             # All frames, as they are: which ones to show is the task's choice.
             metadata = [each.metadata() for each in times]
             # Some processors write times into the prompt, and forget to ask their part for them.
             wanted |= {"do_sample_frames": False, "video_metadata": metadata, "return_metadata": True}
-            if "video_second_per_grid" in getattr(self.processor, "model_input_names", ()):
+            if "video_second_per_grid" in self._input_names:
                 wanted["fps"] = self._shared_rate(times)
         if type(self.processor).__name__ in _FLAT_IMAGES:
             written = [self._template_text(conversation, add_generation_prompt=True) for conversation in conversations]

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from barista_bench.core.boxes import DEFAULT_BOXES, FAMILY_FORMATS, BoxFormat
+from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, FAMILY_FORMATS, BoxFormat
 from barista_bench.core.training_videos import VIDEOS_FILE, TrainingVideos
 from barista_bench.errors import ModelError, require_extra
 from barista_bench.files.checkpoints import GGUF, device_of, load_pretrained, loading_of, revision_of
@@ -92,7 +92,7 @@ def template_hash(processor: ProcessorMixin | TextProcessor) -> str:
 
 def box_format_of(model_type: str) -> BoxFormat:
     """The box format of a family; the package's default where the family is unknown."""
-    return next((fmt for start, fmt in FAMILY_FORMATS.items() if model_type.startswith(start)), DEFAULT_BOXES)
+    return next((fmt for start, fmt in FAMILY_FORMATS.items() if model_type.startswith(start)), DEFAULT_BOX_FORMAT)
 
 
 def checkpoint_videos(name: str) -> TrainingVideos | None:

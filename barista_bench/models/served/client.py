@@ -54,6 +54,15 @@ Entry = Completion | Failure
 Running = Future[Answered]
 
 
+def longest_backoff(attempt: int) -> float:
+    """The most seconds to wait after an attempt, counted from 1: doubled each time, up to half a minute.
+
+    >>> [longest_backoff(attempt) for attempt in (1, 2, 3, 5, 6, 9)]
+    [1.0, 2.0, 4.0, 16.0, 30.0, 30.0]
+    """
+    return min(_LONGEST_BACKOFF, _FIRST_BACKOFF * 2 ** (attempt - 1))
+
+
 class Calls:
     """Requests under way. Made by `open_calls`; `start` and `finished` belong to one thread, the rest to the loop."""
 
@@ -218,7 +227,7 @@ class Calls:
 
     def _backoff(self, state: RetryCallState, rng: random.Random) -> float:
         """Full jitter; what the server asked for is waited for at the gate, by all calls, and at the same time."""
-        seconds = rng.uniform(0.0, min(_LONGEST_BACKOFF, _FIRST_BACKOFF * 2 ** (state.attempt_number - 1)))
+        seconds = rng.uniform(0.0, longest_backoff(state.attempt_number))
         error = state.outcome.exception() if state.outcome else None
         if isinstance(error, TransientError):
             log.info("attempt %d failed, the next follows: %s", state.attempt_number, error)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from huggingface_hub.constants import HF_HOME
 
-from barista_bench.core.boxes import DEFAULT_BOXES
+from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.core.guarding import Method, guarded
 from barista_bench.core.model_names import ABLATIONS, BASELINES, SCRIPTED
 from barista_bench.core.plugins import load_plugin, registered
@@ -126,7 +126,7 @@ def _refuse_mistyped(name: str) -> None:
 def _scripted(name: str, tasks: Pairs) -> ScriptedModel | None:
     if name not in SCRIPTED:
         return None
-    box_format = DEFAULT_BOXES
+    box_format = DEFAULT_BOX_FORMAT
     others = _OtherVideos(tasks)
     answers: dict[str, tuple[Method, _Answer]] = {
         "oracle": ("reference_answer", lambda task, example, _: task.reference_answer(example, box_format)),

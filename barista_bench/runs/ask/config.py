@@ -191,7 +191,7 @@ def resolve(
     environment: Mapping[str, str] | None = None,
     defaults: Mapping[str, Any] | None = None,
 ) -> SettingsT:
-    """SettingsTable from keywords or flags, the environment, and a run file, in this order of precedence.
+    """The settings of a table, from keywords or flags, the environment, and a run file, in this order of precedence.
 
     Args:
         kind: the table, such as `RunConfig`.

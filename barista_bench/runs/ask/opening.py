@@ -12,7 +12,7 @@ from barista_bench.benchmarks import BENCHMARKS, get_task, read_wording, task_cl
 from barista_bench.core.prompt import FROZEN_QUESTION, IMAGE_PLACES, IMAGE_TEXT, PromptTexts, released_clone
 from barista_bench.core.task import Task
 from barista_bench.data.dataset import ExampleSet, config_names, open_examples
-from barista_bench.data.manifest import DEFAULT, MANIFEST, read_manifest
+from barista_bench.data.manifest import DEFAULT_BENCHMARK, MANIFEST, read_manifest
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.runs.ask.catalog import check_fit, check_schemas
 from barista_bench.runs.ask.config import RunConfig
@@ -147,7 +147,7 @@ def benchmarks_in(folder: str | Path) -> dict[str, Path]:
     """
     datasets: dict[str, Path] = {}
     for path in sorted(Path(folder).glob(f"[!.]*/{MANIFEST}")):  # hidden ones are what a killed build leaves
-        name = str(read_manifest(path.parent).get("benchmark", DEFAULT))
+        name = str(read_manifest(path.parent).get("benchmark", DEFAULT_BENCHMARK))
         if name not in BENCHMARKS:
             log.warning("left out: %s: is of %r, which this version does not know", path.parent, name)
             continue

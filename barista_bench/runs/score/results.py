@@ -21,7 +21,7 @@ from pydantic import (
 )
 
 from barista_bench.core.boxes import BoxFormat, BoxOrder
-from barista_bench.core.prompt import WORDING
+from barista_bench.core.prompt import WORDING_PATTERN
 from barista_bench.files.reading import Strict, read_model
 from barista_bench.files.text_out import decimal
 from barista_bench.files.writing import write_whole
@@ -90,7 +90,7 @@ class ModelInfo(Strict):
         return f"{self.name} + adapter {adapter[:SHORT]}" if isinstance(adapter, str) and adapter else self.name
 
 
-Wording: TypeAlias = Annotated[str, StringConstraints(pattern=WORDING)]
+Wording: TypeAlias = Annotated[str, StringConstraints(pattern=WORDING_PATTERN)]
 """Whose wording it was (`PromptTexts.wording`)."""
 
 

@@ -337,7 +337,7 @@ def read_scores(text: str, labels: Collection[str]) -> dict[str, float] | None:
     return {label: scores[label] for label in labels}
 
 
-_DECIMALS = 6  # of frames a second that are found out of times
+_DECIMALS = 6  # of a rate that is worked out of times, in frames a second
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ from barista_bench.media.video.readers import video_facts
 MAX_SECOND = 1e8
 """Seconds of a video that a row may claim: three years."""
 ROWS_AT_ONCE = 1000
-"""That are made examples of."""
+"""Rows that are turned into examples at once."""
 
 
 @dataclass(frozen=True, slots=True)

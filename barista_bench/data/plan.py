@@ -195,8 +195,8 @@ def plan_tasks(
 
     Args:
         wanted: tasks, each once, and how to sample them.
-        split: from preparation types by video id, and the videos that each task has candidates of, to splits by video
-            id.
+        split: gives the split of each video id, from the preparation type of each video id and, for each task, the
+            videos that have candidates of it.
         num_proc: processes that read videos; they change nothing but the time it takes.
         cluster: reads videos instead.
         progress: show a bar for each of the two passes.

@@ -85,7 +85,7 @@ class Display(ABC):
     """The third part of a task: for people and judges; no figure is made of it."""
 
     row_note: ClassVar[str]
-    """What one example is, in a line, for dataset cards."""
+    """A description of one example, in a line, for dataset cards."""
     failure_kinds: ClassVar[Mapping[Verdict, FailureKind]] = {"miss": "missed", "wrong": "hallucinated"}
     """The kind of failure that a row of `explain` tells of, where `mistakes` is not overridden."""
 

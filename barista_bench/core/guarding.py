@@ -29,7 +29,7 @@ Method = Literal[
 _MAY_REFUSE: Final = frozenset(
     {"prompt", "images", "statistics", "reference_answer", "prior_answer", "centre_answer", "copied_answer"}
 )
-"""What may say, in a BaristaError, that something which the user gave or asked for cannot be used."""
+"""Methods that may raise a BaristaError: something that the user gave or asked for cannot be used."""
 _DEFERRED: ContextVar[dict[str, None] | None] = ContextVar("faults", default=None)
 
 

@@ -77,7 +77,7 @@ def complaint(schema: Schema | None) -> str:
 
 
 def _refusal(schema: Schema) -> str:
-    """What llguidance says of a schema that it cannot take, on one line; empty where it takes it."""
+    """The complaint of llguidance about a schema that it cannot take, on one line; empty where it takes it."""
     from llguidance import LLMatcher
 
     try:

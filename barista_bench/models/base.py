@@ -260,7 +260,7 @@ class ScriptedModel:
 
 FramesAs = Literal["images", "video"]
 TIMES_SETTING = "video_times"
-"""Of a model's identity: what its processor is told of the times of frames. Models that see images lack it."""
+"""Key of a model's identity: what its processor is told of the times of frames. Models that see images lack it."""
 OWN_TIMES = "own"
 ONE_RATE = "own, one rate a video"
 

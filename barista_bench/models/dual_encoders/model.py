@@ -201,7 +201,7 @@ def text_key(text: str) -> Key:
 
 
 def pixels_key(images: Sequence[Image.Image]) -> Key:
-    """Of RGB images in their order: the same for the same sizes and pixels, wherever they came from."""
+    """The key of RGB images in their order: the same for the same sizes and pixels, wherever they came from."""
     digest = hashlib.sha256(b"pixels\0")
     for image in images:
         digest.update(f"{image.width}x{image.height}\0".encode())

@@ -168,7 +168,7 @@ class Calls:
         return entries
 
     async def _together(self, asked: _AskedRequest, seeds: Sequence[int]) -> list[Entry]:
-        """As many entries as one call gives; fewer than seeds where the rest has to be asked for."""
+        """The entries that one call gives; fewer than seeds where the rest has to be asked for."""
         try:
             reply = await self._call(asked, seeds)
         except CallError as error:

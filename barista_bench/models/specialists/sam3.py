@@ -51,7 +51,7 @@ PHRASE_TOKENS = 32
 _OUTPUTS = ("pred_logits", "pred_boxes", "pred_masks", "presence_logits")
 
 Instances = dict[str, "torch.Tensor"]
-"""What was found in an image: `masks` (n, height, width) and `scores` (n)."""
+"""Objects found in an image: `masks` (n, height, width) and `scores` (n)."""
 
 
 class Sam3Grounder:

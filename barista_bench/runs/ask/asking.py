@@ -52,7 +52,7 @@ class TaskRun:
 
 
 _NO_QUESTION = Prompt("", ())
-"""Of an example that cannot be asked."""
+"""The prompt of an example that cannot be asked."""
 
 
 @dataclass(frozen=True, slots=True)

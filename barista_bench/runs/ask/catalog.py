@@ -1,4 +1,4 @@
-"""From a name to a model: `AskingSettings.model` says what names there are, and what stands before them."""
+"""Models by name: `AskingSettings.model` says what names there are, and what stands before them."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class BoxFormat:
 
     @classmethod
     def parse(cls, text: str) -> BoxFormat:
-        """`yxyx/1000` and the like, with any whole scale of 1 and more, as settings and files write it.
+        """The format that settings and files write as `yxyx/1000` and the like, with any whole scale of 1 and more.
 
         Raises:
             ValueError: it is none.

@@ -53,7 +53,7 @@ class GraphTask(Task, Generic[SamplingT]):
         return 0, video.frame_count
 
     def left_open(self, video: VideoGraph, candidate: Candidate, sampling: SamplingT) -> str | None:
-        """Why a right answer cannot be told from a wrong one where a video is not annotated completely; else None."""
+        """The reason why right answers cannot be told from wrong ones, where annotation is incomplete; else None."""
         span = self.span(video, candidate, sampling)
         lacking = [layer for layer in self.layers if not video.coverage.layer(layer, *span)]
         return f"its source does not state all {' and '.join(lacking).replace('_', ' ')} there" if lacking else None

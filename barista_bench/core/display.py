@@ -51,7 +51,7 @@ class ExplanationRow:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a sample scored as it did, for people."""
+    """The reasons for a sample's score, for people."""
 
     rows: tuple[ExplanationRow, ...]
 
@@ -91,7 +91,7 @@ class Display(ABC):
 
     @abstractmethod
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        """Why the example scores as it does, hits first, then misses, then wrong answers."""
+        """The reasons for the example's score: hits first, then misses, then wrong answers."""
 
     def failures(self, example: Example, prediction: Prediction | None) -> tuple[AnswerFailure, ...]:
         """The failures of an answer; empty where it is right. One that cannot be read fails once, in all objects."""

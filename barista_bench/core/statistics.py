@@ -124,7 +124,7 @@ class SumStatistics(SampleStatistics):
         return self._defined(self._total()[None] if plain else weights.astype(np.float64, copy=False) @ self._table)
 
     def resampled(self, weights: Floats, units: NDArray[np.int64]) -> Figures:
-        """Whole numbers, whose sums are exact in any order, are added up by resampling unit first."""
+        """The same; whole numbers, whose sums are exact in any order, are added up by resampling unit first."""
         whole = np.asarray((np.rint(self._table) == self._table).all(axis=0))
         sums = np.empty((len(weights), len(whole)))
         order = np.argsort(units, kind="stable")

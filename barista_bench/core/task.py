@@ -246,7 +246,7 @@ class Task(Question, Scoring, Display):
     """One task is one class: a question, its scoring and its display, and under which rules they stand."""
 
     upstream_name: ClassVar[str]
-    """`task_name` in frozen files."""
+    """The `task_name` in frozen files."""
     version: ClassVar[int]
     """Goes up with every change that alters prompts, parsing or scores; part of a sample's key."""
     sampling: ClassVar[Sampling]

@@ -42,7 +42,7 @@ Change = Callable[[Request], Request]
 
 
 def ablated(model: Model, ablation: str) -> Model:
-    """`model`, shown less. Streams if `model` does; shares its batch size and window.
+    """The model, shown less. Streams if `model` does; shares its batch size and window.
 
     Its identity is `<ablation>:<name>`, with `ablation` among the settings. Ablations of ablations are named in order.
 
@@ -69,7 +69,7 @@ def text_only(request: Request) -> Request:
 
 
 def first_frame(request: Request) -> Request:
-    """Only the image that the prompt places first."""
+    """The request with only the image that the prompt places first."""
     return _with_images(request, _placed_images(request)[:1])
 
 

@@ -161,7 +161,7 @@ class Failure:
 
     @classmethod
     def of(cls, error: BaristaError) -> Failure:
-        """Why there was nothing to ask."""
+        """The failure of a sample for which there was nothing to ask."""
         return cls(str(error), isinstance(error, TaskError))
 
 

@@ -172,7 +172,7 @@ class DualEncoder:
 
 
 def _refusal(request: Request) -> Failure | None:
-    """Why a request cannot be scored; None where it can."""
+    """The failure of a request that cannot be scored; None where it can."""
     request.check_images()
     if not request.choices:
         remedy = "ask it a task whose answer is chosen from given texts"

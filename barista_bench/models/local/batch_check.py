@@ -93,7 +93,7 @@ def first_steps(
 
 
 def largest_distance(alone: Sequence[Steps], together: Sequence[Steps]) -> float:
-    """Over all rows and steps, up to the first token that differs: what follows it has another text before it."""
+    """The largest distance up to the first differing token, over all rows: what follows has other text before it."""
     return max(
         (_distance(*pair) for row, rows in zip(alone, together, strict=True) for pair in _shared(row, rows)),
         default=0.0,

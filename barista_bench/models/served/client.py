@@ -317,7 +317,7 @@ def open_calls(
 
 @cache
 def _certificates() -> ssl.SSLContext:
-    """httpx's own, kept, since it takes a tenth of a second to make, and judges ask a few requests at a time."""
+    """Certificates of httpx, kept: they take a tenth of a second to load, and judges ask a few requests at a time."""
     return httpx2.create_ssl_context()
 
 

@@ -150,7 +150,7 @@ class Sam3Grounder:
         return [[answers[index]] * len(request.seeds) for index, request in enumerate(requests)]
 
     def _refusal(self, request: Request) -> Failure | None:
-        """Why a request cannot be taken; None where it can."""
+        """The failure of a request that cannot be taken; None where it can."""
         request.check_images()
         if wants_masks(request):
             problem = problem_with(request)

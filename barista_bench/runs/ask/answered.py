@@ -114,7 +114,7 @@ class Spending:
             self._per_estimated = max(factor, self._per_estimated or 0.0)
 
     def refusal(self, request: Request) -> BudgetError:
-        """Why a request that does not fit is not sent. Nothing may be under way."""
+        """The error for a request that does not fit, and is not sent. Nothing may be under way."""
         if not self._says_tokens:
             return BudgetError(
                 "stopped: the model does not say how many tokens its answers take, so that no bound can be kept. "
@@ -204,7 +204,7 @@ def with_steps(steps: Sequence[SampleRecord], last: SampleRecord) -> SampleRecor
 
 
 def total(counts: Iterable[int | None]) -> int | None:
-    """Their sum; None where one of them is not known."""
+    """The sum of counts; None where one of them is not known."""
     known = list(counts)
     return None if None in known else sum(count for count in known if count is not None)
 

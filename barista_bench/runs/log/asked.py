@@ -142,7 +142,7 @@ MAX_BYTES = 2**30
 
 
 class _Line(msgspec.Struct):
-    """`readable` says whether the media could be read, of which the fingerprint is made too."""
+    """A line of `inputs.jsonl`. `readable` says whether the media, part of the fingerprint, could be read."""
 
     example_id: str
     fingerprint: str

@@ -40,7 +40,7 @@ class Recorded(Strict, ABC):
     @property
     @abstractmethod
     def comparability(self) -> Comparability:
-        """Made of the other fields, so that it cannot say anything else."""
+        """The record of comparability, made of the other fields, so that it cannot say anything else."""
 
     @model_validator(mode="wrap")
     @classmethod

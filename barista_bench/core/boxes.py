@@ -18,7 +18,7 @@ BOX_ORDERS: tuple[BoxOrder, ...] = get_args(BoxOrder)
 
 @dataclass(frozen=True, slots=True)
 class BoxFormat:
-    """How a model writes a box: order of the corner coordinates, and the size that a full image side maps to.
+    """A way to write a box: the order of the corner coordinates, and the size that a full image side maps to.
 
     `scale` 1000 means integers 0..1000, 100 integers 0..100, 1 means fractions, None pixels of the image as sent.
     """
@@ -27,12 +27,12 @@ class BoxFormat:
     scale: int | None = 1000
 
     def __str__(self) -> str:
-        """As `parse` reads it."""
+        """The text that `parse` reads."""
         return f"{self.order}/{self.scale or 'pixels'}"
 
     @classmethod
     def parse(cls, text: str) -> BoxFormat:
-        """`yxyx/1000` and the like, with any whole scale of 1 and more, as settings and files write it.
+        """The format that settings and files write as `yxyx/1000` and the like, with any whole scale of 1 and more.
 
         Raises:
             ValueError: it is none.
@@ -50,14 +50,14 @@ class BoxFormat:
 
 
 DEFAULT_BOX_FORMAT = BoxFormat()
-"""How boxes are written where nobody says: by models of unknown families, and in the columns of datasets."""
+"""The format of boxes where nobody says another: of models of unknown families, and in the columns of datasets."""
 FAMILY_FORMATS = {
     "gemma": BoxFormat("yxyx"),
     "gemini": BoxFormat("yxyx"),
     "gpt": BoxFormat("yxyx"),
     "qwen": BoxFormat(),
 }
-"""How each family was taught to write boxes, which is how the release asks it to, by how its name starts."""
+"""The box format that each family was taught, by how its name starts; the release asks for the same."""
 GRID = 1000
 LARGEST = 1e9
 """Larger coordinates are refused: arithmetic on them could overflow."""

@@ -1,4 +1,4 @@
-"""How a frozen set comes from a release: `Sampling` says how, two kinds of tasks from what.
+"""The ways from a release to a frozen set: tasks over a scene graph, and tasks over a benchmark's own annotations.
 
 A `GraphTask` finds candidates in a scene graph and builds those sampled; a `ReleaseTask` takes its questions from a
 benchmark's own annotation files.
@@ -21,7 +21,7 @@ Vocabulary: TypeAlias = "tuple[tuple[str, str], ...]"
 
 
 class Candidate(NamedTuple):
-    """Where an example can be made. Light: a release has hundreds of thousands, of which a few thousand are sampled.
+    """A place where an example can be made. Light: a release has hundreds of thousands, and a few thousand are sampled.
 
     Attributes:
         video_id: the video of the example's frames.
@@ -53,7 +53,7 @@ class GraphTask(Task, Generic[SamplingT]):
         return 0, video.frame_count
 
     def left_open(self, video: VideoGraph, candidate: Candidate, sampling: SamplingT) -> str | None:
-        """Why a right answer cannot be told from a wrong one where a video is not annotated completely; else None."""
+        """The reason why right answers cannot be told from wrong ones, where annotation is incomplete; else None."""
         span = self.span(video, candidate, sampling)
         lacking = [layer for layer in self.layers if not video.coverage.layer(layer, *span)]
         return f"its source does not state all {' and '.join(lacking).replace('_', ' ')} there" if lacking else None
@@ -64,7 +64,7 @@ class GraphTask(Task, Generic[SamplingT]):
 
     @abstractmethod
     def candidates(self, video: VideoGraph, sampling: SamplingT) -> Iterator[Candidate | SkippedExample]:
-        """Where one video has examples, in order of frames; deterministic, from this video alone.
+        """The places where one video has examples, in order of frames; deterministic, from this video alone.
 
         An example that the data make impossible is yielded as a `SkippedExample`, so that it is counted.
         """

@@ -51,7 +51,7 @@ class ExplanationRow:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a sample scored as it did, for people."""
+    """The reasons for a sample's score, for people."""
 
     rows: tuple[ExplanationRow, ...]
 
@@ -85,13 +85,13 @@ class Display(ABC):
     """The third part of a task: for people and judges; no figure is made of it."""
 
     row_note: ClassVar[str]
-    """What one example is, in a line, for dataset cards."""
+    """A description of one example, in a line, for dataset cards."""
     failure_kinds: ClassVar[Mapping[Verdict, FailureKind]] = {"miss": "missed", "wrong": "hallucinated"}
     """The kind of failure that a row of `explain` tells of, where `mistakes` is not overridden."""
 
     @abstractmethod
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        """Why the example scores as it does, hits first, then misses, then wrong answers."""
+        """The reasons for the example's score: hits first, then misses, then wrong answers."""
 
     def failures(self, example: Example, prediction: Prediction | None) -> tuple[AnswerFailure, ...]:
         """The failures of an answer; empty where it is right. One that cannot be read fails once, in all objects."""

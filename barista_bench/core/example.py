@@ -80,7 +80,7 @@ SELDOM = frozenset({Status.TRUNCATED_THINKING, Status.TASK_ERROR})
 
 
 def status_counts(statuses: Iterable[str]) -> dict[str, int]:
-    """How many samples have each status, also where it is none; of `SELDOM` only where there is one."""
+    """The number of samples of each status, zeros included; of `SELDOM` only where there is one."""
     counts = Counter(str(status) for status in statuses)
     return {str(status): counts[status] for status in Status if counts[status] or status not in SELDOM}
 
@@ -107,7 +107,7 @@ class Example:
     metadata: Fields = field(default_factory=dict)
     evidence: Fields = field(default_factory=dict)
     made: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """What was made of it once (`per_example`); neither copied nor sent along."""
+    """Values worked out of the example once (`per_example`); neither copied nor sent along."""
 
     def __reduce__(self) -> tuple[type[Example], tuple[object, ...]]:
         return Example, tuple(getattr(self, each.name) for each in fields(self) if each.init)
@@ -262,7 +262,7 @@ class Metadata(_Column):
 
 
 class Evidence(_Column):
-    """Where in the scene graph it comes from."""
+    """The rows of the scene graph that an example comes from."""
 
     column = "evidence"
 
@@ -337,7 +337,7 @@ def read_scores(text: str, labels: Collection[str]) -> dict[str, float] | None:
     return {label: scores[label] for label in labels}
 
 
-_DECIMALS = 6  # of frames a second that are found out of times
+_DECIMALS = 6  # of a rate that is worked out of times, in frames a second
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,7 +363,7 @@ class FrameTimes:
 
     @classmethod
     def of_seconds(cls, indices: Sequence[int], seconds: Sequence[float]) -> Self | None:
-        """From the second of each frame after the video's first: its number is then the nearest one at the mean rate.
+        """The times of frames from their seconds after the video's first; each number is the nearest at the mean rate.
 
         At a rate that does not vary that is `indices`. None where there is no later frame than the first.
         """
@@ -374,7 +374,7 @@ class FrameTimes:
         return cls(fps, tuple(round(second * fps) for second in seconds))
 
     def of(self, images: Sequence[int]) -> Self:
-        """Those of some of the frames, by their place among the n; a place may come twice."""
+        """The times of some of the frames, by their place among the n; a place may come twice."""
         return type(self)(self.fps, tuple(self.indices[image] for image in images), self.frame_count)
 
     @property
@@ -383,7 +383,7 @@ class FrameTimes:
 
     @property
     def span(self) -> int:
-        """From the first to the last, in frames of the video; 0 where all are of one moment."""
+        """The distance from the first to the last, in frames of the video; 0 where all are of one moment."""
         return max(self.indices) - min(self.indices)
 
     @property

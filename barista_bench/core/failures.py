@@ -40,7 +40,7 @@ FAILURE_KINDS: dict[FailureKind, str] = {
     "wrong_order": "the right actions, in another order",
     "wrong_option": "another of the given options than the true one",
 }
-"""What can be wrong with an answer, for all tasks; each uses those that fit it."""
+"""Kinds of mistakes in an answer, for all tasks; each uses those that fit it."""
 
 
 class AnswerFailure(NamedTuple):

@@ -29,13 +29,13 @@ Method = Literal[
 _MAY_REFUSE: Final = frozenset(
     {"prompt", "images", "statistics", "reference_answer", "prior_answer", "centre_answer", "copied_answer"}
 )
-"""What may say, in a BaristaError, that something which the user gave or asked for cannot be used."""
+"""Methods that may raise a BaristaError: something that the user gave or asked for cannot be used."""
 _DEFERRED: ContextVar[dict[str, None] | None] = ContextVar("faults", default=None)
 
 
 @contextmanager
 def guarded(task: Task, method: Method, about: Example | str) -> Iterator[None]:
-    """Within it one method of a task is called, about an example, or about what `about` says.
+    """Guard the call of one method of a task, about an example, or about what `about` says.
 
     Raises:
         TaskError: the method raised.
@@ -54,7 +54,7 @@ def guarded(task: Task, method: Method, about: Example | str) -> Iterator[None]:
 
 
 def unit_of(task: Task, example: Example) -> str:
-    """`Task.resampling_unit`. Raises TaskError."""
+    """The `Task.resampling_unit` of an example. Raises TaskError."""
     with guarded(task, "resampling_unit", example):
         return task.resampling_unit(example)
 
@@ -99,7 +99,7 @@ def noted_faults() -> Iterator[Collection[str]]:
 
 @contextmanager
 def faults_at_the_end() -> Iterator[None]:
-    """Everything within is done before failures of tasks are raised, all of them as one. Inner ones join the outermost.
+    """Put off failures of tasks until everything within is done, and raise them as one. Inner ones join the outermost.
 
     Raises:
         TaskError: a method of a task raised. Names the first, and how many others there were.

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 EVAL_FILE: Final = "eval.yaml"
-"""Of a dataset repository: which leaderboards there are (hub-docs `docs/hub/eval-results.md`)."""
+"""The file of a dataset repository that lists its leaderboards (hub-docs `docs/hub/eval-results.md`)."""
 RULES_FILE: Final = "leaderboard.yaml"
 """Says of what examples each leaderboard is: in a results dataset, and in a published dataset."""
 FRAMEWORK: Final = "barista-bench"
@@ -14,7 +14,7 @@ FRAMEWORK: Final = "barista-bench"
 SCALE: Final = 100
 """Published values are 0 to 100; figures of results.json and of the paper are 0 to 1."""
 OURS: Final = "ours "
-"""What starts the name of our own wordings; see `PromptTexts.wording`."""
+"""Names of our own wordings start with it; see `PromptTexts.wording`."""
 _NO_NAME = re.compile(r"[^a-z0-9]+")
 
 

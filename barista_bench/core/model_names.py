@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 GUESSES: Final = ("chance", "prior", "centre_box", "copy_first_mask")
-"""What answers without looking."""
+"""Baselines that look at no image."""
 SCRIPTED: Final = ("oracle", *GUESSES)
-"""Models that answer examples from what tasks say of these."""
+"""Models whose answers the tasks themselves give (`random_answer`, `reference_answer` and the like)."""
 EMBEDDED: Final = ("kitchen", "kitchen_early")
 """Checkpoints that come with the package: the model, and an early step of its training."""
 BASELINES: Final = (*SCRIPTED, *EMBEDDED, "tiny")
-"""All of which no leaderboard takes."""
+"""Names that no leaderboard takes."""
 HUMAN: Final = "human"
-"""Before a colon: a person, whose answers the studio logs as a model's."""
+"""Stands before a colon and a person's name: the studio logs people's answers as a model's."""
 ABLATIONS: Final = ("text_only", "first_frame", "shuffled_frames")
-"""Before a colon: the model behind it sees less (`models/ablations.py`)."""
+"""Each stands before a colon and a model's name: that model sees less (`models/ablations.py`)."""

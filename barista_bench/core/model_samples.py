@@ -35,7 +35,7 @@ RunsByModel: TypeAlias = Mapping[str, Sequence[Mapping[str, Json]]]
 
 
 def sample_name(example_id: str, run: int) -> str:
-    """How `ModelSamples.judged` names a sample; `run` counts from 0."""
+    """The name of a sample in `ModelSamples.judged`; `run` counts from 0."""
     return f"{example_id}#{run}"
 
 

@@ -32,7 +32,7 @@ Seconds = Annotated[float, Meta(gt=0, le=3600)]
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How a frozen set is sampled. Every value changes the set, so all of them are part of its identity.
+    """The parameters by which a frozen set is sampled. Every value changes the set, so all are part of its identity.
 
     These hold for every task; what a task reads beside them are fields of a subclass.
 
@@ -54,7 +54,7 @@ class Sampling:
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
-        """Of all parameters, the common ones first."""
+        """Names of all parameters, the common ones first."""
         return tuple(parameter.name for parameter in fields(cls))
 
     def with_overrides(self, overrides: Mapping[str, object]) -> Self:
@@ -114,7 +114,7 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class EvenSampling(Sampling):
-    """Of tasks that show a fixed number of frames, evenly spread.
+    """The sampling of tasks that show a fixed number of frames, evenly spread.
 
     Args:
         frames: of one example.

@@ -82,7 +82,7 @@ def _content(part: TextPart | ImagePart) -> dict[str, str]:
 
 
 WORDING_PATTERN = r"^(ours v|[a-z ]+[@:])[0-9a-f]{1,20}$"
-"""What the name of a wording looks like (`PromptTexts.wording`)."""
+"""The pattern of a wording's name (`PromptTexts.wording`)."""
 
 
 def by_hash(kind: str, sha256: str) -> str:

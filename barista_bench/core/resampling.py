@@ -57,7 +57,7 @@ class ResampledRun(NamedTuple):
 
     @classmethod
     def of(cls, task: Task, samples: Sequence[Scored], about: Example | str) -> ResampledRun:
-        """Of these samples, which are about an example, or of the runs that `about` names. Raises TaskError."""
+        """The run of these samples. `about` is the example or the runs that errors name. Raises TaskError."""
         with guarded(task, "statistics", about):
             statistics = task.statistics(samples)
         return cls(statistics, tuple(unit_of(task, sample.example) for sample in samples))
@@ -130,7 +130,7 @@ def interval_weights(units: Sequence[str], resamples: int) -> Floats:
 
 
 def resampled_interval(values: Floats, count: int, level: float = LEVEL) -> Interval | None:
-    """Of the (1 + V + D,) values that a figure takes by each row of `interval_weights`; `count` is V, two or more."""
+    """The interval of a figure from its (1 + V + D,) values by rows of `interval_weights`; `count` is V, at least 2."""
     return interval(float(values[0]), values[1 + count :], values[1 : 1 + count], units=count, level=level)
 
 
@@ -159,7 +159,7 @@ def interval(
 
 
 def _bca_tails(point: float, resampled: Floats, left_out: Floats, tails: Floats) -> Floats | None:
-    """Where to cut the resamples instead of at `tails`; None where bias or acceleration are not defined."""
+    """The BCa tails, at which to cut instead of at `tails`; None where bias or acceleration are not defined."""
     from scipy.special import ndtr, ndtri  # when asked for: it takes longer to load than most commands run
 
     below = ((resampled < point).sum() + (resampled <= point).sum()) / (2 * len(resampled))

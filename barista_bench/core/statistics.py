@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 Floats: TypeAlias = NDArray[np.float64]
 Row: TypeAlias = Mapping[Hashable, float]
-"""What one sample adds, by name."""
+"""The numbers that one sample adds, by name."""
 Sums: TypeAlias = Mapping[Hashable, Floats]
 """(D,) of what all samples of each of D resamples add, by name."""
 Figures: TypeAlias = dict[str, Floats]
@@ -43,7 +43,7 @@ class SampleStatistics(ABC):
         """
 
     def resampled(self, weights: Floats, units: NDArray[np.int64]) -> Figures:
-        """As `figures`, where samples are resampled with what they belong to.
+        """The same as `figures`, where samples are resampled with the unit that they belong to.
 
         Args:
             weights: (D, V) how often each resample takes each of V units.
@@ -124,7 +124,7 @@ class SumStatistics(SampleStatistics):
         return self._defined(self._total()[None] if plain else weights.astype(np.float64, copy=False) @ self._table)
 
     def resampled(self, weights: Floats, units: NDArray[np.int64]) -> Figures:
-        """Whole numbers, whose sums are exact in any order, are added up by resampling unit first."""
+        """The same; whole numbers, whose sums are exact in any order, are added up by resampling unit first."""
         whole = np.asarray((np.rint(self._table) == self._table).all(axis=0))
         sums = np.empty((len(weights), len(whole)))
         order = np.argsort(units, kind="stable")

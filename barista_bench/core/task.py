@@ -66,7 +66,7 @@ class Question(ABC):
     target_type: ClassVar[type[Target]]
     metadata_type: ClassVar[type[Metadata]]
     evidence_type: ClassVar[type[Evidence]]
-    """What the columns of an example hold."""
+    """Each of the four types declares the fields of one column."""
     answer_note: ClassVar[str]
     """The form of an answer, in a few words, for lists of tasks."""
     answered_by_text: ClassVar[bool] = True
@@ -135,7 +135,7 @@ class Question(ABC):
         return tuple(images)
 
     def frame_times(self, example: Example) -> FrameTimes | None:
-        """When each of the example's frames was filmed, by the clock of its prompt; None where its columns do not say.
+        """The times of the example's frames, by the clock of its prompt; None where its columns do not say.
 
         Here by `fps` of its metadata, where there is one. What is not said here is asked of the media.
         """
@@ -146,7 +146,7 @@ class Question(ABC):
         return FrameTimes(float(fps), tuple(frame.frame_index for frame in example.frames), known)
 
     def image_frames(self, example: Example) -> Sequence[int]:
-        """For each image that the prompt counts, the place of its frame among the example's; here they are the same."""
+        """The place among the example's frames of each image that the prompt counts; here they are the same."""
         return range(len(example.frames))
 
     def request_inputs(self, example: Example) -> Fields:
@@ -203,7 +203,7 @@ class Scoring(ABC):
     primary: ClassVar[str]
     """The figure that stands for the task in tables."""
     primary_note: ClassVar[str] = ""
-    """What the primary figure is, in one sentence for readers of reports."""
+    """A description of the primary figure, in one sentence for readers of reports."""
     sample_score: ClassVar[str]
     """The score that stands for one sample."""
     breakdown_keys: ClassVar[tuple[str, ...]]
@@ -246,15 +246,15 @@ class Task(Question, Scoring, Display):
     """One task is one class: a question, its scoring and its display, and under which rules they stand."""
 
     upstream_name: ClassVar[str]
-    """`task_name` in frozen files."""
+    """The `task_name` in frozen files."""
     version: ClassVar[int]
     """Goes up with every change that alters prompts, parsing or scores; part of a sample's key."""
     sampling: ClassVar[Sampling]
     """The published parameters; its class has those that the task reads."""
     prompt_package: ClassVar[str]
-    """Where `prompts/<name>.yaml` lies, and `rubrics/<name>.yaml` of a judged task."""
+    """The package that holds `prompts/<name>.yaml`, and `rubrics/<name>.yaml` of a judged task."""
     options: ClassVar[Mapping[str, Option]] = {}
-    """What the user may choose."""
+    """Options that the user may set."""
 
     def __init__(self, prompts: PromptTexts | None = None, *, options: Mapping[str, object] | None = None) -> None:
         self.prompts = prompts or packaged_prompts(self.prompt_package, self.name)

@@ -1,4 +1,4 @@
-"""Which videos a model is trained on and which are kept from it, by content: a video has one SHA-256 everywhere.
+"""Videos that a model is trained on and videos kept from it, by content: a video has one SHA-256 everywhere.
 
 The same file stands in an exported training set and beside an adapter made from it, so that a run with the adapter
 knows what it has seen, whichever benchmark its examples come from.

@@ -55,7 +55,7 @@ class _Member(NamedTuple):
     size: int
     is_folder: bool
     special: str | None
-    """What it is, if neither a file nor a folder."""
+    """The kind of an entry that is neither a file nor a folder."""
     open: Callable[[], IO[bytes] | None]
 
 

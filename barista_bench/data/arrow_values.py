@@ -48,7 +48,7 @@ def json_values(array: pa.Array, texts: Texts) -> list[Any]:
 
 
 def _numbers(array: pa.Array) -> list[Any]:
-    """Whole numbers. Not by `to_numpy`, which loads pandas."""
+    """The whole numbers of an array. Not by `to_numpy`, which loads pandas."""
     return list(array.to_pylist() if array.null_count else np.from_dlpack(array).tolist())
 
 

@@ -83,11 +83,11 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
     BUILDER_CONFIGS: list[BenchmarkConfig] = []  # noqa: RUF012  (datasets' convention: any config, with any settings)
     config: BenchmarkConfig
     cluster: RayCluster | None = None
-    """Whose nodes make the rows; None for this process."""
+    """The cluster whose nodes make the rows; None for this process."""
     progress = False
     """Whether rendering shows a progress bar."""
     _notes: Path | None = None
-    """Where each part of the work notes its lost examples: with `num_proc` it is done by copies of this object."""
+    """The folder where each part of the work notes its lost examples: with `num_proc`, copies of this object do it."""
 
     @property
     def benchmark(self) -> Benchmark:
@@ -123,7 +123,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
         return []
 
     def download_and_prepare(self, *args: object, **kwargs: object) -> None:
-        """As in `datasets`; with `num_proc` on several processes. Fills `lost`."""
+        """Prepare the rows as `datasets` does; with `num_proc` on several processes. Fills `lost`."""
         with TemporaryDirectory() as notes:
             self._notes = Path(notes)
             try:

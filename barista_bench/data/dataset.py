@@ -36,7 +36,7 @@ from barista_bench.media.video.readers import video_facts
 MAX_SECOND = 1e8
 """Seconds of a video that a row may claim: three years."""
 ROWS_AT_ONCE = 1000
-"""That are made examples of."""
+"""Rows that are turned into examples at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class ExampleSet(ABC):
         """The example at `index` of `examples`; its media are read, not decoded."""
 
     def frame_times(self, index: int, task: Task) -> FrameTimes | None:
-        """When each image of the example was filmed: as the example says, else as its media do; None if neither does.
+        """The times of the example's images: as the example says, else as its media do; None if neither does.
 
         Raises:
             DataError: its media cannot be read.
@@ -162,7 +162,7 @@ class ExampleSet(ABC):
 
     @abstractmethod
     def _media_times(self, index: int) -> FrameTimes | None:
-        """When each frame of the example was filmed, as its media say."""
+        """The times of the example's frames, as its media say."""
 
     @abstractmethod
     def video_hashes(self) -> dict[str, str]:

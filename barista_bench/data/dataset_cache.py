@@ -43,7 +43,7 @@ def refuse_unknown_name(data: str | Path) -> None:
 
 @contextmanager
 def reading_datasets(problem: str, remedy: str) -> Iterator[None]:
-    """`datasets` without its bars; where it finds no dataset, a DataError that begins with `problem`."""
+    """Run `datasets` without its bars; where it finds no dataset, raise a DataError that begins with `problem`."""
     import datasets
 
     try:

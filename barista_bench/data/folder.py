@@ -43,10 +43,10 @@ log = logging.getLogger(__name__)
 
 Layout = Literal["ours", "release"]
 MAX_SHARD_BYTES = 500 * 10**6
-"""Of one file of a task; pictures are stored as they are, so that it is no larger on the disk."""
+"""Bytes of one file of a task at the most; pictures are stored as they are, so that it is no larger on the disk."""
 FEWEST_SHARDS = 4
 _DIGITS = 16
-"""Of the content's hash in an id: `datasets` keeps settings of up to 32 characters readable in names."""
+"""Digits of the content's hash in an id: `datasets` keeps settings of up to 32 characters readable in names."""
 
 
 def build(
@@ -204,7 +204,7 @@ class _Work:
     overrides: dict[str, dict[str, Any]]
     folder: Path
     cache_dir: Path | None
-    """Where `datasets` prepares entries; None for its own cache."""
+    """The folder where `datasets` prepares entries; None for its own cache."""
     num_proc: int
     cluster: RayCluster | None
     progress: bool
@@ -227,7 +227,7 @@ class _Work:
         return dataclasses.replace(sampled, rows=rows, lost=lost, skipped=skipped)
 
     def _without_roots(self, text: str) -> str:
-        """Without the folders of the release, however they are written; the longest first, as one may hold another."""
+        """The text without the release's folders, however written; the longest first, as one may hold another."""
         names = {str(path) for root in self.origin.roots for path in (root, root.absolute(), root.resolve())}
         for root in sorted(names, key=len, reverse=True):
             text = re.sub(rf"(?<![\w./-]){re.escape(root)}{os.sep}", "", text)

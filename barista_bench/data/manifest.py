@@ -35,9 +35,9 @@ if TYPE_CHECKING:  # `datasets` takes long to load, and whoever reads a manifest
 DEFAULT_BENCHMARK = "barista"
 """The benchmark that commands mean where none is named."""
 MANIFEST = DATASET.manifest
-"""Written last into a finished folder, whose files it lists."""
+"""The file that is written last into a finished folder, whose files it lists."""
 PICTURE = "example.jpg"
-"""What the card of a folder of frozen frames shows."""
+"""The picture on the card of a folder of frozen frames."""
 _SIZES = {10**3: "n<1K", 10**4: "1K<n<10K", 10**5: "10K<n<100K", 10**6: "100K<n<1M", 10**7: "1M<n<10M"}
 _FRAMES_NOTE = {
     "frozen": """\

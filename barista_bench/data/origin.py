@@ -230,7 +230,7 @@ def split_videos(preparations: Mapping[str, str], asked: Sequence[frozenset[str]
 
 
 def _ranked(videos: Iterable[str]) -> list[str]:
-    """In the order in which they are taken for tests."""
+    """The videos in the order in which they are taken for tests."""
     return sorted(videos, key=lambda video_id: (content_seed("split", 42, video_id), video_id))
 
 

@@ -1,4 +1,4 @@
-"""Which examples a config will hold: sampled from the release, joined with the split, hashed. No frame is touched.
+"""The examples that a config will hold: sampled from the release, joined with the split, hashed. No frame is touched.
 
 Two passes over a scene graph serve all tasks. The first finds where examples can be made; caps, shuffling and cutting
 work on these light candidates. The second makes the examples that were sampled, and no others. Workers read, check and
@@ -92,7 +92,7 @@ class Plans:
 
 AnyGraphTask: TypeAlias = GraphTask[Any]
 SampledTasks = Mapping[str, tuple[AnyGraphTask, Sampling]]
-"""By task name: the task, and how it is sampled."""
+"""The tasks by name, each with its sampling."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class VideoSurvey:
 
 @dataclass(frozen=True, slots=True)
 class BuildJob:
-    """By task name: candidates of one video to build, by their position, and the vocabularies of all videos."""
+    """Candidates of one video to build, by task name and position, and the vocabularies of all videos by task name."""
 
     video_id: str
     candidates: dict[str, dict[int, Candidate]]
@@ -195,8 +195,8 @@ def plan_tasks(
 
     Args:
         wanted: tasks, each once, and how to sample them.
-        split: from preparation types by video id, and the videos that each task has candidates of, to splits by video
-            id.
+        split: gives the split of each video id, from the preparation type of each video id and, for each task, the
+            videos that have candidates of it.
         num_proc: processes that read videos; they change nothing but the time it takes.
         cluster: reads videos instead.
         progress: show a bar for each of the two passes.

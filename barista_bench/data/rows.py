@@ -46,7 +46,7 @@ MAX_COLUMNS = 2**29
 _SHARD = re.compile(r"(.+)-(\d+)-of-(\d+)\.parquet")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _FIELDS = ("example_id", "benchmark", "task", "label", "inputs", "target", "metadata", "evidence")
-"""Of an example, that are columns of the same name."""
+"""Fields of an example that are columns of the same name."""
 _COLUMNS = {
     *_FIELDS,
     "position",

@@ -54,7 +54,7 @@ class SharedCache(Generic[KeyT, ValueT]):
 
     @property
     def held_bytes(self) -> int:
-        """Of the values that are kept now."""
+        """Bytes of the values that are kept now."""
         with self._lock:
             return int(self._kept.currsize)
 
@@ -129,7 +129,7 @@ __all__ = ["FrameStore", "StageClock", "decode_image", "size_of_images"]
 MAX_IMAGE_PIXELS = 64_000_000
 """Pixels of one stored image that are decoded; more is refused, since a small file can claim to be huge."""
 JPEG_QUALITY = 75
-"""Of frozen frames: what the released harness sends, Pillow's default (docs/upstream/barista.md)."""
+"""The quality of frozen frames: the released harness's, which is Pillow's default (docs/upstream/barista.md)."""
 _JPEG_END = b"\xff\xd9"
 MAX_EXAMPLE_BYTES = 4 * 2**30
 """Bytes of the decoded frames of one example: 690 frames of 1080p fit."""
@@ -383,7 +383,7 @@ def open_image(data: bytes, name: str) -> Image.Image:
 
 
 def encode_image(image: Image.Image, *, overlay: bool, jpeg_quality: int = JPEG_QUALITY) -> bytes:
-    """As frozen sets hold it: a frame as JPEG, an overlay as PNG, since its thin outlines do not survive JPEG."""
+    """The bytes that frozen sets hold: a frame as JPEG, an overlay as PNG, whose thin outlines do not survive JPEG."""
     buffer = io.BytesIO()
     if overlay:
         image.save(buffer, "PNG", compress_level=6)

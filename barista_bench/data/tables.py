@@ -32,7 +32,7 @@ _TYPES = {
     "frame_index": "int32", "instances": "int32", "width": "int32", "height": "int32", "fps": "float64",
     "row": "int64", "start": "int64", "end": "int64",
 }  # fmt: skip
-"""Of columns that are not text."""
+"""Types of the columns that are not text."""
 _SEGMENT = ("class_id", "name", "start", "end", "row")
 GRAPH_TABLES: dict[str, tuple[str, ...]] = {
     "graph_frames": ("frame_index", "instances", "preparation", "device", "width", "height", "fps"),

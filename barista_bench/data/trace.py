@@ -83,7 +83,7 @@ def _order(traced: Traced) -> tuple[int, int, str]:
 
 
 def as_text(trace: Trace) -> str:
-    """For people: every example with its reference in words, then the objects and the tasks that ask about them."""
+    """The trace for people: examples with their references in words, then objects and the tasks that ask of them."""
     where = f"{printable(trace.video_id)}, frame {trace.frame}: "
     if not trace.here and not trace.near:
         return f"{where}no example shows it, and none lies within {trace.within} frames.\n"

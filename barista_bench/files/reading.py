@@ -172,8 +172,8 @@ def file_sha256(path: Path) -> str:
     try:
         with _HASHING[hash(path) % len(_HASHING)]:
             status = path.stat()
-            times = status.st_mtime_ns, status.st_ctime_ns  # the first can be set at will
-            if time.time_ns() - max(times) < _SETTLED:
+            times = status.st_mtime_ns, status.st_ctime_ns  # the first can be set at will, also in the future
+            if abs(time.time_ns() - status.st_ctime_ns) < _SETTLED:
                 return read_sha256(path)
             return _kept_sha256(path, status.st_ino, status.st_size, *times)
     except OSError as error:

@@ -118,10 +118,10 @@ def _words(text: str) -> list[str]:
 
 
 def _prior_scores(questions: Sequence[AskedChoices], labels: Sequence[str] | None = None) -> list[NDArray[np.float64]]:
-    """Fraction of the times at which a choice's text stood in other videos that it was right; with `labels`, of the
-    questions with the same one, and to it that of its place there.
+    """Score of each choice of each question: how often its text was right, of the times it stood in other videos.
 
-    Without any, that of all.
+    With `labels` only questions of the same label count, and the same fraction for the choice's place (first,
+    second, ...) is added. Each fraction is smoothed by one more choice, which is right as often as all choices are.
     """
     shown: Counter[tuple[str, ...]] = Counter()
     right: Counter[tuple[str, ...]] = Counter()

@@ -42,7 +42,7 @@ Change = Callable[[Request], Request]
 
 
 def ablated(model: Model, ablation: str) -> Model:
-    """`model`, shown less. Streams if `model` does; shares its batch size and window.
+    """The model, shown less. Streams if `model` does; shares its batch size and window.
 
     Its identity is `<ablation>:<name>`, with `ablation` among the settings. Ablations of ablations are named in order.
 
@@ -64,12 +64,12 @@ def unwrapped(model: Model) -> tuple[Model, Change]:
 
 
 def text_only(request: Request) -> Request:
-    """Without images, and without their places in the prompt."""
+    """The request without images, and without their places in the prompt."""
     return _with_images(request, [])
 
 
 def first_frame(request: Request) -> Request:
-    """Only the image that the prompt places first."""
+    """The request with only the image that the prompt places first."""
     return _with_images(request, _placed_images(request)[:1])
 
 
@@ -110,7 +110,7 @@ def _with_images(request: Request, kept: Sequence[int]) -> Request:
 
 
 _SAID = frozenset({"sends_files", "reads_text_alone", "versions", "batch_check"})
-"""What only some models say, and a runner asks for."""
+"""Attributes that only some models have, and a runner asks for."""
 
 
 class _Ablation:
@@ -131,7 +131,7 @@ class _Ablation:
         return self._change(request)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401  (what only some models say)
-        """What the wrapped model says of itself. None of its methods: they would be given requests unchanged."""
+        """An attribute of the wrapped model. None of its methods: they would be given requests unchanged."""
         if name not in _SAID:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(self.model, name)

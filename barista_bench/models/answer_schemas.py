@@ -60,7 +60,7 @@ def lark_tag(tag: str, token: int | None) -> str:
 
 
 def complaint(schema: Schema | None) -> str:
-    """Why answers cannot be held to a schema, naming the part that is to blame; empty where they can.
+    """The reason why answers cannot be held to a schema, naming the part to blame; empty where they can.
 
     >>> complaint({"type": "object", "properties": {"boxes": {"type": "array", "uniqueItems": True}}})
     'properties/boxes: Unimplemented keys: ["uniqueItems"]'
@@ -77,7 +77,7 @@ def complaint(schema: Schema | None) -> str:
 
 
 def _refusal(schema: Schema) -> str:
-    """What llguidance says of a schema that it cannot take, on one line; empty where it takes it."""
+    """The complaint of llguidance about a schema that it cannot take, on one line; empty where it takes it."""
     from llguidance import LLMatcher
 
     try:

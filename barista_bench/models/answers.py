@@ -203,7 +203,7 @@ class AnswerReader:
     def _logprobs(
         self, row: Generated, scores: TokenScores, steps: Sequence[int], text: str, answer: str
     ) -> tuple[TokenLogprob, ...]:
-        """Of the tokens that wrote a character of the answer."""
+        """Log-probabilities of the tokens that wrote a character of the answer."""
         if not answer:
             return ()
         _, closed, after = text.rpartition(self.tags[1])

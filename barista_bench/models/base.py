@@ -161,7 +161,7 @@ class Failure:
 
     @classmethod
     def of(cls, error: BaristaError) -> Failure:
-        """Why there was nothing to ask."""
+        """The failure of a sample for which there was nothing to ask."""
         return cls(str(error), isinstance(error, TaskError))
 
 
@@ -260,7 +260,7 @@ class ScriptedModel:
 
 FramesAs = Literal["images", "video"]
 TIMES_SETTING = "video_times"
-"""Of a model's identity: what its processor is told of the times of frames. Models that see images lack it."""
+"""Key of a model's identity: what its processor is told of the times of frames. Models that see images lack it."""
 OWN_TIMES = "own"
 ONE_RATE = "own, one rate a video"
 

@@ -164,7 +164,7 @@ def _read(path: Path) -> tuple[PredictionHeader | None, Answers, str]:
 
 
 def _header(path: Path, line: bytes) -> PredictionHeader | None:
-    """None where the first line is an answer already: a header is an object with `format`."""
+    """The header in a first line; None where that is an answer already: a header is an object with `format`."""
     try:
         first = msgspec.json.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

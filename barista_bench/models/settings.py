@@ -26,7 +26,7 @@ MAX_SHOWN = 200
 """Characters of a value or a name that an error shows."""
 
 _NEVER_SHOWN = frozenset({"extra_body", "engine_args", "template_kwargs", "base_url", "api_key_env"})
-"""Where people put secrets, in their place or by mistake."""
+"""Settings where people put secrets, in their place or by mistake."""
 
 
 def _split_names(value: object) -> object:
@@ -140,7 +140,7 @@ class GeneratorSettings(SettingsTable):
         return (self.think_tags[0], self.think_tags[1]) if self.think_tags else None
 
     def identity_of_answers(self) -> dict[str, str | bool | None]:
-        """How a local model was asked to write its answers, for its identity; None where that is left to it."""
+        """The form in which a local model was asked to answer, for its identity; None where that is left to it."""
         return {
             "box_format": str(self.box_format) if self.box_format else None,
             "think_tags": " ".join(self.think_tags) if self.think_tags else None,
@@ -167,7 +167,7 @@ def checked(kind: type[SettingsT], values: Mapping[str, Any]) -> SettingsT:
 
 
 def part_of(settings: SettingsTable, kind: type[SettingsTable]) -> dict[str, Any]:
-    """Those of the settings that are also in the table `kind`, by name."""
+    """The settings that are also in the table `kind`, by name."""
     return {name: getattr(settings, name) for name in kind.model_fields}
 
 
@@ -256,7 +256,7 @@ class VllmSettings(WeightSettings, GeneratorSettings):
 
     @property
     def answer_args(self) -> dict[str, Any]:
-        """Those of the `engine_args` that may change an answer."""
+        """The `engine_args` that may change an answer."""
         return {name: value for name, value in self.engine_args.items() if name not in _MEMORY_ARGUMENTS}
 
 

@@ -224,7 +224,7 @@ def _score_change(name: str, pairs: Sequence[tuple[float, float]]) -> ScoreChang
 
 
 def _score_lines(path: Path) -> dict[tuple[str, int], _ScoreLine]:
-    """By example and repetition; of two lines of one sample the first."""
+    """Lines by example and repetition; of two lines of one sample the first."""
     decode = msgspec.json.Decoder(_ScoreLine).decode
     lines: dict[tuple[str, int], _ScoreLine] = {}
     for _, line in read_json_lines(path, MAX_LINE, decode, what="no figures of a sample", remedy="score the run again"):

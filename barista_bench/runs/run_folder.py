@@ -44,7 +44,7 @@ JUDGE_FILE = "judge.json"
 OWN_EXAMPLES = "examples.jsonl"
 """The examples of an imported run, kept in its folder: it can be scored without the files that it was made from."""
 MAX_BYTES = 16 * 2**20
-"""Of a `run.json`; prompts may have a MiB each."""
+"""Bytes of a `run.json` at the most; prompts may have a MiB each."""
 _MAX_DEPTH = 16
 _MAX_NUMBER = 2**63
 _VERSIONED = ("datasets", "torch", "transformers", "llguidance", "openai", "av", "pillow", "numpy")
@@ -97,7 +97,7 @@ class RunIdentity(_Part):
 
 
 class RunData(_Part):
-    """Where the data lie, and the number of examples that the run was cut to."""
+    """The paths of the data, and the number of examples that the run was cut to."""
 
     path: str
     absolute_path: str | None = None
@@ -136,7 +136,7 @@ class RunDescription(_Part):
     training_videos: list[Sha256] = []
     """SHA-256 of the videos that the run's adapter was trained on, as far as it says so."""
     trained_on: list[Sha256] = []
-    """Those of them that its examples are of."""
+    """The `training_videos` that the run's examples are of."""
     imported: list[ImportedFolder] = []
 
     @property
@@ -240,7 +240,7 @@ def write_run(folder: Path, described: RunDescription) -> None:
 
 
 def _with_known_prompts(described: RunDescription, other: RunDescription) -> RunDescription:
-    """With the other's digest of prompts where a task could not make one of them. Each example is checked anyway."""
+    """The description, with the other's digest of prompts where it has none. Each example is checked anyway."""
     if described.identity.prompts_hash is not None:
         return described
     identity = described.identity.model_copy(update={"prompts_hash": other.identity.prompts_hash})
@@ -355,7 +355,7 @@ def open_run_examples(
 
 
 def data_places(folder: Path, written: str, absolute: str | None) -> Iterator[str | Path]:
-    """Where a path of a run's data may lead to, the likeliest first.
+    """The places that a path of a run's data may lead to, the likeliest first.
 
     It is looked for elsewhere only when the next one is asked for.
     """
@@ -374,7 +374,7 @@ def _is_dataset(path: Path) -> bool:
 
 
 def _root(folder: Path, stored: RunData) -> str | Path | None:
-    """Where the videos lie; the first place again if they are in none, for what is read without them."""
+    """The folder of the videos; the first place if they are in none, for what is read without them."""
     root, absolute = stored.root, stored.absolute_root
     if root is None or not root.startswith("."):
         return root

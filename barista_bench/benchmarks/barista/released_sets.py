@@ -220,7 +220,7 @@ PARAMETERS: dict[str, dict[str, str]] = {
         "shuffle_seed": "draw_seed",
     },
 }
-"""By task: what the release calls a parameter, and the field of `Sampling` that it is."""
+"""By task: the release's names of parameters, each with the field of `Sampling` that it sets."""
 _UNSET: dict[str, dict[str, object]] = {
     "grounding": {"in_activities": False, "with_relations": False, "fraction": 1.0, "min_area": 0.0},
     "hand_object": {"fraction": 1.0},
@@ -229,9 +229,9 @@ _UNSET: dict[str, dict[str, object]] = {
     "relations": {"frame_step": 1, "font_size": 12},
     "temporal_vqa": {"frames": 4, "spacing": 30, "per_class": None, "max_frames": None},
 }
-"""What a parameter is that the release's configuration leaves out: its code's defaults, not the published values."""
+"""By task: values where a configuration leaves a parameter out: the code's defaults, not the published ones."""
 _NULL: dict[str, object] = {"fraction": 1.0, "min_area": 0.0, "draw_seed": None}
-"""What null means where our field says it otherwise."""
+"""By field: the value that the release's null stands for."""
 
 
 def released_sampling(

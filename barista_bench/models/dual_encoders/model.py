@@ -172,7 +172,7 @@ class DualEncoder:
 
 
 def _refusal(request: Request) -> Failure | None:
-    """Why a request cannot be scored; None where it can."""
+    """The failure of a request that cannot be scored; None where it can."""
     request.check_images()
     if not request.choices:
         remedy = "ask it a task whose answer is chosen from given texts"
@@ -201,7 +201,7 @@ def text_key(text: str) -> Key:
 
 
 def pixels_key(images: Sequence[Image.Image]) -> Key:
-    """Of RGB images in their order: the same for the same sizes and pixels, wherever they came from."""
+    """The key of RGB images in their order: the same for the same sizes and pixels, wherever they came from."""
     digest = hashlib.sha256(b"pixels\0")
     for image in images:
         digest.update(f"{image.width}x{image.height}\0".encode())

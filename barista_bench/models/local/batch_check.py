@@ -28,7 +28,7 @@ _ROUNDINGS = 12  # of the number type's smallest step at 1, which is 0.0078 in b
 
 @dataclass(frozen=True, slots=True)
 class BatchCheck:
-    """How far the logits of a batch of two lie from those of single answers.
+    """The distance between the logits of a batch of two and those of single answers.
 
     Args:
         distance: length of the difference over length of the logits, both without their mean; the largest over
@@ -58,7 +58,7 @@ class BatchCheck:
 
 
 Steps = list[tuple[int, torch.Tensor]]
-"""Of one greedy answer: each token, and the logits of shape (vocabulary,) that it was chosen by."""
+"""One greedy answer: each token, and the logits of shape (vocabulary,) that it was chosen by."""
 
 
 def tolerance_of(dtype: torch.dtype) -> float:
@@ -93,7 +93,7 @@ def first_steps(
 
 
 def largest_distance(alone: Sequence[Steps], together: Sequence[Steps]) -> float:
-    """Over all rows and steps, up to the first token that differs: what follows it has another text before it."""
+    """The largest distance up to the first differing token, over all rows: what follows has other text before it."""
     return max(
         (_distance(*pair) for row, rows in zip(alone, together, strict=True) for pair in _shared(row, rows)),
         default=0.0,

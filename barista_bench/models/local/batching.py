@@ -1,4 +1,4 @@
-"""How many samples are generated together: learned from what fitted into memory and what did not. Pure arithmetic."""
+"""The number of samples generated together, learned from what fitted into memory and what did not. Pure arithmetic."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class BatchBudget:
         self._one_by_one = False
 
     def ask_one_by_one(self) -> None:
-        """From now on no two samples are generated together."""
+        """Generate no two samples together from now on."""
         self.most, self._one_by_one = 1, True
 
     @property
@@ -105,7 +105,7 @@ class BatchBudget:
         return limit is None or size.tokens <= limit
 
     def take(self, waiting: Sequence[Waiting]) -> int:
-        """How many of the first requests to generate together, one or more; longest first.
+        """The number of first requests to generate together, one or more; longest first.
 
         Requests with and without images are never together: what models do for images then stands beside rows that
         have none, and some (Llama 3.2 Vision) give those other logits.

@@ -1,4 +1,4 @@
-"""How transformers' `generate` chooses tokens and when it stops: samples, log-probabilities, stop texts, thinking.
+"""The choice of tokens by transformers' `generate`, and its end: samples, log-probabilities, stop texts, thinking.
 
 And `decode_after_shared_prefill`: several samples of one prompt, each from a copy of its cache. Measured
 (perf/shared_prefill.py, CPU, three tiny families): `generate` takes 1.6 to 2.6 times as long for 8 or more samples, 1.7

@@ -28,7 +28,7 @@ _MAX_FORMS = 256  # grammars that are kept, each with the states of its automato
 
 
 class AnswerHolder:
-    """What one tokenizer can write, by schema.
+    """Holds answers to schemas, for one tokenizer.
 
     Args:
         vocabulary: tokens that the model scores; some models pad it past their tokenizer's.
@@ -80,7 +80,7 @@ class AnswerHolder:
         return answer_grammar(schema, self._thought, opened=opened) if schema is not None and holds(schema) else None
 
     def processor(self, begun: Sequence[LLMatcher | None], columns: int, pad_id: int) -> HeldAnswers:
-        """Of a batch whose prompts are padded to `columns` tokens: a matcher of `begin` a row."""
+        """The processor of a batch whose prompts are padded to `columns` tokens: a matcher of `begin` a row."""
         matchers = [matcher and matcher.deep_copy() for matcher in begun]
         return HeldAnswers(matchers, self._tokenizer.vocab_size, columns, pad_id, self._executor)
 

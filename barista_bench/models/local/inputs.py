@@ -1,4 +1,4 @@
-"""From requests to the tensors of a batch: chat template, processor, left padding.
+"""Tensors of a batch of requests: chat template, processor, left padding.
 
 Imports torch and transformers, so it is itself imported only where a model is loaded.
 """
@@ -254,7 +254,7 @@ class PromptEncoder:
         return {name: value for name, value in kept if value is not None and name != "video_metadata"}
 
     def _shared_rate(self, times: Sequence[FrameTimes]) -> float:
-        """Of processors that take one rate for all videos of a call, and none from their metadata."""
+        """The rate for processors that take one for all videos of a call, and none from their metadata."""
         rates = {each.rate for each in times}
         if len(rates) > 1:
             listed = ", ".join(f"{rate:.3g}" for rate in sorted(rates))

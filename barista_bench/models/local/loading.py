@@ -112,7 +112,7 @@ def box_format_of_checkpoint(name: str, model_type: str) -> BoxFormat:
 
 
 def located(name: str) -> tuple[str, dict[str, str]]:
-    """Where a checkpoint lies, and the file that is meant: `FOLDER/NAME.gguf` is a file of its folder.
+    """The name to load a checkpoint by, and keywords that name its file: `FOLDER/NAME.gguf` is a file of its folder.
 
     Raises:
         ModelError: the library that reads such files is missing.
@@ -190,7 +190,7 @@ def check_limits(name: str, image_processor: object, limits: dict[str, int]) -> 
 
 
 def quantization_config(name: str, settings: TransformersSettings) -> BitsAndBytesConfig:
-    """How bitsandbytes is to quantise the weights: NF4 with bfloat16 arithmetic, or LLM.int8.
+    """The way bitsandbytes is to quantise the weights: NF4 with bfloat16 arithmetic, or LLM.int8.
 
     Raises:
         ModelError: bitsandbytes or a CUDA GPU is missing, or the checkpoint is quantised already.

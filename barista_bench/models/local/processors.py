@@ -175,7 +175,7 @@ Message = dict[str, Any]
 
 
 class TextProcessor:
-    """What a processor does for prompts of text; images are refused.
+    """A processor for prompts of text alone; images are refused.
 
     Args:
         tokenizer: with or without a chat template.
@@ -196,7 +196,7 @@ class TextProcessor:
         processor_kwargs: dict[str, Any] | None = None,
         **settings: Any,  # noqa: ANN401  (of the tokenizer, and variables of the template)
     ) -> Any:  # noqa: ANN401  (a text, or tensors by name)
-        """As a processor's. Raises ValueError for an image: the model reads none."""
+        """The same as a processor's. Raises ValueError for an image: the model reads none."""
         one = isinstance(conversations[0], dict)
         several: Any = [conversations] if one else conversations
         written = [[_as_text(message) for message in conversation] for conversation in several]

@@ -168,7 +168,7 @@ class Calls:
         return entries
 
     async def _together(self, asked: _AskedRequest, seeds: Sequence[int]) -> list[Entry]:
-        """As many entries as one call gives; fewer than seeds where the rest has to be asked for."""
+        """The entries that one call gives; fewer than seeds where the rest has to be asked for."""
         try:
             reply = await self._call(asked, seeds)
         except CallError as error:
@@ -317,7 +317,7 @@ def open_calls(
 
 @cache
 def _certificates() -> ssl.SSLContext:
-    """httpx's own, kept, since it takes a tenth of a second to make, and judges ask a few requests at a time."""
+    """Certificates of httpx, kept: they take a tenth of a second to load, and judges ask a few requests at a time."""
     return httpx2.create_ssl_context()
 
 

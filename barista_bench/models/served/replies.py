@@ -1,4 +1,4 @@
-"""From a server's JSON to completions. The JSON is hostile: what does not have the right form is tried again."""
+"""Completions read from a server's JSON. The JSON is hostile: what does not have the right form is tried again."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class _Reply(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class ReadingRules:
-    """How an answer is taken apart: see `ServedModel.load` and `GenerationConfig`."""
+    """Rules by which an answer is taken apart: see `ServedModel.load` and `GenerationConfig`."""
 
     think_tags: tuple[str, str]
     opens_thinking: bool
@@ -229,7 +229,7 @@ def _spelling(token: _Token) -> bytes:
 
 
 class _Tokens(NamedTuple):
-    """Of one call; None where the server does not say it, or what cannot be."""
+    """Tokens of one call; None where the server does not say it, or says what cannot be."""
 
     input: int | None = None
     output: int | None = None

@@ -109,7 +109,7 @@ class ServedSettings(GeneratorSettings):
 
     @property
     def reasoning_value(self) -> bool | str | None:
-        """What the `reasoning_field` holds; None for no such field.
+        """The value of the `reasoning_field`; None for no such field.
 
         Raises:
             ConfigError: it cannot say what is wanted.

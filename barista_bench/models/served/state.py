@@ -93,7 +93,7 @@ class AdaptiveLimit:
 
 
 class Gate:
-    """Where the calls of one stream wait until the limit lets them through. For one event loop."""
+    """Lets the calls of one stream wait until the limit lets them through. For one event loop."""
 
     def __init__(self, limit: AdaptiveLimit) -> None:
         import anyio

@@ -51,7 +51,7 @@ PHRASE_TOKENS = 32
 _OUTPUTS = ("pred_logits", "pred_boxes", "pred_masks", "presence_logits")
 
 Instances = dict[str, "torch.Tensor"]
-"""What was found in an image: `masks` (n, height, width) and `scores` (n)."""
+"""Objects found in an image: `masks` (n, height, width) and `scores` (n)."""
 
 
 class Sam3Grounder:
@@ -150,7 +150,7 @@ class Sam3Grounder:
         return [[answers[index]] * len(request.seeds) for index, request in enumerate(requests)]
 
     def _refusal(self, request: Request) -> Failure | None:
-        """Why a request cannot be taken; None where it can."""
+        """The failure of a request that cannot be taken; None where it can."""
         request.check_images()
         if wants_masks(request):
             problem = problem_with(request)

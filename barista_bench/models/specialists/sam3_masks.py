@@ -38,7 +38,7 @@ def is_sequential(request: Request) -> bool:
 
 
 def problem_with(request: Request) -> str | None:
-    """Why a request for masks cannot be taken; None where it can."""
+    """The reason why a request for masks cannot be taken; None where it can."""
     phrases, frames = request.inputs.get("phrases"), request.inputs.get("frames", [])
     if not isinstance(phrases, list | tuple) or not phrases:
         return "there are no phrases to segment"

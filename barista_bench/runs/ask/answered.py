@@ -45,7 +45,7 @@ def summed(parts: Iterable[Tokens]) -> Tokens:
 
 
 def logged_tokens(samples: Iterable[Path], steps: Iterable[Path]) -> Tokens:
-    """What the answers in these logs took; a sample has the tokens of its steps, which are logged apart too."""
+    """The tokens of the answers in these logs; a sample has the tokens of its steps, which are logged apart too."""
     by_log = []
     for paths in (samples, steps):
         by_name: dict[tuple[str, int], list[Tokens]] = {}
@@ -58,7 +58,7 @@ def logged_tokens(samples: Iterable[Path], steps: Iterable[Path]) -> Tokens:
 
 
 def prices_of(settings: SpendingSettings, model: str) -> Prices:
-    """What the model of that setting costs. Raises ConfigError where a file of prices does not say it."""
+    """The prices of the model of that setting. Raises ConfigError where a file of prices lacks it."""
     kind, _, rest = model.partition(":")
     if rest and kind in (*ABLATIONS, "served"):
         return prices_of(settings, rest)
@@ -66,7 +66,7 @@ def prices_of(settings: SpendingSettings, model: str) -> Prices:
 
 
 class Spending:
-    """What one model's answers take, those of earlier starts included, against the bounds of the settings.
+    """The spending on one model's answers, those of earlier starts included, against the bounds of the settings.
 
     Args:
         spent: by earlier starts.
@@ -114,7 +114,7 @@ class Spending:
             self._per_estimated = max(factor, self._per_estimated or 0.0)
 
     def refusal(self, request: Request) -> BudgetError:
-        """Why a request that does not fit is not sent. Nothing may be under way."""
+        """The error for a request that does not fit, and is not sent. Nothing may be under way."""
         if not self._says_tokens:
             return BudgetError(
                 "stopped: the model does not say how many tokens its answers take, so that no bound can be kept. "
@@ -133,7 +133,7 @@ class Spending:
         )
 
     def outlook(self, left: float) -> str:
-        """What was spent, and what it will be with so many more samples like those of this start; empty if unknown."""
+        """The spending, and an estimate of it with so many more samples like those of this start; empty if unknown."""
         spent = summed([self._before, self._here])
         if not self._samples or not self._here.total:
             return ""
@@ -204,7 +204,7 @@ def with_steps(steps: Sequence[SampleRecord], last: SampleRecord) -> SampleRecor
 
 
 def total(counts: Iterable[int | None]) -> int | None:
-    """Their sum; None where one of them is not known."""
+    """The sum of counts; None where one of them is not known."""
     known = list(counts)
     return None if None in known else sum(count for count in known if count is not None)
 

@@ -52,7 +52,7 @@ class TaskRun:
 
 
 _NO_QUESTION = Prompt("", ())
-"""Of an example that cannot be asked."""
+"""The prompt of an example that cannot be asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class _Pending:
 
 
 Unpictured = DataError | TaskError
-"""Why an example has no pictures: its media cannot be read, or the task cannot make them."""
+"""The error by which an example has no pictures: its media cannot be read, or the task cannot make them."""
 _Ready = tuple[_Pending, Pictures | Unpictured]
 _Settled = tuple[_Pending, SampleRecord | TaskError]
 """A sample that needs not be asked: it is answered to the end, or the task cannot make its question."""

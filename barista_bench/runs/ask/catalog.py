@@ -1,4 +1,4 @@
-"""From a name to a model: `AskingSettings.model` says what names there are, and what stands before them."""
+"""Models by name: `AskingSettings.model` says what names there are, and what stands before them."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def is_checkpoint(name: str) -> bool:
 
 
 def without_ablations(name: str) -> str:
-    """`text_only:NAME` and its kin by the name alone."""
+    """The name without `text_only:` and its kin before it."""
     kind, _, rest = name.partition(":")
     return without_ablations(rest) if kind in ABLATIONS and rest else name
 

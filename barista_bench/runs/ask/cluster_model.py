@@ -305,7 +305,7 @@ class ClusterModel:
 
 
 def placements(device: str, nodes: Sequence[ClusterNode]) -> list[tuple[ClusterNode, int, int]]:
-    """Where copies of a model go: the node, and the CPUs and GPUs that are theirs, for each copy.
+    """The places of a model's copies: for each its node, and the CPUs and GPUs that are its own.
 
     Raises:
         ConfigError: the nodes do not have the device, or it says which GPU, which is Ray's to choose.

@@ -58,7 +58,7 @@ Pairs = Annotated[tuple[str, ...], BeforeValidator(_as_pairs)]
 
 
 class AskingSettings(SettingsTable):
-    """Which model is asked, and how it generates; `GenerationConfig` says in which ranges."""
+    """Settings of the model that is asked, and of how it generates; `GenerationConfig` holds their ranges."""
 
     model: str = Field(
         "oracle",
@@ -101,7 +101,7 @@ class ModelSettings(ServedSettings, VllmSettings, TransformersSettings, AskingSe
 
 
 class SpendingSettings(SettingsTable):
-    """What asking may cost."""
+    """Bounds of what asking may cost."""
 
     prices: Path | None = Field(
         None,
@@ -173,14 +173,14 @@ class RunConfig(SpendingSettings, ModelSettings):
 
     @property
     def options(self) -> dict[str, Any]:
-        """Of the tasks, as `task_options` takes them."""
+        """The options of the tasks, as `task_options` takes them."""
         return parse_pairs([*self.option, *([] if self.protocol == "release" else [f"protocol={self.protocol}"])])
 
 
 QUESTION_SETTINGS = frozenset(
     {"data", "benchmark", "task", "split", "root", "prompts", "protocol", "option", "box_format", "image_format"}
 )
-"""Those of `RunConfig` that say what is asked: what is left where another harness asks."""
+"""Settings of `RunConfig` that say what is asked: those that are left where another harness asks."""
 
 
 def resolve(
@@ -284,7 +284,7 @@ class Shard:
 
     @property
     def sharing_hint(self) -> str:
-        """Of the remedy where another process writes the log that this one would: why that may be."""
+        """The end of the remedy where another process writes the log that this one would: why that may be."""
         if self.alone:
             return ", or give processes that share one run RANK and WORLD_SIZE, as torchrun does"
         return (
@@ -292,7 +292,7 @@ class Shard:
         )
 
     def device(self, wanted: str) -> str:
-        """Where the model runs: of several processes each takes the GPU that the launcher counted out for it."""
+        """The model's device: each of several processes takes the GPU that the launcher counted out for it."""
         if wanted != "auto" or self.alone:
             return wanted
         import torch

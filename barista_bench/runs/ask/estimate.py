@@ -91,7 +91,7 @@ def _without_checkpoint(name: str) -> str:
 
 
 def as_text(counted: RunEstimate) -> str:
-    """For people: one line a fact."""
+    """The estimate for people: one line a fact."""
     lines = [f"{name}: {count} examples" for name, count in counted.tasks.items()]
     lines.append(f"{counted.requests} requests for {counted.samples} samples with {counted.images} images")
     if counted.asks_on:

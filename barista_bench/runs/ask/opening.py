@@ -1,4 +1,4 @@
-"""What a run asks: its tasks, of one benchmark or all that are here, each with wording, options and examples."""
+"""The tasks of a run, of one benchmark or all that are here, each with wording, options and examples."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def open_tasks(config: RunConfig) -> list[OpenedTask]:
 
 
 def open_questions(config: RunConfig) -> list[OpenedTask]:
-    """As `open_tasks`, whichever model is asked."""
+    """The same as `open_tasks`, whichever model is asked."""
     chosen = list(_of_all_benchmarks(config) if config.benchmark == ALL else _of_one_benchmark(config))
     options_of_each = task_options([task_class(choice.benchmark, choice.task) for choice in chosen], config.options)
     opened = []
@@ -88,7 +88,7 @@ def _wording(config: RunConfig, choice: _ChosenTask) -> PromptTexts | None:
 
 
 def _refuse_lacking_texts(choice: _ChosenTask, prompts: PromptTexts) -> None:
-    """Before anything is asked: a text that a later question lacks would cost the answers before it.
+    """Refuse prompts that lack a text before anything is asked: a later question's would cost the answers before it.
 
     A place that nothing fills would cost the whole run. One that is left out can be meant: a warning names it.
     """
@@ -120,7 +120,7 @@ def _check(config: RunConfig, opened: OpenedTask) -> None:
 
 
 def _that_fit(opened: Sequence[OpenedTask], config: RunConfig) -> list[OpenedTask]:
-    """Of all tasks, those that the model can be asked: not every task has every baseline, or texts to score.
+    """The tasks that the model can be asked: not every task has every baseline, or texts to score.
 
     Raises:
         ConfigError: there is none.

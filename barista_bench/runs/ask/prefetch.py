@@ -130,7 +130,7 @@ def _least_busy(waiting: Iterable[_Waiting[ItemT, ResultT]], workers: int, after
 
 
 class _Budget(Generic[ResultT]):
-    """Which results may be begun, so that those that wait keep within their bytes. Tickets are in order."""
+    """Lets results be begun in the order of their tickets, so that those that wait keep within their bytes."""
 
     def __init__(self, max_bytes: int, size_of: Callable[[ResultT], int]) -> None:
         self._max_bytes, self._size_of = max_bytes, size_of
@@ -141,7 +141,7 @@ class _Budget(Generic[ResultT]):
 
     @property
     def fitting(self) -> int:
-        """How many results as large as the last ones fit."""
+        """The number of results that fit where each is as large as the largest of the last ones."""
         with self._changed:
             return self._max_bytes // max((1, *self._sizes))
 

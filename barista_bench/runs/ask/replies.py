@@ -36,7 +36,7 @@ class Unusable:
 
 
 ReadReply = Callable[[str], object]
-"""What a reply says; `Unusable` if it is not of the form asked for."""
+"""A reader of replies; it returns `Unusable` for one that is not of the form asked for."""
 KeptTokens = Callable[[Completion], Sequence[TokenLogprob] | None]
 """The tokens of a reply whose log-probabilities are logged."""
 

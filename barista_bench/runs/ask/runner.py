@@ -50,7 +50,7 @@ def run(data: str | Path, out: str | Path, **settings: object) -> Session:
 
 
 def run_config(config: RunConfig, opened: Sequence[OpenedTask] | None = None) -> Session:
-    """As `run`, of settings that are put together already; `opened` are their tasks where these are open already."""
+    """The same as `run`, from settings that are put together; `opened` are their tasks where these are open already."""
     started = time.perf_counter()
     shard = Shard.from_environment()
     prices = prices_of(config, config.model)

@@ -9,7 +9,7 @@ from barista_bench.runs.log.sample_log import SampleRecord
 
 @dataclass(slots=True, kw_only=True)
 class AskCounts:
-    """How many samples one start asked for, found in the log, and failed to get.
+    """Numbers of samples that one start asked for, found in the log, and failed to get.
 
     Of those `asked`, `faulty` are answers at which the task's parser raised: logged, and not asked again.
     """

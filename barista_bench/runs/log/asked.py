@@ -89,7 +89,7 @@ def _question(task: Task, example: Example, box_format: BoxFormat) -> tuple[Prom
 
 
 def prompts_digest(inputs: Sequence[AskedInput]) -> str | None:
-    """Of all texts that are asked; None where one cannot be made."""
+    """The digest of all texts that are asked; None where one cannot be made."""
     if any(isinstance(asked.question, TaskError) for asked in inputs):
         return None
     return digest(sorted(asked.prompt for asked in inputs))
@@ -106,7 +106,7 @@ def prompt_options(task: Task) -> dict[str, OptionValue]:
 
 
 def sample_keys(model: object, config: object) -> Callable[[str, str, int], str]:
-    """From (example id, fingerprint, run) to the identity of a sample, for one model and its settings.
+    """A function of (example id, fingerprint, run): the identity of a sample, for one model and its settings.
 
     Batch size, device and process count are not part of it. The example's id is, since two examples may ask the same
     of the same pixels, and each is sampled with its own seed. It is the `digest` of all five; model and settings are
@@ -142,7 +142,7 @@ MAX_BYTES = 2**30
 
 
 class _Line(msgspec.Struct):
-    """`readable` says whether the media could be read, of which the fingerprint is made too."""
+    """A line of `inputs.jsonl`. `readable` says whether the media, part of the fingerprint, could be read."""
 
     example_id: str
     fingerprint: str
@@ -240,5 +240,5 @@ def _write(path: Path, lines: Iterable[_Line]) -> None:
 
 
 def plain_json(value: dict[str, Any]) -> dict[str, Any]:
-    """As JSON has it: tuples as lists."""
+    """The value as JSON has it: tuples as lists."""
     return json.loads(json.dumps(value))

@@ -56,7 +56,7 @@ def _open_logs(folder: str | Path, stack: ExitStack) -> Sequence[tuple[Path, Bin
 
 
 class LogLine(NamedTuple):
-    """Where a record stands: its file, of `LogReader.paths`, and its byte offset. Lines sort as they stand on disk."""
+    """The place of a record: its file, of `LogReader.paths`, and its byte offset. Lines sort as they stand on disk."""
 
     file: int
     offset: int

@@ -144,7 +144,7 @@ def is_whole(line: bytes) -> bool:
 
 
 def last_start(line: bytes) -> int:
-    """Where the last record of a line begins, which is not its first where the end of the line before was damaged."""
+    """The start of a line's last record, which is not its first where the end of the line before was damaged."""
     return max(0, line.rfind(_HEAD))  # no text within a record has it: its quotes are escaped
 
 
@@ -178,7 +178,7 @@ def decode_record(line: bytes) -> SampleRecord | None:
 
 
 def claimed_sample(line: bytes) -> str:
-    """Which sample a damaged line says it is of, for people; empty where it does not say."""
+    """The sample that a damaged line says it is of, for people; empty where it does not say."""
     record = _decoded(line)
     return f" (of {one_line(record.example_id)[:200]} run {record.run}, as it says)" if record else ""
 

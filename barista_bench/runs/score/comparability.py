@@ -1,4 +1,4 @@
-"""What two figures must share to stand in one rank: one record, stored with every figure; nothing else decides.
+"""The conditions that two figures must share to be ranked together: one record, stored with each; nothing else decides.
 
 Light on purpose: a leaderboard Space reads it (`hub/board.py`).
 """
@@ -118,7 +118,7 @@ def differences(first: Comparability, second: Comparability) -> dict[str, str]:
 
 
 def told_apart(records: Sequence[Comparability]) -> list[str]:
-    """For each record what distinguishes it from others of its task, e.g. `wording 'ours v2'`; empty if it is alone."""
+    """The parts that tell each record from others of its task, e.g. `wording 'ours v2'`; empty if it is alone."""
     return [
         ", ".join(
             f"{name} {_part_text(name, record.parts)}"

@@ -1,4 +1,4 @@
-"""What answers took: tokens, seconds, dollars, and prices. Light: a leaderboard Space reads it (`hub/board.py`)."""
+"""Costs of answers: tokens, seconds, dollars, and prices. Light: a leaderboard Space reads it (`hub/board.py`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COST_NAMES: Final = (*_COUNTED, "seconds", "dollars")
 
 
 class Cost(Strict):
-    """What answers took of one kind: in all, and each on the average, of those `samples` of which the log says it.
+    """One kind of cost of answers: in all, and the mean over those `samples` of which the log says it.
 
     Repetitions of a greedy answer, which is generated once, count 0.
     """
@@ -32,7 +32,7 @@ class Cost(Strict):
 
 
 def costs_of(records: Sequence[SampleRecord], prices: Prices) -> dict[str, Cost]:
-    """By `COST_NAMES`; of a kind that no record says there is no entry."""
+    """Costs by `COST_NAMES`; a kind that no record says has no entry."""
     costs = {
         name: _cost(sum(said), len(said))
         for name in _COUNTED
@@ -119,11 +119,11 @@ class _ModelPrices(Prices):
 
 
 class _PriceList(RootModel[dict[str, _ModelPrices]]):
-    """By model."""
+    """A file of prices: those of each model by its name."""
 
 
 def read_prices(path: Path, model: str) -> Prices:
-    """What a model costs, by a file of YAML or JSON: `NAME: {input: 2.5, output: 10, cached_input: 1.25}` for each.
+    """A model's prices, from a file of YAML or JSON: `NAME: {input: 2.5, output: 10, cached_input: 1.25}` for each.
 
     Args:
         model: its name as the file has it: without `served:` and without what a run withholds from it.

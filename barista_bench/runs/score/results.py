@@ -40,7 +40,7 @@ class Recorded(Strict, ABC):
     @property
     @abstractmethod
     def comparability(self) -> Comparability:
-        """Made of the other fields, so that it cannot say anything else."""
+        """The record of comparability, made of the other fields, so that it cannot say anything else."""
 
     @model_validator(mode="wrap")
     @classmethod
@@ -91,7 +91,7 @@ class ModelInfo(Strict):
 
 
 Wording: TypeAlias = Annotated[str, StringConstraints(pattern=WORDING_PATTERN)]
-"""Whose wording it was (`PromptTexts.wording`)."""
+"""The name of the wording that was asked (`PromptTexts.wording`)."""
 
 
 class PromptsInfo(Strict):
@@ -174,7 +174,7 @@ class Timing(Strict):
 
 
 class Results(Recorded):
-    """What `score` writes of a run as results.json: its figures, their coverage, and the conditions they hold under."""
+    """The results.json that `score` writes: a run's figures, their coverage, and the conditions they hold under."""
 
     schema_version: Literal[2] = 2
     barista_bench: str

@@ -189,7 +189,7 @@ class CountedSamples:
     resampled: ResampledRun
 
     def among(self, samples: Iterable[ScoredSample]) -> ResampledRun:
-        """Those that are among `samples`, in their order here; none of other repetitions."""
+        """The samples of this repetition that are among `samples`, in their order here."""
         places = {self._places.get(sample.name) for sample in samples}
         positions = sorted(place for place in places if place is not None)
         return self.resampled if len(positions) == len(self.samples) else self.resampled.among(positions)
@@ -200,7 +200,7 @@ class CountedSamples:
 
 
 Counted = Mapping[int, CountedSamples]
-"""By repetition, in order."""
+"""The samples that count, by repetition, in order."""
 
 
 def counted_samples(task: Task, samples: Iterable[ScoredSample]) -> dict[int, CountedSamples]:
@@ -267,5 +267,5 @@ def figure(values: Sequence[float], interval: Interval | None = None, *, is_even
 
 
 def intervals(counted: Counted, *, resamples: int = RESAMPLES) -> dict[str, Interval]:
-    """Of all figures, as `run_intervals` gives them."""
+    """Intervals of all figures, as `run_intervals` gives them."""
     return run_intervals([group.resampled for group in counted.values()], resamples=resamples)

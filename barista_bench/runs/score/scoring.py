@@ -1,4 +1,4 @@
-"""From the sample log to `results.json`: the model is never asked, so scoring again costs nothing.
+"""Scoring of a run from its sample log to `results.json`: no model is asked, so scoring again costs nothing.
 
 Figures of one run by several options lie side by side in its folder; none overwrites another's.
 
@@ -121,7 +121,7 @@ def read_scored(
     root: str | Path | None = None,
     options: Mapping[str, object] | None = None,
 ) -> ScoredRun:
-    """As `score`, but writes nothing. Logs by which options it reads, unless they are the defaults and the only ones.
+    """Score a run, but write nothing. Logs the options it reads by, unless they are the defaults and the only ones.
 
     `options` None takes those of the figures that are kept in the folder (`stored_options`).
     """
@@ -200,7 +200,7 @@ def score_tasks(
 
 
 def _results(read: ReadRun, samples: Sequence[ScoredSample], counted: Counted, known: int) -> Results:
-    """Of those samples whose reference is known, of `known` examples."""
+    """The results, from those samples whose reference is known, of `known` examples."""
     described, task, identity = read.described, read.task, read.described.identity
     scored, options = [s for s in samples if s.counts], other_options(task)
     with guarded(task, "statistics", f"{len(scored)} samples"):
@@ -261,7 +261,7 @@ def shared_figures(details: Sequence[Mapping[str, Json]]) -> dict[str, list[floa
 
 
 def _breakdown(task: Task, samples: Sequence[ScoredSample], counted: Counted, key: str) -> dict[str, Breakdown]:
-    """By value; without those of which a repetition has no such figure."""
+    """The primary figure by value of a metadata key; without values of which a repetition has no such figure."""
     groups: dict[str, list[ScoredSample]] = defaultdict(list)
     for sample in samples:
         groups[str(sample.example.metadata.get(key))].append(sample)
@@ -341,7 +341,7 @@ def claim_result_files(folder: Path, results: Results) -> tuple[Path, Path]:
 
 
 def _files(folder: Path, results: Results | None = None) -> tuple[Path, Path]:
-    """Those by the run's own options, or by the options of `results`."""
+    """The files of results and of scores by the run's own options, or by the options of `results`."""
     by = "" if results is None else f".{digest(results.options)[:_DIGITS]}"
     return folder / f"results{by}.json", folder / f"scores{by}.jsonl"
 
@@ -365,7 +365,7 @@ def stored_options(folder: Path) -> Mapping[str, Any]:
 def options_of_each(
     folders: Sequence[str | Path], options: Mapping[str, object] | None
 ) -> list[dict[str, object] | None]:
-    """Of each run, the options that its task has; None where it has none of them.
+    """For each run the options that its task has; None where it has none of them.
 
     Raises:
         ConfigError: no task here has one of the options.

@@ -48,7 +48,7 @@ MAX_ANSWER = 2**20
 ANSWER_WAIT = 30
 """Seconds that an answer may take to arrive."""
 REQUEST_WAIT = 10
-"""Seconds after which a connection that asks nothing, or not to the end, is closed."""
+"""Seconds after which a connection that asks nothing, or not to the end, is closed; twice as many after a request."""
 OF_PARTICIPANT, OF_ADDRESS = (2.0, 120), (20.0, 1200)
 """Requests a second in the long run, and at once: of a participant, and of all strangers at an address."""
 MOST_CONNECTIONS, MOST_OF_ADDRESS = 1024, 768

@@ -15,7 +15,7 @@ from huggingface_hub.constants import HF_HOME
 
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.core.guarding import Method, guarded
-from barista_bench.core.model_names import ABLATIONS, BASELINES, SCRIPTED
+from barista_bench.core.model_names import ABLATIONS, BASELINES, HUMAN, SCRIPTED
 from barista_bench.core.plugins import load_plugin, registered
 from barista_bench.core.task import Example, Task
 from barista_bench.data.dataset import ExampleSet
@@ -115,6 +115,8 @@ def _refuse_mistyped(name: str) -> None:
     """Refuse, before the Hub is asked, a mistyped name of a built-in model, a file of answers and a kind alone."""
     if Path(name).is_file() and not name.endswith(GGUF):
         raise ConfigError(f"{name}: is a file, no checkpoint. Remedy: write predictions:{name} for a file of answers")
+    if name.partition(":")[0] == HUMAN and not Path(name).exists():
+        raise ConfigError(f"{name!r}: people cannot be run. Remedy: let them answer in `barista-bench studio`")
     if name.rstrip(":") in registered("models") and not Path(name).exists():
         kind = name.rstrip(":")
         raise ConfigError(f"{name!r} names no model. Remedy: say which after a colon, {kind}:NAME")

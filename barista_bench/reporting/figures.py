@@ -63,10 +63,10 @@ def _radar(board: Table) -> Iterator[Table]:
 
 def _beside(section: Section) -> Iterator[Table]:
     """Figures of a task that are no table of the page."""
-    asked = [(name, run) for name, run in section.standing.runs.items() if not is_unranked(run)]
-    if (costs := score_and_costs(asked)) is not None:
+    ranked = [(name, run) for name, run in section.standing.runs.items() if not is_unranked(run)]
+    if (costs := score_and_costs(ranked)) is not None:
         yield costs
-    if (confused := confusion(*(asked or list(section.standing.runs.items()))[0])) is not None:
+    if (confused := confusion(*(ranked or list(section.standing.runs.items()))[0])) is not None:
         yield confused
     try:
         yield from answer_agreement(cross_judge([judged for _, _, judged in section.judged]))

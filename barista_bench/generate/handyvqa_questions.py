@@ -26,7 +26,7 @@ from barista_bench.generate.handyvqa_statements import (
     TouchedInClip,
     clip_around,
     clip_halfway,
-    recorded_course,
+    recorded_sequence,
 )
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import SIDES, HandUse, NamedObject, PlaceSpan
@@ -36,9 +36,9 @@ from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph.domain import AttributeWords, DomainRecord, Side
 
 Candidates = Iterator[QuestionCandidate]
-OTHER_DEEDS = 8
+OTHER_ACTIONS = 8
 """Contacts of other times that wrong answers are made of, at one moment."""
-LONGEST_COURSE = 3
+LONGEST_SEQUENCE = 3
 """Values in a row that an answer names at the most."""
 MASKED = 3
 """Annotated frames of a clip whose answer is masks."""
@@ -118,7 +118,7 @@ class Questions:
             for value, start, end in use.contacts
             if value in self.scene.domain.contacts and self._is_clear(use.thing.id, clip)
         ]
-        return list(dict.fromkeys(action for _, action in sorted(rows)))[:OTHER_DEEDS]
+        return list(dict.fromkeys(action for _, action in sorted(rows)))[:OTHER_ACTIONS]
 
     def _halfway(self, uses: Iterable[HandUse]) -> list[tuple[ClipWindow, int]]:
         """Clips with a moment halfway through them at which there is a contact: in its middle, and every half clip of
@@ -155,11 +155,11 @@ class Questions:
     def _hands(self, left: HandAction | None, right: HandAction | None, clip: ClipWindow, frame: int) -> Choice:
         statement = HandsDo(left, right, frame, clip.shown)
         if left is not None and left == right:
-            return Choice(f"Both hands are {self._deed(left)}.", statement)
-        text = f"The left hand is {self._deed(left)}, and the right hand is {self._deed(right)}."
+            return Choice(f"Both hands are {self._action_words(left)}.", statement)
+        text = f"The left hand is {self._action_words(left)}, and the right hand is {self._action_words(right)}."
         return Choice(text, statement)
 
-    def _deed(self, action: HandAction | None) -> str:
+    def _action_words(self, action: HandAction | None) -> str:
         return f"{self.scene.domain.contacts[action[0]].doing} the {self._name(action[1])}" if action else "free"
 
     # Parts
@@ -264,17 +264,17 @@ class Questions:
                 {frame for span in spans_of_thing for frame in (span.start, (span.start + span.end) // 2)} - {0}
             )
             for clip in dict.fromkeys(clip_around(scene, frame) for frame in moments):
-                recorded = recorded_course(scene, thing.id, kind, clip.start, clip.stop, clip.shown)
-                course = recorded if recorded and len(recorded) <= LONGEST_COURSE else (spans_of_thing[0].value,)
-                courses = (course, *_courses(words, course[0], usual))
-                choices = {values: self._course(thing, values, clip) for values in courses}
-                right = choices.pop(course)
+                recorded = recorded_sequence(scene, thing.id, kind, clip.start, clip.stop, clip.shown)
+                sequence = recorded if recorded and len(recorded) <= LONGEST_SEQUENCE else (spans_of_thing[0].value,)
+                sequences = (sequence, *_other_sequences(words, sequence[0], usual))
+                choices = {values: self._sequence_choice(thing, values, clip) for values in sequences}
+                right = choices.pop(sequence)
                 given, slots = self._clear((thing.id,), clip), {"name": thing.name}
                 candidate = self._candidate("state", clip, right, choices.values(), given, (thing.id,), slots=slots)
                 changes = [span.start for span in spans_of_thing if clip.start < span.start < clip.stop]
-                yield msgspec.structs.replace(candidate, event=f"{thing.id} {course} {changes}")
+                yield msgspec.structs.replace(candidate, event=f"{thing.id} {sequence} {changes}")
 
-    def _course(self, thing: NamedObject, values: tuple[str, ...], clip: ClipWindow) -> Choice:
+    def _sequence_choice(self, thing: NamedObject, values: tuple[str, ...], clip: ClipWindow) -> Choice:
         said = [self.words.states.get(value, value) for value in values]
         again = [f"{word} again" if word in said[:at] else word for at, word in enumerate(said)]
         text = f"{said[0].capitalize()} throughout." if len(said) == 1 else f"First {', then '.join(again)}."
@@ -369,7 +369,7 @@ class Questions:
         )
 
 
-def _courses(words: AttributeWords, first: str, usual: Iterable[str]) -> list[tuple[str, ...]]:
+def _other_sequences(words: AttributeWords, first: str, usual: Iterable[str]) -> list[tuple[str, ...]]:
     """Some values in a row of the dimension of `first`, each other than the one before: of those that are usual, or of
     all that the dimension has where that is but one."""
     for entries in words.groups:
@@ -377,7 +377,7 @@ def _courses(words: AttributeWords, first: str, usual: Iterable[str]) -> list[tu
             continue
         values = [value for entry in entries for value in entry if value in usual]
         values = values if len(values) > 1 else [first, *(entry[0] for entry in entries if first not in entry)]
-        rows = [row for count in range(1, LONGEST_COURSE + 1) for row in product(values, repeat=count)]
+        rows = [row for count in range(1, LONGEST_SEQUENCE + 1) for row in product(values, repeat=count)]
         return [row for row in rows if all(before != after for before, after in pairwise(row))]
     return []
 

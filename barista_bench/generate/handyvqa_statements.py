@@ -270,7 +270,7 @@ class StateSequence(statements.Statement, frozen=True):
     shown: tuple[int, ...]
 
     def recorded(self, scene: Scene) -> statements.Truth:
-        recorded = recorded_course(scene, self.object, self.type, self.start, self.end, self.shown)
+        recorded = recorded_sequence(scene, self.object, self.type, self.start, self.end, self.shown)
         if recorded is None:
             return None
         relations = [[scene.domain.relation_of(self.type, a, b) for b in recorded] for a in self.values]
@@ -284,7 +284,7 @@ class StateSequence(statements.Statement, frozen=True):
         return False if "exclusive" in ends or is_never or is_left else None
 
 
-def recorded_course(
+def recorded_sequence(
     scene: Scene, object_id: str, kind: str, start: int, end: int, shown: Sequence[int]
 ) -> tuple[str, ...] | None:
     """The values of an attribute in [start, end) one after the other; None where the graph leaves some of it open."""

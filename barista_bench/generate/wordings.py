@@ -24,12 +24,12 @@ _ALTERNATIVES = re.compile(r"\[([^\]]*)\]")
 Slots = Mapping[str, Any]
 
 
-class Deeds(tuple[str, ...]):
+class Phrases(tuple[str, ...]):
     """Phrases for one slot, each with its verb first, said of a person. Its format is what stands between three or more
     of them, a bar, and what stands before the last.
 
-    >>> deeds = Deeds(("open it", "fix it", "go"))
-    >>> f"she {deeds:, then |, and finally }", f"she {Deeds(deeds[:2]):, |, and finally }"
+    >>> phrases = Phrases(("open it", "fix it", "go"))
+    >>> f"she {phrases:, then |, and finally }", f"she {Phrases(phrases[:2]):, |, and finally }"
     ('she opens it, then fixes it, and finally goes', 'she opens it and then fixes it')
     """
 

@@ -82,7 +82,7 @@ class _Asked:
         self.scene = scene
         self.frames = candidate.frames or (sum(candidate.span) // 2,)
         self.span = candidate.span
-        right = [_said(choice.statement) for choice in candidate.right]
+        right = [_statement_texts(choice.statement) for choice in candidate.right]
         objects = [*candidate.objects, *(item for said in right for item in self._objects(said))]
         self.objects = tuple(dict.fromkeys(objects))
         self.actions = {name for choice in candidate.right for name in _actions_of(choice.statement)}
@@ -100,7 +100,7 @@ class _Asked:
         return round(min(counts) / self.scene.fps, 3) if counts else None
 
     def origin(self, choice: Choice) -> str:
-        objects, actions = list(self._objects(_said(choice.statement))), _actions_of(choice.statement)
+        objects, actions = list(self._objects(_statement_texts(choice.statement))), _actions_of(choice.statement)
         nouns = {self._noun(name) for name in self.actions}
         if set(objects) & set(self.objects) or any(self._noun(name) in nouns for name in actions):
             return SAME_OBJECT
@@ -111,7 +111,7 @@ class _Asked:
 
     def is_near(self, choice: Choice) -> bool:
         """Whether a distractor is near in place, in category or in time: it is of what the answer is about too."""
-        objects = list(self._objects(_said(choice.statement)))
+        objects = list(self._objects(_statement_texts(choice.statement)))
         if self.origin(choice) == SAME_OBJECT:
             return True
         categories = [self.scene.things[item].noun for item in self.objects if item in self.scene.things]
@@ -151,7 +151,7 @@ def _apart(box: Sequence[float], other: Sequence[float]) -> tuple[float, float]:
     return x + w / 2 - a - c / 2, y + h / 2 - b - d / 2
 
 
-def _said(statement: Statement) -> list[str]:
+def _statement_texts(statement: Statement) -> list[str]:
     """All texts in a statement, ids and names among them."""
     return list(_texts(msgspec.to_builtins(statement)))
 

@@ -99,7 +99,7 @@ def check_rationale(text: str, evidence: EvidenceBase, *, answer: str | None = N
         Finding(claim, text[claim.start : claim.end], verdict, reason)
         for claim, (verdict, reason) in zip(claims, checked, strict=True)
     )
-    is_said = _said(findings, evidence)
+    is_said = _told_evidence(findings, evidence)
     return Checked(findings, sum(is_said), len(is_said))
 
 
@@ -309,7 +309,7 @@ def _in_words(fact: EvidenceFact) -> str:
     return f"{fact.subject} {fact.predicate} {fact.object}" + (f" ({when})" if when else "")
 
 
-def _said(findings: Sequence[Finding], evidence: EvidenceBase) -> list[bool]:
+def _told_evidence(findings: Sequence[Finding], evidence: EvidenceBase) -> list[bool]:
     """For each thing that the evidence points at, whether a supported claim says it."""
     good = [finding.claim for finding in findings if finding.verdict == "supported"]
     names = [claim.object for claim in good if claim.kind == "object"]

@@ -28,28 +28,28 @@ THRESHOLDS = (0.3, 0.5)
 """Scores from which on a question is medium, and hard."""
 
 
-def levels_of(asked: str) -> tuple[Level, ...]:
+def levels_of(text: str) -> tuple[Level, ...]:
     """The levels from one to another, `easy:medium`, or one. Raises ConfigError for what is none."""
-    first, _, last = asked.partition(":")
+    first, _, last = text.partition(":")
     last = last or first
     if first not in LEVELS or last not in LEVELS or LEVELS.index(first) > LEVELS.index(last):
         remedy = "name one of easy, medium and hard, or two with a colon between, the easier one first"
-        raise ConfigError(f"difficulty: {asked!r} is no range of levels. Remedy: {remedy}")
+        raise ConfigError(f"difficulty: {text!r} is no range of levels. Remedy: {remedy}")
     return LEVELS[LEVELS.index(first) : LEVELS.index(last) + 1]
 
 
-def described(candidate: QuestionCandidate, scene: Scene, needed: int) -> QuestionCandidate:
+def with_difficulty(candidate: QuestionCandidate, scene: Scene, needed: int) -> QuestionCandidate:
     """A decided candidate with its difficulty, the origins of its distractors, and those that have one first.
 
     Args:
         needed: how many distractors it takes.
     """
-    asked = _Asked(candidate, scene)
-    origins = {choice.text: asked.origin(choice) for choice in candidate.distractors}
+    topic = _Topic(candidate, scene)
+    origins = {choice.text: topic.origin(choice) for choice in candidate.distractors}
     ordered = tuple(sorted(candidate.distractors, key=lambda choice: not origins[choice.text]))
-    near = [asked.is_near(choice) for choice in ordered[:needed]]
+    near = [topic.is_near(choice) for choice in ordered[:needed]]
     steps = sum(steps_of(choice.statement) for choice in candidate.right) + candidate.wording.count(" ")
-    area, seconds = asked.area(), asked.seconds()
+    area, seconds = topic.area(), topic.seconds()
     parts = [
         *([] if area is None else [_between(area, LARGE, SMALL)]),
         *([] if seconds is None else [_between(seconds, LONG, SHORT)]),
@@ -75,7 +75,7 @@ def steps_of(statement: Statement) -> int:
     return max(statement.steps, *map(len, said))
 
 
-class _Asked:
+class _Topic:
     """What a question is about, in its scene."""
 
     def __init__(self, candidate: QuestionCandidate, scene: Scene) -> None:

@@ -105,8 +105,8 @@ class Questions:
             pairs = [(done["right"], done["left"]), *product([*action, None], pool), *product(pool, [*action, None])]
             others = dict.fromkeys(pair for pair in (*pairs, *product(pool, pool)) if self._can_be(*pair))
             others.pop((done["left"], done["right"]), None)
-            right = self._hands(done["left"], done["right"], clip, frame)
-            distractors = [self._hands(*pair, clip, frame) for pair in others]
+            right = self._hands_choice(done["left"], done["right"], clip, frame)
+            distractors = [self._hands_choice(*pair, clip, frame) for pair in others]
             ids = tuple(dict.fromkeys(action[1] for action in action))
             yield self._candidate("process", clip, right, distractors, self._clear(ids, clip), ids)
 
@@ -152,7 +152,7 @@ class Questions:
             return left is not right
         return left == right or (left[1] != right[1] and not self.scene.is_part_of_other(left[1], right[1]))
 
-    def _hands(self, left: HandAction | None, right: HandAction | None, clip: ClipWindow, frame: int) -> Choice:
+    def _hands_choice(self, left: HandAction | None, right: HandAction | None, clip: ClipWindow, frame: int) -> Choice:
         statement = HandsDo(left, right, frame, clip.shown)
         if left is not None and left == right:
             return Choice(f"Both hands are {self._action_words(left)}.", statement)
@@ -290,7 +290,7 @@ class Questions:
             clip = clip_around(scene, centre)
             places = [placing for placing in self._places(thing) if self._is_clear(placing[1], clip)]
             for end, frame in (("start", clip.shown[0]), ("end", clip.shown[-1])) if places else ():
-                choices = {placing: self._located(thing, placing, frame) for placing in places}
+                choices = {placing: self._place_choice(thing, placing, frame) for placing in places}
                 hands = [self._in_hand(thing, side, clip, frame) for side in SIDES] if thing in held else []
                 in_both = all(choice.statement.truth(scene) for choice in hands)  # so that neither says where it is
                 every = [*choices.values(), *([] if in_both else hands)]
@@ -321,7 +321,7 @@ class Questions:
         pairs = dict.fromkeys((span.predicate, span.other.id) for span in ordered)
         return [pair for pair in pairs if pair[1] != thing.id and not self.scene.is_part_of_other(thing.id, pair[1])]
 
-    def _located(self, thing: NamedObject, placing: tuple[str, str], frame: int) -> Choice:
+    def _place_choice(self, thing: NamedObject, placing: tuple[str, str], frame: int) -> Choice:
         words = self.scene.domain.places[placing[0]].words
         return Choice(f"{words.capitalize()} the {self._name(placing[1])}.", Placed(thing.id, *placing, frame))
 

@@ -104,11 +104,11 @@ class ToGBenchFamily(Family):
         return 0
 
     def candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
-        asked: set[tuple[str, tuple[str, ...]]] = set()
+        known: set[tuple[str, tuple[str, ...]]] = set()
         for candidate in (*self._brought_about(scene), *self._of_instructions(scene)):
             key = candidate.question, tuple(sorted(candidate.objects))
-            if key not in asked:
-                asked.add(key)
+            if key not in known:
+                known.add(key)
                 yield candidate
 
     def _of_instructions(self, scene: Scene) -> Iterator[QuestionCandidate]:
@@ -187,10 +187,10 @@ class ToGBenchFamily(Family):
         said = text.removesuffix(".") if kind == "wish" else text[:1].lower() + text[1:].removesuffix(".")
         return f"tog_bench/{kind}", {kind: said, "end": ""}
 
-    def _is_like_another(self, thing: NamedObject, asked: Sequence[NamedObject], scene: Scene) -> bool:
+    def _is_like_another(self, thing: NamedObject, chosen: Sequence[NamedObject], scene: Scene) -> bool:
         """Whether something else in the video is of another kind that can be called the same: a jug, beside a kettle.
         What is of the same kind is told apart by its name."""
-        kind, others = self._kind(thing), [other for other in scene.things.values() if other not in asked]
+        kind, others = self._kind(thing), [other for other in scene.things.values() if other not in chosen]
         kinds = {self._kind(other) for other in others if not scene.is_part_of_other(thing.id, other.id)} - {kind}
         return any(self.domain.same_noun(kind, other) for other in kinds)
 
@@ -203,11 +203,11 @@ class ToGBenchFamily(Family):
 
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
         videos, tasks = [], []
-        for video_id, asked in by_video(items):
+        for video_id, of_video in by_video(items):
             scene = Scene(source[video_id], self.domain)
             size = scene.video.video.width, scene.video.video.height
             videos.append(VideoRecord(video_id, *size, scene.fps, scene.frame_count, self.words.scene))
-            tasks += [self._task(item, scene) for item in asked]
+            tasks += [self._task(item, scene) for item in of_video]
             place_video(source, video_id, out / video_file(video_id))
         (out / ANNOTATIONS).write_bytes(msgspec.json.encode(AnnotationFile("tog_bench", 1, videos, tasks)))
 

@@ -25,7 +25,7 @@ class Fillable(Statement, frozen=True):
 
     kinds: tuple[str, ...]
 
-    def recorded(self, scene: Scene) -> Truth:
+    def recorded_truth(self, scene: Scene) -> Truth:
         return all(map(scene.coverage.category, self.kinds)) and len(_in_view(scene, self.kinds)) == 1
 
 
@@ -36,7 +36,7 @@ class NoneInView(Statement, frozen=True):
 
     kinds: tuple[str, ...]
 
-    def recorded(self, scene: Scene) -> Truth:
+    def recorded_truth(self, scene: Scene) -> Truth:
         return all(map(scene.coverage.category, self.kinds)) and not _in_view(scene, self.kinds)
 
 
@@ -47,7 +47,7 @@ class Unmistakable(Statement, frozen=True):
 
     object: str
 
-    def recorded(self, scene: Scene) -> Truth:
+    def recorded_truth(self, scene: Scene) -> Truth:
         frames = {frame for _, frame in whole_seconds(scene)} | set(shown_frames(scene))
         return scene.unique(scene.things[self.object], sorted(frames))
 
@@ -61,7 +61,7 @@ class Handled(Statement, frozen=True):
 
     object: str
 
-    def recorded(self, scene: Scene) -> Truth:
+    def recorded_truth(self, scene: Scene) -> Truth:
         is_touched = any(
             end - start > scene.margin
             for use in scene.uses
@@ -78,7 +78,7 @@ class NotParts(Statement, frozen=True):
 
     objects: tuple[str, ...]
 
-    def recorded(self, scene: Scene) -> Truth:
+    def recorded_truth(self, scene: Scene) -> Truth:
         is_known = len(self.objects) < 2 or scene.coverage.layer("relations")
         return is_known and not any(scene.is_part_of_other(*pair) for pair in combinations(self.objects, 2))
 
@@ -90,7 +90,7 @@ class Trackable(Statement, frozen=True):
 
     object: str
 
-    def recorded(self, scene: Scene) -> Truth:
+    def recorded_truth(self, scene: Scene) -> Truth:
         shown = [frame for frame in shown_frames(scene) if scene.visible(self.object, frame)]
         spans = stretches(scene, self.object) if scene.coverage.category(scene.things[self.object].category) else []
         return bool(spans) and all(any(start <= frame < end for frame in shown) for start, end in spans)
@@ -102,7 +102,7 @@ class Fills(Statement, frozen=True):
     object: str
     kinds: tuple[str, ...]
 
-    def recorded(self, scene: Scene) -> Truth:
+    def recorded_truth(self, scene: Scene) -> Truth:
         return serves(scene.things[self.object], self.kinds)
 
 
@@ -116,7 +116,7 @@ class BroughtAbout(Statement, frozen=True):
     frame: int
     other: str | None = None
 
-    def recorded(self, scene: Scene) -> Truth:
+    def recorded_truth(self, scene: Scene) -> Truth:
         near = scene.frames(scene.domain.lengths.gap)
         is_used = any(
             use.thing.id == self.object and use.start - near <= self.frame <= use.end + near for use in scene.uses

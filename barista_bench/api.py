@@ -35,7 +35,7 @@ from barista_bench.runs.ask.runner import run_config
 from barista_bench.runs.run_folder import CONFIG_FILE
 from barista_bench.runs.score.scoring import ScoredRun, options_of_each, read_scored, score_tasks
 from barista_bench.stats import compare_runs
-from barista_bench.stats.tables import breakdown_table, comparison_table, figure_table, headline_table, named
+from barista_bench.stats.tables import breakdown_table, comparison_table, figure_table, headline_table, with_labels
 from barista_bench.tables import Table, to_html, to_text
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class Evaluation:
 
         Scores are missing where infrastructure failed, unless the task counts that as an unread answer.
         """
-        return pd.DataFrame(row for run, called in named(self.runs) for row in _sample_rows(run, called))
+        return pd.DataFrame(row for run, called in with_labels(self.runs) for row in _sample_rows(run, called))
 
     @cached_property
     def breakdowns(self) -> pd.DataFrame:

@@ -79,7 +79,7 @@ def judges(
         Path | None, typer.Option(help="Ratings by people: CSV or JSONL of example_id, criterion, score, model, run.")
     ] = None,
     family: Annotated[
-        list[str] | None, typer.Option(help="NAME=MAKER of a judge or model, if its name does not say it.")
+        list[str] | None, typer.Option(help="NAME=VENDOR of a judge or model, if its name does not say it.")
     ] = None,
     data: Data = None,
     root: Root = None,
@@ -98,7 +98,7 @@ def judges(
         check_target(out, JUDGES)
         runs = scored_runs(folders, data, root, option)
         judged = [judged_run for run in runs for judged_run in all_judged(run)]
-        analysis = cross_judge(judged, _families(family or []))
+        analysis = cross_judge(judged, _vendors(family or []))
         people = human_agreement(judged, read_ratings(human)) if human else []
         text = as_markdown(analysis, people)
         content = {**msgspec.to_builtins(analysis), "human": msgspec.to_builtins(people)}
@@ -164,11 +164,11 @@ def judged_line(results: JudgedResults) -> str:
     )
 
 
-def _families(pairs: list[str]) -> dict[str, str]:
-    families = dict[str, str]()
+def _vendors(pairs: list[str]) -> dict[str, str]:
+    vendors = dict[str, str]()
     for pair in pairs:
-        name, _, maker = pair.partition("=")
-        if not (name and maker):
-            raise ConfigError(f"{pair!r} is not a family. Remedy: write NAME=MAKER")
-        families[name] = maker
-    return families
+        name, _, vendor = pair.partition("=")
+        if not (name and vendor):
+            raise ConfigError(f"--family: {pair!r} names no vendor. Remedy: write NAME=VENDOR")
+        vendors[name] = vendor
+    return vendors

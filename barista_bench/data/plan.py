@@ -24,7 +24,7 @@ from barista_bench.core.options import Sampling
 from barista_bench.core.task import Example, FrameRef, Task
 from barista_bench.data.frozen import content_hash, refuse_unusable
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.text_out import counted
+from barista_bench.files.text_out import most_frequent_reasons
 from barista_bench.scene_graph import Problem, SceneGraph, VideoGraph
 
 
@@ -359,7 +359,7 @@ def _no_examples(root: str, task: Task, sampling: Sampling, skipped: Sequence[Sk
     where = f"{root}: no example for {task.benchmark}/{task.name} with {chosen or 'its own sampling'}"
     if not skipped:
         return NoExamples(f"{where}: there is none to ask about. Remedy: loosen the sampling, or check the release")
-    reasons = counted(Counter(item.reason for item in skipped))
+    reasons = most_frequent_reasons(Counter(item.reason for item in skipped))
     return NoExamples(
         f"{where}: {len(skipped)} were left out: {reasons}. Remedy: see to what is named, or loosen the sampling"
     )

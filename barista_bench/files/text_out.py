@@ -95,10 +95,10 @@ MOST_REASONS = 3
 """Reasons that a message names; it counts the others."""
 
 
-def counted(reasons: Mapping[str, int]) -> str:
+def most_frequent_reasons(reasons: Mapping[str, int]) -> str:
     """How often what happened, the most frequent `MOST_REASONS`, on one line and without the remedies of each.
 
-    >>> counted({"too short": 2, "no mask. Remedy: draw one": 7, "no name": 1, "cut": 1})
+    >>> most_frequent_reasons({"too short": 2, "no mask. Remedy: draw one": 7, "no name": 1, "cut": 1})
     '7 x no mask; 2 x too short; 1 x cut; 1 other reason'
     """
     without_remedies = Counter[str]()

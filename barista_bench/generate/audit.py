@@ -84,8 +84,8 @@ def choice_sets(data: str, benchmark: str, split: str = "all") -> dict[str, list
             if choices and right:
                 correct = tuple(at for at, label in enumerate(choices) if label in right)
                 question = "" if (text := example.inputs.get("question")) is None else str(text)
-                asked = AskedChoices(example.video_id, question, tuple(choices.values()), correct)
-                sets.setdefault(config, []).append(asked)
+                choices_asked = AskedChoices(example.video_id, question, tuple(choices.values()), correct)
+                sets.setdefault(config, []).append(choices_asked)
     if not sets:
         raise DataError(f"{data}: no task of it gives choices. Remedy: name a dataset with multiple choice")
     return sets
@@ -106,8 +106,8 @@ def generated_sets(folder: Path) -> dict[str, list[AskedChoices]]:
             if item.subtask in subtasks:
                 texts = tuple(choice.text for choice in item.choices)
                 level = item.difficulty.level if item.difficulty else ""
-                asked = AskedChoices(item.video_id, item.question, texts, item.correct, item.form, level)
-                sets.setdefault(f"{family} {item.subtask}", []).append(asked)
+                choices_asked = AskedChoices(item.video_id, item.question, texts, item.correct, item.form, level)
+                sets.setdefault(f"{family} {item.subtask}", []).append(choices_asked)
     return sets
 
 
@@ -137,8 +137,8 @@ _DECODER = msgspec.json.Decoder(_ItemLine)
 def audit_sets(sets: Mapping[str, Sequence[AskedChoices]]) -> list[TaskAudit]:
     """The audit of each task's questions; tasks without any are left out."""
     audits = [_audit(task, questions) for task, questions in sets.items() if questions]
-    asked = [(audit.task, guesser, guess(sets[audit.task], guesser)) for audit in audits for guesser in GUESSERS]
-    guessed = [(task, guesser, made) for task, guesser, made in asked if made is not None]
+    guesses = [(audit.task, guesser, guess(sets[audit.task], guesser)) for audit in audits for guesser in GUESSERS]
+    guessed = [(task, guesser, made) for task, guesser, made in guesses if made is not None]
     results: dict[str, list[GuesserResult]] = defaultdict(list)
     for (task, guesser, made), p in zip(guessed, holm([made.p_value for *_, made in guessed]), strict=True):
         results[task].append(GuesserResult(guesser, made, p))
@@ -186,8 +186,8 @@ def _shared_words(questions: Sequence[AskedChoices]) -> tuple[float, float]:
     """Mean fraction of the words of a right, and of a distractor that the question says too."""
     fractions: dict[bool, list[float]] = {True: [], False: []}
     for question in questions:
-        asked = set(words_in(question.question))
+        question_words = set(words_in(question.question))
         for at, choice in enumerate(question.choices):
             words = set(words_in(choice))
-            fractions[at in question.correct].append(len(words & asked) / max(1, len(words)))
+            fractions[at in question.correct].append(len(words & question_words) / max(1, len(words)))
     return float(np.mean(fractions[True] or [0.0])), float(np.mean(fractions[False] or [0.0]))

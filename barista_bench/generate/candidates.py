@@ -84,7 +84,7 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
         extra: what the family writes beside, JSON values.
         wording: of `wordings.yaml`, `family/key`, with what fills its `slots`; empty for a text that stays as it is.
         form: the one of its forms that `question` has; empty for the plain one.
-        difficulty: as `difficulty.described` states it.
+        difficulty: as `difficulty.with_difficulty` states it.
         origins: text of a distractor to where it is from: `SAME_OBJECT`, `SAME_MOMENT`, or neither.
     """
 
@@ -286,11 +286,11 @@ def with_choices(
             )
             distractors.append(pool.pop(best))
             balance[distractors[-1].text] -= 1
-        items.append(_placed(f"{prefix}_{at:05d}", candidate, distractors, position, seed))
+        items.append(_item(f"{prefix}_{at:05d}", candidate, distractors, position, seed))
     return items
 
 
-def _placed(item_id: str, candidate: QuestionCandidate, distractors: list[Choice], position: int, seed: int) -> Item:
+def _item(item_id: str, candidate: QuestionCandidate, distractors: list[Choice], position: int, seed: int) -> Item:
     """An item whose right choice, if there is one, stands at `position`; several right ones stand anywhere."""
     rng = random.Random(_key(candidate, seed))  # noqa: S311
     choices = list(distractors)

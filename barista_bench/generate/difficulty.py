@@ -28,28 +28,28 @@ THRESHOLDS = (0.3, 0.5)
 """Scores from which on a question is medium, and hard."""
 
 
-def levels_of(asked: str) -> tuple[Level, ...]:
+def levels_of(text: str) -> tuple[Level, ...]:
     """The levels from one to another, `easy:medium`, or one. Raises ConfigError for what is none."""
-    first, _, last = asked.partition(":")
+    first, _, last = text.partition(":")
     last = last or first
     if first not in LEVELS or last not in LEVELS or LEVELS.index(first) > LEVELS.index(last):
         remedy = "name one of easy, medium and hard, or two with a colon between, the easier one first"
-        raise ConfigError(f"difficulty: {asked!r} is no range of levels. Remedy: {remedy}")
+        raise ConfigError(f"difficulty: {text!r} is no range of levels. Remedy: {remedy}")
     return LEVELS[LEVELS.index(first) : LEVELS.index(last) + 1]
 
 
-def described(candidate: QuestionCandidate, scene: Scene, needed: int) -> QuestionCandidate:
+def with_difficulty(candidate: QuestionCandidate, scene: Scene, needed: int) -> QuestionCandidate:
     """A decided candidate with its difficulty, the origins of its distractors, and those that have one first.
 
     Args:
         needed: how many distractors it takes.
     """
-    asked = _Asked(candidate, scene)
-    origins = {choice.text: asked.origin(choice) for choice in candidate.distractors}
+    topic = _Topic(candidate, scene)
+    origins = {choice.text: topic.origin(choice) for choice in candidate.distractors}
     ordered = tuple(sorted(candidate.distractors, key=lambda choice: not origins[choice.text]))
-    near = [asked.is_near(choice) for choice in ordered[:needed]]
+    near = [topic.is_near(choice) for choice in ordered[:needed]]
     steps = sum(steps_of(choice.statement) for choice in candidate.right) + candidate.wording.count(" ")
-    area, seconds = asked.area(), asked.seconds()
+    area, seconds = topic.area(), topic.seconds()
     parts = [
         *([] if area is None else [_between(area, LARGE, SMALL)]),
         *([] if seconds is None else [_between(seconds, LONG, SHORT)]),
@@ -75,14 +75,14 @@ def steps_of(statement: Statement) -> int:
     return max(statement.steps, *map(len, said))
 
 
-class _Asked:
+class _Topic:
     """What a question is about, in its scene."""
 
     def __init__(self, candidate: QuestionCandidate, scene: Scene) -> None:
         self.scene = scene
         self.frames = candidate.frames or (sum(candidate.span) // 2,)
         self.span = candidate.span
-        right = [_said(choice.statement) for choice in candidate.right]
+        right = [_statement_texts(choice.statement) for choice in candidate.right]
         objects = [*candidate.objects, *(item for said in right for item in self._objects(said))]
         self.objects = tuple(dict.fromkeys(objects))
         self.actions = {name for choice in candidate.right for name in _actions_of(choice.statement)}
@@ -100,7 +100,7 @@ class _Asked:
         return round(min(counts) / self.scene.fps, 3) if counts else None
 
     def origin(self, choice: Choice) -> str:
-        objects, actions = list(self._objects(_said(choice.statement))), _actions_of(choice.statement)
+        objects, actions = list(self._objects(_statement_texts(choice.statement))), _actions_of(choice.statement)
         nouns = {self._noun(name) for name in self.actions}
         if set(objects) & set(self.objects) or any(self._noun(name) in nouns for name in actions):
             return SAME_OBJECT
@@ -111,7 +111,7 @@ class _Asked:
 
     def is_near(self, choice: Choice) -> bool:
         """Whether a distractor is near in place, in category or in time: it is of what the answer is about too."""
-        objects = list(self._objects(_said(choice.statement)))
+        objects = list(self._objects(_statement_texts(choice.statement)))
         if self.origin(choice) == SAME_OBJECT:
             return True
         categories = [self.scene.things[item].noun for item in self.objects if item in self.scene.things]
@@ -151,7 +151,7 @@ def _apart(box: Sequence[float], other: Sequence[float]) -> tuple[float, float]:
     return x + w / 2 - a - c / 2, y + h / 2 - b - d / 2
 
 
-def _said(statement: Statement) -> list[str]:
+def _statement_texts(statement: Statement) -> list[str]:
     """All texts in a statement, ids and names among them."""
     return list(_texts(msgspec.to_builtins(statement)))
 

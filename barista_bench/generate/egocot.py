@@ -128,7 +128,7 @@ class EvidenceMaker:
 
     def _does(self, name: str, frame: int, rows: Sequence[ActionSpan], atom: Statement) -> StatedFact:
         start, end = _extent([row for row in rows if row.name == name], frame)
-        said = self.at.said(name)
+        said = self.at.phrase(name)
         return StatedFact("operator", "does", said, frame, start, end, f"the person {third_person(said)}", atom)
 
     def _cause(self, cause: BringsAbout) -> Iterator[StatedFact]:
@@ -141,7 +141,7 @@ class EvidenceMaker:
             if action.name == cause.action:
                 frame = (max(action.start, start) + min(action.end - 1, end)) // 2
                 yield self._does(action.name, frame, [action], Does(action.name, frame))
-        said, outcome = self.at.said(cause.action), result.removeprefix("the ")
+        said, outcome = self.at.phrase(cause.action), result.removeprefix("the ")
         text = f"the person {third_person(said)}, so that {result}"
         yield StatedFact(said, "causes", outcome, start, start, end, text, cause)
 
@@ -254,10 +254,10 @@ class EgoCoTFamily(Family):
         records: dict[Split, list[Json]] = {"dev": [], "test": []}
         manifest: list[Json] = []
         (out / "media").mkdir()
-        for number, (video_id, asked) in enumerate(by_video(sorted(items, key=lambda item: item.id))):
+        for number, (video_id, of_video) in enumerate(by_video(sorted(items, key=lambda item: item.id))):
             maker = EvidenceMaker(Scene(source[video_id], self.domain), self.words)
             split: Split = "test" if number % TEST_EVERY == TEST_EVERY - 1 else "dev"
-            records[split] += [record_of(item, None if split == "test" else maker) for item in asked]
+            records[split] += [record_of(item, None if split == "test" else maker) for item in of_video]
             manifest.append({"media_id": video_id, "dataset": self.domain.name, "uid": video_id})
             place_video(source, video_id, out / media_file(video_id))
         for name, content in (*records.items(), ("media_manifest", manifest)):

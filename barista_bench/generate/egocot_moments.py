@@ -43,11 +43,11 @@ class EgoCoTWords(DomainRecord, frozen=True):
     def state(self, value: str) -> str:
         return self.states.get(value, value)
 
-    def said(self, name: str) -> str:
+    def phrase(self, name: str) -> str:
         """The name of an action or a step, with articles.
 
         >>> words = EgoCoTWords(verbs={"pick": "pick up"})
-        >>> words.said("Pick cup"), words.said("Clean up"), words.said("Add ingredient to bowl")
+        >>> words.phrase("Pick cup"), words.phrase("Clean up"), words.phrase("Add ingredient to bowl")
         ('pick up the cup', 'clean up', 'add the ingredient to the bowl')
         """
         verb, *rest = name.lower().split()
@@ -98,14 +98,14 @@ class Moments:
     def time(self, frame: int) -> str:
         return clock(frame / self.scene.fps)
 
-    def said(self, action: str) -> str:
+    def phrase(self, action: str) -> str:
         """The name of an action or a step, with articles."""
-        return self.words.said(self.scene.in_words(action))
+        return self.words.phrase(self.scene.in_words(action))
 
     def doing(self, action: str) -> str:
         """The same as what goes on, "pouring the milk"; empty where the domain has no participle of the verb."""
         verb = action.partition(" ")[0].lower()
-        rest = self.said(action).removeprefix(self.words.verbs.get(verb, verb))
+        rest = self.phrase(action).removeprefix(self.words.verbs.get(verb, verb))
         return f"{self.participles[verb]}{rest}" if verb in self.participles else ""
 
     def moments(self) -> Iterator[Moment]:
@@ -209,8 +209,8 @@ class Moments:
             choices: may hold the right one.
             event: as `QuestionCandidate` has it.
         """
-        asked = tuple(dict.fromkeys(frames))
-        seen = (Seen(thing.id, frame) for thing in things for frame in asked)
+        distinct = tuple(dict.fromkeys(frames))
+        seen = (Seen(thing.id, frame) for thing in things for frame in distinct)
         return QuestionCandidate(
             subtask=wording.partition(" ")[0],
             video_id=self.scene.video_id,
@@ -219,9 +219,9 @@ class Moments:
             slots=dict(slots),
             right=(right,),
             distractors=tuple(choice for choice in choices if choice.text != right.text),
-            given=(*seen, *(Unique(thing.id, asked) for thing in things), *given),
+            given=(*seen, *(Unique(thing.id, distinct) for thing in things), *given),
             span=(0, self.scene.frame_count),
-            frames=asked,
+            frames=distinct,
             objects=tuple(thing.id for thing in things),
             answer=answer,
             event=event,

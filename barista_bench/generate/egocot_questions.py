@@ -57,8 +57,8 @@ def active_object(at: Moments) -> Iterator[QuestionCandidate]:
             right = Choice(f"The {use.thing.name}.", when.always(partial(Touches, use.side, use.thing.id)))
             choices = [Choice(f"The {t.name}.", when.ever(partial(Touches, use.side, t.id))) for t in things]
             slots = {**when.slots, "side": use.side}
-            asked = f"AOG{when.wording}", slots, right, choices, when.frames, [use.thing]
-            yield at.question(*asked, given=when.given)
+            arguments = f"AOG{when.wording}", slots, right, choices, when.frames, [use.thing]
+            yield at.question(*arguments, given=when.given)
 
 
 def _whole(at: Moments, things: Sequence[NamedObject]) -> list[NamedObject]:
@@ -84,8 +84,8 @@ def hand_of_object(at: Moments) -> Iterator[QuestionCandidate]:
                 things = [use.thing, other]
                 right = _touches(when.always, use.side, use.thing)
                 choices = [_touches(when.ever, side, thing) for side, thing in product(SIDES, things)]
-                asked = f"HOA{when.wording}", when.slots, right, choices, when.frames, things
-                yield at.question(*asked, given=when.given)
+                arguments = f"HOA{when.wording}", when.slots, right, choices, when.frames, things
+                yield at.question(*arguments, given=when.given)
 
 
 def _touches(over: Callable[[Callable[[int], Statement]], Statement], side: Side, thing: NamedObject) -> Choice:
@@ -127,8 +127,8 @@ def when_it_changed(at: Moments) -> Iterator[QuestionCandidate]:
         slots = {"thing": before.thing.name, "before": first, "after": last}
         for row, number in at.intervals(after.start):
             choices = [_changes(at, before, after, *interval) for interval in row]
-            asked = "SR", slots, choices[number], choices, row[number], [before.thing]
-            yield at.question(*asked, answer=f"interval {number}", event=f"{after.thing.id} from {after.start}")
+            arguments = "SR", slots, choices[number], choices, row[number], [before.thing]
+            yield at.question(*arguments, answer=f"interval {number}", event=f"{after.thing.id} from {after.start}")
 
 
 def _changes(at: Moments, before: ValueSpan, after: ValueSpan, start: int, end: int) -> Choice:
@@ -198,8 +198,8 @@ def next_state(at: Moments) -> Iterator[QuestionCandidate]:
             choice = partial(_comes_next, at, frame, moments[1])
             things = at.visible(at.by_use, frame, moments[1])
             choices = [choice(span) for span in states if span.thing in things]
-            asked = "NSA", {"time": at.time(frame)}, choice(after), choices, [frame, moments[1]], [after.thing]
-            yield at.question(*asked, event=f"{after.thing.id} from {after.start}")
+            arguments = "NSA", {"time": at.time(frame)}, choice(after), choices, [frame, moments[1]], [after.thing]
+            yield at.question(*arguments, event=f"{after.thing.id} from {after.start}")
         since = after.start
 
 
@@ -222,8 +222,8 @@ def next_action(at: Moments) -> Iterator[QuestionCandidate]:
         for since in _since(at, frame):
             choices = [_done_next(at, action.name, since.frames[0], until) for action in nearest]
             right = _done_next(at, following.name, since.frames[0], until)
-            asked = f"NAA{since.wording}", since.slots, right, choices, [frame, until]
-            yield at.question(*asked, event=event, given=(*hands, *since.given))
+            arguments = f"NAA{since.wording}", since.slots, right, choices, [frame, until]
+            yield at.question(*arguments, event=event, given=(*hands, *since.given))
 
 
 def _since(at: Moments, frame: int) -> Iterator[Moment]:
@@ -233,11 +233,11 @@ def _since(at: Moments, frame: int) -> Iterator[Moment]:
     if before and frame < before[-1].end:
         only = OnlyDuring(*before[-1])
         if only.truth(at.scene):
-            yield Moment((before[-1].start,), " order", {"do": at.said(before[-1].name)}, (only,))
+            yield Moment((before[-1].start,), " order", {"do": at.phrase(before[-1].name)}, (only,))
 
 
 def _done_next(at: Moments, name: str, frame: int, until: int) -> Choice:
-    return Choice(sentence(at.said(name)), NextAction(name, frame, until))
+    return Choice(sentence(at.phrase(name)), NextAction(name, frame, until))
 
 
 def cause_of_change(at: Moments) -> Iterator[QuestionCandidate]:
@@ -266,7 +266,7 @@ def _brings_about(at: Moments, start: int, end: int, name: str, before: ValueSpa
     # To open what is open then says one thing twice.
     is_told = at.scene.domain.same_noun(noun, after.thing.noun) and any(w.startswith(verb) for w in last.split())
     change = f"and the {after.thing.name} goes from {first} to {last}"
-    text = f"The person {third_person(at.said(name))}, {f'which was {first} until then' if is_told else change}."
+    text = f"The person {third_person(at.phrase(name))}, {f'which was {first} until then' if is_told else change}."
     return Choice(text, BringsAbout(name, after.thing.id, *values, start, end + 1, verbs))
 
 
@@ -279,18 +279,18 @@ def progress(at: Moments) -> Iterator[QuestionCandidate]:
             slots = {"time": at.time(frame)}
             yield at.question("PR step", slots, _under_way(at, name, frame), choices, [frame])
     for first, second in pairwise(at.scene.steps):
-        slots = {"first": at.said(first.name), "second": at.said(second.name)}
+        slots = {"first": at.phrase(first.name), "second": at.phrase(second.name)}
         for row, number in at.intervals(second.start):
             choices = [
                 Choice(at.between(start, end), AllOf((InStep(first.name, start), InStep(second.name, end))))
                 for start, end in row
             ]
-            asked = "PR passage", slots, choices[number], choices, row[number]
-            yield at.question(*asked, answer=f"interval {number}", event=f"step from {second.start}")
+            arguments = "PR passage", slots, choices[number], choices, row[number]
+            yield at.question(*arguments, answer=f"interval {number}", event=f"step from {second.start}")
 
 
 def _under_way(at: Moments, name: str, frame: int) -> Choice:
-    return Choice(sentence(at.said(name)), InStep(name, frame))
+    return Choice(sentence(at.phrase(name)), InStep(name, frame))
 
 
 def hands_over_time(at: Moments) -> Iterator[QuestionCandidate]:

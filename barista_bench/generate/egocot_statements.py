@@ -27,7 +27,7 @@ class InQuarter(Statement, frozen=True):
     across: Across
     frame: int
 
-    def recorded(self, scene: Scene) -> Truth:
+    def recorded_truth(self, scene: Scene) -> Truth:
         quarter = quarter_of(scene, self.object, self.frame)
         return None if quarter is None else quarter == (self.down, self.across)
 
@@ -39,7 +39,7 @@ class AwayFrom(Statement, frozen=True):
     object: str
     frame: int
 
-    def recorded(self, scene: Scene) -> Truth:
+    def recorded_truth(self, scene: Scene) -> Truth:
         touches = Touches(self.side, self.object, self.frame).truth(scene)
         return None if touches is None else not touches
 
@@ -54,7 +54,7 @@ class InStep(Statement, frozen=True):
     step: str
     frame: int
 
-    def recorded(self, scene: Scene) -> Truth:
+    def recorded_truth(self, scene: Scene) -> Truth:
         now = {s.name for s in scene.steps if s.start + scene.margin <= self.frame < s.end - scene.margin}
         if len(now) != 1:
             return None
@@ -82,7 +82,7 @@ class NextAction(Statement, frozen=True):
     frame: int
     until: int
 
-    def recorded(self, scene: Scene) -> Truth:
+    def recorded_truth(self, scene: Scene) -> Truth:
         is_next = DoesNext(self.action, self.frame).truth(scene)
         if is_next is not Does(self.action, self.until).truth(scene):
             return None
@@ -110,7 +110,7 @@ class NextState(Statement, frozen=True):
     frame: int
     until: int
 
-    def recorded(self, scene: Scene) -> Truth:
+    def recorded_truth(self, scene: Scene) -> Truth:
         before = HasValue(self.object, self.type, self.value, self.frame).truth(scene)
         after = HasValue(self.object, self.type, self.value, self.until).truth(scene)
         if before is not False:
@@ -142,7 +142,7 @@ class BringsAbout(Statement, frozen=True):
     end: int
     verbs: tuple[str, ...]
 
-    def recorded(self, scene: Scene) -> Truth:
+    def recorded_truth(self, scene: Scene) -> Truth:
         changes = Changes(self.object, self.type, self.before, self.after, self.start, self.end).truth(scene)
         if changes is not True:
             return changes

@@ -24,7 +24,7 @@ from barista_bench.generate.candidates import (
     thin,
     with_choices,
 )
-from barista_bench.generate.difficulty import described
+from barista_bench.generate.difficulty import with_difficulty
 from barista_bench.generate.missing import Waiting
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.shortcuts import AskedChoices, guessable
@@ -82,7 +82,7 @@ class Family(ABC):
             if isinstance(verdict, str) and waiting is not None:
                 waiting.add(self.name, candidate, scene, needed, verdict)
             if not isinstance(verdict, str):
-                verdict = described(verdict, scene, needed)
+                verdict = with_difficulty(verdict, scene, needed)
                 if verdict.difficulty and verdict.difficulty.level not in self.levels:
                     verdict = f"it is {verdict.difficulty.level}"
             tally[candidate.subtask, verdict if isinstance(verdict, str) else DECIDED] += 1
@@ -121,8 +121,8 @@ class Family(ABC):
         items = self.worded(self.sampled(candidates, size, seed), seed)
         given_away: dict[str, int] = {}
         for subtask in self.choice_subtasks:
-            asked = [item for item in items if item.candidate.subtask == subtask]
-            left_out = {asked[at].id for at in guessable([as_asked(item) for item in asked], ceiling)}
+            of_subtask = [item for item in items if item.candidate.subtask == subtask]
+            left_out = {of_subtask[at].id for at in guessable([as_asked(item) for item in of_subtask], ceiling)}
             given_away[subtask] = len(left_out)
             items = [item for item in items if item.id not in left_out]
         return SampledItems(items, given_away)

@@ -14,7 +14,7 @@ from tqdm import tqdm
 from barista_bench.cluster import RayCluster, cluster_of, map_in_processes
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import check_target, refuse_inside, replacing_folder
-from barista_bench.files.text_out import counted
+from barista_bench.files.text_out import most_frequent_reasons
 from barista_bench.files.writing import write_whole
 from barista_bench.generate.candidates import DECIDED, Item, QuestionCandidate, Tally, reasons_of
 from barista_bench.generate.difficulty import levels_of
@@ -77,7 +77,7 @@ class FamilyReport(msgspec.Struct, frozen=True):
         for row in self.subtasks:
             reasons.update(row.refused)
         reasons.update(f"{video_id} is lost: {problem}" for video_id, problem in self.lost_videos.items())
-        return f"{self.family} finds nothing to ask: {counted(reasons) or 'no candidate'}"
+        return f"{self.family} finds nothing to ask: {most_frequent_reasons(reasons) or 'no candidate'}"
 
 
 class Offers(NamedTuple):

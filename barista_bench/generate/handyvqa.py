@@ -86,11 +86,11 @@ class HanDyVQAFamily(Family):
         """
         lines: dict[str, list[bytes]] = defaultdict(list)
         (out / "videos").mkdir()
-        for video_id, asked in by_video(items):
+        for video_id, of_video in by_video(items):
             path = out / _video_name(video_id)
             place_video(source, video_id, path)
             graph, facts = source[video_id], video_facts(path)
-            for item in asked:
+            for item in of_video:
                 lines[item.candidate.subtask].append(msgspec.json.encode(_record(item, graph, facts)) + b"\n")
         for category, records in lines.items():
             write_whole(out / f"{category}.jsonl", b"".join(sorted(records)))

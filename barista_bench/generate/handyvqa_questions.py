@@ -26,7 +26,7 @@ from barista_bench.generate.handyvqa_statements import (
     TouchedInClip,
     clip_around,
     clip_halfway,
-    recorded_course,
+    recorded_sequence,
 )
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import SIDES, HandUse, NamedObject, PlaceSpan
@@ -35,10 +35,10 @@ from barista_bench.generate.wordings import plain
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph.domain import AttributeWords, DomainRecord, Side
 
-Asked = Iterator[QuestionCandidate]
-OTHER_DEEDS = 8
+Candidates = Iterator[QuestionCandidate]
+OTHER_ACTIONS = 8
 """Contacts of other times that wrong answers are made of, at one moment."""
-LONGEST_COURSE = 3
+LONGEST_SEQUENCE = 3
 """Values in a row that an answer names at the most."""
 MASKED = 3
 """Annotated frames of a clip whose answer is masks."""
@@ -71,14 +71,14 @@ class Questions:
 
     # Action
 
-    def actions(self) -> Asked:
+    def actions(self) -> Candidates:
         """Actions at one moment, by the graph's activities; those of other times are distractors."""
         scene = self.scene
         texts = {action.name: self._doing(action.name) for action in scene.actions}
         for action in scene.actions:
-            asked = clip_halfway(scene, (action.start + action.end) // 2)
-            if asked is not None:
-                clip, frame = asked
+            placed_clip = clip_halfway(scene, (action.start + action.end) // 2)
+            if placed_clip is not None:
+                clip, frame = placed_clip
                 right, *distractors = (
                     Choice(texts[name], Does(name, frame))
                     for name in dict.fromkeys((action.name, *texts))
@@ -86,7 +86,7 @@ class Questions:
                 )
                 during = tuple(at for at in clip.shown if action.start <= at < action.end)
                 given = (InWords(action.name, bool(texts[action.name])), HandAtWork(action.name, during))
-                yield self._asked("action", clip, right, distractors, given)
+                yield self._candidate("action", clip, right, distractors, given)
 
     def _doing(self, action: str) -> str:
         """A sentence about an activity; empty where its verb has no participle."""
@@ -95,7 +95,7 @@ class Questions:
 
     # Process
 
-    def processes(self) -> Asked:
+    def processes(self) -> Candidates:
         """The action of each hand at one moment; distractors are the hands exchanged, and actions of other times."""
         scene = self.scene
         for clip, frame in self._halfway(scene.uses):
@@ -105,10 +105,10 @@ class Questions:
             pairs = [(done["right"], done["left"]), *product([*action, None], pool), *product(pool, [*action, None])]
             others = dict.fromkeys(pair for pair in (*pairs, *product(pool, pool)) if self._can_be(*pair))
             others.pop((done["left"], done["right"]), None)
-            right = self._hands(done["left"], done["right"], clip, frame)
-            distractors = [self._hands(*pair, clip, frame) for pair in others]
+            right = self._hands_choice(done["left"], done["right"], clip, frame)
+            distractors = [self._hands_choice(*pair, clip, frame) for pair in others]
             ids = tuple(dict.fromkeys(action[1] for action in action))
-            yield self._asked("process", clip, right, distractors, self._clear(ids, clip), ids)
+            yield self._candidate("process", clip, right, distractors, self._clear(ids, clip), ids)
 
     def _other_actions(self, clip: ClipWindow, frame: int) -> list[HandAction]:
         """Actions of hands at other times, the nearest first, on things whose names are clear in a clip."""
@@ -118,7 +118,7 @@ class Questions:
             for value, start, end in use.contacts
             if value in self.scene.domain.contacts and self._is_clear(use.thing.id, clip)
         ]
-        return list(dict.fromkeys(action for _, action in sorted(rows)))[:OTHER_DEEDS]
+        return list(dict.fromkeys(action for _, action in sorted(rows)))[:OTHER_ACTIONS]
 
     def _halfway(self, uses: Iterable[HandUse]) -> list[tuple[ClipWindow, int]]:
         """Clips with a moment halfway through them at which there is a contact: in its middle, and every half clip of
@@ -152,19 +152,19 @@ class Questions:
             return left is not right
         return left == right or (left[1] != right[1] and not self.scene.is_part_of_other(left[1], right[1]))
 
-    def _hands(self, left: HandAction | None, right: HandAction | None, clip: ClipWindow, frame: int) -> Choice:
+    def _hands_choice(self, left: HandAction | None, right: HandAction | None, clip: ClipWindow, frame: int) -> Choice:
         statement = HandsDo(left, right, frame, clip.shown)
         if left is not None and left == right:
-            return Choice(f"Both hands are {self._deed(left)}.", statement)
-        text = f"The left hand is {self._deed(left)}, and the right hand is {self._deed(right)}."
+            return Choice(f"Both hands are {self._action_words(left)}.", statement)
+        text = f"The left hand is {self._action_words(left)}, and the right hand is {self._action_words(right)}."
         return Choice(text, statement)
 
-    def _deed(self, action: HandAction | None) -> str:
+    def _action_words(self, action: HandAction | None) -> str:
         return f"{self.scene.domain.contacts[action[0]].doing} the {self._name(action[1])}" if action else "free"
 
     # Parts
 
-    def parts(self) -> Asked:
+    def parts(self) -> Candidates:
         """Which part a hand is on at one moment, of all parts of things in view."""
         scene = self.scene
         wholes = {whole for owners in scene.owners.values() for whole in owners}
@@ -175,9 +175,9 @@ class Questions:
                 choices = {part: self._part(part, use.side, clip, frame) for part in parts}
                 right = choices.pop(use.thing.id, None) or self._part(use.thing.id, use.side, clip, frame)
                 slots, given = {"side": use.side}, self._clear((use.thing.id,), clip)
-                asked = clip, right, choices.values(), given, (use.thing.id,)
-                yield self._asked("parts", *asked, slots=slots)
-                yield self._asked_masks("rvos_parts", *asked, [use], slots=slots)
+                arguments = clip, right, choices.values(), given, (use.thing.id,)
+                yield self._candidate("parts", *arguments, slots=slots)
+                yield self._mask_candidate("rvos_parts", *arguments, [use], slots=slots)
 
     def _part(self, part: str, side: Side, clip: ClipWindow, frame: int) -> Choice:
         name = self._name(part)
@@ -188,7 +188,7 @@ class Questions:
 
     # Objects
 
-    def objects(self) -> Asked:
+    def objects(self) -> Candidates:
         """Which objects hands touch in a clip, a whole and its part being one; others in view are wrong."""
         scene = self.scene
         for clip, _ in self._halfway(scene.uses):
@@ -204,9 +204,9 @@ class Questions:
                 NothingElseTouched(tuple(counted), clip.start, clip.stop, clip.shown),
             )
             distractors = [self._object(item, clip) for item in others]
-            asked = clip, right, distractors, given, tuple(counted)
-            yield self._asked("objects", *asked)
-            yield self._asked_masks("rvos_objects", *asked, uses)
+            arguments = clip, right, distractors, given, tuple(counted)
+            yield self._candidate("objects", *arguments)
+            yield self._mask_candidate("rvos_objects", *arguments, uses)
 
     def _object(self, item: str, clip: ClipWindow) -> Choice:
         return Choice(self._name(item), TouchedInClip(item, clip.start, clip.stop, clip.shown))
@@ -219,7 +219,7 @@ class Questions:
             if span.start < clip.stop and span.end > clip.start and item in (span.thing.id, span.other.id):
                 yield from (span.thing.id, span.other.id)
 
-    def _asked_masks(
+    def _mask_candidate(
         self,
         subtask: str,
         clip: ClipWindow,
@@ -236,7 +236,7 @@ class Questions:
         frames = self._masked_frames(clip, items, uses)
         readable = Masked(tuple(object_id for ids in masked for object_id in ids), frames)
         extra = {"annotated": list(frames), "masked": masked}
-        return self._asked(subtask, clip, right, distractors, (*given, readable), items, slots=slots, extra=extra)
+        return self._candidate(subtask, clip, right, distractors, (*given, readable), items, slots=slots, extra=extra)
 
     def _masked_frames(self, clip: ClipWindow, items: Sequence[str], uses: Sequence[HandUse]) -> tuple[int, ...]:
         """Frames on which the answer is masked: all of it is well to be seen or not in the picture; where there are
@@ -252,7 +252,7 @@ class Questions:
 
     # State
 
-    def states(self) -> Asked:
+    def states(self) -> Candidates:
         """How an attribute goes in a clip around each of its changes, and halfway between them."""
         scene, kind = self.scene, self.words.state
         words = scene.domain.attributes[kind]
@@ -264,17 +264,17 @@ class Questions:
                 {frame for span in spans_of_thing for frame in (span.start, (span.start + span.end) // 2)} - {0}
             )
             for clip in dict.fromkeys(clip_around(scene, frame) for frame in moments):
-                recorded = recorded_course(scene, thing.id, kind, clip.start, clip.stop, clip.shown)
-                course = recorded if recorded and len(recorded) <= LONGEST_COURSE else (spans_of_thing[0].value,)
-                courses = (course, *_courses(words, course[0], usual))
-                choices = {values: self._course(thing, values, clip) for values in courses}
-                right = choices.pop(course)
+                recorded = recorded_sequence(scene, thing.id, kind, clip.start, clip.stop, clip.shown)
+                sequence = recorded if recorded and len(recorded) <= LONGEST_SEQUENCE else (spans_of_thing[0].value,)
+                sequences = (sequence, *_other_sequences(words, sequence[0], usual))
+                choices = {values: self._sequence_choice(thing, values, clip) for values in sequences}
+                right = choices.pop(sequence)
                 given, slots = self._clear((thing.id,), clip), {"name": thing.name}
-                asked = self._asked("state", clip, right, choices.values(), given, (thing.id,), slots=slots)
+                candidate = self._candidate("state", clip, right, choices.values(), given, (thing.id,), slots=slots)
                 changes = [span.start for span in spans_of_thing if clip.start < span.start < clip.stop]
-                yield msgspec.structs.replace(asked, event=f"{thing.id} {course} {changes}")
+                yield msgspec.structs.replace(candidate, event=f"{thing.id} {sequence} {changes}")
 
-    def _course(self, thing: NamedObject, values: tuple[str, ...], clip: ClipWindow) -> Choice:
+    def _sequence_choice(self, thing: NamedObject, values: tuple[str, ...], clip: ClipWindow) -> Choice:
         said = [self.words.states.get(value, value) for value in values]
         again = [f"{word} again" if word in said[:at] else word for at, word in enumerate(said)]
         text = f"{said[0].capitalize()} throughout." if len(said) == 1 else f"First {', then '.join(again)}."
@@ -282,7 +282,7 @@ class Questions:
 
     # Location
 
-    def locations(self) -> Asked:
+    def locations(self) -> Candidates:
         """Where a thing is at the beginning and at the end of a clip in which it is touched or changes its place."""
         scene = self.scene
         held = {use.thing for use in scene.uses}
@@ -290,15 +290,15 @@ class Questions:
             clip = clip_around(scene, centre)
             places = [placing for placing in self._places(thing) if self._is_clear(placing[1], clip)]
             for end, frame in (("start", clip.shown[0]), ("end", clip.shown[-1])) if places else ():
-                choices = {placing: self._located(thing, placing, frame) for placing in places}
+                choices = {placing: self._place_choice(thing, placing, frame) for placing in places}
                 hands = [self._in_hand(thing, side, clip, frame) for side in SIDES] if thing in held else []
                 in_both = all(choice.statement.truth(scene) for choice in hands)  # so that neither says where it is
                 every = [*choices.values(), *([] if in_both else hands)]
                 right = next((choice for choice in every if choice.statement.truth(scene)), every[-1])
                 distractors = [choice for choice in every if choice is not right]
                 given = (*self._clear((thing.id,), clip), Seen(thing.id, frame))
-                asked = clip, right, distractors, given, (thing.id,)
-                yield self._asked(f"location {end}", *asked, slots={"name": thing.name})
+                arguments = clip, right, distractors, given, (thing.id,)
+                yield self._candidate(f"location {end}", *arguments, slots={"name": thing.name})
 
     def _moves(self) -> list[tuple[int, NamedObject]]:
         """Centres of clips with a touch or a passing place of a thing halfway or at an end, or a change halfway."""
@@ -321,7 +321,7 @@ class Questions:
         pairs = dict.fromkeys((span.predicate, span.other.id) for span in ordered)
         return [pair for pair in pairs if pair[1] != thing.id and not self.scene.is_part_of_other(thing.id, pair[1])]
 
-    def _located(self, thing: NamedObject, placing: tuple[str, str], frame: int) -> Choice:
+    def _place_choice(self, thing: NamedObject, placing: tuple[str, str], frame: int) -> Choice:
         words = self.scene.domain.places[placing[0]].words
         return Choice(f"{words.capitalize()} the {self._name(placing[1])}.", Placed(thing.id, *placing, frame))
 
@@ -339,7 +339,7 @@ class Questions:
     def _clear(self, ids: Iterable[str], clip: ClipWindow) -> tuple[Statement, ...]:
         return tuple(ClearlyNamed(object_id, clip.shown) for object_id in ids)
 
-    def _asked(
+    def _candidate(
         self,
         wording: str,
         clip: ClipWindow,
@@ -369,7 +369,7 @@ class Questions:
         )
 
 
-def _courses(words: AttributeWords, first: str, usual: Iterable[str]) -> list[tuple[str, ...]]:
+def _other_sequences(words: AttributeWords, first: str, usual: Iterable[str]) -> list[tuple[str, ...]]:
     """Some values in a row of the dimension of `first`, each other than the one before: of those that are usual, or of
     all that the dimension has where that is but one."""
     for entries in words.groups:
@@ -377,7 +377,7 @@ def _courses(words: AttributeWords, first: str, usual: Iterable[str]) -> list[tu
             continue
         values = [value for entry in entries for value in entry if value in usual]
         values = values if len(values) > 1 else [first, *(entry[0] for entry in entries if first not in entry)]
-        rows = [row for count in range(1, LONGEST_COURSE + 1) for row in product(values, repeat=count)]
+        rows = [row for count in range(1, LONGEST_SEQUENCE + 1) for row in product(values, repeat=count)]
         return [row for row in rows if all(before != after for before, after in pairwise(row))]
     return []
 

@@ -66,7 +66,7 @@ class InWords(statements.Statement, frozen=True):
     action: str
     is_told: bool
 
-    def recorded(self, scene: Scene) -> statements.Truth:
+    def recorded_truth(self, scene: Scene) -> statements.Truth:
         return self.is_told
 
 
@@ -78,7 +78,7 @@ class HandAtWork(statements.Statement, frozen=True):
     action: str
     frames: tuple[int, ...]
 
-    def recorded(self, scene: Scene) -> statements.Truth:
+    def recorded_truth(self, scene: Scene) -> statements.Truth:
         noun = ActionSpan(self.action, 0, 0).noun
         named = [thing.id for thing in scene.things.values() if scene.domain.same_noun(noun, thing.noun)]
         seen = [
@@ -104,7 +104,7 @@ class TouchedInClip(statements.Statement, frozen=True):
     end: int
     shown: tuple[int, ...]
 
-    def recorded(self, scene: Scene) -> statements.Truth:
+    def recorded_truth(self, scene: Scene) -> statements.Truth:
         if uses := statements.uses_near(scene, self.start, self.end, object_id=self.object):
             is_clear = sum(scene.visible(self.object, frame) is True for frame in self.shown) >= 2
             return True if is_clear and any(_is_on(scene, use, frame) for use in uses for frame in self.shown) else None
@@ -137,7 +137,7 @@ class NothingElseTouched(statements.Statement, frozen=True):
     end: int
     shown: tuple[int, ...]
 
-    def recorded(self, scene: Scene) -> statements.Truth:
+    def recorded_truth(self, scene: Scene) -> statements.Truth:
         touched = {use.thing.id for use in statements.uses_near(scene, self.start, self.end)}
         others = [item for item in scene.things if not self._is_among(scene, item)]
         pairs = [{span.thing.id, span.other.id} for span in overlapping(scene.places, self.start, self.end)]
@@ -160,7 +160,7 @@ class Masked(statements.Statement, frozen=True):
     objects: tuple[str, ...]
     frames: tuple[int, ...]
 
-    def recorded(self, scene: Scene) -> statements.Truth:
+    def recorded_truth(self, scene: Scene) -> statements.Truth:
         items = [
             item for frame in self.frames for item in scene.video.instances(frame) if item.object.id in self.objects
         ]
@@ -178,7 +178,7 @@ class HandIsOn(statements.Statement, frozen=True):
     frame: int
     shown: tuple[int, ...]
 
-    def recorded(self, scene: Scene) -> statements.Truth:
+    def recorded_truth(self, scene: Scene) -> statements.Truth:
         near = statements.uses_near(scene, self.frame, self.frame + 1, side=self.side, object_id=self.object)
         uses, hand = statements.lasting(scene, near, self.frame), scene.hand_id(self.side)
         values = {value for use in uses for value, start, end in use.contacts if start <= self.frame < end}
@@ -198,8 +198,8 @@ class Placed(statements.Located, frozen=True):
     """An object stands in a spatial relation to another, as `Located` says it. False too where nothing that is recorded
     joins the two, the object is well to be seen, and the other is out of the picture or apart from it."""
 
-    def recorded(self, scene: Scene) -> statements.Truth:
-        located = super().recorded(scene)
+    def recorded_truth(self, scene: Scene) -> statements.Truth:
+        located = super().recorded_truth(scene)
         if located is not None or scene.is_part_of_other(self.object, self.other):
             return located
         is_joined = bool(statements.places_near(scene, self.object, self.other, self.frame))
@@ -233,7 +233,7 @@ class HandsDo(statements.Statement, frozen=True):
     frame: int
     shown: tuple[int, ...]
 
-    def recorded(self, scene: Scene) -> statements.Truth:
+    def recorded_truth(self, scene: Scene) -> statements.Truth:
         return statements.all_of([self._does(scene, "left", self.left), self._does(scene, "right", self.right)])
 
     def _does(self, scene: Scene, side: Side, action: HandAction | None) -> statements.Truth:
@@ -269,8 +269,8 @@ class StateSequence(statements.Statement, frozen=True):
     end: int
     shown: tuple[int, ...]
 
-    def recorded(self, scene: Scene) -> statements.Truth:
-        recorded = recorded_course(scene, self.object, self.type, self.start, self.end, self.shown)
+    def recorded_truth(self, scene: Scene) -> statements.Truth:
+        recorded = recorded_sequence(scene, self.object, self.type, self.start, self.end, self.shown)
         if recorded is None:
             return None
         relations = [[scene.domain.relation_of(self.type, a, b) for b in recorded] for a in self.values]
@@ -284,7 +284,7 @@ class StateSequence(statements.Statement, frozen=True):
         return False if "exclusive" in ends or is_never or is_left else None
 
 
-def recorded_course(
+def recorded_sequence(
     scene: Scene, object_id: str, kind: str, start: int, end: int, shown: Sequence[int]
 ) -> tuple[str, ...] | None:
     """The values of an attribute in [start, end) one after the other; None where the graph leaves some of it open."""

@@ -9,12 +9,29 @@ from typing import NamedTuple
 import msgspec
 
 from barista_bench.generate.candidates import DIVISIBLE, Choice, QuestionCandidate
+from barista_bench.generate.egocot_statements import AwayFrom, BringsAbout, InStep, NextAction, NextState
+from barista_bench.generate.handyvqa_statements import HandAtWork, HandIsOn, HandsDo, StateSequence, TouchedInClip
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import overlapping
-from barista_bench.generate.statements import AllOf, AnyOf, Seen, Statement, Unique
+from barista_bench.generate.statements import (
+    AllOf,
+    AnyOf,
+    Changes,
+    Does,
+    DoesNext,
+    HasValue,
+    Located,
+    Seen,
+    Statement,
+    TouchedDuring,
+    Touches,
+    Unique,
+)
+from barista_bench.generate.tog_bench_statements import BroughtAbout, Handled, Unmistakable
+from barista_bench.generate.vista_statements import Depicts
 from barista_bench.scene_graph.domain import Side
 
-WORDS_DECIDE = ("Does", "DoesNext", "NextAction", "BringsAbout", "Depicts", "HandAtWork")
+WORDS_DECIDE = (Does, DoesNext, NextAction, BringsAbout, Depicts, HandAtWork)
 """Statements about activities: where one is recorded and does not exclude another, the domain cannot tell them."""
 MOST_SHOWN = 8
 """Annotations that are named."""
@@ -105,8 +122,7 @@ def _work(statement: Statement, scene: Scene) -> str:
     if isinstance(statement, AllOf | AnyOf):
         works = {_work(part, scene) for part in statement.parts if part.truth(scene) is None}
         return works.pop() if len(works) == 1 else ""
-    kind = type(statement).__name__
-    if kind in WORDS_DECIDE:
+    if isinstance(statement, WORDS_DECIDE):
         frame = getattr(statement, "frame", getattr(statement, "start", 0))
         return "" if overlapping(scene.actions, frame, frame + 1) else "say what the person does"
     if unseen := _unseen(statement, scene):
@@ -114,21 +130,15 @@ def _work(statement: Statement, scene: Scene) -> str:
     named = [scene.things[item].name for item in _objects(statement) if item in scene.things]
     name = f"the {named[0]}" if named else "things"
     side = getattr(statement, "side", "")
-    by_kind: dict[tuple[str, ...], str] = {
-        ("Touches", "AwayFrom", "HandIsOn"): f"record any touch of the {side} hand that is missing",
-        (
-            "HandsDo",
-            "TouchedInClip",
-            "TouchedDuring",
-            "Handled",
-            "BroughtAbout",
-        ): "record any touch of the hands that is missing",
-        ("Unique", "ClearlyNamed", "Unmistakable"): f"tell {name} from others of its name, by color or type",
-        ("HasValue", "Changes", "NextState", "StateSequence"): f"say in what state {name} is",
-        ("InStep",): "say which step of the work is under way",
-        ("Located", "Placed"): f"say where {name} is",
+    by_kind: dict[tuple[type[Statement], ...], str] = {
+        (Touches, AwayFrom, HandIsOn): f"record any touch of the {side} hand that is missing",
+        (HandsDo, TouchedInClip, TouchedDuring, Handled, BroughtAbout): "record any touch of the hands that is missing",
+        (Unique, Unmistakable): f"tell {name} from others of its name, by color or type",
+        (HasValue, Changes, NextState, StateSequence): f"say in what state {name} is",
+        (InStep,): "say which step of the work is under way",
+        (Located,): f"say where {name} is",
     }
-    return next((work for kinds, work in by_kind.items() if kind in kinds), "")
+    return next((work for kinds, work in by_kind.items() if isinstance(statement, kinds)), "")
 
 
 def _unseen(statement: Statement, scene: Scene) -> str:
@@ -154,11 +164,11 @@ def _more(right: Sequence[Choice], lacking: int) -> str:
     statement = right[0].statement
     while isinstance(statement, AllOf | AnyOf):
         statement = statement.parts[0]
-    kind, count = type(statement).__name__, "more" if lacking > 1 else "one more"
-    if kind in ("Touches", "HandIsOn", "TouchedInClip", "HandsDo"):
+    count = "more" if lacking > 1 else "one more"
+    if isinstance(statement, Touches | HandIsOn | TouchedInClip | HandsDo):
         return f"draw masks of {count} of the things in view"
-    if kind in ("Does", "NextAction"):
+    if isinstance(statement, Does | NextAction):
         return f"record {count} of the activities"
-    if kind == "InStep":
+    if isinstance(statement, InStep):
         return f"record {count} of the process steps"
-    return f"record {count} of the states" if kind in ("HasValue", "NextState", "StateSequence") else ""
+    return f"record {count} of the states" if isinstance(statement, HasValue | NextState | StateSequence) else ""

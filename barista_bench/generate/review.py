@@ -136,11 +136,11 @@ def reviewed(
         if (len(verdict.choices), verdict.correct) != (len(row.choices), row.correct):
             raise DataError(f"{row.item}: its choices or answer were changed. Remedy: revise texts alone, or reject it")
         if verdict.verdict != "reject":
-            kept.append(_revised(item, verdict) if verdict.verdict == "revise" else item)
+            kept.append(_with_texts(item, verdict) if verdict.verdict == "revise" else item)
     return kept
 
 
-def _revised(item: Item, row: ReviewedItem) -> Item:
+def _with_texts(item: Item, row: ReviewedItem) -> Item:
     right = tuple(Choice(row.choices[at], item.choices[at].statement) for at in item.correct)
     choices = tuple(Choice(text, choice.statement) for text, choice in zip(row.choices, item.choices, strict=True))
     candidate = msgspec.structs.replace(item.candidate, question=row.question, right=right or item.candidate.right)

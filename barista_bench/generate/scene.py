@@ -198,14 +198,14 @@ class Scene:
     @cached_property
     def wholes(self) -> dict[str, frozenset[str]]:
         """Object id to the ids of what it is ever a part of."""
-        return self._related({predicate for predicate, words in self.domain.places.items() if words.is_part})
+        return self._targets_of({predicate for predicate, words in self.domain.places.items() if words.is_part})
 
     @cached_property
     def owners(self) -> dict[str, frozenset[str]]:
         """Object id to the ids of what it ever belongs to."""
-        return self._related({predicate for predicate, words in self.domain.places.items() if words.belongs})
+        return self._targets_of({predicate for predicate, words in self.domain.places.items() if words.belongs})
 
-    def _related(self, predicates: Collection[str]) -> dict[str, frozenset[str]]:
+    def _targets_of(self, predicates: Collection[str]) -> dict[str, frozenset[str]]:
         """Object id to the ids of what it ever stands in one of the relations to."""
         related: dict[str, set[str]] = {}
         for relation in self.video.relations():

@@ -99,13 +99,13 @@ def _text_scores(questions: Sequence[AskedChoices]) -> list[NDArray[np.float64]]
 
 
 def _features(question: AskedChoices) -> Iterator[list[str]]:
-    asked = _words(question.question)
+    question_words = _words(question.question)
     lengths = sorted({len(choice) for choice in question.choices})
     for at, choice in enumerate(question.choices):
-        said = _words(choice)
-        pairs = [f"{a}&{b}" for a in sorted(set(asked)) for b in sorted(set(said))]
+        words = _words(choice)
+        pairs = [f"{a}&{b}" for a in sorted(set(question_words)) for b in sorted(set(words))]
         rank = lengths.index(len(choice)) / max(1, len(lengths) - 1)
-        yield [*said, *pairs, f"place={at}", f"length={rank:.1f}", f"shared={len(set(asked) & set(said))}"]
+        yield [*words, *pairs, f"place={at}", f"length={rank:.1f}", f"shared={len(set(question_words) & set(words))}"]
 
 
 def words_in(text: str) -> list[str]:

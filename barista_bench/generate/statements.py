@@ -47,12 +47,12 @@ class Statement(msgspec.Struct, frozen=True, tag=True, tag_field="says"):
         return truth
 
     def _truth(self, scene: Scene) -> Truth:
-        truth = self.recorded(scene)
+        truth = self.recorded_truth(scene)
         if truth is None or not scene.coverage.is_partial:
             return truth
         return truth if all(map(scene.coverage.layer, self.true_needs if truth else self.false_needs)) else None
 
-    def recorded(self, scene: Scene) -> Truth:
+    def recorded_truth(self, scene: Scene) -> Truth:
         """As `truth`, if the sections that it needs leave nothing out."""
         raise NotImplementedError
 
@@ -75,7 +75,7 @@ class Seen(Statement, frozen=True):
     object: str
     frame: int
 
-    def recorded(self, scene: Scene) -> Truth:
+    def recorded_truth(self, scene: Scene) -> Truth:
         return scene.visible(self.object, self.frame)
 
 
@@ -87,7 +87,7 @@ class Unique(Statement, frozen=True):
     object: str
     frames: tuple[int, ...]
 
-    def recorded(self, scene: Scene) -> Truth:
+    def recorded_truth(self, scene: Scene) -> Truth:
         return scene.unique(scene.things[self.object], self.frames)
 
 
@@ -96,7 +96,7 @@ class AllOf(Statement, frozen=True):
 
     parts: tuple[Statement, ...]
 
-    def recorded(self, scene: Scene) -> Truth:
+    def recorded_truth(self, scene: Scene) -> Truth:
         return all_of(part.truth(scene) for part in self.parts)
 
 
@@ -105,7 +105,7 @@ class AnyOf(Statement, frozen=True):
 
     parts: tuple[Statement, ...]
 
-    def recorded(self, scene: Scene) -> Truth:
+    def recorded_truth(self, scene: Scene) -> Truth:
         denied = all_of(None if (truth := part.truth(scene)) is None else not truth for part in self.parts)
         return None if denied is None else not denied
 
@@ -120,7 +120,7 @@ class OnlyDuring(Statement, frozen=True):
     start: int
     end: int
 
-    def recorded(self, scene: Scene) -> Truth:
+    def recorded_truth(self, scene: Scene) -> Truth:
         meant = ActionSpan(self.action, self.start, self.end)
         could_be = [
             action
@@ -144,7 +144,7 @@ class Touches(Statement, frozen=True):
     frame: int
     contact: str | None = None
 
-    def recorded(self, scene: Scene) -> Truth:
+    def recorded_truth(self, scene: Scene) -> Truth:
         near = uses_near(scene, self.frame, self.frame + 1, side=self.side, object_id=self.object)
         if not near:
             hand = scene.hand_id(self.side)
@@ -178,7 +178,7 @@ class TouchedDuring(Statement, frozen=True):
     start: int
     end: int
 
-    def recorded(self, scene: Scene) -> Truth:
+    def recorded_truth(self, scene: Scene) -> Truth:
         if near := uses_near(scene, self.start, self.end, object_id=self.object):
             rows = [row for use in near for row in use.contacts]
             return any(min(row[2], self.end) - max(row[1], self.start) > scene.margin for row in rows) or None
@@ -200,7 +200,7 @@ class HasValue(Statement, frozen=True):
     value: str
     frame: int
 
-    def recorded(self, scene: Scene) -> Truth:
+    def recorded_truth(self, scene: Scene) -> Truth:
         if not scene.is_settled(self.object, self.type, self.frame):
             return None
         spans = lasting(scene, scene.values_of(self.object, self.type), self.frame)
@@ -228,7 +228,7 @@ class Changes(Statement, frozen=True):
     start: int
     end: int
 
-    def recorded(self, scene: Scene) -> Truth:
+    def recorded_truth(self, scene: Scene) -> Truth:
         first = HasValue(self.object, self.type, self.before, self.start).truth(scene)
         last = HasValue(self.object, self.type, self.after, self.end - 1).truth(scene)
         if first is not True or last is not True:
@@ -250,7 +250,7 @@ class Located(Statement, frozen=True):
     other: str
     frame: int
 
-    def recorded(self, scene: Scene) -> Truth:
+    def recorded_truth(self, scene: Scene) -> Truth:
         near = places_near(scene, self.object, self.other, self.frame)
         whole = lasting(scene, near, self.frame)
         if any((s.thing.id, s.predicate) == (self.object, self.predicate) for s in whole):
@@ -276,7 +276,7 @@ class Does(Statement, frozen=True):
     action: str
     frame: int
 
-    def recorded(self, scene: Scene) -> Truth:
+    def recorded_truth(self, scene: Scene) -> Truth:
         now = [a for a in scene.actions if a.start + scene.margin <= self.frame < a.end - scene.margin]
         if any(action.name == self.action for action in now):
             return True
@@ -294,7 +294,7 @@ class DoesNext(Statement, frozen=True):
     action: str
     frame: int
 
-    def recorded(self, scene: Scene) -> Truth:
+    def recorded_truth(self, scene: Scene) -> Truth:
         later = [action for action in scene.actions if action.start > self.frame]
         if not later:
             return None
@@ -319,7 +319,7 @@ class Precedes(Statement, frozen=True):
     objects: tuple[str, ...]
     frame: int
 
-    def recorded(self, scene: Scene) -> Truth:
+    def recorded_truth(self, scene: Scene) -> Truth:
         first: dict[str, HandUse] = {}
         for use in scene.uses:
             first.setdefault(use.thing.id, use)

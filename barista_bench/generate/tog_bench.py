@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import ClassVar, TypeAlias
 
 import msgspec
-import numpy as np
 
 from barista_bench.benchmarks.tog_bench.release import (
     AnnotationFile,
@@ -23,130 +22,29 @@ from barista_bench.benchmarks.tog_bench.release import (
     VideoRecord,
     video_file,
 )
-from barista_bench.benchmarks.tog_bench.t_stvg import RATE
 from barista_bench.core.boxes import xywh_to_xyxy
 from barista_bench.generate.candidates import Choice, Item, QuestionCandidate, by_video
 from barista_bench.generate.family import Family, section
 from barista_bench.generate.media import place_video
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import NamedObject
-from barista_bench.generate.statements import Statement, TouchedDuring, Truth
+from barista_bench.generate.statements import Statement, TouchedDuring
+from barista_bench.generate.tog_bench_statements import (
+    BroughtAbout,
+    Fillable,
+    Fills,
+    Handled,
+    NoneInView,
+    NotParts,
+    Trackable,
+    Unmistakable,
+    serves,
+    stretches,
+    whole_seconds,
+)
 from barista_bench.generate.wordings import plain
-from barista_bench.scene_graph import Layer, SceneGraph
+from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain, DomainRecord
-
-
-class Fillable(Statement, frozen=True):
-    """Of the things in the video one alone is of these kinds (names or categories). False: several are."""
-
-    unmet: ClassVar[str] = "several things in the video could serve"
-
-    kinds: tuple[str, ...]
-
-    def recorded(self, scene: Scene) -> Truth:
-        return all(map(scene.coverage.category, self.kinds)) and len(_in_view(scene, self.kinds)) == 1
-
-
-class NoneInView(Statement, frozen=True):
-    """Nothing of these kinds is annotated in the video. False: something is."""
-
-    unmet: ClassVar[str] = "something in the video would make for another answer"
-
-    kinds: tuple[str, ...]
-
-    def recorded(self, scene: Scene) -> Truth:
-        return all(map(scene.coverage.category, self.kinds)) and not _in_view(scene, self.kinds)
-
-
-class Unmistakable(Statement, frozen=True):
-    """An object's name means no other thing at any whole second or shown frame of the video."""
-
-    unmet: ClassVar[str] = "its name could mean another thing in the video"
-
-    object: str
-
-    def recorded(self, scene: Scene) -> Truth:
-        frames = {frame for _, frame in whole_seconds(scene)} | set(shown_frames(scene))
-        return scene.unique(scene.things[self.object], sorted(frames))
-
-
-class Handled(Statement, frozen=True):
-    """A hand is on an object or on a part of it, at some time, for longer than the domain's `margin`: of what hands are
-    on an annotation leaves nothing out."""
-
-    true_needs: ClassVar[tuple[Layer, ...]] = ("relations",)
-    unmet: ClassVar[str] = "no hand touches it, and its name could mean a thing that is not annotated"
-
-    object: str
-
-    def recorded(self, scene: Scene) -> Truth:
-        is_touched = any(
-            end - start > scene.margin
-            for use in scene.uses
-            if use.thing.id == self.object or self.object in scene.wholes.get(use.thing.id, ())
-            for _, start, end in use.contacts
-        )
-        return is_touched or None
-
-
-class NotParts(Statement, frozen=True):
-    """None of the objects is a part of another."""
-
-    unmet: ClassVar[str] = "one is a part of the other"
-
-    objects: tuple[str, ...]
-
-    def recorded(self, scene: Scene) -> Truth:
-        is_known = len(self.objects) < 2 or scene.coverage.layer("relations")
-        return is_known and not any(scene.is_part_of_other(*pair) for pair in combinations(self.objects, 2))
-
-
-class Trackable(Statement, frozen=True):
-    """An object is to be seen, and well so on a shown frame in each stretch of time in which it is."""
-
-    unmet: ClassVar[str] = "it is not well to be seen on the frames shown"
-
-    object: str
-
-    def recorded(self, scene: Scene) -> Truth:
-        shown = [frame for frame in shown_frames(scene) if scene.visible(self.object, frame)]
-        spans = stretches(scene, self.object) if scene.coverage.category(scene.things[self.object].category) else []
-        return bool(spans) and all(any(start <= frame < end for frame in shown) for start, end in spans)
-
-
-def serves(thing: NamedObject, kinds: tuple[str, ...]) -> bool:
-    """Whether a thing's name or category is among `kinds`."""
-    return thing.name in kinds or thing.category.lower() in kinds
-
-
-def shown_frames(scene: Scene) -> list[int]:
-    """The frames that the benchmark's task shows."""
-    every = scene.fps / RATE
-    return [round(number * every) for number in range(int((scene.frame_count - 1) / every) + 1)]
-
-
-def whole_seconds(scene: Scene) -> Iterator[tuple[int, int]]:
-    """(second, frame) at every whole second."""
-    seconds = range(int((scene.frame_count - 1) / scene.fps) + 1)
-    return ((second, round(second * scene.fps)) for second in seconds if round(second * scene.fps) < scene.frame_count)
-
-
-def stretches(scene: Scene, object_id: str) -> list[tuple[int, int]]:
-    """Spans [start, end) of frames in which an object is to be seen, from the first to the last frame on which it is
-    well so; in seconds' precision, as the benchmark's: shorter holes and shorter spans are left out."""
-    second = scene.frames(1.0)
-    frames = scene.frames_of(object_id)
-    spans = []
-    for run in np.split(frames, np.flatnonzero(np.diff(frames) > second) + 1):
-        seen = [frame for frame in run.tolist() if scene.visible(object_id, frame)]
-        if seen and seen[-1] + 1 - seen[0] >= second:
-            spans.append((seen[0], seen[-1] + 1))
-    return spans
-
-
-def _in_view(scene: Scene, kinds: tuple[str, ...]) -> list[NamedObject]:
-    return [thing for thing in scene.things.values() if serves(thing, kinds) and len(scene.frames_of(thing.id))]
-
 
 ANNOTATIONS = "annotations.json"
 LETTERS = ("{a}", "{b}", "{c}", "{d}")
@@ -190,36 +88,6 @@ class TogWords(DomainRecord, frozen=True):
     synonyms: dict[str, tuple[str, ...]]
 
 
-class Fills(Statement, frozen=True):
-    """An object is one of the kinds that can fill a slot."""
-
-    object: str
-    kinds: tuple[str, ...]
-
-    def recorded(self, scene: Scene) -> Truth:
-        return serves(scene.things[self.object], self.kinds)
-
-
-class BroughtAbout(Statement, frozen=True):
-    """Hands bring an object into a state, or into a relation to another object, at a frame: some hand uses it then."""
-
-    unmet: ClassVar[str] = "the graph shows no hand that does it"
-
-    object: str
-    value: str
-    frame: int
-    other: str | None = None
-
-    def recorded(self, scene: Scene) -> Truth:
-        near = scene.frames(scene.domain.lengths.gap)
-        is_used = any(
-            use.thing.id == self.object and use.start - near <= self.frame <= use.end + near for use in scene.uses
-        )
-        begun = {(s.thing.id, s.value, None) for s in scene.values if s.start == self.frame}
-        placed = {(s.thing.id, s.predicate, s.other.id) for s in scene.places if s.start == self.frame}
-        return (is_used and (self.object, self.value, self.other) in begun | placed) or None
-
-
 class ToGBenchFamily(Family):
     """Instructions of `families.tog_bench`, and what hands do to things with a name, by kind and number of objects."""
 
@@ -236,11 +104,11 @@ class ToGBenchFamily(Family):
         return 0
 
     def candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
-        asked: set[tuple[str, tuple[str, ...]]] = set()
+        known: set[tuple[str, tuple[str, ...]]] = set()
         for candidate in (*self._brought_about(scene), *self._of_instructions(scene)):
             key = candidate.question, tuple(sorted(candidate.objects))
-            if key not in asked:
-                asked.add(key)
+            if key not in known:
+                known.add(key)
                 yield candidate
 
     def _of_instructions(self, scene: Scene) -> Iterator[QuestionCandidate]:
@@ -319,10 +187,10 @@ class ToGBenchFamily(Family):
         said = text.removesuffix(".") if kind == "wish" else text[:1].lower() + text[1:].removesuffix(".")
         return f"tog_bench/{kind}", {kind: said, "end": ""}
 
-    def _is_like_another(self, thing: NamedObject, asked: Sequence[NamedObject], scene: Scene) -> bool:
+    def _is_like_another(self, thing: NamedObject, chosen: Sequence[NamedObject], scene: Scene) -> bool:
         """Whether something else in the video is of another kind that can be called the same: a jug, beside a kettle.
         What is of the same kind is told apart by its name."""
-        kind, others = self._kind(thing), [other for other in scene.things.values() if other not in asked]
+        kind, others = self._kind(thing), [other for other in scene.things.values() if other not in chosen]
         kinds = {self._kind(other) for other in others if not scene.is_part_of_other(thing.id, other.id)} - {kind}
         return any(self.domain.same_noun(kind, other) for other in kinds)
 
@@ -335,11 +203,11 @@ class ToGBenchFamily(Family):
 
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
         videos, tasks = [], []
-        for video_id, asked in by_video(items):
+        for video_id, of_video in by_video(items):
             scene = Scene(source[video_id], self.domain)
             size = scene.video.video.width, scene.video.video.height
             videos.append(VideoRecord(video_id, *size, scene.fps, scene.frame_count, self.words.scene))
-            tasks += [self._task(item, scene) for item in asked]
+            tasks += [self._task(item, scene) for item in of_video]
             place_video(source, video_id, out / video_file(video_id))
         (out / ANNOTATIONS).write_bytes(msgspec.json.encode(AnnotationFile("tog_bench", 1, videos, tasks)))
 

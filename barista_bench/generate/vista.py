@@ -39,7 +39,7 @@ from barista_bench.generate.missing import Waiting
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.vista_clips import ASKED, Order, Sequences, foundation_candidates
 from barista_bench.generate.vista_words import VistaWords
-from barista_bench.generate.wordings import Deeds, in_seeded_order, plain, say
+from barista_bench.generate.wordings import Phrases, in_seeded_order, plain, say
 from barista_bench.media.video import open_reader
 from barista_bench.mini.cutting import Picture, encode_video, resized
 from barista_bench.scene_graph import SceneGraph
@@ -88,7 +88,7 @@ class ViSTaFamily(Family):
 
     def _set_of(self, sequences: Sequences, subtask: str, orders: Sequence[Order]) -> Iterator[QuestionCandidate]:
         scene = sequences.scene
-        slots = [{"deeds": self._deeds(scene, [sequences.clips[at].name for at in order])} for order in orders]
+        slots = [{"deeds": self._phrases(scene, [sequences.clips[at].name for at in order])} for order in orders]
         texts = [plain("vista/steps", row) for row in slots]
         base = orders[0]
         breaks = [at for at in range(1, len(base)) if base[at] != base[at - 1] + 1]
@@ -119,7 +119,7 @@ class ViSTaFamily(Family):
                 },
             )
 
-    def _deeds(self, scene: Scene, actions: Sequence[str]) -> Deeds:
+    def _phrases(self, scene: Scene, actions: Sequence[str]) -> Phrases:
         """Actions in words; "it" is the one thing that the action before was done to as well."""
         said = [scene.in_words(action) for action in actions]
         phrases = list(map(self.words.action, said))
@@ -127,7 +127,7 @@ class ViSTaFamily(Family):
             is_same = said[at].partition(" ")[2] == said[at - 1].partition(" ")[2]
             if is_same and len(scene.done_to(actions[at - 1]) | scene.done_to(actions[at])) == 1:
                 phrases[at] = self.words.action_on_it(said[at])
-        return Deeds(phrases)
+        return Phrases(phrases)
 
     def offered(
         self, scene: Scene, tally: Tally, most: int, seed: int, waiting: Waiting | None = None

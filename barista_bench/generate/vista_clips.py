@@ -26,7 +26,7 @@ from barista_bench.generate.vista_statements import (
     taken_in,
 )
 from barista_bench.generate.vista_words import VistaWords
-from barista_bench.generate.wordings import Deeds, plain
+from barista_bench.generate.wordings import Phrases, plain
 
 Order: TypeAlias = tuple[int, ...]
 """Indices of clips, in the order in which they are joined."""
@@ -210,8 +210,8 @@ def _action(
 ) -> QuestionCandidate:
     spans = ((clip.start, clip.end),)
 
-    def slots(name: str) -> dict[str, Deeds]:
-        return {"deeds": Deeds([words.action(scene.in_words(name))])}
+    def slots(name: str) -> dict[str, Phrases]:
+        return {"deeds": Phrases([words.action(scene.in_words(name))])}
 
     def say(name: str) -> Choice:
         return Choice(plain("vista/act", slots(name)), Depicts((name,), spans))

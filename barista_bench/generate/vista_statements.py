@@ -28,7 +28,7 @@ class Depicts(Statement, frozen=True):
     actions: tuple[str, ...]
     spans: tuple[tuple[int, int], ...]
 
-    def recorded(self, scene: Scene) -> Truth:
+    def recorded_truth(self, scene: Scene) -> Truth:
         if len(self.actions) == len(self.spans) and all(
             any(action.name == said and action.start <= start and end <= action.end for action in scene.actions)
             for said, (start, end) in zip(self.actions, self.spans, strict=True)
@@ -74,7 +74,7 @@ class HandsAtWork(Statement, frozen=True):
     start: int
     end: int
 
-    def recorded(self, scene: Scene) -> Truth:
+    def recorded_truth(self, scene: Scene) -> Truth:
         moments = list(moments_of(scene, self.start, self.end))
         seen = [any(scene.hand_visible(side, frame) for side in scene.hands) for frame in moments]
         is_used = any(
@@ -101,7 +101,7 @@ class Continues(Statement, frozen=True):
     first: int
     end: int
 
-    def recorded(self, scene: Scene) -> Truth:
+    def recorded_truth(self, scene: Scene) -> Truth:
         if follow_each_other(scene, self.last, self.first):
             return True
         if _held(scene, self.last) != _held(scene, self.first):
@@ -126,7 +126,7 @@ class AsLeft(Statement, frozen=True):
     last: int
     first: int
 
-    def recorded(self, scene: Scene) -> Truth:
+    def recorded_truth(self, scene: Scene) -> Truth:
         return follow_each_other(scene, self.last, self.first) or all(
             _is_same(scene, item, self.last, self.first) for item in self.objects
         )
@@ -143,7 +143,7 @@ class NothingInside(Statement, frozen=True):
     start: int
     end: int
 
-    def recorded(self, scene: Scene) -> Truth:
+    def recorded_truth(self, scene: Scene) -> Truth:
         return not any(
             (span.predicate, span.other.id) == (self.predicate, self.object)
             for span in overlapping(scene.places, self.start, self.end)
@@ -160,7 +160,7 @@ class AloneInView(Statement, frozen=True):
     start: int
     end: int
 
-    def recorded(self, scene: Scene) -> Truth:
+    def recorded_truth(self, scene: Scene) -> Truth:
         others = [
             thing.id for thing in scene.things.values() if thing.id != self.object and is_of_kind(thing, self.kind)
         ]

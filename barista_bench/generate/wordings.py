@@ -24,12 +24,12 @@ _ALTERNATIVES = re.compile(r"\[([^\]]*)\]")
 Slots = Mapping[str, Any]
 
 
-class Deeds(tuple[str, ...]):
+class Phrases(tuple[str, ...]):
     """Phrases for one slot, each with its verb first, said of a person. Its format is what stands between three or more
     of them, a bar, and what stands before the last.
 
-    >>> deeds = Deeds(("open it", "fix it", "go"))
-    >>> f"she {deeds:, then |, and finally }", f"she {Deeds(deeds[:2]):, |, and finally }"
+    >>> phrases = Phrases(("open it", "fix it", "go"))
+    >>> f"she {phrases:, then |, and finally }", f"she {Phrases(phrases[:2]):, |, and finally }"
     ('she opens it, then fixes it, and finally goes', 'she opens it and then fixes it')
     """
 
@@ -87,13 +87,13 @@ def worded(items: Sequence[Item], seed: int) -> list[Item]:
     by_wording: dict[str, list[Item]] = defaultdict(list)
     for item in items:
         by_wording[item.candidate.wording].append(item)
-    said: dict[str, Item] = {}
-    for wording, asked in by_wording.items():
+    by_id: dict[str, Item] = {}
+    for wording, members in by_wording.items():
         dealt = in_seeded_order(wording, seed) if wording else [""]
-        asked.sort(key=lambda item: (item.candidate.answer_class, item.correct, content_seed("form", seed, item.id)))
-        for at, item in enumerate(asked):
-            said[item.id] = _in_form(item, dealt[at % len(dealt)])
-    return [said[item.id] for item in items]
+        members.sort(key=lambda item: (item.candidate.answer_class, item.correct, content_seed("form", seed, item.id)))
+        for at, item in enumerate(members):
+            by_id[item.id] = _in_form(item, dealt[at % len(dealt)])
+    return [by_id[item.id] for item in items]
 
 
 def _in_form(item: Item, form: str) -> Item:

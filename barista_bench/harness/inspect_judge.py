@@ -110,7 +110,7 @@ def judge() -> Scorer:
 def _figures(
     questions: QuestionSet, name: str, samples: Sequence[ScoredSample], replies: Sequence[SampleRecord]
 ) -> dict[str, float]:
-    scored = [sample for group in questions.counted(samples).values() for sample in group.samples]
+    scored = [sample for group in questions.by_repetition(samples).values() for sample in group.samples]
     records = {record.key: record for record in replies}
     run = _Answered(questions.task, tuple(scored))
     read = read_replies(run, _described(questions.key, name), records)

@@ -90,7 +90,7 @@ class QuestionSet:
         """The record read anew, not scored yet."""
         return read_sample(self.task, box_format, self.example(record.example_id), record)
 
-    def counted(self, samples: Iterable[ScoredSample]) -> Counted:
+    def by_repetition(self, samples: Iterable[ScoredSample]) -> Counted:
         """Samples compared with the reference, in the order of `run`, by repetition."""
         return counted_samples(
             self.task,
@@ -99,7 +99,7 @@ class QuestionSet:
 
     def figures(self, samples: Sequence[ScoredSample]) -> dict[str, float]:
         """The results of these samples: figures, means over repetitions, and how many samples of each status."""
-        details = [group.resampled.statistics.published() for group in self.counted(samples).values()]
+        details = [group.resampled.statistics.published() for group in self.by_repetition(samples).values()]
         statuses = status_counts(sample.record.status for sample in samples)
         return {
             **{name: statistics.fmean(values) for name, values in shared_figures(details).items()},

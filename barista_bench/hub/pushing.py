@@ -276,25 +276,27 @@ class Pusher:
         try:
             yield
         except errors.RepositoryNotFoundError as error:
-            trouble = f"{repo_id}: {doing}: no such repository, or the token may not see it{self._said(error)}"
+            trouble = (
+                f"{repo_id}: {doing}: no such repository, or the token may not see it{self._client_message(error)}"
+            )
             remedy = "make it first, or use a token with access"
         except errors.RevisionNotFoundError as error:
-            trouble = f"{repo_id}: {doing}: no such revision{self._said(error)}"
+            trouble = f"{repo_id}: {doing}: no such revision{self._client_message(error)}"
             remedy = "give another --branch"
         except errors.HfHubHTTPError as error:
-            trouble = f"{repo_id}: {doing}: the Hub refuses{self._said(error)}"
+            trouble = f"{repo_id}: {doing}: the Hub refuses{self._client_message(error)}"
             remedy = _REMEDIES.get(error.response.status_code, "try again later")
         except (errors.HTTPError, errors.OfflineModeIsEnabled, OSError) as error:  # type: ignore[attr-defined]
-            trouble = f"{repo_id}: {doing}: the Hub is out of reach{self._said(error)}"
+            trouble = f"{repo_id}: {doing}: the Hub is out of reach{self._client_message(error)}"
             remedy = "see to the network, and try again"
         except ValueError as error:
-            trouble = f"{repo_id}: {doing}: the Hub client refuses{self._said(error)}"
+            trouble = f"{repo_id}: {doing}: the Hub client refuses{self._client_message(error)}"
             remedy = "see to what it names"
         else:
             return
         raise PushError(f"{trouble}. Remedy: {remedy}") from None
 
-    def _said(self, error: Exception) -> str:
+    def _client_message(self, error: Exception) -> str:
         line = " ".join(str(error).replace(self._token, "[token]").split())[:300]
         return f" ({line})" if line else ""
 

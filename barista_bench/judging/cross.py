@@ -1,7 +1,7 @@
 """How much the choice of the judge matters: the same answers under several judges (BARISTA paper, section A.6).
 
 For each pair of judges and each metric: Kendall's tau-b of the models' ranking, the mean shift of their scores and its
-spread over the models (divisor n, as in the paper), and whether a judge prefers models of its own family. The maths is
+spread over the models (divisor n, as in the paper), and whether a judge prefers models of its own vendor. The maths is
 the metric's (`metrics/judge_score/agreement.py`).
 """
 
@@ -24,10 +24,10 @@ from barista_bench.runs.score.comparability import differences
 
 MetricScores = Mapping[str, Mapping[str, float]]
 """Judge -> model -> score from 0 to 1."""
-MakerByName = Mapping[str, str]
-"""Name of a judge or model -> who makes it."""
+VendorByName = Mapping[str, str]
+"""Name of a judge or model -> its vendor."""
 
-MAKERS = {
+VENDORS = {
     "google": ("gemini", "gemma", "palm"),
     "openai": ("gpt", "o1", "o3", "o4"),
     "alibaba": ("qwen", "qwq", "qvq"),
@@ -40,7 +40,7 @@ MAKERS = {
     "moonshot": ("kimi",),
     "zhipu": ("glm",),
 }
-"""Beginnings of model names by maker; `--family` overrides them."""
+"""Beginnings of model names by vendor; `--family` overrides them."""
 
 
 class JudgeComparison(msgspec.Struct, frozen=True):
@@ -64,13 +64,13 @@ class JudgeComparison(msgspec.Struct, frozen=True):
     shift_sd: float
 
 
-class OwnFamily(msgspec.Struct, frozen=True):
-    """A model under a judge of its own family and under one of another.
+class OwnVendor(msgspec.Struct, frozen=True):
+    """A model under a judge of its own vendor and under one of another.
 
     Args:
         rank, other_rank: place among the models under the own and the other judge, from 1; ties share the better one.
         gain: score under the own judge minus score under the other.
-        gain_of_others: mean of that difference over the models of other families than the judge's; None without any.
+        gain_of_others: mean of that difference over the models of other vendors than the judge's; None without any.
         preference: `gain` - `gain_of_others`: above 0, the judge is kinder to its own than to others.
     """
 
@@ -78,7 +78,7 @@ class OwnFamily(msgspec.Struct, frozen=True):
     judge: str
     other_judge: str
     model: str
-    family: str
+    vendor: str = msgspec.field(name="family")  # as stored
     rank: int
     other_rank: int
     gain: float
@@ -129,7 +129,7 @@ class CrossJudge(msgspec.Struct, frozen=True):
     scores: dict[str, dict[str, dict[str, float]]]
     coverage: dict[str, dict[str, float]]
     comparisons: tuple[JudgeComparison, ...]
-    own_family: tuple[OwnFamily, ...]
+    own_vendor: tuple[OwnVendor, ...] = msgspec.field(name="own_family")  # as stored
     agreement: tuple[SampleAgreement, ...]
 
 
@@ -160,43 +160,43 @@ def compare_all(scores: Mapping[str, MetricScores]) -> tuple[JudgeComparison, ..
     return tuple(pair for pair in pairs if pair)
 
 
-def own_family(comparisons: Sequence[JudgeComparison], families: MakerByName) -> tuple[OwnFamily, ...]:
-    """The self-preference probe: each model whose family is that of one of the two judges, and of that one alone."""
-    probes: list[OwnFamily] = []
+def own_vendor(comparisons: Sequence[JudgeComparison], vendors: VendorByName) -> tuple[OwnVendor, ...]:
+    """The self-preference probe: each model whose vendor is that of one of the two judges, and of that one alone."""
+    probes: list[OwnVendor] = []
     for pair in comparisons:
         first, second = (dict(zip(pair.models, scores, strict=True)) for scores in (pair.first, pair.second))
-        probes += _preferred(pair.metric, pair.judges, first, second, families)
-        probes += _preferred(pair.metric, pair.judges[::-1], second, first, families)
+        probes += _probes(pair.metric, pair.judges, first, second, vendors)
+        probes += _probes(pair.metric, pair.judges[::-1], second, first, vendors)
     return tuple(probes)
 
 
-def _preferred(
+def _probes(
     metric: str,
     judges: tuple[str, str],
     scores: Mapping[str, float],
     other_scores: Mapping[str, float],
-    families: MakerByName,
-) -> list[OwnFamily]:
-    """Models of the first judge's family, with the scores of all models under the first and the second judge."""
-    family, other_family = (families.get(judge) for judge in judges)
-    if family is None or family == other_family:
+    vendors: VendorByName,
+) -> list[OwnVendor]:
+    """Models of the first judge's vendor, with the scores of all models under the first and the second judge."""
+    vendor, other_vendor = (vendors.get(judge) for judge in judges)
+    if vendor is None or vendor == other_vendor:
         return []
     gains = {model: scores[model] - other_scores[model] for model in scores}
     # The other judge's own models would show that judge's preference instead.
-    neutral = [gain for model, gain in gains.items() if families.get(model, "") not in (family, other_family)]
+    neutral = [gain for model, gain in gains.items() if vendors.get(model, "") not in (vendor, other_vendor)]
     return [
-        OwnFamily(
+        OwnVendor(
             metric,
             *judges,
             model=model,
-            family=family,
+            vendor=vendor,
             rank=_rank(scores, model),
             other_rank=_rank(other_scores, model),
             gain=gains[model],
             gain_of_others=sum(neutral) / len(neutral) if neutral else None,
         )
         for model in scores
-        if families.get(model) == family
+        if vendors.get(model) == vendor
     ]
 
 
@@ -204,23 +204,23 @@ def _rank(scores: Mapping[str, float], model: str) -> int:
     return 1 + sum(value > scores[model] for value in scores.values())
 
 
-def family_of(name: str) -> str | None:
+def vendor_of(name: str) -> str | None:
     """The vendor of a model, by the beginning of its name or of a part of it; None where that is unknown.
 
-    >>> family_of("served:gemini-2.5-flash"), family_of("org/Qwen3.5-9B"), family_of("lexical")
+    >>> vendor_of("served:gemini-2.5-flash"), vendor_of("org/Qwen3.5-9B"), vendor_of("lexical")
     ('google', 'alibaba', None)
     """
     parts = re.split(r"[/:_ -]", name.casefold())
-    makers = (maker for maker, starts in MAKERS.items() for part in parts if part.startswith(starts))
-    return next(makers, None)
+    vendors = (vendor for vendor, starts in VENDORS.items() for part in parts if part.startswith(starts))
+    return next(vendors, None)
 
 
-def cross_judge(judged: Sequence[JudgedRun], families: Mapping[str, str] | None = None) -> CrossJudge:
+def cross_judge(judged: Sequence[JudgedRun], vendors: Mapping[str, str] | None = None) -> CrossJudge:
     """Everything about several judges on several runs.
 
     Args:
         judged: as `all_judged` gives them, over all runs.
-        families: names of judges or models -> family, over what their names say.
+        vendors: names of judges or models -> vendor, over what their names say.
 
     Raises:
         ConfigError: no run has two judges, a run is given twice, or they cannot be compared: other examples, or another
@@ -240,7 +240,7 @@ def cross_judge(judged: Sequence[JudgedRun], families: Mapping[str, str] | None 
         {metric: {judge: dict(by_model) for judge, by_model in judges.items()} for metric, judges in scores.items()},
         dict(coverage),
         comparisons,
-        own_family(comparisons, _families(labels, families or {})),
+        own_vendor(comparisons, _vendors(labels, vendors or {})),
         tuple(_agreement(labels)),
     )
 
@@ -304,15 +304,15 @@ def _told_apart(names: Mapping[Path, str]) -> dict[Path, str]:
     return labels
 
 
-def _families(labels: Sequence[Labelled], given: Mapping[str, str]) -> dict[str, str]:
-    """Families by label: as given for the label, else by the name proper, since a folder's name tells no maker."""
-    families = {}
+def _vendors(labels: Sequence[Labelled], given: Mapping[str, str]) -> dict[str, str]:
+    """Vendors by label: as given for the label, else by the name proper, since a folder's name tells no vendor."""
+    vendors = {}
     for each in labels:
         for label, name in ((each.judge, each.results.judge.name), (each.model, each.results.model)):
-            family = given.get(label) or given.get(name) or family_of(name)
-            if family:
-                families[label] = family
-    return families
+            vendor = given.get(label) or given.get(name) or vendor_of(name)
+            if vendor:
+                vendors[label] = vendor
+    return vendors
 
 
 def _metrics(label: Labelled) -> Iterator[tuple[str, float]]:

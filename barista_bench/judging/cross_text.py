@@ -27,12 +27,12 @@ def _tables(analysis: CrossJudge, human: Sequence[HumanAgreement]) -> Iterator[T
     compared = ((c.metric, *c.judges, len(c.models), c.tau, c.shift, c.shift_sd) for c in analysis.comparisons)
     yield Table.of("Rankings and shifts", (*columns, *number_columns("", "sd of shift")), compared)
     yield from answer_agreement(analysis)
-    if analysis.own_family:
+    if analysis.own_vendor:
         figures = number_columns("", "rank", "rank elsewhere", "gain", "gain of others", "preference")
-        others = [f"{o.other_rank} ({o.other_judge})" for o in analysis.own_family]
+        others = [f"{o.other_rank} ({o.other_judge})" for o in analysis.own_vendor]
         preferred = (
             (o.metric, o.judge, o.model, o.rank, other, o.gain, o.gain_of_others, o.preference)
-            for o, other in zip(analysis.own_family, others, strict=True)
+            for o, other in zip(analysis.own_vendor, others, strict=True)
         )
         names = text_columns("metric", "judge", "model of its family")
         yield Table.of("Self-preference", (*names, *figures), preferred)

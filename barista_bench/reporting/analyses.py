@@ -119,8 +119,8 @@ def _comparisons(
     """Each model with the next one: whether an order is sure is asked of neighbours. Baselines have gaps of their own;
     they and people are compared only where there is no model beside them."""
     for group in groups:
-        asked = [run for run in best_first(group) if not is_unranked(run)]
-        for first, second in pairwise(asked or best_first(group)):
+        ranked = [run for run in best_first(group) if not is_unranked(run)]
+        for first, second in pairwise(ranked or best_first(group)):
             names = labels[first.folder], labels[second.folder]
             try:
                 yield first.folder, labelled(compare(first, second), *names)
@@ -143,8 +143,9 @@ def _gaps(
 ) -> Iterator[BaselineGap]:
     for group in groups:
         try:
-            asked = [run for run in group if run.results.model.name != REFERENCE]  # which is far from any baseline
-            yield from baseline_gaps(asked, labels=labels, compare=compare)
+            # The reference itself is far from any baseline.
+            without_reference = [run for run in group if run.results.model.name != REFERENCE]
+            yield from baseline_gaps(without_reference, labels=labels, compare=compare)
         except BaristaError as error:
             left_out.append(f"Gap to baselines: {error}")
 
@@ -162,14 +163,14 @@ def _agreements(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) 
     if len(parts) > 1:
         parts.append(("", list(runs)))
     for benchmark, members in parts:
-        asked = [run for run in members if not is_unranked(run)]
-        answered = Counter(labels[run.folder] for run in asked)
+        ranked = [run for run in members if not is_unranked(run)]
+        answered = Counter(labels[run.folder] for run in ranked)
         tasks = len(comparable(members))
         if tasks < 2:
             continue
         complete = sum(count >= tasks for count in answered.values())
         try:
-            yield benchmark, rank_agreement(asked if complete >= FEWEST_MODELS else members, labels=labels)
+            yield benchmark, rank_agreement(ranked if complete >= FEWEST_MODELS else members, labels=labels)
         except BaristaError as error:
             where = f" of {benchmark}" if benchmark and len(parts) > 1 else ""
             left_out.append(f"Rank agreement between tasks{where}: {error}")
@@ -195,9 +196,9 @@ def _graphs(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) -> I
     for run in runs:
         by_model[labels[run.folder], run.task.benchmark].append(run)
     several = {key: members for key, members in by_model.items() if len(members) > 1}
-    asked = {key: members for key, members in several.items() if not is_unranked(members[0])}
+    ranked = {key: members for key, members in several.items() if not is_unranked(members[0])}
     graphs = list[PropagationGraph]()
-    for (label, _), members in (asked or several).items():  # as above: these are no models
+    for (label, _), members in (ranked or several).items():  # as above: these are no models
         try:
             graph = propagation(members, label=label)
         except BaristaError as error:

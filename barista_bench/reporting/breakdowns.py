@@ -57,11 +57,11 @@ def key_groups(
         for key in others.keys() - run.results.breakdowns.keys():
             for row in sorted(others[key], key=lambda row: row.order):
                 by_key.setdefault(key, {}).setdefault(row.value, {})[label] = ModelGroup(row.examples, row.figure)
-    asked = [label for label, run in zip(labels, runs, strict=True) if not is_unranked(run)] or list(labels)
+    compared = [label for label, run in zip(labels, runs, strict=True) if not is_unranked(run)] or list(labels)
     seen: set[frozenset[frozenset[str]]] = set()
     kept = []
     for key in sorted(by_key, key=lambda key: (all(key not in run.results.breakdowns for run in runs), key)):
-        groups = KeyGroups(key, by_key[key], separation(by_key[key], asked))
+        groups = KeyGroups(key, by_key[key], separation(by_key[key], compared))
         cut = _partition(runs[0].task, runs[0].examples.examples, key)
         if sum(count > 1 for count in groups.examples.values()) > 1 and cut not in seen:
             seen.add(cut)

@@ -155,7 +155,7 @@ def failures(by_model: Sequence[tuple[str, Sequence[FailureRow]]]) -> Table | No
         (
             Cell(words(kind), query=(("failure", kind),)),
             FAILURE_KINDS[kind],
-            *(_failed(label, rows_of.get((label, kind))) for label in labels),
+            *(_failure_cell(label, rows_of.get((label, kind))) for label in labels),
         )
         for kind in kinds
     ]
@@ -167,7 +167,7 @@ def failures(by_model: Sequence[tuple[str, Sequence[FailureRow]]]) -> Table | No
     return replace(Table.of("What went wrong", columns, lines, note), drawn="stack") if lines else None
 
 
-def _failed(label: str, row: FailureRow | None) -> Cell:
+def _failure_cell(label: str, row: FailureRow | None) -> Cell:
     if row is None:
         return Cell(None)
     query = (("failure", row.kind), ("model", label))

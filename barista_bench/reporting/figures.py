@@ -63,10 +63,10 @@ def _radar(board: Table) -> Iterator[Table]:
 
 def _beside(section: Section) -> Iterator[Table]:
     """Figures of a task that are no table of the page."""
-    asked = [(name, run) for name, run in section.standing.runs.items() if not is_unranked(run)]
-    if (costs := score_and_costs(asked)) is not None:
+    ranked = [(name, run) for name, run in section.standing.runs.items() if not is_unranked(run)]
+    if (costs := score_and_costs(ranked)) is not None:
         yield costs
-    if (confused := confusion(*(asked or list(section.standing.runs.items()))[0])) is not None:
+    if (confused := confusion(*(ranked or list(section.standing.runs.items()))[0])) is not None:
         yield confused
     try:
         yield from answer_agreement(cross_judge([judged for _, _, judged in section.judged]))
@@ -95,7 +95,7 @@ def confusion(label: str, run: ScoredRun) -> Table | None:
     None for a task without choices, or where fewer than two texts are classes.
     """
     try:
-        pairs = list(_answered(run))
+        pairs = list(_choice_texts(run))
     except ConfigError:  # the task does not say which choices an answer names
         return None
     examples = Counter(right for _, right in {(example, right) for example, right, _ in pairs})
@@ -111,7 +111,7 @@ def confusion(label: str, run: ScoredRun) -> Table | None:
     return replace(Table.of(title, columns, rows, note), drawn="heat")
 
 
-def _answered(run: ScoredRun) -> Iterator[tuple[str, str, str]]:
+def _choice_texts(run: ScoredRun) -> Iterator[tuple[str, str, str]]:
     """Of each sample with one right choice: its example, and the texts of the right and of the answered choice."""
     for sample in run.samples:
         texts: Mapping[str, str] = run.task.choices(sample.example)

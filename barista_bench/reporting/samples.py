@@ -266,13 +266,13 @@ def _answer(task: Task, sample: ScoredSample, names: Sequence[str], max_text: in
         facts=_facts(sample),
         rows=_rows(task, sample, max_text) if scored else (),
         parsed=_cut(_indented(sample.prediction.value), max_text) if sample.prediction else "",
-        boxes=_predicted(task, sample),
+        boxes=_predicted_boxes(task, sample),
         failures=tuple(dict.fromkeys(failure.kind for failure in answer_failures(task, sample))) if scored else (),
         earlier=tuple(_cut(text, max_text) for text in (record.earlier or ())[:MAX_STEPS]),
     )
 
 
-def _predicted(task: Task, sample: ScoredSample) -> tuple[DrawnBox, ...]:
+def _predicted_boxes(task: Task, sample: ScoredSample) -> tuple[DrawnBox, ...]:
     if sample.prediction is None:
         return ()
     return _overlays(task, sample.example, sample.prediction)

@@ -50,18 +50,20 @@ def by_group(tasks: Sequence[TaskRuns]) -> list[Table]:
 
 
 def _by_key(tasks: Sequence[TaskRuns], key: str) -> Table | None:
-    asked = [(heading, runs) for heading, runs in tasks if any(key in run.results.breakdowns for run in runs.values())]
+    broken_down = [
+        (heading, runs) for heading, runs in tasks if any(key in run.results.breakdowns for run in runs.values())
+    ]
     columns = [*text_columns(words(key), "model")]
     blocks: list[dict[str, dict[str, list[float]]]] = []
-    for heading, runs in asked:
+    for heading, runs in broken_down:
         names = dict.fromkeys(words(run.task.sample_score) for run in runs.values())
         columns.append(Column(", ".join(names), heading))
         blocks.append({label: _values(run, key) for label, run in runs.items()})
     values = sorted({value for block in blocks for by_value in block.values() for value in by_value})
     if len(values) < 2:
         return None
-    models = models_of(asked)
-    unranked = {label for _, runs in asked for label, run in runs.items() if is_unranked(run)}
+    models = models_of(broken_down)
+    unranked = {label for _, runs in broken_down for label, run in runs.items() if is_unranked(run)}
     judged = [label for label in models if label not in unranked]
     rows: list[Row] = []
     for value in values:

@@ -194,13 +194,13 @@ def provenance(models: Sequence[Labelled]) -> Table:
 
 
 def _facts(results: Results) -> dict[str, Value]:
-    model, asked = results.model, results.circumstances.items()
+    model, circumstances = results.model, results.circumstances
     return {
         "model": model.name,
         "revision": model.revision or None,
         "protocol": results.protocol,
         "wording": results.prompts.wording,
-        **{name: value if isinstance(value, int | float) else number(value) for name, value in asked},
+        **{name: value if isinstance(value, int | float) else number(value) for name, value in circumstances.items()},
         "barista_bench": results.barista_bench,
         **results.versions,
     }

@@ -321,7 +321,7 @@ def distinct(texts: Iterable[str]) -> list[str]:
     """`plain_name` of each, numbered where it has come before."""
     names: dict[str, None] = {}
     for text in texts:
-        names[next(name for name in _numbered(plain_name(text)) if name not in names)] = None
+        names[next(name for name in _name_variants(plain_name(text)) if name not in names)] = None
     return list(names)
 
 
@@ -334,7 +334,7 @@ def plain_name(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")[:80] or "table"
 
 
-def _numbered(name: str) -> Iterator[str]:
+def _name_variants(name: str) -> Iterator[str]:
     yield name
     number = 2
     while True:

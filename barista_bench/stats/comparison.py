@@ -301,13 +301,13 @@ class _Sides(NamedTuple):
 def _of_figure(first: ScoredRun, second: ScoredRun, common: _Common) -> list[_Sides]:
     """The statistics of the primary figure, a repetition each."""
 
-    def counted(run: ScoredRun, samples: list[ScoredSample]) -> ResampledRun:
+    def resampled_run(run: ScoredRun, samples: list[ScoredSample]) -> ResampledRun:
         return run.counted[samples[0].record.run].among(samples)
 
     return [
         _Sides(
-            counted(first, [pair[0] for pair in pairs]),
-            counted(second, [pair[1] for pair in pairs]),
+            resampled_run(first, [pair[0] for pair in pairs]),
+            resampled_run(second, [pair[1] for pair in pairs]),
             # Side by side, so that the examples keep their order, on which some figures depend.
             ResampledRun.of(
                 first.task, [sample.as_scored for pair in pairs for sample in pair], f"{first.folder}, {second.folder}"

@@ -31,9 +31,11 @@ def analysis_tables(
     tables = {
         "figures": figure_table(runs),
         "breakdowns": breakdown_table(runs, resamples=resamples),
-        "failures": pd.DataFrame({**asdict(row), **called} for run, called in named(runs) for row in failure_rows(run)),
+        "failures": pd.DataFrame(
+            {**asdict(row), **called} for run, called in with_labels(runs) for row in failure_rows(run)
+        ),
         "consistency": pd.DataFrame(
-            {**asdict(row), **called} for run, called in named(runs) if (row := consistency(run)) is not None
+            {**asdict(row), **called} for run, called in with_labels(runs) if (row := consistency(run)) is not None
         ),
     }
     left_out = {}
@@ -66,7 +68,7 @@ def write_tables(tables: Mapping[str, pd.DataFrame], out: Path) -> list[Path]:
     return [out / f"{name}.csv" for name in tables]
 
 
-def named(runs: Iterable[ScoredRun]) -> Iterator[tuple[ScoredRun, dict[str, str]]]:
+def with_labels(runs: Iterable[ScoredRun]) -> Iterator[tuple[ScoredRun, dict[str, str]]]:
     """Each run with what it is called."""
     runs = tuple(runs)
     labels = run_labels(runs)
@@ -86,7 +88,7 @@ def figure_table(runs: Iterable[ScoredRun]) -> pd.DataFrame:
     """
     return pd.DataFrame(
         {**called, "figure": name, "primary": name == run.results.primary, **numbers(figure), **_counts(run)}
-        for run, called in named(runs)
+        for run, called in with_labels(runs)
         for name, figure in run.results.figures.items()
     )
 
@@ -99,7 +101,7 @@ def _counts(run: ScoredRun) -> dict[str, int]:
 def headline_table(runs: Iterable[ScoredRun]) -> Table:
     """A row a run: the primary figure with its 95% interval, and the answers that can be read."""
     rows = []
-    for run, called in named(runs):
+    for run, called in with_labels(runs):
         results = run.results
         figure, coverage = results.figures[results.primary], results.coverage
         marks = ("" if coverage.complete else " INCOMPLETE") + (" TRAINED ON" if results.trained_on else "")
@@ -116,7 +118,7 @@ def breakdown_table(
     """A row a group of each key that a run has; None for all keys that divide its examples."""
     wanted = None if keys is None else tuple(keys)
     rows = []
-    for run, called in named(runs):
+    for run, called in with_labels(runs):
         known = breakdown_keys(run)
         keys = known if wanted is None else [key for key in wanted if key in known]
         for rows_of_key in breakdowns(run, keys, resamples=resamples).values():
@@ -141,7 +143,7 @@ def agreement_table(agreement: RankAgreement) -> pd.DataFrame:
 def propagation_table(runs: Iterable[ScoredRun], *, resamples: int = RESAMPLES) -> pd.DataFrame:
     """A row a model and edge."""
     by_model: dict[str, list[ScoredRun]] = defaultdict(list)
-    for run, called in named(runs):
+    for run, called in with_labels(runs):
         by_model[called["model"]].append(run)
     graphs = [propagation(group, resamples=resamples, label=label) for label, group in by_model.items()]
     return pd.DataFrame({"model": graph.model, **asdict(edge)} for graph in graphs for edge in graph.edges)

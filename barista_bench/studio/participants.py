@@ -26,7 +26,15 @@ from barista_bench.runs.ask.opening import OpenedTask
 from barista_bench.runs.log.asked import AskedInput, asked_inputs, digest
 from barista_bench.runs.log.log_reader import finished_samples
 from barista_bench.studio.inviting import ATTENTION_CHOICES, study_tasks
-from barista_bench.studio.people import AskedTask, DrawnQuestion, PersonRuns, form_of, human_name, shown, written
+from barista_bench.studio.people import (
+    AskedTask,
+    DrawnQuestion,
+    PersonRuns,
+    answer_text,
+    form_of,
+    human_name,
+    question_json,
+)
 from barista_bench.studio.study import (
     ANSWERS_FILE,
     STUDY_FILE,
@@ -144,7 +152,7 @@ class Session:
     def _question(self, position: int) -> Json:
         if self._shown is None or self._shown[0] != position:
             asked, question = self.participant.questions[position], self._questions[position]
-            fields = _attention_check(asked) if question is None else shown(question)
+            fields = _attention_check(asked) if question is None else question_json(question)
             kept = {name: value for name, value in fields.items() if name not in ("benchmark", "task")}
             kept |= {"question": self._token(position), "practice": asked.kind == "practice"}
             self._shown = position, kept
@@ -254,7 +262,7 @@ def _text(question: DrawnQuestion | None, sent: SentAnswer) -> str | None:
             raise RefusedAnswer("this answer is none of the choices. Remedy: load the page again")
         return str(sent.answer)
     try:
-        return written(question.task, question.example, sent.answer)
+        return answer_text(question.task, question.example, sent.answer)
     except DataError as error:
         raise RefusedAnswer(str(error)) from error
 

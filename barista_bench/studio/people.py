@@ -168,7 +168,7 @@ class Answering(View):
             waiting = [q for q in drawn if q.digest not in finished and q.token not in self._unreadable]
             for question in waiting:
                 try:
-                    asked = shown(question)
+                    asked = question_json(question)
                     break
                 except (DataError, TaskError) as error:
                     log.warning("%s: not asked: %s", question.example.example_id, error)
@@ -190,7 +190,7 @@ class Answering(View):
             question = next((question for question in drawn if question.token == given.question), None)
             if question is None:
                 raise DataError("this question is not of your draw. Remedy: load the page again")
-            self._runs.log(question, written(question.task, question.example, given.answer), given.seconds)
+            self._runs.log(question, answer_text(question.task, question.example, given.answer), given.seconds)
         return self.next(given.number)
 
     def _questions_of(self, number: int) -> list[DrawnQuestion]:
@@ -275,7 +275,7 @@ def form_of(task: Task, example: Example) -> AnswerForm:
     return "text" if task.answer_schema(example) is None else "fields"
 
 
-def shown(question: DrawnQuestion) -> Json:
+def question_json(question: DrawnQuestion) -> Json:
     """A question as the page gets it: the prompt of a model, its images, and what an answer is made of.
 
     Raises:
@@ -300,7 +300,7 @@ def shown(question: DrawnQuestion) -> Json:
     }
 
 
-def written(task: Task, example: Example, answer: object) -> str:
+def answer_text(task: Task, example: Example, answer: object) -> str:
     """An answer from the page as the task's parser reads it.
 
     Raises:

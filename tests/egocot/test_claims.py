@@ -138,7 +138,7 @@ def test_claims_take_the_times_of_their_clause_or_the_last_ones_before() -> None
     ],
 )
 def test_words_of_order_take_a_claim_to_another_time(text: str, times: object) -> None:
-    (hand_claim,) = [claim for claim in claims_of(text, VOCABULARY, asked=((7, 7),)) if claim.kind == "hand"]
+    (hand_claim,) = [claim for claim in claims_of(text, VOCABULARY, moment=((7, 7),)) if claim.kind == "hand"]
     assert hand_claim.times == times
 
 

@@ -87,7 +87,7 @@ def _states_and_actions(video: VideoGraph) -> Iterator[str]:
         time = (attribute.start + min(attribute.end, video.frame_count) - 1) / 2 / fps
         yield f"At {time:.2f} s the {attribute.object.category} is {words.state(attribute.value)}."
     for row in (*video.activities(), *video.steps()):
-        yield f"At {(row.start + row.end - 1) / 2 / fps:.2f} s the person {third_person(words.said(row.name))}."
+        yield f"At {(row.start + row.end - 1) / 2 / fps:.2f} s the person {third_person(words.phrase(row.name))}."
 
 
 @pytest.mark.full

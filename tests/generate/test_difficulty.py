@@ -8,7 +8,7 @@ import pytest
 
 from barista_bench.errors import ConfigError
 from barista_bench.generate.candidates import Choice, Difficulty, QuestionCandidate, with_choices
-from barista_bench.generate.difficulty import SAME_MOMENT, SAME_OBJECT, described, levels_of
+from barista_bench.generate.difficulty import SAME_MOMENT, SAME_OBJECT, levels_of, with_difficulty
 from barista_bench.generate.generator import generate
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.statements import AllOf, HasValue, Touches
@@ -40,7 +40,7 @@ def touched(*names: str, steps: int = 1) -> QuestionCandidate:
 
 
 def difficulty(scene: Scene, *names: str, steps: int = 1) -> Difficulty:
-    made = described(touched(*names, steps=steps), scene, 1).difficulty
+    made = with_difficulty(touched(*names, steps=steps), scene, 1).difficulty
     assert made
     return made
 
@@ -58,14 +58,16 @@ def test_what_is_smaller_shorter_to_be_seen_or_takes_more_steps_is_harder(tmp_pa
 def test_distractors_are_told_by_where_they_are_from_and_those_near_come_first(tmp_path: Path) -> None:
     candidate = touched("cup", "lid", "jar", "pot")
     full = Choice("full", HasValue("cup", "state", "full", 20))
-    made = described(msgspec.structs.replace(candidate, distractors=(*candidate.distractors, full)), scene(tmp_path), 3)
+    made = with_difficulty(
+        msgspec.structs.replace(candidate, distractors=(*candidate.distractors, full)), scene(tmp_path), 3
+    )
     assert made.origins == {"lid": "", "jar": SAME_MOMENT, "pot": SAME_MOMENT, "full": SAME_OBJECT}
     assert [choice.text for choice in made.distractors] == ["jar", "pot", "full", "lid"]
 
 
 def test_a_third_of_the_distractors_is_near_even_where_balance_would_have_others(tmp_path: Path) -> None:
-    made = [described(touched("cup", "lid", "box", "jar"), scene(tmp_path), 2)]
-    made += [described(touched(name, "lid", "box"), scene(tmp_path / name), 2) for name in ("lid", "box")]
+    made = [with_difficulty(touched("cup", "lid", "box", "jar"), scene(tmp_path), 2)]
+    made += [with_difficulty(touched(name, "lid", "box"), scene(tmp_path / name), 2) for name in ("lid", "box")]
     (item, *_) = with_choices(made, "s", lambda _: 2, 0)
     assert {choice.text for choice in item.choices} >= {"cup", "jar"}
 

@@ -132,11 +132,11 @@ def test_what_is_undecided_is_found_out_once(scene: Scene, monkeypatch: pytest.M
     asked: Counter[Statement] = Counter()
     for kind in (Touches, HasValue):
 
-        def recorded(self: Statement, scene: Scene, found: Recorded = kind.recorded) -> Truth:
+        def recorded(self: Statement, scene: Scene, found: Recorded = kind.recorded_truth) -> Truth:
             asked[self] += 1
             return found(self, scene)
 
-        monkeypatch.setattr(kind, "recorded", recorded)
+        monkeypatch.setattr(kind, "recorded_truth", recorded)
     choices = tuple(Choice(side, Touches(side, "pot", 30)) for side in SIDES)
     given = (HasValue("cup", "state", "empty", 10),)
     candidate = QuestionCandidate(

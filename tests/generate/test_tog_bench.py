@@ -10,7 +10,8 @@ from barista_bench.errors import ConfigError
 from barista_bench.generate.candidates import QuestionCandidate, Tally, reasons_of
 from barista_bench.generate.generator import SPARE, generate, offers_of
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.tog_bench import ToGBenchFamily, stretches
+from barista_bench.generate.tog_bench import ToGBenchFamily
+from barista_bench.generate.tog_bench_statements import stretches
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import load_domain
 from tests.generate.graphs import table

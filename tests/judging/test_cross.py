@@ -91,18 +91,20 @@ def test_agreement_is_counted_answer_by_answer(comparison: CrossJudge) -> None:
     assert by_criterion["temporal_vqa: accuracy"].qwk == pytest.approx(1 - 9 / 13.5)
 
 
-def test_the_probe_looks_at_models_of_a_judges_own_family(comparison: CrossJudge) -> None:
-    probed = {(probe.metric, probe.judge, probe.model): probe for probe in comparison.own_family}
+def test_the_probe_looks_at_models_of_a_judges_own_vendor(comparison: CrossJudge) -> None:
+    probed = {(probe.metric, probe.judge, probe.model): probe for probe in comparison.own_vendor}
     probe = probed["temporal_vqa: accuracy", "gpt-judge", "gpt-bad"]
-    assert (probe.rank, probe.other_rank, probe.family) == (2, 2, "openai")
+    assert (probe.rank, probe.other_rank, probe.vendor) == (2, 2, "openai")
     assert probe.gain == pytest.approx(-0.3)
     assert probe.preference == pytest.approx(0.0)
     assert not [key for key in probed if key[1] == "gemini-judge"]
+    stored = msgspec.to_builtins(comparison)["own_family"]
+    assert {row["family"] for row in stored} == {"openai"}, "judges.json keeps the names of its fields"
 
 
-def test_families_can_be_told(two_judges: list[JudgedRun]) -> None:
+def test_vendors_can_be_told(two_judges: list[JudgedRun]) -> None:
     renamed = cross_judge(two_judges, {"qwen-good": "google"})
-    assert {probe.model for probe in renamed.own_family if probe.judge == "gemini-judge"} == {"qwen-good"}
+    assert {probe.model for probe in renamed.own_vendor if probe.judge == "gemini-judge"} == {"qwen-good"}
 
 
 def test_judges_of_other_rubrics_are_not_compared(make_run: Callable, use: Callable, tmp_path: Path) -> None:
@@ -196,10 +198,10 @@ def test_a_folders_name_tells_the_runs_apart_where_it_can_and_tells_no_maker(
             judge(folder, name, draws=1)
     runs = [judged for folder in folders for judged in all_judged(score(folder))]
     assert set(model_labels(runs)) == {"student (like-gpt-4)", "student (plain)"}
-    assert not cross_judge(runs).own_family
-    probed = cross_judge(runs, {"student (plain)": "openai"}).own_family
+    assert not cross_judge(runs).own_vendor
+    probed = cross_judge(runs, {"student (plain)": "openai"}).own_vendor
     assert {probe.model for probe in probed} == {"student (plain)"}
-    by_name = cross_judge(runs, {"student": "openai"}).own_family
+    by_name = cross_judge(runs, {"student": "openai"}).own_vendor
     assert {probe.model for probe in by_name} == {"student (like-gpt-4)", "student (plain)"}
 
 

@@ -5,7 +5,7 @@ What does not follow from the printed scores is named: it is the paper that devi
 
 import pytest
 
-from barista_bench.judging.cross import compare, compare_all, family_of, own_family
+from barista_bench.judging.cross import compare, compare_all, own_vendor, vendor_of
 
 GEMINI, GPT = "Gemini 2.5 Flash", "GPT-5.4 mini judge"
 
@@ -105,15 +105,15 @@ def test_of_table_13_the_printed_shift_and_spread_fit_four_models_of_the_five() 
 
 def test_the_self_preference_probe_of_the_paper() -> None:
     comparisons = compare_all({"r": {j: TABLE_13["referring: correctness"][j] for j in (GEMINI, GPT)}})
-    families = {name: family for name in (GEMINI, GPT, *TABLE_15) if (family := family_of(name))}
-    assert families["Gemma 4-31B"] == families[GEMINI] == "google"
-    probed = {(probe.judge, probe.model): probe for probe in own_family(comparisons, families)}
+    vendors = {name: vendor for name in (GEMINI, GPT, *TABLE_15) if (vendor := vendor_of(name))}
+    assert vendors["Gemma 4-31B"] == vendors[GEMINI] == "google"
+    probed = {(probe.judge, probe.model): probe for probe in own_vendor(comparisons, vendors)}
     assert set(probed) == {(GEMINI, "Gemini 3 Flash"), (GEMINI, "Gemma 4-31B"), (GPT, "GPT-5.4 mini")}
     gemini, gpt = probed[GEMINI, "Gemini 3 Flash"], probed[GPT, "GPT-5.4 mini"]
     assert (gemini.rank, gemini.other_rank) == (1, 1)  # "retains rank 1"
     assert (gpt.rank, gpt.other_rank) == (5, 5)  # "last-ranked under both judges"
     assert gpt.gain == pytest.approx(0.320 - 0.302)
-    # The models of neither maker are the two Qwen: .623 - .542 and .569 - .519 higher under the first judge.
+    # The models of neither vendor are the two Qwen: .623 - .542 and .569 - .519 higher under the first judge.
     assert gemini.gain_of_others == pytest.approx((0.081 + 0.050) / 2)
     assert gemini.preference == pytest.approx(0.114 - 0.0655)
     # The paper reads the .018 as no boost; against the other models' -.0655 it is one of .0835.

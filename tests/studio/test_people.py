@@ -30,7 +30,7 @@ from barista_bench.runs.log.log_reader import LogReader
 from barista_bench.runs.log.sample_log import encode_record, read_records
 from barista_bench.runs.score.scoring import score
 from barista_bench.stats import answer_agreement
-from barista_bench.studio.people import Answering, AskedTask, DrawnQuestion, draw, shown
+from barista_bench.studio.people import Answering, AskedTask, DrawnQuestion, draw, question_json
 from barista_bench.studio.rating import RatingAnswers, SentRating
 from barista_bench.studio.workspace import open_workspace
 from tests.reporting.browser import SHOWN, Watched
@@ -115,8 +115,8 @@ def test_what_the_page_gets_depends_on_nothing_that_a_model_may_not_see(data: Pa
         opened = question.of.opened
         bare = replace(opened, examples=WithoutTruth(opened.examples))
         blind = DrawnQuestion(AskedTask(bare, question.of.inputs, question.of.config), question.position, "t", "k")
-        assert {**shown(blind), "question": ""} == {**shown(question), "question": ""}
-        assert question.example.example_id not in json.dumps(shown(question))
+        assert {**question_json(blind), "question": ""} == {**question_json(question), "question": ""}
+        assert question.example.example_id not in json.dumps(question_json(question))
 
 
 def answered_by_page(asked: dict[str, Any], references: dict[str, Any]) -> object:

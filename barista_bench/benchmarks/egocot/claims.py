@@ -80,7 +80,11 @@ class Claim:
 
 
 def claims_of(
-    text: str, vocabulary: Vocabulary, answer: str | None = None, asked: tuple[Times, ...] = (), terms: Terms = NO_TERMS
+    text: str,
+    vocabulary: Vocabulary,
+    answer: str | None = None,
+    moment: tuple[Times, ...] = (),
+    terms: Terms = NO_TERMS,
 ) -> list[Claim]:
     """The claims of a text, each once, in its order; at most `MAX_CLAIMS`.
 
@@ -88,11 +92,11 @@ def claims_of(
         text: a rationale, of any origin.
         vocabulary: names that can be recognised.
         answer: letter of the choice that the rationale is for: what it says of other choices is not a claim.
-        asked: the moment that is asked about, which `at this moment` may mean.
+        moment: the one that is asked about, which `at this moment` may mean.
         terms: states, actions, and words of cause and order.
     """
     claims: dict[tuple[Hashable, ...], Claim] = {}
-    for number, clause in enumerate(clauses(text, vocabulary, asked, terms)):
+    for number, clause in enumerate(clauses(text, vocabulary, moment, terms)):
         if clause.has("negation") or clause.has("hedge") or _about_others(text[clause.start : clause.end], answer):
             continue
         for claim in _claims(clause, number):

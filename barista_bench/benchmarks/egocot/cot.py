@@ -192,7 +192,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
             DataError: the answer is hidden, and with it what the question is about.
         """
         answer = CotAnswer.read(prediction.value)
-        return _checked(SameObject(example), answer.answer, answer.reasoning)
+        return _rationale_check(SameObject(example), answer.answer, answer.reasoning)
 
     @staticmethod
     def evidence_base(example: Example) -> EvidenceBase:
@@ -343,5 +343,5 @@ def _row_text(finding: Finding) -> str:
 
 
 @lru_cache(CHECKS_KEPT)
-def _checked(example: SameObject[Example], answer: str, reasoning: str) -> Checked:
+def _rationale_check(example: SameObject[Example], answer: str, reasoning: str) -> Checked:
     return check_rationale(reasoning, Cot.evidence_base(example.content), answer=answer)

@@ -92,14 +92,14 @@ def check_rationale(text: str, evidence: EvidenceBase, *, answer: str | None = N
         evidence: of an item or a scene graph.
         answer: letter of the choice that the rationale argues for, if any.
     """
-    asked = ((evidence.times[0], evidence.times[0]),) if len(evidence.times) == 1 else ()
-    claims = claims_of(text, evidence.vocabulary, answer, asked, evidence.terms)
+    moment = ((evidence.times[0], evidence.times[0]),) if len(evidence.times) == 1 else ()
+    claims = claims_of(text, evidence.vocabulary, answer, moment, evidence.terms)
     checked = _Checker(evidence).check(claims)
     findings = tuple(
         Finding(claim, text[claim.start : claim.end], verdict, reason)
         for claim, (verdict, reason) in zip(claims, checked, strict=True)
     )
-    is_said = _said(findings, evidence)
+    is_said = _told_evidence(findings, evidence)
     return Checked(findings, sum(is_said), len(is_said))
 
 
@@ -114,7 +114,7 @@ class _Checker:
         self.evidence = evidence
 
     def check(self, claims: Sequence[Claim]) -> list[_Result]:
-        untimed = {index: self._untimed(claim) for index, claim in enumerate(claims) if claim.kind != "time"}
+        untimed = {index: self._untimed_result(claim) for index, claim in enumerate(claims) if claim.kind != "time"}
         dated: dict[int, list[Claim]] = {}
         for claim in claims:
             if claim.kind not in ("time", "object") and claim.times:
@@ -124,18 +124,18 @@ class _Checker:
             for index, claim in enumerate(claims)
         ]
 
-    def _untimed(self, claim: Claim) -> _Result:
+    def _untimed_result(self, claim: Claim) -> _Result:
         if claim.kind == "object":
             return self._target(claim.object) if claim.subject == TARGET else self._object(claim.object)
         return self._region(claim) if claim.kind == "region" else self._relation(claim)
 
     def _target(self, names: Names) -> _Result:
         evidence = self.evidence
-        asked = evidence.answers | frozenset(evidence.targets)
-        if names & asked or not asked:
-            return self._object(names) if not asked else ("supported", "it is what is asked about")
+        right_names = evidence.answers | frozenset(evidence.targets)
+        if names & right_names or not right_names:
+            return self._object(names) if not right_names else ("supported", "it is what is asked about")
         if names & evidence.refuted or not names & evidence.objects:
-            return "contradicted", f"what is asked about is {', '.join(sorted(asked))}"
+            return "contradicted", f"what is asked about is {', '.join(sorted(right_names))}"
         return _UNKNOWN
 
     def _object(self, names: Names) -> _Result:
@@ -167,7 +167,7 @@ class _Checker:
             (
                 fact
                 for fact in self.evidence.facts
-                if (self._excludes(fact, claim) or self._asked_otherwise(fact, claim)) and self._surely(fact, claim)
+                if (self._excludes(fact, claim) or self._is_on_wrong_choice(fact, claim)) and self._surely(fact, claim)
             ),
             None,
         )
@@ -230,7 +230,7 @@ class _Checker:
             for fact in self.evidence.facts
         )
 
-    def _asked_otherwise(self, fact: EvidenceFact, claim: Claim) -> bool:
+    def _is_on_wrong_choice(self, fact: EvidenceFact, claim: Claim) -> bool:
         """The question's hand is said to be on what only a wrong choice is."""
         by = not fact.annotated and is_named(claim.subject, fact.subject) and implies(claim.predicate, fact.predicate)
         return by and bool(claim.object & self.evidence.refuted) and not is_named(claim.object, fact.object)
@@ -309,7 +309,7 @@ def _in_words(fact: EvidenceFact) -> str:
     return f"{fact.subject} {fact.predicate} {fact.object}" + (f" ({when})" if when else "")
 
 
-def _said(findings: Sequence[Finding], evidence: EvidenceBase) -> list[bool]:
+def _told_evidence(findings: Sequence[Finding], evidence: EvidenceBase) -> list[bool]:
     """For each thing that the evidence points at, whether a supported claim says it."""
     good = [finding.claim for finding in findings if finding.verdict == "supported"]
     names = [claim.object for claim in good if claim.kind == "object"]

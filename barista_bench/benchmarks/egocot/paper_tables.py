@@ -56,10 +56,10 @@ def set_tables(examples: Mapping[str, Sequence[Example]]) -> list[Table]:
     shown = [(example.video_id, CotMetadata.of(example)) for example in examples.get(Cot.name, ())]
     if not shown:
         return []
-    asked = Counter(metadata.subtask for _, metadata in shown)
+    counts = Counter(metadata.subtask for _, metadata in shown)
     videos = Counter({video_id: metadata.source for video_id, metadata in shown}.values())
     groups = {
-        group: {subtask.code: asked[subtask.code] for subtask in subtasks if asked[subtask.code]}
+        group: {subtask.code: counts[subtask.code] for subtask in subtasks if counts[subtask.code]}
         for group, subtasks in OF_GROUP.items()
     }
     sources = dict(sorted(videos.items(), key=lambda row: (-row[1], row[0])))

@@ -118,18 +118,18 @@ class Clause:
 
 
 def clauses(
-    text: str, vocabulary: Vocabulary, asked: tuple[Times, ...] = (), terms: Terms = NO_TERMS
+    text: str, vocabulary: Vocabulary, moment: tuple[Times, ...] = (), terms: Terms = NO_TERMS
 ) -> Iterator[Clause]:
     """The clauses of a text, with what the vocabulary, the terms and the lexicon know in them.
 
     Args:
         text: of any origin and length.
         vocabulary: names that can be recognised.
-        asked: what `at this moment` means where no time is given before.
+        moment: what `at this moment` means where no time is given before.
         terms: states, actions, and words of cause and order.
     """
     text = text[:MAX_TEXT]
-    given = asked
+    given = moment
     for start, end in _parts(text, 0, len(text), _SENTENCE):
         last: tuple[Times, ...] = ()
         for begin, stop in _parts(text, start, end, _CLAUSE):
@@ -244,7 +244,7 @@ def _longest(tokens: list[_Written], index: int, vocabulary: Vocabulary, terms: 
     previous = tokens[index - 1][0] if index else ""
     for length in range(min(_LONGEST, len(tokens) - index), 0, -1):
         words = tuple(word for word, _, _ in tokens[index : index + length])
-        piece = _term(words, terms, previous) or _known(words, vocabulary, previous)
+        piece = _term(words, terms, previous) or _lexicon_piece(words, vocabulary, previous)
         if piece is None:
             continue
         following = [word for word, _, _ in tokens[index + length : index + length + 3]]
@@ -270,7 +270,7 @@ def _term(words: tuple[str, ...], terms: Terms, previous: str) -> Piece | None:
     return Piece(kind, 0, 0, words, frozenset({name}), Predicate(name) if kind == "predicate" else None)
 
 
-def _known(words: tuple[str, ...], vocabulary: Vocabulary, previous: str) -> Piece | None:
+def _lexicon_piece(words: tuple[str, ...], vocabulary: Vocabulary, previous: str) -> Piece | None:
     if words in HANDS:
         return Piece("name", 0, 0, words, names=frozenset(HANDS[words]))
     if words in REGIONS:

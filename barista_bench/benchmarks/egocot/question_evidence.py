@@ -58,7 +58,7 @@ def question_evidence(
     # A name that may stand for the right thing is not refuted: `pot` beside `black pot`.
     same = vocabulary_of(right | frozenset(base.targets))
     refuted = frozenset(name for name in frozenset(short.values()) - right - {""} if tuple(name.split()) not in same)
-    facts = (*base.facts, *_answered(question, choices[answer], base))
+    facts = (*base.facts, *_answer_facts(question, choices[answer], base))
     return replace(base, objects=there, answers=right, refuted=refuted, facts=facts)
 
 
@@ -84,17 +84,17 @@ def _plainest(names: Names) -> str:
     return min(names, key=lambda name: (len(name), name))
 
 
-def _answered(question: str, choice: str, base: EvidenceBase) -> tuple[EvidenceFact, ...]:
+def _answer_facts(question: str, choice: str, base: EvidenceBase) -> tuple[EvidenceFact, ...]:
     """The relation that the question and its right answer make, dated by the question or by the evidence."""
-    asked = list(clauses(question, base.vocabulary))
+    question_clauses = list(clauses(question, base.vocabulary))
     contacts = (
         (piece.predicate.name, piece.start)
-        for clause in asked
+        for clause in question_clauses
         for piece in clause.pieces
         if piece.predicate and piece.predicate.name in CONTACTS
     )
     verb, start = next(contacts, (None, 0))
-    dates = tuple(dict.fromkeys(times for clause in asked for times, _, _ in clause.own_times))
+    dates = tuple(dict.fromkeys(times for clause in question_clauses for times, _, _ in clause.own_times))
     spans = dates or tuple((time, time) for time in base.times)
     name = canonical_name(choice)
     if verb is None:
@@ -108,7 +108,9 @@ def _answered(question: str, choice: str, base: EvidenceBase) -> tuple[EvidenceF
         return tuple(
             EvidenceFact(name, claim.predicate, _plainest(claim.object), spans, annotated=False) for claim in of_hand
         )
-    sides = {hand for clause in asked for piece in clause.pieces for hand in piece.names if hand in SIDED_HANDS}
+    sides = {
+        hand for clause in question_clauses for piece in clause.pieces for hand in piece.names if hand in SIDED_HANDS
+    }
     if len(sides) == 1 and name and len(name.split()) <= _SHORT:
         return (EvidenceFact(sides.pop(), verb, name, spans, annotated=False),)
     return ()

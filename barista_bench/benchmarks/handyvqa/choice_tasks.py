@@ -150,7 +150,7 @@ class OptionsTask(ChoiceTask, HandyvqaTask):
         return correct_labels(example)
 
     def answered_choices(self, prediction: Prediction) -> Sequence[str]:
-        return self.counted(prediction)
+        return self.counting_labels(prediction)
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
         """Both readings, and the scores of models that score."""
@@ -163,7 +163,7 @@ class OptionsTask(ChoiceTask, HandyvqaTask):
         return write_letters(labels, options_of(example))
 
     @staticmethod
-    def counted(prediction: Prediction | None) -> list[str]:
+    def counting_labels(prediction: Prediction | None) -> list[str]:
         """The labels of an answer that count, by the released reading."""
         return LetterReading.of(prediction).released
 
@@ -175,7 +175,7 @@ class SingleAnswer(OptionsTask):
     answer_note = "the letter of an option, and its text"
 
     @staticmethod
-    def counted(prediction: Prediction | None) -> list[str]:
+    def counting_labels(prediction: Prediction | None) -> list[str]:
         return LetterReading.of(prediction).released[:1]
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:

@@ -241,7 +241,7 @@ class WordingChecker:
         if missing := Counter(template) - Counter(words):
             return f"a word left out: {_first_word(missing, old)!r} in {new!r}"
         claims = self._claims(old)
-        if _said(claims) != _said(self._claims(new)):
+        if _contents(claims) != _contents(self._claims(new)):
             return f"another claim: {new!r} does not say who does what, or what is where, as {old!r} does"
         is_single = len(claims) == 1 and not ORDER.search(old)
         if self._ordered(new, is_single) != self._ordered(old, is_single):
@@ -323,7 +323,7 @@ def _first_word(roots: Counter[str], text: str) -> str:
     return next(token for token in _TOKEN.findall(text) if _root(token.casefold()) in roots)
 
 
-def _said(claims: Sequence[Claim]) -> set[tuple[Hashable, ...]]:
+def _contents(claims: Sequence[Claim]) -> set[tuple[Hashable, ...]]:
     return {claim.content for claim in claims}
 
 

@@ -149,7 +149,7 @@ def reword(config: RewordConfig, model: Model | None = None) -> RewordSession:
             wrong_with=lambda draft, texts: checker.wrong_with(texts, draft.texts, draft.row.correct),
             progress=config.progress,
         )
-        revised = {draft.row.item: _revised(draft, writer.identity) for draft in drafts if draft.content is not None}
+        revised = {draft.row.item: _revision(draft, writer.identity) for draft in drafts if draft.content is not None}
         write_whole(config.out / REVIEW_FILE, review_bytes(revised.get(row.item, row) for row in rows.values()))
         lines = (msgspec.json.encode(_provenance(draft, identity, config)) + b"\n" for draft in drafts)
         write_whole(config.out / WORDINGS_FILE, b"".join(lines))
@@ -199,7 +199,7 @@ def _claim(folder: Path, identity: dict[str, Any]) -> None:
     write_whole(path, content)
 
 
-def _revised(draft: _Rewording, writer: ModelIdentity) -> ReviewedItem:
+def _revision(draft: _Rewording, writer: ModelIdentity) -> ReviewedItem:
     assert draft.content is not None, "only what can be used comes here"
     name = f"{writer.name} ({writer.revision})" if writer.revision else writer.name
     texts = {"question": draft.content.question, "choices": draft.content.choices}

@@ -67,7 +67,7 @@ def estimate(config: RunConfig) -> RunEstimate:
     ]
     counts = Counter[str]()
 
-    def counted() -> Iterator[Request]:
+    def counted_requests() -> Iterator[Request]:
         for request in asker.requests(runs, decode=is_served):
             changed = change(request)
             counts.update(samples=len(changed.seeds), requests=1, images=len(changed.images))
@@ -77,10 +77,10 @@ def estimate(config: RunConfig) -> RunEstimate:
         from barista_bench.models.served.model import ServedModel
 
         assert isinstance(inner, ServedModel)
-        most = inner.estimate(counted(), config.generation)
+        most = inner.estimate(counted_requests(), config.generation)
         priced = (*most, prices_of(config, config.model).cost(*most))
         return RunEstimate(tasks, counts["samples"], counts["requests"], counts["images"], *priced, later)
-    deque(counted(), maxlen=0)
+    deque(counted_requests(), maxlen=0)
     return RunEstimate(tasks, counts["samples"], counts["requests"], counts["images"], asks_on=later)
 
 

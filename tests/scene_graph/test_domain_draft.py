@@ -49,9 +49,13 @@ def test_contacts_and_participles_are_those_of_the_finished_file(drafted: Domain
         known = finished.contacts[name]
         assert (forms.does, forms.do, forms.doing) == (known.does, known.do, known.doing)
     doing, known_doing = (domain.families["handyvqa"]["doing"] for domain in (drafted, finished))
-    of_one_word = {verb: said for verb, said in known_doing.items() if verb in doing and " " not in said}
-    assert len(of_one_word) > 10
-    assert {verb: doing[verb] for verb in of_one_word} == of_one_word
+    participles = {  # of the verb itself: the finished file says "grabbing" for "grasp"
+        verb: said
+        for verb, said in known_doing.items()
+        if verb in doing and " " not in said and said.startswith(verb[:-1])
+    }
+    assert len(participles) > 10
+    assert {verb: doing[verb] for verb in participles} == participles
 
 
 def test_values_that_exclude_each_other_are_never_had_at_once(small_kitchen: Path, drafted: Domain) -> None:

@@ -111,6 +111,7 @@ def test_where_one_model_is_better_than_another_is_three_clicks_away(page: Page)
     page.locator("section", has_text="Each model and the next").locator("tbody tr").first.locator("a").first.click()
     expect(page.locator("#by-better")).to_have_value("good")
     page.locator(".tile a").first.click()
+    expect(page.locator(".card h3")).to_have_count(2)
     assert texts(page, ".card h3") == ["good", "cut"]
     assert texts(page, ".card mark") == ["pear", "plum"]
 

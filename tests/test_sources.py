@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from barista_bench.data.origin import open_source
+from barista_bench.data.source import open_source
 from barista_bench.errors import ConfigError, SourceError
 from tests.folders import content
 from tests.hub_standin import release_files, video_bytes
@@ -203,7 +203,7 @@ def test_after_a_failure_the_second_call_fetches_only_what_is_missing(hub, opene
 
 KILLED = """
 import sys
-from barista_bench.data.origin import open_source
+from barista_bench.data.source import open_source
 source = open_source("org/name", revision=sys.argv[1], cache_dir=sys.argv[2], endpoint=sys.argv[3])
 source.fetch_videos(["v1", "v2"])
 """

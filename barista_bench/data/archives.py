@@ -31,7 +31,7 @@ from barista_bench.errors import SourceError
 from barista_bench.files.reading import name_problem
 from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 _SUFFIX = re.compile(r"\.(zip|tar|tar\.gz|tgz)$", re.IGNORECASE)
 _CHUNK_BYTES = 1 << 20
@@ -97,7 +97,7 @@ def unpack_release(archive: Path, target: Path, *, name: str) -> None:
                 f"Remedy: if the file is damaged, delete {archive} and fetch it again"
             ) from error
         if unpacker.ignored:
-            logger.info(
+            log.info(
                 "%s: left %d members packed that a release does not need, such as %s",
                 name, len(unpacker.ignored), unpacker.ignored[0],
             )  # fmt: skip

@@ -26,7 +26,7 @@ from barista_bench.data.arrow_values import Texts, json_values
 from barista_bench.data.dataset_cache import reading_datasets, refuse_unknown_name
 from barista_bench.data.frozen import content_hash, read_frozen, refuse_other_version
 from barista_bench.data.manifest import MANIFEST, read_manifest
-from barista_bench.data.rows import EXAMPLE_COLUMNS, from_row, hash_columns, hash_of_each, local_configs, open_rows
+from barista_bench.data.rows import EXAMPLE_COLUMNS, from_row, hash_columns, hash_of_each, local_splits, open_rows
 from barista_bench.data.shared_frames import FrameStore, StageClock, encode_image, open_image
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.lazy_frames import LazyFrames
@@ -82,11 +82,10 @@ class LoadedExample:
                 with guarded(task, "images", self.example):
                     drawn = task.images(self.example, frames)
                     shown = task.displayed_images(self.example, drawn)
-                places = {id(image): place for place, image in enumerate(drawn)}
-                overlays = (None if id(image) not in places else places[id(image)] >= len(frames) for image in shown)
+                is_overlay = {id(image): place >= len(frames) for place, image in enumerate(drawn)}
                 files = tuple(
-                    None if overlay is None else encode_image(image, overlay=overlay)
-                    for image, overlay in zip(shown, overlays, strict=True)
+                    encode_image(image, overlay=is_overlay[id(image)]) if id(image) in is_overlay else None
+                    for image in shown
                 )
             return Pictures(shown, files)
         opened = [open_image(data, self.example.example_id) for data in self.media]
@@ -209,7 +208,7 @@ def config_names(data: str | Path) -> tuple[str, ...]:
     if Path(data).is_file():
         raise ConfigError(f"{data}: is a file of one task. Remedy: name the task with --task")
     if (Path(data) / MANIFEST).is_file():
-        return local_configs(Path(data))
+        return tuple(local_splits(Path(data)))
     refuse_unknown_name(data)
     with reading_datasets(f"{data}: no dataset here", "run `barista-bench build`"):
         return tuple(datasets.get_dataset_config_names(str(data)))

@@ -27,7 +27,7 @@ from barista_bench.cluster import RayCluster, cluster_of, forked_workers
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.data.builder import BenchmarkBuilder
 from barista_bench.data.dataset_cache import VIDEOS_NOTE, make_newest, quiet_datasets, warn_of_others
-from barista_bench.data.frozen import lines_digest, lines_sha256, write_frozen, write_released
+from barista_bench.data.frozen import frozen_line, lines_sha256, write_frozen, write_released
 from barista_bench.data.hub_files import write_hub_files
 from barista_bench.data.manifest import Built, BuiltConfig, LostExample, write_card, write_manifest
 from barista_bench.data.origin import Origin, config_names_of, open_origin
@@ -243,7 +243,7 @@ class _Work:
             self.origin.fetch(plan.video_ids, progress=self.progress)
             videos = ((video_id, self.origin.video_path(video_id)) for video_id in sorted(plan.video_ids))
             lines = (f"{video_id} {video_sha256(path) if path.exists() else 'missing'}" for video_id, path in videos)
-            identity += [lines_digest(plan.examples), lines_sha256(lines)]
+            identity += [lines_sha256(map(frozen_line, plan.examples)), lines_sha256(lines)]
             if self.settings["frames"] == "frozen":
                 # Rows hold questions.
                 identity += [plan.task.prompts.sha256, plan.task.protocol, str(DEFAULT_BOX_FORMAT)]

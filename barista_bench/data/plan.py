@@ -254,9 +254,14 @@ def plan_release(release: Release, wanted: Sequence[tuple[Task, Sampling]], *, p
             raise ConfigError(f"{name} needs a scene graph. Remedy: build it from one")
         items = list(tqdm(task.examples(release, sampling), task.name, unit="example", disable=not progress))
         absent -= {_video_id(item) for item in items}
-        sampled = [item for item in items if _is_sampled(item, sampling)]
-        examples = [task.stamped(item) for item in sampled if isinstance(item, Example)]
-        skipped = tuple(item for item in sampled if isinstance(item, SkippedExample))
+        if sampling.videos is not None:
+            items = [item for item in items if _video_id(item) in sampling.videos]
+        skipped = tuple(item for item in items if isinstance(item, SkippedExample))
+        examples = [
+            task.stamped(item)
+            for item in items
+            if isinstance(item, Example) and (not sampling.splits or item.metadata.get("split") in sampling.splits)
+        ]
         if any("split" not in example.metadata for example in examples):
             raise ConfigError(f"{name}: an example names no split. Remedy: correct the task")
         refuse_unusable(examples, f"{release.root}: {name}")
@@ -284,12 +289,6 @@ def plan_task(graph: SceneGraph, task: AnyGraphTask, sampling: Sampling, splits:
 
 def _video_id(item: Example | SkippedExample) -> str:
     return item.frame.video_id if isinstance(item, SkippedExample) else item.video_id
-
-
-def _is_sampled(item: Example | SkippedExample, sampling: Sampling) -> bool:
-    if sampling.videos is not None and _video_id(item) not in sampling.videos:
-        return False
-    return isinstance(item, SkippedExample) or not sampling.splits or item.metadata.get("split") in sampling.splits
 
 
 def _surveyed(graph: SceneGraph, outcomes: Iterable[VideoSurvey | Problem], progress: bool) -> list[VideoSurvey]:

@@ -11,17 +11,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from barista_bench.errors import DataError
-from barista_bench.hub.board import (
-    MAX_FILE,
-    Board,
-    BoardEntry,
-    fetch_results,
-    overview,
-    ranks,
-    read_board,
-    refusals,
-    tables,
-)
+from barista_bench.hub.board import Board, BoardEntry, fetch_results, overview, ranks, read_board, refusals, tables
+from barista_bench.hub.checks import MAX_FILE
 from barista_bench.hub.files import results_files
 from barista_bench.runs.score.results import Results
 from tests.hub.forging import Forgery, edit
@@ -290,11 +281,11 @@ def test_a_dataset_on_the_hub_is_fetched_without_files_that_cannot_be_submission
     files["model.safetensors"] = b"0" * 100
     with UploadStandIn() as hub:
         hub.make("garden/results", "dataset", files)
-        fetched = fetch_results("garden/results", tmp_path / "copy", endpoint=hub.endpoint)
+        folder, refused = fetch_results("garden/results", tmp_path / "copy", endpoint=hub.endpoint)
         asked = [request.path for request in hub.requests if "/resolve/" in request.path]
-    assert [refusal.path for refusal in fetched.refused] == ["results/b/two/relations/results.json"]
+    assert [refusal.path for refusal in refused] == ["results/b/two/relations/results.json"]
     assert not any("two" in path or "safetensors" in path for path in asked)
-    assert [entry.model for entry in read_board(fetched.folder).entries] == ["a/one"]
+    assert [entry.model for entry in read_board(folder).entries] == ["a/one"]
 
 
 def test_the_board_needs_nothing_that_a_space_lacks() -> None:

@@ -170,7 +170,7 @@ class _Unpacker:
     ignored: list[str] = field(default_factory=list)
 
     def take(self, member: _Member) -> None:
-        parts = self._checked_parts(member)
+        parts = self._path_parts(member)
         self._check_size(member)
         if member.is_folder:
             return
@@ -192,7 +192,7 @@ class _Unpacker:
         remedy = remedy or "if you trust the archive, unpack it yourself and give the folder as the source"
         return SourceError(f"{self.archive}: member {member.name!r} is refused: {reason}. Remedy: {remedy}")
 
-    def _checked_parts(self, member: _Member) -> list[str]:
+    def _path_parts(self, member: _Member) -> list[str]:
         if member.name.startswith("/"):
             raise self._refuse(member, "its path is absolute")
         parts = [part for part in member.name.split("/") if part not in ("", ".")]

@@ -239,7 +239,7 @@ class FrozenExamples(ExampleSet):
             raise ConfigError(f"{self.path}: its videos are needed. Remedy: say with --root where they lie")
         file = get_benchmark(example.benchmark).video_file(example.video_id)
         link = LazyFrames(file, [frame.frame_index for frame in example.frames], root=str(self.root))
-        return _linked(example, link, video_sha256(Path(link.path)))
+        return _linked_example(example, link, video_sha256(Path(link.path)))
 
     def _media_times(self, index: int) -> FrameTimes | None:
         example, media = self.examples[index], self[index].media
@@ -269,10 +269,10 @@ class BuiltExamples(ExampleSet):
     def __getitem__(self, index: int) -> LoadedExample:
         row, example = self._rows[index], self.examples[index]
         if self._rows.is_linked:
-            link = _link(row.get("frames"), example, str(self._root))
+            link = _frame_link(row.get("frames"), example, str(self._root))
             if not isinstance(sha256 := row.get("video_sha256"), str):
                 raise DataError(f"{example.example_id}: video_sha256 is missing. Remedy: build the dataset again")
-            return _linked(example, link, sha256)
+            return _linked_example(example, link, sha256)
         images = row["images"] if isinstance(row["images"], list) else []
         stored = [image.get("bytes") if isinstance(image, dict) else None for image in images]
         media = tuple(content for content in stored if isinstance(content, bytes) and content)
@@ -352,7 +352,7 @@ def _broken_row(data: str | Path, number: int, name: object, error: Exception) -
     return DataError(f"{data}: row {number} ({name!r}): {error}. Remedy: build the dataset again")
 
 
-def _link(frames: object, example: Example, root: str) -> LazyFrames:
+def _frame_link(frames: object, example: Example, root: str) -> LazyFrames:
     """The frames that a row of a linked set names."""
     indices = frames.get("indices") if isinstance(frames, dict) else None
     if not isinstance(frames, dict) or set(frames) != {"video", "indices"} or not isinstance(frames["video"], str):
@@ -362,7 +362,7 @@ def _link(frames: object, example: Example, root: str) -> LazyFrames:
     return LazyFrames(frames["video"], indices, root=root)
 
 
-def _linked(example: Example, link: LazyFrames, sha256: str) -> LoadedExample:
+def _linked_example(example: Example, link: LazyFrames, sha256: str) -> LoadedExample:
     """Pixels are a function of the video's bytes, the frame indices, and what the task draws from its inputs."""
     identity = [sha256, list(link.indices), example.inputs]
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()

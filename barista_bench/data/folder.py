@@ -121,7 +121,7 @@ def build(
     with TemporaryDirectory() as scratch, quiet_datasets():
         plans = _plans(origin, overrides, num_proc, nodes, progress, chosen, prompts)
         if dry_run or layout == "release":
-            result = _result(origin, plans, out, [_sampled(plan) for plan in plans.plans.values()], protocol)
+            result = _result(origin, plans, out, [_describe(plan) for plan in plans.plans.values()], protocol)
             if not dry_run:
                 with replacing_folder(out, kind) as folder:
                     for plan in plans.plans.values():
@@ -211,7 +211,7 @@ class _Work:
 
     def make(self, name: str, infos: DatasetInfosDict) -> BuiltConfig:
         """Prepare and export one config."""
-        builder = self._prepared(name)
+        builder = self._entry_builder(name)
         rows = _export(builder, self.folder / name)
         if not any(rows.values()):
             raise DataError(f"{name}: every example was lost, first: {builder.lost[0].reason}")  # with its remedy
@@ -222,7 +222,7 @@ class _Work:
         write_frozen(builder.plan.examples, self.folder / "frozen" / f"{name}.jsonl")
         # Reasons name files; nothing published says where the release lies on this machine.
         lost = [LostExample(example.example_id, self._without_roots(example.reason)) for example in builder.lost]
-        sampled = _sampled(builder.plan)
+        sampled = _describe(builder.plan)
         skipped = [self._without_roots(reason) for reason in sampled.skipped]
         return dataclasses.replace(sampled, rows=rows, lost=lost, skipped=skipped)
 
@@ -235,7 +235,7 @@ class _Work:
                 text = re.sub(rf"(?<![\w./-]){re.escape(root)}(?![\w./-])", "the release", text)
         return text
 
-    def _prepared(self, name: str) -> BenchmarkBuilder:
+    def _entry_builder(self, name: str) -> BenchmarkBuilder:
         """Prepare the entry that `load_dataset(benchmark, name, entry=entry)` finds."""
         identity: list[Any] = [__version__, name, {k: self.settings[k] for k in ("frames", "jpeg_quality")}]
         plan = self.plans.plans.get(name)
@@ -272,7 +272,7 @@ class _Work:
         return builder
 
 
-def _sampled(plan: Plan) -> BuiltConfig:
+def _describe(plan: Plan) -> BuiltConfig:
     return BuiltConfig(
         name=plan.task.name,
         rows=dict(plan.counts("split")),

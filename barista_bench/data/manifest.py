@@ -117,11 +117,7 @@ def write_manifest(folder: Path, built: Built, frames: FramesMode, root: Path) -
 
 
 def read_manifest(folder: str | Path) -> dict[str, Any]:
-    """The manifest of a built folder.
-
-    Raises:
-        DataError: the folder is none, or was not finished.
-    """
+    """The manifest of a built folder. Raises DataError where it is none, or was not finished."""
     path = Path(folder) / MANIFEST
     remedy = "run `barista-bench build`"
     manifest = read_bounded_json(path, MAX_MANIFEST, what="no built dataset here", remedy=remedy)

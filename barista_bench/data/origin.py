@@ -93,10 +93,10 @@ class GraphOrigin(Origin):
         """Video id to split; reads the whole release, unless `plans` has."""
         return self._split({video.video_id: video.preparation for video in self.graph}, ())
 
-    def _split(self, preparations: Mapping[str, str], asked: Sequence[frozenset[str]]) -> dict[str, str]:
+    def _split(self, preparations: Mapping[str, str], of_configs: Sequence[frozenset[str]]) -> dict[str, str]:
         if self._split_file:
             return load_splits(self._split_file, tuple(preparations))
-        return split_videos(preparations, asked)
+        return split_videos(preparations, of_configs)
 
     def plans(
         self, sampled: SampledTasks, *, num_proc: int = 1, cluster: RayCluster | None = None, progress: bool = False
@@ -176,15 +176,14 @@ def config_names_of(name: str) -> tuple[str, ...]:
     return (*benchmark.task_names, *(GRAPH_TABLES if benchmark.open_release is None else ()))
 
 
-def split_videos(preparations: Mapping[str, str], asked: Sequence[frozenset[str]] = ()) -> dict[str, str]:
-    """Video id to split. Depends on ids, preparations and `asked` alone, not on their order.
+def split_videos(preparations: Mapping[str, str], of_configs: Sequence[frozenset[str]] = ()) -> dict[str, str]:
+    """Video id to split. Depends on ids, preparations and `of_configs` alone, not on their order.
 
     A fifth of all videos are for tests, allotted to the preparation types by largest remainder; every type of at least
     two videos gets one.
 
     Args:
-        asked: of each config the videos that it asks about: where there are several and none is for tests, one becomes
-            so.
+        of_configs: the videos that each config asks about: where there are several and none is for tests, one becomes so.
 
     >>> split_videos({"a": "capsule", "b": "capsule", "c": "capsule"})
     {'a': 'test', 'b': 'train', 'c': 'train'}
@@ -196,14 +195,14 @@ def split_videos(preparations: Mapping[str, str], asked: Sequence[frozenset[str]
         strata[preparations[video_id]].append(video_id)
     chosen: set[str] = set()
     for stratum, count in _test_counts({k: len(v) for k, v in strata.items()}).items():
-        chosen.update(_ranked(strata[stratum])[:count])
-    for videos in sorted(asked, key=sorted):
+        chosen.update(_in_test_order(strata[stratum])[:count])
+    for videos in sorted(of_configs, key=sorted):
         if len(videos) > 1 and not videos & chosen:
-            chosen.add(_ranked(videos)[0])
+            chosen.add(_in_test_order(videos)[0])
     return {video_id: TEST if video_id in chosen else TRAIN for video_id in sorted(preparations)}
 
 
-def _ranked(videos: Iterable[str]) -> list[str]:
+def _in_test_order(videos: Iterable[str]) -> list[str]:
     """The videos in the order in which they are taken for tests."""
     return sorted(videos, key=lambda video_id: (content_seed("split", 42, video_id), video_id))
 

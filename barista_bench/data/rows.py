@@ -192,14 +192,14 @@ def open_rows(data: str | Path, config: str, split: str, limit: int | None) -> B
     """
     where = f"{data}/{config}"
     if not (Path(data) / DATASET.manifest).is_file():
-        loaded = _loaded(data, config, split)
+        loaded = _load(data, config, split)
         light = loaded.select_columns([name for name in loaded.column_names if name in _COLUMNS])[:]
         sampled = _sampled_order(light, where)[:limit]
         return BuiltRows(light, sampled, lambda: loaded)
     files = _files(Path(data), config, split)
     columns = _read(files, where)
     sampled = _sampled_order(columns, where)[:limit]
-    return BuiltRows(columns, sampled, lambda: _pictures(files, where))
+    return BuiltRows(columns, sampled, lambda: _open_pictures(files, where))
 
 
 def local_splits(folder: Path) -> dict[str, set[str]]:
@@ -245,11 +245,7 @@ def hash_of_each(pairs: Iterable[tuple[object, object]], where: str) -> dict[str
 
 
 def _shards(folder: Path) -> list[tuple[str, Path]]:
-    """Split and file, in the order of their names.
-
-    Raises:
-        DataError: a file of a split is missing.
-    """
+    """Split and file, in the order of their names. Raises DataError where a file of a split is missing."""
     shards: list[tuple[str, Path]] = []
     numbers: dict[tuple[str, int], set[int]] = defaultdict(set)
     for path in sorted(folder.glob("*.parquet")):
@@ -321,7 +317,7 @@ def _sampled_order(columns: pa.Table, where: str) -> pa.UInt64Array:
     return pc.array_sort_indices(positions.combine_chunks())  # equal ones stay as they are
 
 
-def _pictures(files: Sequence[Path], where: str) -> datasets.Dataset:
+def _open_pictures(files: Sequence[Path], where: str) -> datasets.Dataset:
     """Ids and pictures of these files, in their order and in Arrow format: images stay the bytes that they are.
 
     By the files themselves and not by the folder's name and card, for which `datasets` would give what it kept of
@@ -334,7 +330,7 @@ def _pictures(files: Sequence[Path], where: str) -> datasets.Dataset:
         return datasets.Dataset.from_parquet(names).with_format("arrow")
 
 
-def _loaded(data: str | Path, config: str, split: str) -> datasets.Dataset:
+def _load(data: str | Path, config: str, split: str) -> datasets.Dataset:
     """Rows of the `datasets` cache or the Hub, in Arrow format: nothing is decoded, images stay bytes."""
     import datasets
 

@@ -105,7 +105,7 @@ class HubSource(Source):
     endpoint: str | None
 
     @property
-    def shown(self) -> str:
+    def label(self) -> str:
         return f"{self.repo_id}@{self.sha[:10]}"
 
     @cached_property
@@ -154,7 +154,7 @@ class HubSource(Source):
         known = sorted(path.parent.name for path in self.root.glob(f"*/{ANNOTATION_FILE}"))
         unknown = [name for name in wanted if name not in known]
         if unknown:
-            raise SourceError(f"{self.shown}: has no video {_some(unknown)}. Remedy: choose among {_some(known)}")
+            raise SourceError(f"{self.label}: has no video {_some(unknown)}. Remedy: choose among {_some(known)}")
         paths = self.by_video(VIDEO_FILE)
         names = [name for name in self.missing(wanted) if name in paths]
         if names:
@@ -169,7 +169,7 @@ class HubSource(Source):
         absent = self.missing(wanted)
         if absent:
             reason = "neither as a file nor in an archive; their examples are lost"
-            log.warning("%s: holds no %s of %s, %s", self.shown, VIDEO_FILE, _some(absent), reason)
+            log.warning("%s: holds no %s of %s, %s", self.label, VIDEO_FILE, _some(absent), reason)
 
     def place_annotations(self, paths: Mapping[str, str]) -> None:
         """Download the annotation files, by video id, and bring them under `root`."""
@@ -185,7 +185,7 @@ class HubSource(Source):
         unpacked = self.root.parent / "archives" / quote(name, safe="")
         if not unpacked.is_dir():
             snapshot = self.fetch([escape(name)], f"the archive {name}", quiet)
-            unpack_release(snapshot / name, unpacked, name=f"{self.shown}/{name}")
+            unpack_release(snapshot / name, unpacked, name=f"{self.label}/{name}")
         for path in sorted(unpacked.glob("*/*")):
             _place(path, self.root / path.parent.name / path.name, name)
 
@@ -199,11 +199,11 @@ class HubSource(Source):
             name = parts[-2]
             if not valid_video_id(name):
                 raise SourceError(
-                    f"{self.shown}: {path!r}: {name!r} is not a name for a folder. Remedy: use another revision"
+                    f"{self.label}: {path!r}: {name!r} is not a name for a folder. Remedy: use another revision"
                 )
             if name in paths:
                 raise SourceError(
-                    f"{self.shown}: the video {name!r} is there twice, as {paths[name]} and {path}. "
+                    f"{self.label}: the video {name!r} is there twice, as {paths[name]} and {path}. "
                     "Remedy: download the data set yourself and give the folder that is meant"
                 )
             paths[name] = path
@@ -258,15 +258,15 @@ def _open_hub(repo_id: str, revision: str | None, cache_dir: str | Path | None, 
         return source
     if not archives:
         raise SourceError(
-            f"{source.shown}: holds neither <video_id>/{ANNOTATION_FILE} nor an archive (.zip, .tar, .tar.gz, "
+            f"{source.label}: holds neither <video_id>/{ANNOTATION_FILE} nor an archive (.zip, .tar, .tar.gz, "
             f".tgz); its files are {_some(source.files) or 'none'}. Remedy: check the data set's name and revision"
         )
-    log.info("%s: the videos lie in %d archives, which are fetched whole", source.shown, len(archives))
+    log.info("%s: the videos lie in %d archives, which are fetched whole", source.label, len(archives))
     for archive in archives:
         source.place_archive(archive)
     if not any(source.root.glob(f"*/{ANNOTATION_FILE}")):
         raise SourceError(
-            f"{source.shown}: no archive holds <video_id>/{ANNOTATION_FILE}: {_some(archives)}. "
+            f"{source.label}: no archive holds <video_id>/{ANNOTATION_FILE}: {_some(archives)}. "
             "Remedy: check the data set's name and revision"
         )
     return source

@@ -323,10 +323,10 @@ def _table(record: Comparability, group: Sequence[BoardEntry], why: str) -> Tabl
     judge = f", judged by {record.judge.name} with rubric {record.judge.rubric[:SHORT]}" if record.judge else ""
     took = (f"{name.replace('_', ' ')} a sample" for name in costs)
     head = ("rank", "model", "value", "95% low", "95% high", "runs", "coverage", *took, "revision", "barista_bench")
-    asked = f"examples {record.content_hash[:SHORT]}, asked in the wording {record.wording}"
+    examples = f"examples {record.content_hash[:SHORT]}, asked in the wording {record.wording}"
     apart = f"; stands apart from other tables of the task by {why}" if why else ""
     metric = f"version {record.task_version}, {group[0].metric}"
-    note = f"{metric}{judge}; {checks.SELF_REPORTED}; {asked}; overlapping intervals share a rank{apart}"
+    note = f"{metric}{judge}; {checks.SELF_REPORTED}; {examples}; overlapping intervals share a rank{apart}"
     return Table.of(checks.leaderboard(record), (*head, "settings"), rows, note)
 
 

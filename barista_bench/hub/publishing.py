@@ -72,12 +72,12 @@ def publication(folder: str | Path, repo: str) -> Publication:
         TypeAdapter(RepoId).validate_python(repo)
     except ValidationError as error:
         raise ConfigError(f"--repo: {first_complaint(error)}. Remedy: give org/name") from error
-    made = _checked(folder, repo, _files(folder))
+    made = _check_folder(folder, repo, _files(folder))
     made.refuse_secrets()
     return made
 
 
-def _checked(folder: Path, repo: str, files: dict[str, Path]) -> Publication:
+def _check_folder(folder: Path, repo: str, files: dict[str, Path]) -> Publication:
     if MANIFEST in files:
         manifest = read_manifest(folder)
         configs = config_names_of(str(manifest.get("benchmark", DEFAULT_BENCHMARK)))

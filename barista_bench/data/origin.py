@@ -184,7 +184,7 @@ def split_videos(preparations: Mapping[str, str], of_configs: Sequence[frozenset
     two videos gets one.
 
     Args:
-        of_configs: the videos that each config asks about: where there are several and none is for tests, one becomes so.
+        of_configs: the videos that each config asks about: of several of which none is for tests, one becomes so.
 
     >>> split_videos({"a": "capsule", "b": "capsule", "c": "capsule"})
     {'a': 'test', 'b': 'train', 'c': 'train'}

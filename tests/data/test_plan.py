@@ -16,7 +16,7 @@ from barista_bench.data.folder import build
 from barista_bench.data.manifest import Built
 from barista_bench.data.origin import TEST, TRAIN, split_videos
 from barista_bench.data.plan import Plans, plan_task, plan_tasks
-from barista_bench.errors import ConfigError, DataError
+from barista_bench.errors import DataError
 from barista_bench.scene_graph import SceneGraph
 from tests.graph_examples import graph_examples
 from tests.releases import CUP, document, relation, write_release
@@ -144,8 +144,6 @@ def test_an_error_in_a_strict_release_stops_every_process(tmp_path: Path) -> Non
             plan_tasks(
                 SceneGraph(tmp_path, strict=True), [(task, task.sampling)], split=split_videos, num_proc=num_proc
             )
-    with pytest.raises(ConfigError, match="num_proc is 0"):
-        build(tmp_path, tmp_path / "out", configs=["relations"], cache=False, num_proc=0)
 
 
 def test_a_task_without_examples_is_named_and_costs_no_other(tmp_path: Path) -> None:

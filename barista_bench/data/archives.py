@@ -41,9 +41,9 @@ _MAX_HEADER_BYTES = 16 << 20
 _RATIO_FREE_BYTES = 256 << 20
 MAX_MEMBERS = 200_000
 MAX_BYTES = 2 << 40
-"""Unpacked, of one archive."""
+"""Bytes of one archive, unpacked."""
 MAX_RATIO = 200.0
-"""Unpacked bytes for each packed one."""
+"""Unpacked bytes for each packed one, in one archive."""
 _DAMAGED = (
     tarfile.TarError, zipfile.BadZipFile, zlib.error, struct.error,
     OSError, EOFError, ValueError, RuntimeError, NotImplementedError,

@@ -309,7 +309,12 @@ def _export(builder: BenchmarkBuilder, folder: Path) -> dict[str, int]:
     folder.mkdir()
     rows = {}
     for split, dataset in builder.as_dataset().items() if builder.info.splits else ():
-        shards = _shards(dataset) if builder.is_task else _by_video(dataset)
+        if builder.is_task:
+            shards = _shards(dataset)
+        else:
+            ids = np.asarray(dataset.with_format("numpy")["video_id"][:]) if len(dataset) else np.array([])
+            starts = [0, *(np.flatnonzero(ids[1:] != ids[:-1]) + 1).tolist(), len(dataset)]
+            shards = [dataset.select(range(low, high)) for low, high in itertools.pairwise(starts)]
         for index, shard in enumerate(shards):
             shard.to_parquet(folder / f"{split}-{index:05d}-of-{len(shards):05d}.parquet")
         rows[str(split)] = len(dataset)
@@ -336,10 +341,3 @@ def _info(builder: BenchmarkBuilder, folder: Path) -> datasets.DatasetInfo:
     info.dataset_size = sum(split.num_bytes for split in splits.values())
     info.download_size = sum(path.stat().st_size for path in folder.glob("*.parquet"))
     return info
-
-
-def _by_video(dataset: datasets.Dataset) -> list[datasets.Dataset]:
-    """Contiguous pieces of equal `video_id`; tables are written a video at a time."""
-    ids = np.asarray(dataset.with_format("numpy")["video_id"][:]) if len(dataset) else np.array([])
-    starts = [0, *(np.flatnonzero(ids[1:] != ids[:-1]) + 1).tolist(), len(dataset)]
-    return [dataset.select(range(low, high)) for low, high in itertools.pairwise(starts)]

@@ -87,7 +87,7 @@ Date = Annotated[str, AfterValidator(_iso_date)]
 
 
 class HubModel(BaseModel):
-    """Nothing unknown, no text for a number, no NaN."""
+    """A schema that takes no unknown field, no text for a number and no NaN."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, populate_by_name=True)
 
@@ -101,7 +101,7 @@ class EvalDataset(HubModel):
 
 
 class EvalSource(HubModel):
-    """Where the result comes from. A name without an address is refused, as by the hub client."""
+    """The origin of a result. A name without an address is refused, as by the hub client."""
 
     url: Address
     name: Text | None = None

@@ -53,7 +53,7 @@ def all_files(submission: Submission, existing: Existing | None = None) -> Files
 
 
 def eval_results_path(benchmark: str) -> str:
-    """Where our file lies in a model repository."""
+    """The path of our file in a model repository."""
     return f".eval_results/{benchmark}.yaml"
 
 
@@ -177,7 +177,7 @@ def _identity(result: object) -> tuple[str, str] | None:
 
 
 def _span(front: str) -> tuple[int, int]:
-    """Where `model-index` stands in the metadata: from, to. Both at the end where there is none yet."""
+    """The start and end of `model-index` in the metadata; both are its end where there is none yet."""
     root = yaml.compose(front, Loader=yaml.SafeLoader)
     if root is None:
         return len(front), len(front)

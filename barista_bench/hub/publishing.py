@@ -131,7 +131,7 @@ def _card(kind: type[RepoCard], folder: Path, files: Mapping[str, Path]) -> dict
 def _check_dataset(
     folder: Path, manifest: Mapping[str, Any], files: Mapping[str, Path], configs: tuple[str, ...]
 ) -> None:
-    """Nothing but what `build` writes; and the card must describe it: every config, and files for every split."""
+    """Refuse a folder that holds more than `build` writes, or whose card lacks a config or the files of a split."""
     if manifest.get("frames") == "linked":
         raise DataError(f"{folder}: its frames are links to videos of this machine. Remedy: build with --frames frozen")
     for name in files:

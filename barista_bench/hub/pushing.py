@@ -1,5 +1,5 @@
-"""To the Hub. A submission goes to a pull request or a branch, to main only when told; a folder to a repository of its
-own. Nothing is sent twice.
+"""Uploads to the Hub: a submission to a pull request or a branch, to main only when told; a folder to a repository of
+its own. Nothing is sent twice.
 
 Everything goes through `huggingface_hub`. Each commit names the commit that it was made from, so that a card which
 somebody changed meanwhile is not overwritten: the Hub refuses, and the next try merges anew.
@@ -42,7 +42,7 @@ class PushError(BaristaError):
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where commits go: a pull request of their own (the default), or a branch.
+    """The place that commits go to: a pull request of their own (the default), or a branch.
 
     Raises:
         ConfigError: the branch is main, and `to_main` is not set.

@@ -1,4 +1,4 @@
-"""From a run folder to a row of a submission: every figure is made anew from the log, and nothing else is believed.
+"""Rows of a submission, read from run folders: every figure is made anew from the log, and nothing else is believed.
 
 Every line of the log must answer what this run asks: keys and fingerprints are made anew from the dataset, the wording
 and the settings that are named, and each finished line must have one of them: answers to other questions, of other
@@ -128,7 +128,7 @@ class AskedLine(NamedTuple):
 
 
 Expected = Mapping[str, AskedLine]
-"""By key, all that may stand in a log."""
+"""All lines that may stand in a log, by key."""
 
 
 def check_log(paths: Iterable[Path], expected: Expected, remedy: str) -> None:
@@ -169,7 +169,7 @@ def first_difference(named: object, derived: object, path: str = "") -> str | No
 
 
 IMPORTED = ("released run:", "recorded:")
-"""How wordings of runs begin that other harnesses asked: what they asked is not known here."""
+"""Beginnings of the wordings of runs that other harnesses asked: what they asked is not known here."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""From scored run folders to the rows of a submission, one a task. Everything that may not be published stops here."""
+"""Submissions, made of scored run folders, a row a task. Everything that may not be published stops here."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ IndexResult: TypeAlias = Mapping[str, Any]
 
 
 class SubmissionTarget(checks.HubModel):
-    """Where results go and what is said of them. Raises DataError through `checked`, naming the field."""
+    """The place that results go to, and what is said of them. Raises DataError through `checked`, naming the field."""
 
     model_repo: checks.RepoId
     dataset_repo: checks.RepoId

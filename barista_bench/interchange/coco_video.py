@@ -42,7 +42,7 @@ class _Video(msgspec.Struct):
 
     @property
     def video_id(self) -> str:
-        """Its name, else the folder of its frames, else its number."""
+        """The video's name, else the folder of its frames, else its number."""
         folder = str(PurePosixPath(self.file_names[0]).parent) if self.file_names else "."
         return self.name or (folder if folder != "." else str(self.id))
 

@@ -102,7 +102,7 @@ def _object(shape: ElementTree.Element) -> str | None:
 
 
 def _rle(shape: ElementTree.Element, size: tuple[int, int]) -> Rle:
-    """From runs along the rows of a box to those down the columns of the picture."""
+    """A mask as runs down the columns of its picture, from runs along the rows of its box."""
     width, height = size
     left, top, across, down = (int(shape.attrib[name]) for name in ("left", "top", "width", "height"))
     if not (left >= 0 and top >= 0 and 0 < across <= width - left and 0 < down <= height - top):

@@ -33,6 +33,7 @@ from barista_bench.judging.released_verdicts import (
     read_released_scores,
 )
 from barista_bench.judging.scoring import read_judged_run
+from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.run_folder import judge_folders
 from barista_bench.runs.score.samples import ReadRun, ScoredSample, read_samples
 from barista_bench.runs.score.scoring import read_scored, session_seconds
@@ -177,7 +178,7 @@ class RepetitionFiles:
             "raw_text": record.text or "",
             "task_name": self._task.upstream_name,
             "task_result": {} if failed else task_result(self._task, example, sample.prediction, self._box_format),
-            "usage": None if failed else _usage(record.input_tokens, record.output_tokens),
+            "usage": None if failed else _usage(record),
         }
 
     def _with_scores(self, record: JsonObject) -> JsonObject:
@@ -238,15 +239,15 @@ def _tokens(predictions: Sequence[JsonObject], name: str) -> int:
     return sum(count for count in counts if 0 <= count <= released_folder.LARGEST)
 
 
-def _usage(input_tokens: int | None, output_tokens: int | None) -> JsonObject | None:
-    if input_tokens is None and output_tokens is None:
+def _usage(record: SampleRecord) -> JsonObject | None:
+    if record.input_tokens is None and record.output_tokens is None:
         return None
-    tokens_in, tokens_out = input_tokens or 0, output_tokens or 0
+    tokens_in, tokens_out = record.input_tokens or 0, record.output_tokens or 0
     return {"input_tokens": tokens_in, "output_tokens": tokens_out, "total_tokens": tokens_in + tokens_out}
 
 
 NO_VERDICT = "geval_error: "
-"""How the reason begins where a judge gave no score."""
+"""The beginning of a judge's reason for giving no score."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,7 +134,7 @@ def import_run(
 
 
 def family_format(model: str, provider: str | None) -> BoxFormat:
-    """How the release asks a model's family to write boxes.
+    """The format in which the release asks a model's family to write boxes.
 
     Raises:
         ConfigError: the family is not one of the release's.

@@ -23,9 +23,9 @@ from barista_bench.files.reading import read_json_lines
 CONFIG, EXAMPLES, EXAMPLES_SOURCE = "run_config.json", "benchmark_examples.jsonl", "benchmark_examples_source.txt"
 PREDICTIONS, ERRORS, METRICS, SUMMARY = "predictions.jsonl", "errors.jsonl", "metrics.json", "summary.txt"
 DIRECTORY = "Run directory: "
-"""How the first line of `summary.txt` begins; the folder in which the run was written follows."""
+"""The beginning of the first line of `summary.txt`; the folder in which the run was written follows."""
 PROVIDER_ERROR, PARSE_ERROR = "provider_error:", "parse_error:"
-"""How the `error` of a record begins."""
+"""Beginnings of the `error` of a record."""
 UNREADABLE = f"{PARSE_ERROR} could not parse response"
 CONFIG_KEYS = (
     *("concurrency", "dataset_root", "debug_samples", "model", "output_dir", "system_prompt", "task", "task_params"),
@@ -36,12 +36,12 @@ MODEL_KEYS = (
 )
 """All that `run_config.json` holds, and its `model`; the release refuses other keys, and none of them is a secret."""
 SCORE_PREFIX = "geval_"
-"""How the keys of a judge begin in a `task_result`."""
+"""The beginning of a judge's keys in a `task_result`."""
 MEAN_SCORE = "geval_mean_score"
 MAX_LINE = 64 * 2**20
 """Bytes of one line of a JSONL file; a longer one is refused."""
 LARGEST = 2**53
-"""Up to here sums are exact; nothing that is counted or timed here is larger."""
+"""The largest count or time; sums are exact up to it."""
 
 JsonObject = dict[str, Any]
 Number = Annotated[float, msgspec.Meta(ge=0, le=LARGEST)]
@@ -116,7 +116,7 @@ class RunnerMetrics(msgspec.Struct):
 
 RUNNER_METRICS = frozenset(RunnerMetrics.__struct_fields__)
 SCHEMAS: dict[str, type[msgspec.Struct]] = {CONFIG: ReleasedConfig, METRICS: RunnerMetrics, PREDICTIONS: ReleasedAnswer}
-"""By file; of other files no field is looked at."""
+"""Schemas by file; of other files no field is looked at."""
 
 
 def checked(values: Mapping[str, Any], schema: type[StructT], where: object) -> StructT:

@@ -32,12 +32,7 @@ REASONING: Final = "reasoning"
 
 @dataclass(frozen=True, slots=True)
 class DistinctAnswer:
-    """One distinct answer.
-
-    Args:
-        item: digest of `shown`.
-        sample: the first sample that gave it.
-    """
+    """One distinct answer: `item` is the digest of `shown`, `sample` the first one that gave it."""
 
     item: str
     shown: Judged | Rationale
@@ -97,11 +92,8 @@ def form_id(form: ReplyForm, item: str, criterion: str) -> str:
 def offline_judge(name: str, form: ReplyForm, figures: Mapping[str, str | None], run: ScoredRun) -> ScriptedModel:
     """The judge `lexical` or `oracle` of the answers of a run.
 
-    Args:
-        figures: criterion -> the figure of the task, from 0 to 1, that `lexical` takes for it.
-
-    Raises:
-        ConfigError: `lexical` is asked about a criterion that names no figure of the task.
+    `figures` is criterion -> the figure of the task, from 0 to 1, that `lexical` takes for it. Raises ConfigError where
+    a criterion names no such figure.
     """
     replies = {}
     for answer in RunAnswers.of(run).distinct:

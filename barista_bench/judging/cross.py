@@ -119,11 +119,9 @@ class Labelled(NamedTuple):
 
 
 class CrossJudge(msgspec.Struct, frozen=True):
-    """All of it; the order in which runs are given does not matter.
+    """Several judges on the same answers; the order in which runs are given does not matter.
 
-    Args:
-        scores: metric -> judge -> model -> score.
-        coverage: judge -> task and model -> share judged.
+    `scores` are by metric, judge and model; `coverage`, the fraction judged, by judge, then by task and model.
     """
 
     scores: dict[str, dict[str, dict[str, float]]]
@@ -152,11 +150,7 @@ def compare(metric: str, scores: MetricScores, first: str, second: str) -> Judge
 
 def compare_all(scores: Mapping[str, MetricScores]) -> tuple[JudgeComparison, ...]:
     """Every pair of judges on every metric."""
-    pairs = (
-        compare(metric, by_judge, *judges)
-        for metric, by_judge in scores.items()
-        for judges in combinations(by_judge, 2)
-    )
+    pairs = (compare(metric, judged, *pair) for metric, judged in scores.items() for pair in combinations(judged, 2))
     return tuple(pair for pair in pairs if pair)
 
 
@@ -216,15 +210,10 @@ def vendor_of(name: str) -> str | None:
 
 
 def cross_judge(judged: Sequence[JudgedRun], vendors: Mapping[str, str] | None = None) -> CrossJudge:
-    """Everything about several judges on several runs.
+    """Everything about several judges on several runs, as `all_judged` gives them, over all runs.
 
-    Args:
-        judged: as `all_judged` gives them, over all runs.
-        vendors: names of judges or models -> vendor, over what their names say.
-
-    Raises:
-        ConfigError: no run has two judges, a run is given twice, or they cannot be compared: other examples, or another
-            rubric.
+    `vendors` are by names of judges or models, over what these names say. Raises ConfigError where no run has two
+    judges, a run is given twice, or they cannot be compared: other examples, or another rubric.
     """
     _refuse_unlike(judged)
     labels = labelled(judged)
@@ -248,8 +237,7 @@ def cross_judge(judged: Sequence[JudgedRun], vendors: Mapping[str, str] | None =
 def labelled(judged: Sequence[JudgedRun]) -> list[Labelled]:
     """Every judged run with its labels, ordered by task, judge and model.
 
-    Raises:
-        ConfigError: two are of the same task, judge and model, as when a run is given twice.
+    Raises ConfigError where two are of the same task, judge and model, as when a run is given twice.
     """
     by_name: dict[tuple[str, str, str], Labelled] = {}
     for label in map(Labelled, judged, judge_labels(judged), model_labels(judged)):
@@ -279,9 +267,8 @@ def model_labels(judged: Sequence[JudgedRun]) -> list[str]:
 
     Numbers count the folders' resolved paths in sorted order, so that the order of `judged` does not matter.
     """
-    return labels_of_runs(
-        [(each.results.dataset.task, each.run.folder, each.run.results.model.label) for each in judged]
-    )
+    runs = [(each.results.dataset.task, each.run.folder, each.run.results.model.label) for each in judged]
+    return labels_of_runs(runs)
 
 
 def labels_of_runs(runs: Sequence[tuple[str, Path, str]]) -> list[str]:

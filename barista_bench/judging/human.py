@@ -70,8 +70,8 @@ class HumanAgreement(msgspec.Struct, frozen=True):
 def read_ratings(path: str | Path) -> list[Rating]:
     """Ratings from a CSV or JSONL file.
 
-    Raises:
-        DataError: the file cannot be read, a line is not a rating, or an answer is rated twice; names the line.
+    Raises DataError, which names the line, where the file cannot be read, a line is not a rating, or an answer is rated
+    twice.
     """
     path = Path(path)
     text = read_bounded_text(path, MAX_BYTES, remedy="name a CSV or JSONL file of ratings", encoding="utf-8-sig")
@@ -89,9 +89,8 @@ def read_ratings(path: str | Path) -> list[Rating]:
 def human_agreement(judged: Sequence[JudgedRun], ratings: Sequence[Rating]) -> list[HumanAgreement]:
     """How well each judge agrees with people. Ratings of answers that have changed since are left out, with a warning.
 
-    Raises:
-        ConfigError: a rating names no model though several were judged, nothing that was judged is rated, or a run is
-            given twice.
+    Raises ConfigError where a rating names no model though several were judged, nothing that was judged is rated, or a
+    run is given twice.
     """
     labels = labelled(judged)
     models = {label.model for label in labels}

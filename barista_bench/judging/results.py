@@ -121,9 +121,5 @@ class JudgedResults(Recorded):
 
 
 def read_judged(path: str | Path) -> JudgedResults:
-    """Read and check.
-
-    Raises:
-        DataError: the file is missing, too large, or breaks the schema; names the field.
-    """
+    """Read and check. Raises DataError, which names the field, where the file is missing, too large, or breaks it."""
     return read_model(path, JudgedResults, what="no judged results", remedy="run `barista-bench judge`")

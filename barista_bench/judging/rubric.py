@@ -111,8 +111,7 @@ def load_rubric(task: Task, path: str | Path | None = None) -> Rubric:
     """The rubric of a task: ours, with `domain:FILE` in the words of a domain file, a user's file, or with
     `release:FOLDER` that of a clone of the release.
 
-    Raises:
-        ConfigError: no judge scores this task, or the file is not a rubric; names file and field.
+    Raises ConfigError where no judge scores this task, or the file is not a rubric; names file and field.
     """
     if path is None:
         return _packaged(task.prompt_package, task.name)

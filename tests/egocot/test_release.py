@@ -225,15 +225,15 @@ def test_a_bad_manifest_entry_is_left_out_and_named(tmp_path: Path, changes: dic
 
 def test_a_recipe_cannot_smuggle_in_a_second_command(tmp_path: Path) -> None:
     write(tmp_path, "manifest.json", [{"media_id": "m; rm -rf x", "dataset": "d", "uid": "u"}])
-    entry = opened(tmp_path, record()).manifest["m; rm -rf x"]
-    assert entry.shown_recipe.endswith("'media/m; rm -rf x.mp4'")
+    assert opened(tmp_path, record()).missing("m; rm -rf x").endswith("'media/m; rm -rf x.mp4'")
 
 
 def test_the_taxonomy_has_four_groups_of_three_and_the_sizes_of_the_benchmark() -> None:
     assert [sum(s.group == group for s in SUBTASKS) for group in GROUPS] == [3, 3, 3, 3]
     assert sum(EGOCOT_SIZES[s.group][s.code] for s in SUBTASKS) == 3172
-    assert subtask_called("location  VISIBILITY retrospection") is subtask_called("LVR")
+    assert subtask_called("location  VISIBILITY/retrospection") is subtask_called("LVR")
     assert group_called("High-level Grounded Reasoning") == "HGR"
+    assert group_called("Predictive and Causal Inference") == "PCI"
     assert subtask_called("") is None
 
 

@@ -85,12 +85,7 @@ def opposes(fact: EvidenceFact, claim: Claim) -> bool:
         return True
     if back and fact.predicate == claim.predicate and claim.predicate in ONE_WAY:
         return True
-    return not claim.both and _by_other_hand(fact, claim)
-
-
-def _by_other_hand(fact: EvidenceFact, claim: Claim) -> bool:
-    """The same is done by, or to, the other hand."""
-    if claim.kind != "hand" or not implies(fact.predicate, claim.predicate):
+    if claim.both or claim.kind != "hand" or not implies(fact.predicate, claim.predicate):
         return False
     by = claim.subject == {other_side(fact.subject)} and is_named(claim.object, fact.object)
     to = claim.object == {other_side(fact.object)} and is_named(claim.subject, fact.subject)

@@ -67,15 +67,10 @@ def sample_row(
     to_say: int,
     lexical_f1: float,
 ) -> Row:
-    """The contribution of one sample.
+    """The contribution of one sample. `checked` is its rationale, None where there is no readable answer.
 
-    Args:
-        groups: `per_group` and `per_subtask` -> the code of its own.
-        checked: its rationale; None where there is no readable answer.
-        is_right: whether the letter is right.
-        reasoned: whether there is a rationale.
-        to_say: how many things the evidence points at, whether or not there is an answer.
-        lexical_f1: word overlap of rationale and reference.
+    `groups` is `per_group` and `per_subtask` -> the code of its own; `to_say`, how many things the evidence points at,
+    counts whether or not there is an answer; `lexical_f1` is the word overlap of rationale and reference.
     """
     findings = checked.findings if checked else ()
     counts = Counter[Hashable](finding.verdict for finding in findings)

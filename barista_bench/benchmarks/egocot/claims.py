@@ -86,18 +86,15 @@ def claims_of(
     moment: tuple[Times, ...] = (),
     terms: Terms = NO_TERMS,
 ) -> list[Claim]:
-    """The claims of a text, each once, in its order; at most `MAX_CLAIMS`.
+    """The claims of a text of any origin, each once, in its order; at most `MAX_CLAIMS`.
 
-    Args:
-        text: a rationale, of any origin.
-        vocabulary: names that can be recognised.
-        answer: letter of the choice that the rationale is for: what it says of other choices is not a claim.
-        moment: the one that is asked about, which `at this moment` may mean.
-        terms: states, actions, and words of cause and order.
+    `answer` is the letter of the choice that the text argues for: what it says of other choices is no claim. `moment`
+    is the one that is asked about, which `at this moment` may mean.
     """
     claims: dict[tuple[Hashable, ...], Claim] = {}
     for number, clause in enumerate(clauses(text, vocabulary, moment, terms)):
-        if clause.has("negation") or clause.has("hedge") or _about_others(text[clause.start : clause.end], answer):
+        letters = {first or second for first, second in _CHOICE.findall(text[clause.start : clause.end])}
+        if clause.has("negation") or clause.has("hedge") or letters - {"I", answer}:
             continue
         for claim in _claims(clause, number):
             # A time is held against what else its clause says, so that each clause's own counts.
@@ -105,11 +102,6 @@ def claims_of(
             if len(claims) >= MAX_CLAIMS:
                 return list(claims.values())
     return list(claims.values())
-
-
-def _about_others(text: str, answer: str | None) -> bool:
-    letters = {first or second for first, second in _CHOICE.findall(text)} - {"I"}
-    return bool(letters - {answer})
 
 
 def _claims(clause: Clause, number: int) -> Iterator[Claim]:

@@ -82,7 +82,7 @@ _FAILURES: Mapping[str, FailureKind] = {
 
 @dataclass(frozen=True, slots=True)
 class CotSampling(Sampling):
-    """Of frames of a video.
+    """The frames of a video that are shown.
 
     Args:
         frames: of one example, evenly spread; where there is no `rate`.
@@ -112,11 +112,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
     evidence_type = ItemEvidence
 
     def examples(self, release: Release, sampling: CotSampling) -> Iterator[Example | SkippedExample]:
-        """By video, then by qid.
-
-        Raises:
-            DataError: the release is not one of EgoCoT-Bench.
-        """
+        """By video, then by qid. Raises DataError where the release is not one of EgoCoT-Bench."""
         if not isinstance(release, EgocotRelease):
             raise DataError(
                 f"{release.root}: is not a release of EgoCoT-Bench. Remedy: open it with egocot.open_release"
@@ -188,8 +184,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
     def check(self, example: Example, prediction: Prediction) -> Checked:
         """The rationale of an answer against the example's evidence; kept, since failures and explanations ask again.
 
-        Raises:
-            DataError: the answer is hidden, and with it what the question is about.
+        Raises DataError where the answer is hidden, and with it what the question is about.
         """
         answer = CotAnswer.read(prediction.value)
         return _rationale_check(SameObject(example), answer.answer, answer.reasoning)
@@ -311,11 +306,7 @@ def example_of(
 
 
 def known_answer(example: Example) -> str:
-    """The letter of the right choice.
-
-    Raises:
-        DataError: it is hidden, as in the public test split.
-    """
+    """The letter of the right choice. Raises DataError where it is hidden, as in the public test split."""
     answer = CotTarget.of(example).answer
     if answer is None:
         raise DataError(

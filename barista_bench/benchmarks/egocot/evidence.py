@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from math import inf
 from typing import NamedTuple, TypeAlias
 
@@ -124,8 +124,8 @@ class EvidenceBase:
     def vocabulary(self) -> Vocabulary:
         """All names that can be recognised, by their words, their last word and those that mean the same."""
         particular = vocabulary_of(self.objects | self.answers | self.refuted | self.known)
-        general = _general_vocabulary()
-        return {**general, **{words: names | general.get(words, frozenset()) for words, names in particular.items()}}
+        both = {words: names | _GENERAL_VOCABULARY.get(words, frozenset()) for words, names in particular.items()}
+        return {**_GENERAL_VOCABULARY, **both}
 
     @cached_property
     def terms(self) -> Terms:
@@ -153,15 +153,6 @@ def canonical_name(text: str) -> str:
     return HANDS[words][0] if words in HANDS else " ".join(words)
 
 
-GENERAL_NAMES: Names = frozenset(" ".join(name) for group in SYNONYMS for name in group)
-"""Names that are recognised in every text."""
-
-
-@cache
-def _general_vocabulary() -> Vocabulary:
-    return vocabulary_of(GENERAL_NAMES)
-
-
 def vocabulary_of(names: Iterable[str]) -> Vocabulary:
     """Words -> the names that they may stand for: in full, by the last word, by a synonym of either.
 
@@ -184,23 +175,21 @@ def vocabulary_of(names: Iterable[str]) -> Vocabulary:
     return {words: frozenset(meant) for words, meant in names_of.items()}
 
 
+_GENERAL_VOCABULARY = vocabulary_of(" ".join(name) for group in SYNONYMS for name in group)
+"""Names that are recognised in every text."""
+
+
 def annotated_evidence(
     evidence: ItemEvidence, *, size: tuple[float, float] | None = None, duration: float | None = None
 ) -> EvidenceBase:
     """The evidence of an item by itself, without its question.
 
-    Args:
-        evidence: as annotated.
-        size: width and height of the media in pixels; None: boxes cannot be placed.
-        duration: seconds of the video.
+    `size` is the width and height of the media in pixels, without which no box is placed; `duration` is in seconds.
     """
     labels = {target.object_id: canonical_name(target.label) for target in evidence.objects if target.object_id}
     spans: defaultdict[tuple[str, str, str], list[Times]] = defaultdict(list)
     for row in evidence.relations:
-        predicate = canonical_predicate(row.predicate)
-        pair = canonical_name(row.subject), canonical_name(row.object)
-        subject, target = pair[::-1] if predicate.flipped else pair
-        times = spans[subject, predicate.name, target]
+        times = spans[_triple(row.subject, row.predicate, row.object)]
         if row.start is not None and row.end is not None:
             times.append((row.start, row.end))
     focused = {_box_key(box) for box in evidence.focused_boxes}
@@ -280,15 +269,9 @@ def graph_evidence(
 ) -> EvidenceBase:
     """The evidence of a scene graph, which is complete: what it does not hold there is not so.
 
-    Relations are taken whole, as annotated: also on frames on which one of the two has no box.
-
-    Args:
-        video: its graph.
-        span: frames [start, stop); None for all.
-        known: categories of other videos, so that a claim of them is known to be wrong here.
-
-    Raises:
-        DataError: the graph does not say how many frames a second there are.
+    Relations are taken whole, as annotated: also on frames on which one of the two has no box. `span` is of frames
+    [start, stop), None for all; `known` are categories of other videos, so that a claim of them is known to be wrong.
+    Raises DataError where the graph does not say how many frames a second there are.
     """
     fps = video.video.fps
     if not fps:
@@ -308,10 +291,8 @@ def graph_evidence(
     for position in table.active((start, stop)).tolist():
         _, value, first, last, _ = table.entry(position)
         ids = int(table.source[position]), int(table.target[position])
-        source, target = (canonical_name(video.objects[index].category) for index in ids)
-        predicate = canonical_predicate(value)
-        pair = (target, source) if predicate.flipped else (source, target)
-        spans[pair[0], predicate.name, pair[1]].append((max(first, start) / fps, (min(last, stop) - 1) / fps))
+        source, target = (video.objects[index].category for index in ids)
+        spans[_triple(source, value, target)].append((max(first, start) / fps, (min(last, stop) - 1) / fps))
     there = frozenset(names.values()).union(*((subject, target) for subject, _, target in spans))
     return EvidenceBase(
         facts=tuple(
@@ -327,6 +308,13 @@ def graph_evidence(
         complete=True,
         scheme=BARISTA_RELATIONS | {predicate for _, predicate, _ in spans},
     )
+
+
+def _triple(subject: str, predicate: str, target: str) -> tuple[str, str, str]:
+    """A relation by canonical names, its ends as the canonical predicate has them."""
+    name, flipped = canonical_predicate(predicate)
+    first, second = (target, subject) if flipped else (subject, target)
+    return canonical_name(first), name, canonical_name(second)
 
 
 def _box_key(item: TimedBox) -> tuple[str, float, Xyxy]:

@@ -120,13 +120,9 @@ class Clause:
 def clauses(
     text: str, vocabulary: Vocabulary, moment: tuple[Times, ...] = (), terms: Terms = NO_TERMS
 ) -> Iterator[Clause]:
-    """The clauses of a text, with what the vocabulary, the terms and the lexicon know in them.
+    """The clauses of a text of any origin and length, with what the vocabulary, the terms and the lexicon know in them.
 
-    Args:
-        text: of any origin and length.
-        vocabulary: names that can be recognised.
-        moment: what `at this moment` means where no time is given before.
-        terms: states, actions, and words of cause and order.
+    `moment` is what `at this moment` means where no time is given before.
     """
     text = text[:MAX_TEXT]
     given = moment
@@ -186,7 +182,9 @@ def _spelled_times(text: str, start: int, end: int) -> Iterator[tuple[Times, int
         following = matches[index + 1] if index + 1 < len(matches) else None
         if following is not None and _RANGE.fullmatch(text, match.end(), following.start()):
             second = _seconds(following[0])
-            listed = text[match.end() : following.start()].strip().casefold() == "and" and not _between(text, begin)
+            # `between 1 s and 3 s` is a range, `at 1 s and 3 s` are two times.
+            is_between = text[max(0, begin - 9) : begin].casefold().strip().endswith("between")
+            listed = text[match.end() : following.start()].strip().casefold() == "and" and not is_between
             if first is not None and second is not None and first <= second and not listed:
                 yield (first, second), begin, following.end()
                 index += 2
@@ -197,11 +195,6 @@ def _spelled_times(text: str, start: int, end: int) -> Iterator[tuple[Times, int
         elif first is not None:
             yield (first, first), begin, match.end()
         index += 1
-
-
-def _between(text: str, start: int) -> bool:
-    """`between 1 s and 3 s` is a range, `at 1 s and 3 s` are two times."""
-    return text[max(0, start - 9) : start].casefold().strip().endswith("between")
 
 
 def _seconds(text: str) -> float | None:
@@ -237,6 +230,12 @@ def _pieces(
 
 
 _Written: TypeAlias = "tuple[str, int, int]"
+_SINGLE_WORDS: tuple[tuple[PieceKind, Names], ...] = (
+    ("negation", NEGATIONS),
+    ("hedge", HEDGES),
+    ("article", ARTICLES | {"s"}),
+    ("stop", STOPS),
+)
 
 
 def _longest(tokens: list[_Written], index: int, vocabulary: Vocabulary, terms: Terms) -> tuple[Piece, int]:
@@ -253,14 +252,8 @@ def _longest(tokens: list[_Written], index: int, vocabulary: Vocabulary, terms: 
         if words in HANDS and words[-1] != "hand" and following[:1] == ["s"]:  # whose hand, not who
             return Piece("article", 0, 0, words), length + 1
         return piece, length
-    word = tokens[index][0]
-    if word in NEGATIONS:
-        return Piece("negation", 0, 0, ()), 1
-    if word in HEDGES:
-        return Piece("hedge", 0, 0, ()), 1
-    if word in ARTICLES or word == "s":
-        return Piece("article", 0, 0, ()), 1
-    return Piece("stop" if word in STOPS else "word", 0, 0, ()), 1
+    single: PieceKind = next((kind for kind, known in _SINGLE_WORDS if tokens[index][0] in known), "word")
+    return Piece(single, 0, 0, ()), 1
 
 
 def _term(words: tuple[str, ...], terms: Terms, previous: str) -> Piece | None:

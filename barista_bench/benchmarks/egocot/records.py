@@ -83,11 +83,8 @@ class RelationRow(msgspec.Struct):
     time: Annotated[list[Clock], Meta(max_length=2)] = []
 
     def checked(self) -> DatedRelation:
-        times = [checked_seconds(time, "time") for time in self.time]
-        start, end = (times[0], times[-1]) if times else (None, None)
-        if start is not None and end is not None and end < start:
-            raise RecordError("time", "ends before it starts", "give the start first")
-        return DatedRelation(self.subject_name, self.predicate, self.object_name, start, end)
+        span = _checked_span(self.time) if self.time else (None, None)
+        return DatedRelation(self.subject_name, self.predicate, self.object_name, *span)
 
 
 class GraphRow(msgspec.Struct):
@@ -101,10 +98,8 @@ class GraphRow(msgspec.Struct):
     text: Text
 
     def checked(self) -> GraphFact:
-        start, end = checked_seconds(self.time[0], "time"), checked_seconds(self.time[-1], "time")
-        if end < start:
-            raise RecordError("time", "ends before it starts", "give the start first")
-        return GraphFact(self.subject_name, self.predicate, self.object_name, start, end, self.holds, self.text)
+        span = _checked_span(self.time)
+        return GraphFact(self.subject_name, self.predicate, self.object_name, *span, self.holds, self.text)
 
 
 class EvidenceRecord(msgspec.Struct):
@@ -152,9 +147,7 @@ class QuizItem(AskedRecord, kw_only=True):
 class RecordReader:
     """Reads the records of one file; `log` collects what is wrong with them.
 
-    Args:
-        log: of the file.
-        split: what the file's name says; None where it says nothing. Items without an answer are `test` then.
+    `split` is what the file's name says; None where it says nothing. Items without an answer are `test` then.
     """
 
     def __init__(self, log: ProblemLog, split: Split | None = None) -> None:
@@ -195,14 +188,6 @@ class RecordReader:
     def _item(
         self, record: AskedRecord, qid: str, media_id: str, subtask: Subtask, evidence: ItemEvidence, key: str
     ) -> CotItem:
-        answer, split = self._answer(record)
-        reasoning = _steps(record.reasoning)
-        if answer is not None and not reasoning:
-            self.log.warning(f"{key}.reasoning", "is empty: judges are given no reference", "give the steps")
-        choices = dict(sorted(record.choices.items()))
-        return CotItem(qid, media_id, split, subtask, record.question, choices, answer, reasoning, evidence)
-
-    def _answer(self, record: AskedRecord) -> tuple[str | None, Split]:
         answer = record.answer
         if answer is not None and answer not in record.choices:
             letters = ", ".join(sorted(record.choices))
@@ -210,7 +195,12 @@ class RecordReader:
         split: Split | None = self.split if record.split is UNSET else record.split
         if split == "dev" and answer is None:
             raise RecordError("answer", "is missing in the split dev", "give it, or say split test")
-        return answer, split or ("test" if answer is None else "dev")
+        split = split or ("test" if answer is None else "dev")
+        reasoning = _steps(record.reasoning)
+        if answer is not None and not reasoning:
+            self.log.warning(f"{key}.reasoning", "is empty: judges are given no reference", "give the steps")
+        choices = dict(sorted(record.choices.items()))
+        return CotItem(qid, media_id, split, subtask, record.question, choices, answer, reasoning, evidence)
 
     def _subtask(self, name: str, name_key: str, group: object, group_place: str) -> Subtask:
         subtask = subtask_called(name)
@@ -263,6 +253,13 @@ def checked_seconds(value: object, key: str) -> float:
     if seconds is None:
         raise RecordError(key, f"{kind(value)} is no time", "write MM:SS.ss")
     return seconds
+
+
+def _checked_span(times: list[Clock]) -> tuple[float, float]:
+    start, end = checked_seconds(times[0], "time"), checked_seconds(times[-1], "time")
+    if end < start:
+        raise RecordError("time", "ends before it starts", "give the start first")
+    return start, end
 
 
 def checked_media_id(media_id: str, key: str) -> str:

@@ -93,11 +93,6 @@ class ManifestEntry(msgspec.Struct, frozen=True):
         shown = ["-vf", ",".join(filters)] if filters else []
         return ("ffmpeg", *from_start, *until, "-i", "SOURCE.mp4", *shown, "-an", media_file(self.media_id))
 
-    @property
-    def shown_recipe(self) -> str:
-        """As one writes it in a shell."""
-        return shlex.join(self.recipe)
-
 
 def _manifest_entry(placed: PlacedRecord) -> ManifestEntry:
     """The entry of one record. Raises RecordError."""
@@ -133,7 +128,7 @@ class EgocotRelease(AnnotationRelease):
         """The remedy for a video that is not there, in words."""
         entry = self.manifest.get(video_id)
         whose = (
-            f"it is from {entry.dataset}: get it under that data set's own terms and run {entry.shown_recipe}"
+            f"it is from {entry.dataset}: get it under that data set's own terms and run {shlex.join(entry.recipe)}"
             if entry
             else "EgoCoT-Bench passes on its self-recorded videos alone; the others are Ego4D's, EPIC-KITCHENS', "
             "Charades-Ego's, MECCANO's and HD-EPIC's: get them under the terms of those, and cut them as the "
@@ -145,8 +140,7 @@ class EgocotRelease(AnnotationRelease):
 def open_release(root: Path, videos: Path | None = None) -> EgocotRelease:
     """Read the annotations, a file or a folder of them; `media/<media_id>.mp4` lie below `videos`, or beside them.
 
-    Raises:
-        DataError: there is no such folder, no annotation file in it, or no item in these.
+    Raises DataError where there is no such folder, no annotation file in it, or no item in these.
     """
     # One level of folders, since the public layout is not known; media and hidden folders hold no annotations.
     files = annotation_files(root, "EgoCoT-Bench", lambda path: not _PASSED_OVER.search(path.as_posix()), ("*", "*/*"))

@@ -150,7 +150,8 @@ class OptionsTask(ChoiceTask, HandyvqaTask):
         return correct_labels(example)
 
     def answered_choices(self, prediction: Prediction) -> Sequence[str]:
-        return self.counting_labels(prediction)
+        """The labels of an answer that count, by the released reading."""
+        return LetterReading.of(prediction).released
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
         """Both readings, and the scores of models that score."""
@@ -162,11 +163,6 @@ class OptionsTask(ChoiceTask, HandyvqaTask):
     def written(self, labels: Sequence[str], example: Example) -> str:
         return write_letters(labels, options_of(example))
 
-    @staticmethod
-    def counting_labels(prediction: Prediction | None) -> list[str]:
-        """The labels of an answer that count, by the released reading."""
-        return LetterReading.of(prediction).released
-
 
 class SingleAnswer(OptionsTask):
     """A category whose questions have one right option."""
@@ -174,9 +170,8 @@ class SingleAnswer(OptionsTask):
     sample_score = "accuracy_counted"
     answer_note = "the letter of an option, and its text"
 
-    @staticmethod
-    def counting_labels(prediction: Prediction | None) -> list[str]:
-        return LetterReading.of(prediction).released[:1]
+    def answered_choices(self, prediction: Prediction) -> Sequence[str]:
+        return super().answered_choices(prediction)[:1]
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
         """Accuracy by all readings, the fractions of answers that they can read, and accuracy by number of options."""
@@ -300,13 +295,9 @@ class Objects(OptionsTask):
 
 
 class AnsweredQuestion(NamedTuple):
-    """The contribution of one sample.
+    """The contribution of one sample: of each option (O,) 1 where it is right, and what it is ranked by.
 
-    Args:
-        correct: (O,) 1 for what is right.
-        ranks: (O,) by what the options are ranked; 0 where nothing was answered.
-        is_answered: whether the answer can be read.
-        row: the sums that plain means are made of.
+    Ranks are 0 where nothing was answered; `row` are the sums that plain means are made of.
     """
 
     correct: Floats

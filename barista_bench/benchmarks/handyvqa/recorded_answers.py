@@ -107,10 +107,8 @@ class SegmentedRecord(ItemRecord, frozen=True, kw_only=True):
 def read_outputs(path: Path) -> list[RecordedAnswers]:
     """The answers of one model by category, in canonical order. `path`: see `release.read_records`.
 
-    The model is called after the file or folder, which the public files do not name.
-
-    Raises:
-        DataError: no record can be used. One that cannot be used costs itself, and is named in `problems`.
+    The model is called after the file or folder, which the public files do not name. A record that cannot be used costs
+    itself, and is named in `problems`. Raises DataError where none can be used.
     """
 
     def answered(
@@ -127,9 +125,7 @@ def read_outputs(path: Path) -> list[RecordedAnswers]:
 def read_mask_outputs(path: Path) -> list[RecordedAnswers]:
     """The masks of one segmenter by category, in canonical order.
 
-    Raises:
-        DataError: no record can be used. One that cannot be used costs itself, and is named in `problems`; a damaged
-            picture costs its sample, which then says so.
+    As in `read_outputs`; a damaged picture costs its sample, which then says so.
     """
     folder = path if path.is_dir() else path.parent
 
@@ -224,8 +220,7 @@ def _masks(record: RecordInFile[SegmentedRecord], question: HandyvqaQuestion, fo
 def read_png(path: Path) -> Rle:
     """A mask out of a picture: a pixel is foreground where any channel but alpha, or the palette's index, is not 0.
 
-    Raises:
-        DataError: it is not a PNG, damaged, or too large.
+    Raises DataError where it is not a PNG, damaged, or too large.
     """
     remedy = "Remedy: write it again"
     try:

@@ -196,11 +196,7 @@ class HandyvqaRelease(AnnotationRelease):
 
 
 def open_release(root: Path, videos: Path | None = None) -> HandyvqaRelease:
-    """Read a folder of records, or one file of them (see `read_records`).
-
-    Raises:
-        DataError: there are no records, or none that can be used.
-    """
+    """Read a folder of records, or one file of them (see `read_records`). Raises DataError where none can be used."""
     records, problems = read_records(root, ItemRecord)
     questions = checked_questions(records, problems)
     if not questions:
@@ -223,10 +219,7 @@ def read_records(root: Path, record_type: type[RecordT]) -> tuple[list[RecordInF
     """All records below a folder, or of one file, by category and id; what cannot be read costs one record.
 
     Below a folder count `<category>/*.json` (a record each), `<category>.json` (a list), `<category>.jsonl`, and other
-    `*.jsonl` whose records name their `category`.
-
-    Raises:
-        DataError: there is nothing of that kind, or too much of it.
+    `*.jsonl` whose records name their `category`. Raises DataError where there is nothing of that kind, or too much.
     """
     kept: dict[tuple[str, str], RecordInFile[RecordT]] = {}
     problems: list[Problem] = []

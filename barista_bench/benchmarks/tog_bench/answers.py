@@ -55,39 +55,21 @@ class BegunObject:
     broken: bool = False
     malformed: bool = False
 
-    def as_answered(self) -> AnsweredObject:
-        intervals = [] if self.broken else [list(interval) for interval in self.intervals]
-        return AnsweredObject(self.name, self.kind, intervals, self.boxes, self.malformed or self.broken)
-
 
 def read_answer(text: str, shown: ShownFrames) -> Prediction | None:
-    """The answer's objects; None where there is no JSON object with one of the fields that name objects.
+    """The objects of the last JSON object with one of the fields that name objects; None where there is none.
 
     `dropped` counts entries that belong to no object or could not be read.
     """
-    answer = _complete(text)
-    begun = 0
-    if answer is None and (cut := _cut(text)):
-        answer, begun = cut
-    return None if answer is None else _Reader(shown).read(answer, begun)
-
-
-def _complete(text: str) -> Mapping[str, object] | None:
-    """The last complete JSON object of the answer that names objects."""
     answer = text[:MAX_ANSWER].rpartition("</think>")[2]
     for body in dict.fromkeys((unfenced(answer), answer)):
         named = [value for value in json_objects(body) if any(key in value for key in NAMES)]
         if named:
-            return named[-1]
-    return None
-
-
-def _cut(text: str) -> tuple[dict[str, object], int] | None:
-    """The fields of an answer that breaks off, as far as their entries are complete, and how many were begun."""
-    for name in (SPATIAL, TEMPORAL):
+            return _Reader(shown).read(named[-1], 0)
+    for name in (SPATIAL, TEMPORAL):  # of an answer that breaks off, the entries that are complete
         cut = cut_object(text, name)
         if cut and any(key in cut[1] for key in NAMES):
-            return {**cut[1], name: cut[0].entries}, cut[0].begun
+            return _Reader(shown).read({**cut[1], name: cut[0].entries}, cut[0].begun)
     return None
 
 
@@ -110,7 +92,11 @@ class _Reader:
             self._interval(owner, value)
         for owner, value in self._owned(answer.get(SPATIAL), self._is_track):
             self._track(owner, value)
-        objects = [item.as_answered() for item in self.objects.values()]
+        objects = []
+        for item in self.objects.values():
+            intervals = [] if item.broken else [list(interval) for interval in item.intervals]
+            is_malformed = item.malformed or item.broken
+            objects.append(AnsweredObject(item.name, item.kind, intervals, item.boxes, is_malformed))
         return Prediction(AnsweredObjects(objects).write(), self.dropped + begun)
 
     def _name(self, value: object, kind: str) -> None:

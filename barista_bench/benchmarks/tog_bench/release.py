@@ -112,8 +112,7 @@ class VideoRecord(Record, frozen=True):
     Args:
         id: the file's name below the media folder; `.mp4` is added to one without a suffix, and a folder of frames is
             called `<name>.frames`.
-        width: of the frames that boxes are drawn on, in pixels.
-        height: likewise.
+        width, height: of the frames that boxes are drawn on, in pixels.
         fps: frames a second; needed where the media are folders of frames.
         frame_count: frames.
         scene: kind of place, e.g. `Office`.
@@ -242,12 +241,7 @@ class FiledTask:
 
 @dataclass(slots=True)
 class TogRelease(AnnotationRelease):
-    """Annotations that were read and checked.
-
-    Args:
-        tasks: in canonical order: by video, then in the order of the files.
-        facts: by video id.
-    """
+    """Annotations that were read and checked: tasks by video, then in the order of the files; facts by video id."""
 
     tasks: tuple[FiledTask, ...]
     facts: Mapping[str, VideoRecord]
@@ -266,14 +260,10 @@ def video_file(video_id: str) -> str:
 
 
 def open_release(root: Path, videos: Path | None = None) -> TogRelease:
-    """Read annotation files: one, or all `*.json` and `*.jsonl` of a folder.
+    """Read annotation files: one, or all `*.json` and `*.jsonl` of a folder. Raises DataError where there are none.
 
-    A file in our format says so itself; V-STaR's are known by the keys of their records.
-
-    Media lie with the annotations where `videos` is None.
-
-    Raises:
-        DataError: there are no annotation files.
+    A file in our format says so itself; V-STaR's are known by the keys of their records. Media lie with the annotations
+    where `videos` is None.
     """
     problems: list[Problem] = []
     tasks: dict[str, FiledTask] = {}
@@ -320,17 +310,10 @@ def _own(content: dict[str, object], log: ProblemLog) -> tuple[Iterable[VideoRec
     sections = {name: rows for name in ("videos", "tasks") if isinstance(rows := content.get(name), list)}
     short = {name: list[object]() for name, rows in sections.items() if len(rows) <= MAX_TASKS}
     typed({**content, **short}, AnnotationFile, _REMEDY)
-    videos = each(elements(sections["videos"], log, "videos"), _video, log, "it is left out")
-    tasks = each(elements(sections["tasks"], log, "tasks"), _task, log, "it is left out")
+    video_rows, task_rows = (elements(sections[name], log, name) for name in ("videos", "tasks"))
+    videos = each(video_rows, lambda row: typed(row.value, VideoRecord, _REMEDY), log, "it is left out")
+    tasks = each(task_rows, lambda row: typed(row.value, TaskRecord, _REMEDY), log, "it is left out")
     return [video for _, video in videos], [(placed.row, task) for placed, task in tasks]
-
-
-def _video(placed: PlacedRecord) -> VideoRecord:
-    return typed(placed.value, VideoRecord, _REMEDY)
-
-
-def _task(placed: PlacedRecord) -> TaskRecord:
-    return typed(placed.value, TaskRecord, _REMEDY)
 
 
 def _v_star(

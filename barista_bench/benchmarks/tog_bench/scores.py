@@ -76,10 +76,8 @@ def assign(
 ) -> list[int | None]:
     """For each predicted object the true one that it is, or None; one to one, at the greatest total similarity.
 
-    Args:
-        similarity: (predicted, true).
-        threshold: least similarity of a pair, above 0.
-        overlap: of a pair, from 0 to 1: decides between assignments of equal similarity.
+    `similarity` is (predicted, true), `threshold` the least of a pair, above 0; the overlap of pairs, from 0 to 1,
+    decides between assignments of equal similarity.
 
     >>> assign(np.array([[0.9, 0.8], [0.9, 0.1]]), 0.5), assign(np.array([[0.4]]), 0.5)
     ([1, 0], [None])
@@ -128,10 +126,6 @@ class ScoringRules:
     viou: Viou = "gt_frames"
     box_times: BoxTimes = "shown"
 
-    @property
-    def metric_viou(self) -> str:
-        return "reference" if self.viou == "gt_frames" else "union"
-
 
 @dataclass(frozen=True, slots=True)
 class AssessedAnswer:
@@ -174,15 +168,13 @@ def box_track(item: RequiredObject, shown: Sequence[float], box_times: BoxTimes)
 def assess(sample: Scored, rules: ScoringRules) -> AssessedAnswer:
     """Recognise, then score. Raises ConfigError where the sentence encoder cannot be loaded."""
     shown, true = shown_times(sample.example), true_objects(sample.example)
-    kind = InstructionMetadata.of(sample.example).kind
     tracks = [box_track(item, shown, rules.box_times) for item in true]
-    reference = ReferenceTask(
-        kind,
-        [
-            ReferenceObject(item.category, item.kind, ranges(item.intervals), track)
-            for item, track in zip(true, tracks, strict=True)
-        ],
-    )
+    references = [
+        ReferenceObject(item.category, item.kind, ranges(item.intervals), track)
+        for item, track in zip(true, tracks, strict=True)
+    ]
+    reference = ReferenceTask(InstructionMetadata.of(sample.example).kind, references)
+    viou = "reference" if rules.viou == "gt_frames" else "union"
     answered = answered_objects(sample.prediction)
     names = tuple(item.name for item in answered)
     grid = _time_grid(tracks, shown)
@@ -190,13 +182,13 @@ def assess(sample: Scored, rules: ScoringRules) -> AssessedAnswer:
     predicted = [_predicted(item, grid, within=rules.box_times == "shown") for item in answered]
 
     def overlap(row: int, column: int) -> float:
-        measures = score_object(predicted[row], reference.objects[column], rules.metric_viou)
+        measures = score_object(predicted[row], reference.objects[column], viou)
         return float(measures[T_IOU] + measures[V_IOU]) / 2
 
     similarity = rules.recogniser.similarities(names, [item.names for item in true])
     matches = assign(similarity, rules.recogniser.threshold, overlap)
     predicted = [item._replace(match=match) for item, match in zip(predicted, matches, strict=True)]
-    score = score_task(None if sample.prediction is None else predicted, reference, rules.metric_viou)
+    score = score_task(None if sample.prediction is None else predicted, reference, viou)
     return AssessedAnswer(score, names, tuple(matches))
 
 
@@ -230,11 +222,7 @@ class GroundingStatistics(SumStatistics):
     """The statistics of a run: sums over the objects of its tasks.
 
     Where every task counts once, objects are added one by one, so that the last digit depends on their order alone.
-
-    Args:
-        scores: (S,) the tasks.
-        groups: (S,) the group of each task by table.
-        recogniser: by which objects were recognised.
+    `scores` and `groups` are (S,) of the tasks; a task's groups are by table.
     """
 
     def __init__(

@@ -129,10 +129,12 @@ class TSTVG(BaselineAnswers):
             record = release.facts[video_id]
             try:
                 facts = _facts(release, record)
-                frames = sampled_frames(facts, sampling)
+                frames = at_rate(facts, sampling.rate)
             except DataError as error:
                 yield from (SkippedExample(FrameRef(video_id, 0), str(error), filed.task.id) for filed in tasks)
                 continue
+            if sampling.max_frames is not None:
+                frames = tuple(frames[index] for index in evenly_spaced(len(frames), sampling.max_frames))
             for filed in tasks:
                 yield _example(filed, record, facts, frames, sampling)
 
@@ -241,14 +243,6 @@ class TSTVG(BaselineAnswers):
 
 SHAPE_TOLERANCE = 0.01
 """Relative difference of aspect ratios up to which boxes are scaled to a video of another size."""
-
-
-def sampled_frames(facts: VideoFacts, sampling: TogSampling) -> tuple[int, ...]:
-    """Frames at `sampling.rate`, thinned evenly to `max_frames` where there is such a limit."""
-    frames = at_rate(facts, sampling.rate)
-    if sampling.max_frames is None:
-        return frames
-    return tuple(frames[index] for index in evenly_spaced(len(frames), sampling.max_frames))
 
 
 def _facts(release: TogRelease, record: VideoRecord) -> VideoFacts:

@@ -158,13 +158,7 @@ def strict_scores(body: str, labels: Sequence[str], highest: float = HIGHEST) ->
 
 
 def write_answer(scores: dict[str, float]) -> str:
-    """Scores as the prompt asks for them.
-
-    >>> print(write_answer({"a": 5, "b": 0}))
-    Final Scores
-    - (a) 5
-    - (b) 0
-    """
+    """Scores as the prompt asks for them: `Final Scores`, then a line `- (label) score` each."""
     return "\n".join([HEADING, *(f"- ({label}) {score:g}" for label, score in scores.items())])
 
 

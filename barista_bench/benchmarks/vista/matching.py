@@ -109,8 +109,7 @@ class Matching(ReleaseTask[EvenSampling]):
     def examples(self, release: Release, sampling: EvenSampling) -> Iterator[Example | SkippedExample]:
         """Every video of every set, by the sets' ids and then as their files list them.
 
-        Raises:
-            DataError: the release is none of ViSTa.
+        Raises DataError where the release is none of ViSTa.
         """
         if not isinstance(release, VistaRelease):
             raise DataError(f"{release.root}: is not a release of ViSTa. Remedy: open it with this benchmark")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -80,8 +80,7 @@ class VistaRelease(AnnotationRelease):
 def open_release(root: Path, videos: Path | None = None) -> VistaRelease:
     """Read a release. `root` is its folder `data`, or the folder that holds that one.
 
-    Raises:
-        DataError: there is no release in the folder, or nothing in it can be used.
+    Raises DataError where there is no release in the folder, or nothing in it can be used.
     """
     folder = next((path for path in (root, root / "data") if (path / TASKS_FOLDER).is_dir()), None)
     if folder is None:
@@ -105,7 +104,9 @@ def open_release(root: Path, videos: Path | None = None) -> VistaRelease:
     if rows:
         for problem_set in sets.values():
             table_problems += _differences(problem_set, rows.get(problem_set.set_id, ()))
-        table_problems += _unknown_sets(rows, names)
+        for set_id in sorted(rows.keys() - {name.removesuffix(".yaml") for name in names}):
+            what = f"its {len(rows[set_id])} rows name a set without files; they are not asked"
+            table_problems.append(Problem("error", TABLE, set_id[:200], what, _REFETCH))
     return VistaRelease(folder, media_folder(folder, videos), (*problems, *table_problems), sets, rows, passed_over)
 
 
@@ -274,12 +275,6 @@ def _differences(problem_set: ProblemSet, rows: Sequence[MetadataRow]) -> Iterat
             yield warning(f"says {name} {values}, the folder {of_folder}; the folder counts")
 
 
-def _unknown_sets(rows: Mapping[str, Sequence[MetadataRow]], names: Iterable[str]) -> list[Problem]:
-    unknown = sorted(rows.keys() - {name.removesuffix(".yaml") for name in names})
-    what = "its {} rows name a set without files; they are not asked"
-    return [Problem("error", TABLE, set_id[:200], what.format(len(rows[set_id])), _REFETCH) for set_id in unknown]
-
-
 def _plain(error: DataError, root: Path) -> str:
     """The fault, without the remedy and the root, which a problem tells itself."""
     return str(error).partition(". Remedy:")[0].replace(f"{root}/", "")
@@ -289,10 +284,8 @@ def counts(release: VistaRelease, by: Sequence[str] = ("environment", "level", "
     """How much a release holds: a row for each group of problem sets, sorted.
 
     Columns: `by` (any of `COUNTED_BY`; none for one row over all), and how many `problem_sets`, `rows` (of
-    metadata.csv), `entries` (a video in a set), `videos` (each once) and `labels` (descriptions) the group has.
-
-    Raises:
-        ConfigError: a name in `by` is none of `COUNTED_BY`.
+    metadata.csv), `entries` (a video in a set), `videos` (each once) and `labels` (descriptions) the group has. Raises
+    ConfigError where a name in `by` is none of `COUNTED_BY`.
     """
     import pandas as pd
 

@@ -59,15 +59,6 @@ class AnsweredVideo(NamedTuple):
         top1 = len(set(labels) & set(answer.best)) / len(answer.best)
         return cls(inputs, metadata, reference, scores, strict, top1)
 
-    @property
-    def row(self) -> Row:
-        """The sample's contribution to plain means."""
-        return {
-            "top1": self.top1,
-            "strict_format": float(self.strict is not None),
-            "failed": float(self.scores is None),
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class MatchedSet:
@@ -106,7 +97,10 @@ class MatchedSets(SampleStatistics):
         for at, video in enumerate(videos):
             self._positions[video.inputs.problem_set].append(at)
         self.sets = [match([videos[at] for at in positions], standardise) for positions in self._positions.values()]
-        rows = [video.row for video in videos]
+        rows: list[Row] = [
+            {"top1": v.top1, "strict_format": float(v.strict is not None), "failed": float(v.scores is None)}
+            for v in videos
+        ]
         self._means = SumStatistics(rows, _means, sample_scores={name: name for name in ("top1", "strict_format")})
 
     @classmethod
@@ -151,9 +145,11 @@ class MatchedSets(SampleStatistics):
         if not self.sets:
             return {}
         beside = {name: value for name, value in set_figures(self.sets).items() if name != "coverage"}
-        by = {
-            f"per_{key}": {name: set_figures(group) for name, group in _grouped(self.sets, key)} for key in GROUPED_BY
-        }
+        by: dict[str, dict[str, Json]] = {f"per_{key}": {} for key in GROUPED_BY}
+        for key in GROUPED_BY:
+            for value in sorted({getattr(each.metadata, key) for each in self.sets}):
+                group = [each for each in self.sets if getattr(each.metadata, key) == value]
+                by[f"per_{key}"][str(value)] = set_figures(group)
         return {**beside, **by}
 
     def _parts(
@@ -161,9 +157,7 @@ class MatchedSets(SampleStatistics):
     ) -> Iterator[tuple[MatchedSet, Floats]]:
         """(score, (D,) how often each draw counts it): the parts of a set that draws take together.
 
-        Args:
-            positions: (R,) of the set's samples.
-            weights: (D, R).
+        `positions` are (R,) of the set's samples, `weights` (D, R).
         """
         if (weights == weights[:, :1]).all():
             yield matched, weights[:, 0]
@@ -263,9 +257,3 @@ def _mean(values: Iterable[float | None]) -> float | None:
 def _means(sums: Sums) -> Figures:
     means = {name: fraction(sums[name], sums["n"]) for name in ("top1", "strict_format")}
     return {**means, "coverage": 1 - fraction(sums["failed"], sums["n"])}
-
-
-def _grouped(sets: Sequence[MatchedSet], key: str) -> Iterator[tuple[str, list[MatchedSet]]]:
-    """Sets by a key of their metadata, in the order of its values."""
-    for value in sorted({getattr(each.metadata, key) for each in sets}):
-        yield str(value), [each for each in sets if getattr(each.metadata, key) == value]

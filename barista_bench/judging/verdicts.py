@@ -129,8 +129,8 @@ def weighted_score(tokens: Sequence[TokenLogprob] | None, score: int, *, ten_is_
     open_one = 0.0
     for text, logprob in _alternatives(tokens[position]).items():
         match = _SPELT.fullmatch(text)
-        if not match or int(match[1]) > GEVAL_FORM.top or str(int(match[1])) != match[1] or logprob > 0:
-            continue  # spells no score
+        if match is None or str(int(match[1])) != match[1] or int(match[1]) > GEVAL_FORM.top or not logprob <= 0:
+            continue  # no score, or no probability: NaN is none either
         if _is_open_one(text):
             open_one += math.exp(logprob)
         else:

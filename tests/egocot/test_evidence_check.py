@@ -57,11 +57,7 @@ def verdicts(text: str, evidence: EvidenceBase = KETTLE) -> dict[str, str]:
         ("relation", "The tray is on the table.", "unverifiable"),
         ("time", "At 2.0 s the left hand holds the kettle.", "supported"),
         ("time", "At 3.4 s the left hand holds the kettle.", "supported"),  # within the tolerance
-        (
-            "time",
-            "At 3.6 s the left hand holds the kettle.",
-            "unverifiable",
-        ),  # evidence of an item may not date all of it
+        ("time", "At 3.6 s the left hand holds the kettle.", "unverifiable"),  # not all of it may be dated
         ("time", "At 4.0 s the right hand touches the table, the left hand holds the kettle.", "supported"),
         ("time", "From 0.0 s to 2.0 s the kettle is on the tray.", "supported"),
         ("time", "At 5.0 s something happens.", "unverifiable"),
@@ -95,10 +91,7 @@ LONG = EvidenceBase(
     ("text", "verdict"),
     [
         ("At 3.0 s the right hand holds the pot.", "contradicted"),
-        (
-            "At 4.6 s the right hand holds the pot.",
-            "unverifiable",
-        ),  # near its end, which claims may miss by half a second
+        ("At 4.6 s the right hand holds the pot.", "unverifiable"),  # near its end
         ("At 5.4 s the right hand holds the pot.", "unverifiable"),
         ("At 5.4 s the left hand holds the pot.", "supported"),
         ("From 2.0 s to 4.0 s the right hand holds the pot.", "contradicted"),
@@ -166,12 +159,6 @@ def test_what_only_wrong_choices_are_is_not_what_is_asked_about() -> None:
     assert verdicts("There is a spoon.", WHICH) == {"object": "unverifiable"}  # it may be there all the same
 
 
-def _graph_row(
-    subject: str, predicate: str, target: str, times: tuple[float, float], text: str, *, holds: bool
-) -> GraphFact:
-    return GraphFact(subject, predicate, target, *times, holds, text)
-
-
 GRAPH = annotated_evidence(
     ItemEvidence(
         timestamps=[2.0, 4.0],
@@ -180,16 +167,16 @@ GRAPH = annotated_evidence(
             DatedRelation("right hand", "touches", "white cup", 5.0, 6.0),
         ],
         graph=[
-            _graph_row("drawer", "is", "closed", (0.0, 2.9), "the drawer is closed", holds=True),
-            _graph_row("drawer", "is", "open", (3.0, 9.0), "the drawer is open", holds=True),
-            _graph_row("drawer", "is", "open", (2.0, 2.0), "the drawer is open", holds=False),
-            _graph_row("white cup", "is", "full", (4.0, 4.0), "the white cup is full", holds=False),
-            _graph_row("operator", "does", "open the drawer", (2.4, 3.6), "the person opens the drawer", holds=True),
-            _graph_row("operator", "does", "start the mill", (2.0, 2.0), "the person starts the mill", holds=False),
-            _graph_row("open the drawer", "causes", "drawer is open", (2.0, 4.0), "so", holds=True),
-            _graph_row("start the mill", "causes", "drawer is open", (2.0, 4.0), "so", holds=False),
-            _graph_row("left hand on drawer", "precedes", "right hand on white cup", (2.5, 5.0), "so", holds=True),
-            _graph_row("right hand", "touches", "drawer", (2.0, 2.0), "the right hand touches the drawer", holds=False),
+            GraphFact("drawer", "is", "closed", 0.0, 2.9, True, "the drawer is closed"),
+            GraphFact("drawer", "is", "open", 3.0, 9.0, True, "the drawer is open"),
+            GraphFact("drawer", "is", "open", 2.0, 2.0, False, "the drawer is open"),
+            GraphFact("white cup", "is", "full", 4.0, 4.0, False, "the white cup is full"),
+            GraphFact("operator", "does", "open the drawer", 2.4, 3.6, True, "the person opens the drawer"),
+            GraphFact("operator", "does", "start the mill", 2.0, 2.0, False, "the person starts the mill"),
+            GraphFact("open the drawer", "causes", "drawer is open", 2.0, 4.0, True, "so"),
+            GraphFact("start the mill", "causes", "drawer is open", 2.0, 4.0, False, "so"),
+            GraphFact("left hand on drawer", "precedes", "right hand on white cup", 2.5, 5.0, True, "so"),
+            GraphFact("right hand", "touches", "drawer", 2.0, 2.0, False, "the right hand touches the drawer"),
         ],
     ),
     duration=10.0,

@@ -117,21 +117,16 @@ def segmented(root: Path, *moments: dict[str, Any], clip: dict[str, Any] | None 
     return item
 
 
-def test_annotated_frames_are_always_shown(tmp_path: Path) -> None:
+def test_annotated_frames_are_always_shown_and_seconds_are_of_the_whole_video(tmp_path: Path) -> None:
     write_folder(tmp_path / "parts_0000_frames", 100, (WIDTH, HEIGHT))
-    item = segmented(tmp_path, {"frame": 50}, {"frame": 1}, {"frame": 98})
-    assert isinstance(item, Example)
-    assert len(item.frames) == 16
-    places = item.inputs["frames"]
-    assert [item.frames[index].frame_index for index in places] == [1, 50, 98]  # type: ignore[index, union-attr]
-
-
-def test_annotated_seconds_are_of_the_whole_video(tmp_path: Path) -> None:
+    of_folder = segmented(tmp_path, {"frame": 50}, {"frame": 1}, {"frame": 98})
     write_video(tmp_path / "long.mp4", frames=240, size=(WIDTH, HEIGHT))
-    item = segmented(tmp_path, {"second": 3.0}, {"frame": 123}, clip={"video": "long.mp4", "centre_seconds": 4.0})
-    assert isinstance(item, Example)
-    places = item.inputs["frames"]
-    assert [item.frames[index].frame_index for index in places] == [90, 123]  # type: ignore[index, union-attr]
+    clip = {"video": "long.mp4", "centre_seconds": 4.0}
+    of_video = segmented(tmp_path, {"second": 3.0}, {"frame": 123}, clip=clip)
+    for item, annotated in ((of_folder, [1, 50, 98]), (of_video, [90, 123])):
+        assert len(indices(item)) == 16
+        assert isinstance(item, Example)
+        assert [indices(item)[place] for place in item.inputs["frames"]] == annotated  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(

@@ -76,20 +76,16 @@ def test_steps_that_are_no_list_of_texts_are_refused(text: str) -> None:
     assert isinstance(read_steps(text), Unusable)
 
 
-def test_a_users_rubric_is_read_and_its_bytes_are_its_hash(tmp_path: Path) -> None:
+@pytest.mark.parametrize("vocabulary", [False, True])
+def test_the_hash_of_a_users_rubric_is_that_of_its_bytes_and_of_the_words_it_shows(
+    tmp_path: Path, vocabulary: bool
+) -> None:
     path = tmp_path / "mine.yaml"
-    path.write_text(GOOD)
+    path.write_text(GOOD + ("vocabulary: true\n" if vocabulary else ""))
     rubric = load_rubric(VQA, path)
     assert rubric.names == ("fit",)
-    assert rubric.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def test_with_the_vocabulary_its_words_are_part_of_the_hash(tmp_path: Path) -> None:
-    path = tmp_path / "mine.yaml"
-    path.write_text(GOOD + "vocabulary: true\n")
-    rubric = load_rubric(VQA, path)
-    assert rubric.sha256 != hashlib.sha256(path.read_bytes()).hexdigest()
-    assert rubric.words
+    assert bool(rubric.words) is vocabulary
+    assert (rubric.sha256 != hashlib.sha256(path.read_bytes()).hexdigest()) is vocabulary
 
 
 @pytest.mark.parametrize(

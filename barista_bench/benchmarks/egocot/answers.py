@@ -110,11 +110,7 @@ def steps_of(value: object) -> str:
 
 
 def unnumbered(text: str) -> str:
-    """Without the numbers of its steps.
-
-    >>> unnumbered("1. It opens.\\nStep 2: It pours.")
-    'It opens.\\nIt pours.'
-    """
+    """A rationale without the numbers of its steps."""
     return _NUMBER.sub("", text)
 
 

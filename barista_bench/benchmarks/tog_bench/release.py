@@ -112,7 +112,8 @@ class VideoRecord(Record, frozen=True):
     Args:
         id: the file's name below the media folder; `.mp4` is added to one without a suffix, and a folder of frames is
             called `<name>.frames`.
-        width, height: of the frames that boxes are drawn on, in pixels.
+        width: of the frames that boxes are drawn on, in pixels.
+        height: likewise.
         fps: frames a second; needed where the media are folders of frames.
         frame_count: frames.
         scene: kind of place, e.g. `Office`.

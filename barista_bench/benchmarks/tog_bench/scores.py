@@ -299,8 +299,8 @@ def group_order(name: str) -> tuple[float, str]:
 def duration_bin(seconds: float) -> str:
     """The paper's bin of a video's duration.
 
-    >>> duration_bin(29.9), duration_bin(30), duration_bin(210), duration_bin(1000)
-    ('0-30 s', '30-60 s', 'over 210 s', 'over 210 s')
+    >>> duration_bin(0), duration_bin(30), duration_bin(209.9), duration_bin(210)
+    ('0-30 s', '30-60 s', '180-210 s', 'over 210 s')
     """
     if seconds >= LONGEST_BIN:
         return f"over {LONGEST_BIN} s"

@@ -122,7 +122,7 @@ def _answer(task: Task, sample: ScoredSample) -> DistinctAnswer | None:
         if prediction
         else None
     )
-    text = _graded(shown) if shown else ""
+    text = _graded_text(shown) if shown else ""
     if shown is None or not text.strip():
         return None
     kind = REASONING if isinstance(shown, Rationale) else "item"
@@ -133,7 +133,7 @@ def _view_of_judge(task: Task, example: Example, prediction: Prediction) -> Judg
     return task.rationale(example, prediction) if asks_for_reasons(task) else task.judged(example, prediction)
 
 
-def _graded(shown: Judged | Rationale) -> str:
+def _graded_text(shown: Judged | Rationale) -> str:
     return shown.reasoning if isinstance(shown, Rationale) else shown.answer
 
 
@@ -149,11 +149,11 @@ def _lexical(form: ReplyForm, criterion: str, figure: str | None, answer: Distin
 
 
 def _oracle(form: ReplyForm, run: ScoredRun, answer: DistinctAnswer) -> tuple[int, str]:
-    """Compares with the reference as the task's parser reads it out of a model's answer."""
+    """Full marks where an answer is the reference as the task's parser reads it out of a model's answer, else 0."""
     info = run.results.model.box_format
     box_format, example = BoxFormat(info.order, info.scale), answer.sample.example
     parsed = run.task.parse(run.task.reference_answer(example, box_format), example.inputs, box_format)
     reference = _view_of_judge(run.task, example, parsed) if isinstance(parsed, Prediction) else None
-    if reference is not None and _graded(reference) == answer.text:
+    if reference is not None and _graded_text(reference) == answer.text:
         return form.top, "the reference's own answer"
     return 0, "another answer than the reference's own"

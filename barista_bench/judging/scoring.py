@@ -82,7 +82,7 @@ def score_judged(run: ScoredRun, folder: str | Path) -> JudgedRun:
 
 
 def read_judged_run(run: ScoredRun, folder: str | Path) -> JudgedRun:
-    """As `score_judged`, of which nothing is written."""
+    """The figures of one judge on a run, as `score_judged` has them; writes nothing."""
     folder = Path(folder)
     described = read_judge(folder)
     records = counting_records(folder / VERDICTS_FILE)

@@ -107,14 +107,13 @@ def test_half_a_second_is_let_pass_in_favour_of_the_claim(text: str, verdict: st
 
 def test_what_is_so_throughout_contradicts_what_is_said_of_any_time() -> None:
     throughout = replace(LONG, facts=(EvidenceFact("left hand", "holds", "pot", ((0.0, 10.0),)),))
-    for text in (
-        "The right hand holds the pot.",
-        "Later the left hand holds the lid.",
-        "Then the left hand drops the pot.",
+    for text, verdict in (
+        ("The right hand holds the pot.", "contradicted"),
+        ("Later the left hand holds the lid.", "contradicted"),
+        ("Then the left hand drops the pot.", "unverifiable"),
     ):
         assert verdicts(text, LONG)["hand"] == "unverifiable"
-        expected = "unverifiable" if "drops" in text else "contradicted"
-        assert verdicts(text, throughout)["hand"] == expected
+        assert verdicts(text, throughout)["hand"] == verdict
 
 
 @pytest.mark.parametrize(("x", "left"), [(0.3, "supported"), (0.55, "unverifiable"), (0.7, "contradicted")])

@@ -7,10 +7,10 @@ import pytest
 
 from barista_bench.benchmarks.tog_bench import BENCHMARK, TSTVG
 from barista_bench.benchmarks.tog_bench.paper_tables import SWEEP, paper_tables, set_tables
-from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.model_samples import ModelSamples
-from barista_bench.core.task import Prediction, Scored
+from barista_bench.core.task import Scored
 from barista_bench.tables import Table
+from tests.answering import answered
 from tests.tog_bench import made
 
 EXACT = TSTVG(options={"matcher": "exact"})
@@ -25,9 +25,7 @@ def samples_of(seed: int, task: TSTVG = EXACT, count: int = 60) -> tuple[Scored,
         kind = rng.choice(("explicit", "implicit"))
         example = made.made_example(reference, kind=kind, number=number, video=f"room_{number % 4}")
         example.metadata["duration_bin"] = ("30-60 s", "90-120 s", "120-150 s", "over 210 s")[number % 4]
-        text = made.written(made.random_answer(answers, reference), answers)
-        prediction = task.parse(text, example.inputs, BoxFormat())
-        samples.append(Scored(example, prediction if isinstance(prediction, Prediction) else None))
+        samples.append(answered(task, example, made.written(made.random_answer(answers, reference), answers)))
     return tuple(samples)
 
 

@@ -97,7 +97,7 @@ def check_rationale(text: str, evidence: EvidenceBase, *, answer: str | None = N
         Finding(claim, text[claim.start : claim.end], verdict, reason)
         for claim, (verdict, reason) in zip(claims, checked, strict=True)
     )
-    is_said = _told_evidence(findings, evidence)
+    is_said = _evidence_said(findings, evidence)
     return Checked(findings, sum(is_said), len(is_said))
 
 
@@ -145,13 +145,13 @@ class _Checker:
 
     def _relation(self, claim: Claim) -> _Result:
         if fact := next((fact for fact in self.evidence.facts if denies(fact, claim)), None):
-            return "contradicted", _in_words(fact)
+            return "contradicted", _fact_text(fact)
         if fact := next(self._matching(claim), None):
-            return "supported", _in_words(fact)
+            return "supported", _fact_text(fact)
         if any(may_be(fact, claim) for fact in self._near(claim)):
             return _UNKNOWN
         if fact := self._clash(claim):
-            return "contradicted", _in_words(fact)
+            return "contradicted", _fact_text(fact)
         return ("contradicted", "there is no such relation") if self._is_absent(claim) else _UNKNOWN
 
     def _near(self, claim: Claim) -> list[EvidenceFact]:
@@ -160,10 +160,10 @@ class _Checker:
 
     def _clash(self, claim: Claim) -> EvidenceFact | None:
         """A fact that surely holds at the claim's times, and excludes it."""
-        sure = (fact for fact in self.evidence.facts if self._excludes(fact, claim) and self._surely(fact, claim))
+        sure = (fact for fact in self.evidence.facts if self._excludes(fact, claim) and self._holds_then(fact, claim))
         return next(sure, None)
 
-    def _surely(self, fact: EvidenceFact, claim: Claim) -> bool:
+    def _holds_then(self, fact: EvidenceFact, claim: Claim) -> bool:
         """Whether a fact holds whenever the claim may be about: at each of its times, or throughout."""
         if claim.times:
             return all(any(self._covers(span, times, claim) for span in fact.spans) for times in claim.times)
@@ -293,12 +293,12 @@ def _near(time: float, times: tuple[Times, ...], slack: float) -> bool:
     return not times or any(_overlaps((time, time), span, slack) for span in times)
 
 
-def _in_words(fact: EvidenceFact) -> str:
+def _fact_text(fact: EvidenceFact) -> str:
     when = ", ".join(f"{start:g}-{end:g} s" if end > start else f"{start:g} s" for start, end in fact.spans[:3])
     return f"{fact.subject} {fact.predicate} {fact.object}" + (f" ({when})" if when else "")
 
 
-def _told_evidence(findings: Sequence[Finding], evidence: EvidenceBase) -> list[bool]:
+def _evidence_said(findings: Sequence[Finding], evidence: EvidenceBase) -> list[bool]:
     """For each thing that the evidence points at, whether a supported claim says it."""
     good = [finding.claim for finding in findings if finding.verdict == "supported"]
     names = [claim.object for claim in good if claim.kind == "object"]
@@ -312,11 +312,11 @@ def _told_evidence(findings: Sequence[Finding], evidence: EvidenceBase) -> list[
         *(any(says(fact, claim) for claim in good if claim.predicate) for fact in evidence.facts if fact.annotated),
         *(any(is_named(claimed, target) for claimed in names) for target in evidence.targets),
         *(any(_overlaps((time, time), claimed, TOLERANCE) for claimed in moments) for time in evidence.times),
-        *(any(_tells(claim, box, evidence) for claim in regions) for box in evidence.places if box.focused),
+        *(any(_says_place(claim, box, evidence) for claim in regions) for box in evidence.places if box.focused),
     ]
 
 
-def _tells(claim: Claim, box: EvidenceBox, evidence: EvidenceBase) -> bool:
+def _says_place(claim: Claim, box: EvidenceBox, evidence: EvidenceBase) -> bool:
     about = box.name in (claim.subject or evidence.targets)
     when = _near(box.time, claim.times, TOLERANCE)
     return about and when and claim.region is not None and lies(box, claim.region) == "supported"

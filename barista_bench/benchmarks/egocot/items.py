@@ -198,7 +198,7 @@ class CotItem:
 
 
 def clock(seconds: float) -> str:
-    """As the benchmark writes a time, `MM:SS.ss`.
+    """A time as the benchmark writes it, `MM:SS.ss`.
 
     >>> clock(62.5), clock(1.0), clock(59.999)
     ('01:02.50', '00:01.00', '01:00.00')

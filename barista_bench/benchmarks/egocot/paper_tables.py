@@ -167,7 +167,7 @@ def judge_and_evidence(model: ModelSamples, judge: str) -> Agreement:
 
 
 def _pairs(task: Cot, runs: Sequence[Sequence[Scored]], scores: Mapping[str, float]) -> Iterator[tuple[bool, bool]]:
-    """Of each right answer that both speak of: whether the judge, and whether the evidence, calls it spurious."""
+    """Whether the judge, and whether the evidence, calls a right answer spurious, for each that both speak of."""
     for number, run in enumerate(runs):
         for sample in run:
             # Without a rationale the judge's rule gives 0, and there is nothing for the evidence to contradict.

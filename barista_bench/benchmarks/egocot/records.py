@@ -114,7 +114,7 @@ class EvidenceRecord(msgspec.Struct):
     graph: Rows = None
 
 
-class AskedRecord(msgspec.Struct, kw_only=True):
+class QuestionRecord(msgspec.Struct, kw_only=True):
     """The fields of a question in both kinds of records."""
 
     question: Text
@@ -124,7 +124,7 @@ class AskedRecord(msgspec.Struct, kw_only=True):
     reasoning: object = None
 
 
-class SampleOfPage(AskedRecord, kw_only=True):
+class SampleOfPage(QuestionRecord, kw_only=True):
     """A sample as the project page shows them. What is wrong with its group or source costs nothing."""
 
     qid: Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9_.\-]{0,127}\Z")]
@@ -135,7 +135,7 @@ class SampleOfPage(AskedRecord, kw_only=True):
     evidence: EvidenceRecord | None = None
 
 
-class QuizItem(AskedRecord, kw_only=True):
+class QuizItem(QuestionRecord, kw_only=True):
     """An item of the page's quiz. It has no id: it is called by its video."""
 
     video: Text
@@ -145,7 +145,7 @@ class QuizItem(AskedRecord, kw_only=True):
 
 
 class RecordReader:
-    """Reads the records of one file; `log` collects what is wrong with them.
+    """Reads the records of one file; `log` collects what is wrong with them, `unknown` keys that the schema lacks.
 
     `split` is what the file's name says; None where it says nothing. Items without an answer are `test` then.
     """
@@ -157,7 +157,7 @@ class RecordReader:
 
     def read(self, placed: PlacedRecord) -> CotItem:
         """The item of one record. Raises RecordError."""
-        key, content = placed.key, stripped(placed.value)
+        key, content = placed.key, strip_texts(placed.value)
         if not isinstance(content, dict):
             raise RecordError("", f"is {kind(content)}", "give one JSON object a question")
         if "video" in content and "qid" not in content:
@@ -180,13 +180,8 @@ class RecordReader:
         evidence = self._evidence(sample.evidence, f"{key}.evidence") if sample.evidence else ItemEvidence()
         return self._item(sample, sample.qid, media_id, subtask, evidence, key)
 
-    def report_unknown(self) -> None:
-        """One warning for each key that the schema does not have, however many records have it."""
-        for name, count in sorted(self.unknown.items()):
-            self.log.warning(name, f"stands in {count} records and is not read", "leave it out, or tell us what it is")
-
     def _item(
-        self, record: AskedRecord, qid: str, media_id: str, subtask: Subtask, evidence: ItemEvidence, key: str
+        self, record: QuestionRecord, qid: str, media_id: str, subtask: Subtask, evidence: ItemEvidence, key: str
     ) -> CotItem:
         answer = record.answer
         if answer is not None and answer not in record.choices:
@@ -239,13 +234,13 @@ def media_file(media_id: str) -> str:
     return f"media/{media_id}.mp4"
 
 
-def stripped(value: object) -> object:
-    """Without the spaces around texts, which mean nothing."""
+def strip_texts(value: object) -> object:
+    """The same content without the spaces around its texts, which mean nothing."""
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, dict):
-        return {name: stripped(inner) for name, inner in value.items()}
-    return [stripped(inner) for inner in value] if isinstance(value, list) else value
+        return {name: strip_texts(inner) for name, inner in value.items()}
+    return [strip_texts(inner) for inner in value] if isinstance(value, list) else value
 
 
 def checked_seconds(value: object, key: str) -> float:

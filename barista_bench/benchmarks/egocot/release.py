@@ -28,7 +28,7 @@ from barista_bench.benchmarks.egocot.records import (
     checked_media_id,
     checked_seconds,
     media_file,
-    stripped,
+    strip_texts,
 )
 from barista_bench.benchmarks.release_records import (
     AnnotationRelease,
@@ -96,7 +96,7 @@ class ManifestEntry(msgspec.Struct, frozen=True):
 
 def _manifest_entry(placed: PlacedRecord) -> ManifestEntry:
     """The entry of one record. Raises RecordError."""
-    given = stripped(placed.value)
+    given = strip_texts(placed.value)
     if isinstance(given, dict):
         times = {name: given[name] for name in ("start", "end", "fps") if given.get(name) is not None}
         given = {**given, **{name: checked_seconds(time, name) for name, time in times.items()}}
@@ -156,7 +156,8 @@ def open_release(root: Path, videos: Path | None = None) -> EgocotRelease:
         reader = RecordReader(log, None if named is None else "test" if named[1].casefold() == "test" else "dev")
         for placed, item in each(_records(path, log), reader.read, log, "the question is left out"):
             keep_first(items, item.qid, item, log, f"{placed.key}.qid")
-        reader.report_unknown()
+        for name, count in sorted(reader.unknown.items()):
+            log.warning(name, f"stands in {count} records and is not read", "leave it out, or tell us what it is")
     problems = tuple(problem for log in logs.values() for problem in log)
     if not items:
         raise nothing_usable(root, "EgoCoT-Bench question", problems)

@@ -136,10 +136,10 @@ def recorded_submissions(path: Path) -> Sequence[RecordedAnswers]:
     if not files:
         raise DataError(f"{path}: no submission file. Remedy: name one, or the folder of one and of the annotations")
     release = open_release(folder)
-    return [_recorded(file, release) for file in files]
+    return [_recorded_answers(file, release) for file in files]
 
 
-def _recorded(file: Path, release: EgocotRelease) -> RecordedAnswers:
+def _recorded_answers(file: Path, release: EgocotRelease) -> RecordedAnswers:
     lines = read_submission(file)
     check_known(lines, release.items)
     return RecordedAnswers(

@@ -33,7 +33,7 @@ from barista_bench.benchmarks.kinds.choice import ChoiceTask
 from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Inputs, Target, TypedFields, read_scores
-from barista_bench.core.prompt import ImagePart, Prompt, TextPart
+from barista_bench.core.prompt import Prompt
 from barista_bench.core.statistics import Figures, Floats, Row, SampleStatistics, Sums, SumStatistics, fraction
 from barista_bench.core.task import Example, Fields, ParseError, Prediction, Scored
 from barista_bench.metrics.choice_accuracy.inputs import handyvqa_letters
@@ -139,8 +139,7 @@ class OptionsTask(ChoiceTask, HandyvqaTask):
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         asked, count = OptionsInputs.of(example), len(example.frames)
         lines = write_letters(letters(len(asked.options)), asked.options)
-        system, user = self.prompts.fill(frame_count=str(count), question=asked.question, options=lines)
-        return Prompt(system, (*map(ImagePart, range(count)), TextPart(user)))
+        return self.prompts.prompt(count, frame_count=str(count), question=asked.question, options=lines)
 
     def choices(self, example: Example) -> Mapping[str, str]:
         options = options_of(example)
@@ -284,7 +283,7 @@ class Objects(OptionsTask):
 
     def statistics(self, samples: Sequence[Scored]) -> RankedOptions:
         """Average precision over all options, over those of answered questions, and by number of options."""
-        return RankedOptions(list(map(_answered_question, samples)))
+        return RankedOptions(list(map(_ranked_question, samples)))
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         """Each option with a chance of one half, one at the least."""
@@ -292,6 +291,10 @@ class Objects(OptionsTask):
         labels = letters(len(options))
         drawn = [label for label in labels if rng.random() < 0.5]
         return write_letters(drawn or [rng.choice(labels)], options)
+
+
+CHOICE_TASKS: tuple[type[OptionsTask], ...] = (Action, Process, Location, State, Parts, Objects)
+"""In the order of the paper's tables."""
 
 
 class AnsweredQuestion(NamedTuple):
@@ -364,7 +367,7 @@ class RankedOptions(SampleStatistics):
         return np.concatenate([drawn_average_precision(correct, ranks, part) for part in parts])
 
 
-def _answered_question(sample: Scored) -> AnsweredQuestion:
+def _ranked_question(sample: Scored) -> AnsweredQuestion:
     labels, reference = letters(len(options_of(sample.example))), set(correct_labels(sample.example))
     reading = LetterReading.of(sample.prediction)
     correct = np.array([label in reference for label in labels], dtype=np.float64)

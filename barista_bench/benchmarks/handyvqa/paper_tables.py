@@ -107,7 +107,7 @@ class _TableRow:
         return self.tasks[task].figures.get(figure) if task in self.tasks else None
 
     def point(self, task: str, figure: str) -> float | None:
-        """Without its interval."""
+        """A figure without its interval."""
         value = self.figure(task, figure)
         return value.value if isinstance(value, Ranged) else value
 
@@ -154,7 +154,7 @@ _CHOICE_TABLES = (
 
 
 def _rows(tasks: Iterable[ScoredTask]) -> list[_TableRow]:
-    """By model and settings; of several runs alike the first."""
+    """A row for each model and settings; of several runs alike the first."""
     rows: dict[tuple[str, str], _TableRow] = {}
     for task in tasks:
         key = task.entry.model, task.settings
@@ -236,7 +236,7 @@ Examples = Mapping[str, Sequence[Example]]
 
 
 def set_tables(examples: Examples) -> list[Table]:
-    """Tables 2 and 3 of what is there."""
+    """Tables 2 and 3, each where there are examples for it."""
     return [table for table in (_questions(examples), _regions(examples)) if table.rows]
 
 

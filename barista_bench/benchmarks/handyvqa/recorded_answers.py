@@ -27,16 +27,7 @@ from PIL import Image
 
 from barista_bench.benchmarks import RecordedAnswer, RecordedAnswers
 from barista_bench.benchmarks.handyvqa.base_task import HandyvqaTask
-from barista_bench.benchmarks.handyvqa.choice_tasks import (
-    Action,
-    Location,
-    Objects,
-    OptionsTask,
-    Parts,
-    Process,
-    State,
-    letters,
-)
+from barista_bench.benchmarks.handyvqa.choice_tasks import CHOICE_TASKS, Objects, OptionsTask, letters
 from barista_bench.benchmarks.handyvqa.release import (
     MAX_ANNOTATED,
     MAX_OPTIONS,
@@ -50,7 +41,7 @@ from barista_bench.benchmarks.handyvqa.release import (
     checked_questions,
     read_records,
 )
-from barista_bench.benchmarks.handyvqa.segmentation import RvosObjects, RvosParts, SegmentationTask
+from barista_bench.benchmarks.handyvqa.segmentation import MASK_TASKS, SegmentationTask
 from barista_bench.benchmarks.kinds.masks import FrameMask, write_masks
 from barista_bench.core.task import Example
 from barista_bench.errors import DataError
@@ -62,9 +53,6 @@ MAX_OUTPUT = 2**20
 """Characters of an output that are kept."""
 MAX_PNG_BYTES = 64 * 2**20
 _FRAME = re.compile(r"[0-9]{1,12}")
-
-CHOICE_TASKS: tuple[type[OptionsTask], ...] = (Action, Process, Location, State, Parts, Objects)
-MASK_TASKS: tuple[type[SegmentationTask], ...] = (RvosObjects, RvosParts)
 
 Scores = Annotated[list[Annotated[float, Meta(ge=-1e300, le=1e300)]], Meta(max_length=MAX_OPTIONS)]
 TaskT = TypeVar("TaskT", bound=HandyvqaTask)
@@ -111,7 +99,7 @@ def read_outputs(path: Path) -> list[RecordedAnswers]:
     itself, and is named in `problems`. Raises DataError where none can be used.
     """
 
-    def answered(
+    def answer_of(
         task: type[OptionsTask], record: RecordInFile[AnsweredRecord], question: HandyvqaQuestion
     ) -> _Answered:
         clip = question.clip or QuestionClip.unnamed(question.item_id)
@@ -119,7 +107,7 @@ def read_outputs(path: Path) -> list[RecordedAnswers]:
         return example, _choice_answer(record)
 
     absent = "no multiple-choice records. Remedy: use --format handyvqa_rvos for masks"
-    return _by_task(path, AnsweredRecord, CHOICE_TASKS, answered, absent)
+    return _by_task(path, AnsweredRecord, CHOICE_TASKS, answer_of, absent)
 
 
 def read_mask_outputs(path: Path) -> list[RecordedAnswers]:
@@ -129,7 +117,7 @@ def read_mask_outputs(path: Path) -> list[RecordedAnswers]:
     """
     folder = path if path.is_dir() else path.parent
 
-    def answered(
+    def answer_of(
         task: type[SegmentationTask], record: RecordInFile[SegmentedRecord], question: HandyvqaQuestion
     ) -> _Answered:
         frames = [each.moment.frame for each in question.annotated if each.moment.frame is not None]
@@ -147,14 +135,14 @@ def read_mask_outputs(path: Path) -> list[RecordedAnswers]:
 
     names = " or ".join(task.name for task in MASK_TASKS)
     absent = f"no records of {names}. Remedy: put them beside the masks"
-    return _by_task(path, SegmentedRecord, MASK_TASKS, answered, absent)
+    return _by_task(path, SegmentedRecord, MASK_TASKS, answer_of, absent)
 
 
 def _by_task(
     path: Path,
     record_type: type[RecordT],
     tasks: Sequence[type[TaskT]],
-    answered: Callable[[type[TaskT], RecordInFile[RecordT], HandyvqaQuestion], _Answered],
+    answer_of: Callable[[type[TaskT], RecordInFile[RecordT], HandyvqaQuestion], _Answered],
     absent: str,
 ) -> list[RecordedAnswers]:
     records, problems = read_records(path, record_type)
@@ -167,7 +155,7 @@ def _by_task(
         for question in questions:
             if question.category == task.name:
                 try:
-                    pairs.append(answered(task, by_id[task.name, question.item_id], question))
+                    pairs.append(answer_of(task, by_id[task.name, question.item_id], question))
                 except DataError as error:
                     what, remedy = f"{question.item_id}: {error}", "give its frames by number"
                     problems.append(Problem("error", path.name, question.item_id, what, remedy))

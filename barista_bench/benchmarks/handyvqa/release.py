@@ -306,7 +306,7 @@ def _question(record: RecordInFile[ItemRecord], log: ProblemLog) -> HandyvqaQues
         correct=tuple(sorted({index for index in named if 0 <= index < len(content.options)})),
         split=content.split,
         clip=None if content.clip is None else _clip(content.clip),
-        annotated=_annotated(content) if has_masks else (),
+        annotated=_annotated_frames(content) if has_masks else (),
         file=record.file,
         row=record.row,
     )
@@ -328,7 +328,7 @@ def _odd_texts(content: ItemRecord, has_masks: bool) -> Iterator[tuple[str, str,
 
 
 def _odd_indices(content: ItemRecord, category: str, has_masks: bool) -> Iterator[tuple[str, str, str]]:
-    """Likewise of the right options: those of masks must be right, others are as released."""
+    """The same of the right options: those of masks must be right, others are as released."""
     faults: list[tuple[str, str]] = []
     indices, count = content.correct_idx, len(content.options)
     beyond = [index for index in indices if not 0 <= index < count]
@@ -364,7 +364,7 @@ def _clip(clip: ClipRecord) -> QuestionClip:
     return QuestionClip(name, clip.frames is not None, clip.centre_seconds, clip.fps)
 
 
-def _annotated(content: ItemRecord) -> tuple[AnnotatedFrame, ...]:
+def _annotated_frames(content: ItemRecord) -> tuple[AnnotatedFrame, ...]:
     sizes = {target.segmentation.size for frame in content.annotated for target in frame.targets}
     if not sizes:
         raise RecordError("annotated", "no frame has a mask", "give annotated frames")

@@ -88,9 +88,9 @@ class _Reader:
             self._name(answer.get(key), key.partition("_")[0])
         for item in self.objects.values():  # once: entries may be many, and look their object up several times each
             self.plain.setdefault(plain_name(item.name), []).append(item)
-        for owner, value in self._owned(answer.get(TEMPORAL), is_span):
+        for owner, value in self._owned_entries(answer.get(TEMPORAL), is_span):
             self._interval(owner, value)
-        for owner, value in self._owned(answer.get(SPATIAL), self._is_track):
+        for owner, value in self._owned_entries(answer.get(SPATIAL), self._is_track):
             self._track(owner, value)
         objects = []
         for item in self.objects.values():
@@ -119,15 +119,15 @@ class _Reader:
         else:
             self.objects[name.casefold()] = BegunObject(name, kind)
 
-    def _owned(self, value: object, is_entry: Callable[[object], bool]) -> Iterator[tuple[BegunObject, object]]:
+    def _owned_entries(self, value: object, is_entry: Callable[[object], bool]) -> Iterator[tuple[BegunObject, object]]:
         """Each entry of a field, with the object that it belongs to.
 
         Entries without a name belong to the only object there is, or else to the objects in their order where there
         is one for each.
         """
         nameless: list[object] = []
-        for name, entry in _entries(value, is_entry, self._known):
-            owner = None if name is None else self._known(name)
+        for name, entry in _entries(value, is_entry, self._object_named):
+            owner = None if name is None else self._object_named(name)
             if owner is not None:
                 yield owner, entry
             elif name is None:
@@ -142,7 +142,7 @@ class _Reader:
         else:
             self.dropped += len(nameless)
 
-    def _known(self, name: object) -> BegunObject | None:
+    def _object_named(self, name: object) -> BegunObject | None:
         """The object of that name: the same, or else the only one with the same plain name."""
         if not is_text(name):
             return None
@@ -169,7 +169,7 @@ class _Reader:
         return stamped or all(self._time(key) is not None for key in value)
 
     def _track(self, owner: BegunObject, value: object) -> None:
-        for time, numbers in self._placed(value):
+        for time, numbers in self._timed_boxes(value):
             if self.boxes >= MAX_BOXES:
                 self.dropped += 1
                 continue
@@ -180,17 +180,17 @@ class _Reader:
             else:
                 owner.boxes.append(AnsweredBox(round(time, 3), list(box)))
 
-    def _placed(self, value: object, depth: int = 0) -> Iterator[tuple[float | None, object]]:
+    def _timed_boxes(self, value: object, depth: int = 0) -> Iterator[tuple[float | None, object]]:
         """(seconds, what stands for a box) of all that an entry holds; None where there is no time."""
         if depth > MAX_NESTED or not isinstance(value, list | Mapping):
             yield None, value
         elif isinstance(value, list):
             for item in value:
-                yield from self._placed(item, depth + 1) if isinstance(item, Mapping) else ((None, item),)
+                yield from self._timed_boxes(item, depth + 1) if isinstance(item, Mapping) else ((None, item),)
         elif (time := self._stamp(value)) is not None:
             yield from ((time, box) for box in _one_or_several(first_of(value, _BOX_KEYS)))
         elif (track := first_of(value, _TRACK_KEYS)) is not None:
-            yield from self._placed(track, depth + 1)
+            yield from self._timed_boxes(track, depth + 1)
         else:
             for key, item in value.items():
                 if key not in _OBJECT_KEYS:
@@ -216,13 +216,13 @@ def _entries(
     if value is None:
         return
     if not isinstance(value, list) or is_entry(value):
-        yield from _named(value, is_entry, lambda name: True)
+        yield from _named_entries(value, is_entry, lambda name: True)
         return
     for item in value:
-        yield from _named(item, is_entry, known)
+        yield from _named_entries(item, is_entry, known)
 
 
-def _named(
+def _named_entries(
     value: object, is_entry: Callable[[object], bool], known: Callable[[object], object]
 ) -> Iterator[tuple[object, object]]:
     if not isinstance(value, Mapping):

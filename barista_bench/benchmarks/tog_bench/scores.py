@@ -166,7 +166,7 @@ def box_track(item: RequiredObject, shown: Sequence[float], box_times: BoxTimes)
 
 
 def assess(sample: Scored, rules: ScoringRules) -> AssessedAnswer:
-    """Recognise, then score. Raises ConfigError where the sentence encoder cannot be loaded."""
+    """Recognise a sample's objects, then score it. Raises ConfigError where the sentence encoder cannot be loaded."""
     shown, true = shown_times(sample.example), true_objects(sample.example)
     tracks = [box_track(item, shown, rules.box_times) for item in true]
     references = [
@@ -179,7 +179,7 @@ def assess(sample: Scored, rules: ScoringRules) -> AssessedAnswer:
     names = tuple(item.name for item in answered)
     grid = _time_grid(tracks, shown)
     # Predicted times count with `union`: those between the frames shown belong to none that is scored.
-    predicted = [_predicted(item, grid, within=rules.box_times == "shown") for item in answered]
+    predicted = [_predicted_object(item, grid, within=rules.box_times == "shown") for item in answered]
 
     def overlap(row: int, column: int) -> float:
         measures = score_object(predicted[row], reference.objects[column], viou)
@@ -199,7 +199,7 @@ def _time_grid(tracks: Sequence[Mapping[float, Xyxy]], shown: Sequence[float]) -
     return sorted({*times, *(time for time in shown if snapped(time, times) not in known)})
 
 
-def _predicted(item: AnsweredObject, grid: Sequence[float], *, within: bool) -> PredictedObject:
+def _predicted_object(item: AnsweredObject, grid: Sequence[float], *, within: bool) -> PredictedObject:
     """An answered object, its boxes at times of the grid; at others too unless they must be `within` it."""
     boxes: dict[float, list[Xyxy]] = {}
     known = set(grid)
@@ -251,14 +251,14 @@ class GroundingStatistics(SumStatistics):
             "n_extra": sum(score.n_extra for score in self._scores),
             "n_malformed": sum(score.n_malformed for score in self._scores),
             "recognition": self._recogniser.description,
-            **{table: self._grouped(table) for table in GROUPS},
+            **{table: self._group_figures(table) for table in GROUPS},
         }
 
     def _counts(self) -> dict[str, int]:
         return {"n_tasks": self.size, "n_objects": sum(score.recognised.size for score in self._scores)}
 
-    def _grouped(self, table: str) -> dict[str, dict[str, Json]]:
-        """By name of the group."""
+    def _group_figures(self, table: str) -> dict[str, dict[str, Json]]:
+        """The figures of each group of a table, by its name."""
         positions: dict[str, list[int]] = {}
         for at, groups in enumerate(self._groups):
             positions.setdefault(groups[table], []).append(at)
@@ -287,7 +287,7 @@ def _figures(sums: Sums) -> Figures:
 
 
 def group_order(name: str) -> tuple[float, str]:
-    """Groups that start with a number come by it.
+    """The sort key of a group: those that start with a number come by it.
 
     >>> sorted(["120-150 s", "30-60 s", "over 210 s", "0-30 s"], key=group_order)
     ['0-30 s', '30-60 s', '120-150 s', 'over 210 s']
@@ -309,5 +309,5 @@ def duration_bin(seconds: float) -> str:
 
 
 def count_group(objects: int) -> str:
-    """1, 2 or 3+."""
+    """The group of a number of objects: 1, 2 or 3+."""
     return str(objects) if objects < 3 else "3+"

@@ -124,7 +124,7 @@ def read_answer(text: str, labels: Sequence[str], highest: float = HIGHEST) -> P
 
 
 def released_scores(body: str, labels: Sequence[str]) -> dict[str, float]:
-    """By the released rule; `body` is what stands after the heading. A number beyond all floats is none.
+    """Scores by the released rule; `body` is what stands after the heading. A number beyond all floats is none.
 
     >>> released_scores("- (a_1) 4/5\\n- (A_2) maybe 3", ["a_1", "a_2", "a_3"])
     {'a_1': 5.0, 'a_2': 3.0}
@@ -142,7 +142,9 @@ def released_scores(body: str, labels: Sequence[str]) -> dict[str, float]:
 
 
 def strict_scores(body: str, labels: Sequence[str], highest: float = HIGHEST) -> dict[str, float] | None:
-    """As asked, or not at all; `body` is what stands after the heading. Fences and blank lines are no fault.
+    """The scores of an answer that is exactly as asked, else None; `body` is what stands after the heading.
+
+    Fences and blank lines are no fault.
 
     >>> strict_scores(":\\n- (a) 4\\n- (b) 0.5", ["b", "a"]), strict_scores("- (a) 4/5", ["a"])
     ({'b': 0.5, 'a': 4.0}, None)

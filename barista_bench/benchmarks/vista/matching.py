@@ -172,7 +172,7 @@ class Matching(ReleaseTask[EvenSampling]):
         return MatchingInputs.of(example).choices
 
     def answered_choices(self, prediction: Prediction) -> Sequence[str]:
-        """By the sample's own scores."""
+        """The best labels by the sample's own scores."""
         return LabelScores.read(prediction.value).best
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
@@ -215,11 +215,11 @@ class Matching(ReleaseTask[EvenSampling]):
         return MatchedSets.of(samples, str(self.chosen["standardise"]))
 
     def facets(self, example: Example) -> Fields:
-        """Beside metadata: whether several descriptions fit."""
+        """How many descriptions fit, beside the metadata."""
         return {"fitting_descriptions": len(_reference(example))}
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """By the sample's own scores: another description is best, or others are as good as the true one."""
+        """Failures by the sample's own scores: another description is best, or others are as good as the true one."""
         best, reference = set(LabelScores.read(prediction.value).best), set(_reference(example))
         if best <= reference:
             return ()
@@ -228,7 +228,7 @@ class Matching(ReleaseTask[EvenSampling]):
         return (AnswerFailure(_KINDS.get(MatchingMetadata.of(example).type, "wrong_option")),)
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        """By the sample's own scores, which the other videos of its set may turn.
+        """The true and the best descriptions by the sample's own scores, which the other videos of its set may turn.
 
         Where several descriptions fit, one of them is enough: the others are no misses.
         """
@@ -247,11 +247,11 @@ class Matching(ReleaseTask[EvenSampling]):
         )
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
-        """All to the true description: to the first of several, since only one may be best."""
-        return self._all_to(example, _reference(example)[0])
+        """Full marks to the true description: to the first of several, since only one may be best."""
+        return self._full_marks_to(example, _reference(example)[0])
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
-        return self._all_to(example, rng.choice(MatchingInputs.of(example).labels))
+        return self._full_marks_to(example, rng.choice(MatchingInputs.of(example).labels))
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """The label that fits most of the set's other videos; of several, the first.
@@ -261,9 +261,9 @@ class Matching(ReleaseTask[EvenSampling]):
         """
         of_set = [other for other in others if self.resampling_unit(other) == self.resampling_unit(example)]
         counts = Counter(label for other in of_set for label in _reference(other))
-        return self._all_to(example, max(MatchingInputs.of(example).labels, key=lambda label: counts[label]))
+        return self._full_marks_to(example, max(MatchingInputs.of(example).labels, key=lambda label: counts[label]))
 
-    def _all_to(self, example: Example, chosen: str) -> str:
+    def _full_marks_to(self, example: Example, chosen: str) -> str:
         labels = MatchingInputs.of(example).labels
         return write_answer({label: self._highest if label == chosen else LOWEST for label in labels})
 

@@ -96,7 +96,7 @@ def open_release(root: Path, videos: Path | None = None) -> VistaRelease:
         except RecordError as broken:
             log.error(broken.key, f"{broken.what}; the set is left out", broken.remedy)
         except DataError as error:
-            log.error("", f"{_plain(error, folder)}; the set is left out", _REFETCH)
+            log.error("", f"{_fault(error, folder)}; the set is left out", _REFETCH)
         problems += (*log, *entries_log)
     if not sets:
         raise nothing_usable(folder, f"problem set (of {len(names)})", problems)
@@ -126,7 +126,7 @@ def _files(tasks: Path) -> tuple[list[str], tuple[str, ...]]:
 
 
 def _read_set(root: Path, set_id: str, log: ProblemLog, entries_log: ProblemLog) -> ProblemSet:
-    """One set. Raises RecordError where it cannot be used; what it can do without is logged."""
+    """The problem set of an id. Raises RecordError where it cannot be used; what it can do without is logged."""
     parts = set_id.split("/")
     level = _level_of(parts[1]) if len(parts) > 2 else None
     if level is None or parts[0] not in ENVIRONMENTS:
@@ -162,7 +162,8 @@ def _read_set(root: Path, set_id: str, log: ProblemLog, entries_log: ProblemLog)
 
 
 def _level_of(folder: str) -> int | None:
-    """
+    """The level that a release's folder holds; None where it is none.
+
     >>> _level_of("extrapyramidal"), _level_of("level_8"), _level_of("level_x")
     (1, 8, None)
     """
@@ -243,7 +244,7 @@ def _read_table(root: Path) -> tuple[dict[str, list[MetadataRow]], list[Problem]
             set_id = row.problem_set.removeprefix(f"{TASKS_FOLDER}/").removesuffix(".yaml")
             rows.setdefault(set_id, []).append(row)
     except DataError as error:
-        return {}, [Problem("warning", TABLE, "", f"{_plain(error, root)}; nothing was compared with it", "fetch it")]
+        return {}, [Problem("warning", TABLE, "", f"{_fault(error, root)}; nothing was compared with it", "fetch it")]
     return rows, []
 
 
@@ -275,7 +276,7 @@ def _differences(problem_set: ProblemSet, rows: Sequence[MetadataRow]) -> Iterat
             yield warning(f"says {name} {values}, the folder {of_folder}; the folder counts")
 
 
-def _plain(error: DataError, root: Path) -> str:
+def _fault(error: DataError, root: Path) -> str:
     """The fault, without the remedy and the root, which a problem tells itself."""
     return str(error).partition(". Remedy:")[0].replace(f"{root}/", "")
 

@@ -115,7 +115,7 @@ class MatchedSets(SampleStatistics):
         return MatchedSets([self._videos[at] for at in samples], self._standardise)
 
     def scores(self) -> dict[str, Floats]:
-        """By the sample's own scores: `top1`, and whether the answer can be read strictly."""
+        """`top1` by each sample's own scores, and whether its answer can be read strictly."""
         return self._means.scores()
 
     def figures(self, weights: Floats) -> Figures:
@@ -178,10 +178,10 @@ def match(videos: Sequence[AnsweredVideo], standardise: str = "label") -> Matche
     """Score the samples of one problem set. By the released reading a label without a score has -0.1."""
     first, references = videos[0], [video.reference for video in videos]
     scores, strict_scores = [video.scores for video in videos], [video.strict for video in videos]
-    released, ties = _scored(scores, references, MISSING, standardise)
+    released, ties = _set_score(scores, references, MISSING, standardise)
     # An answer that is exactly as asked reads the same both ways; encoders' answers always do.
     alike = scores == strict_scores and None not in scores
-    strict = released if alike else _scored(strict_scores, references, "wrong", standardise)[0]
+    strict = released if alike else _set_score(strict_scores, references, "wrong", standardise)[0]
     if len(videos) < first.metadata.set_videos and len({label for reference in references for label in reference}) < 2:
         released = strict = None  # what is right would be decided by which label stands first
     return MatchedSet(
@@ -196,7 +196,7 @@ def match(videos: Sequence[AnsweredVideo], standardise: str = "label") -> Matche
     )
 
 
-def _scored(
+def _set_score(
     rows: Sequence[LabelRow | None], references: Sequence[tuple[int, ...]], missing: str | float, standardise: str
 ) -> tuple[float | None, int]:
     """(macro-F1, ties) of one set."""
@@ -209,7 +209,7 @@ def _scored(
 
 
 def _predicted_or_first(references: Sequence[tuple[int, ...]], predictions: Sequence[int | None]) -> list[int]:
-    """Of several true labels the predicted one, else the first."""
+    """The true label of each video: of several the predicted one, else the first."""
     return [
         guess if guess in reference else reference[0] for reference, guess in zip(references, predictions, strict=True)
     ]
@@ -250,7 +250,7 @@ def set_figures(sets: Sequence[MatchedSet]) -> dict[str, Json]:
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    """Over the sets that have one."""
+    """The mean over the sets that have a value."""
     return mean_with_interval([value for value in values if value is not None])["mean"]
 
 

@@ -117,16 +117,13 @@ def whole_score(fraction: float, top: int) -> int:
 
 def _answer(task: Task, sample: ScoredSample) -> DistinctAnswer | None:
     prediction, example = sample.prediction, sample.example
-    shown = (
-        attempt(task, "judged", example, lambda: _view_of_judge(task, example, prediction), None)
-        if prediction
-        else None
-    )
-    text = _graded_text(shown) if shown else ""
-    if shown is None or not text.strip():
+    if prediction is None:
+        return None
+    shown = attempt(task, "judged", example, lambda: _view_of_judge(task, example, prediction), None)
+    if shown is None or not _graded_text(shown).strip():
         return None
     kind = REASONING if isinstance(shown, Rationale) else "item"
-    return DistinctAnswer(digest(kind, asdict(shown)), shown, text, sample)
+    return DistinctAnswer(digest(kind, asdict(shown)), shown, _graded_text(shown), sample)
 
 
 def _view_of_judge(task: Task, example: Example, prediction: Prediction) -> Judged | Rationale | None:

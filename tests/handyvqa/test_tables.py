@@ -151,9 +151,7 @@ def test_table_3_measures_how_regions_move_between_annotated_frames() -> None:
     (table,) = set_tables({"rvos_objects": [example_of(masks), example_of({1: rectangle(0, 0, 2, 2)})]})
     # 2 px across with 8 of 24 px in common, 3 px down with 4 of 28
     assert table.values == (("rvos_objects", 4, 2, pytest.approx(2.5), pytest.approx((1 / 3 + 1 / 7) / 2)),)
-
-
-def test_a_region_that_is_out_of_view_does_not_move() -> None:
+    # A region that is out of view does not move.
     assert region_move(encode_mask(rectangle(0, 0, 4, 4)), encode_mask(rectangle(0, 0, 0, 0))) is None
     (table,) = set_tables({"rvos_parts": [example_of({1: rectangle(0, 0, 2, 2)})]})
     assert table.values == (("rvos_parts", 1, 1, None, None),)

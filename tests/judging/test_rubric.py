@@ -47,12 +47,11 @@ def test_the_referring_judge_reads_the_whole_vocabulary_and_the_clip_judge_none_
     assert all(f"- {word}: {about}" in text for word, about in domain_vocabulary().items())
 
 
-def test_a_form_shows_criterion_bands_steps_and_the_material() -> None:
+def test_a_form_shows_criterion_bands_steps_and_the_material_and_steps_are_asked_for_with_the_first_two() -> None:
     rubric = load_rubric(VQA)
     criterion = rubric.criteria[1]
-    text = form_prompt(
-        rubric, criterion, ["First this.", "Then that."], Judged("What?", "The lid.", "A jar.")
-    ).as_text()
+    judged = Judged("What?", "The lid.", "A jar.")
+    text = form_prompt(rubric, criterion, ["First this.", "Then that."], judged).as_text()
     for part in (rubric.introduction, criterion.text, *(band.text for band in criterion.bands)):
         assert part in text
     assert "1. First this.\n2. Then that." in text
@@ -60,13 +59,9 @@ def test_a_form_shows_criterion_bands_steps_and_the_material() -> None:
     assert rubric.criteria[0].text not in text
     for gap in ("{introduction}", "{name}", "{bands}", "{steps}", "{vocabulary}", "{fence}", "{data}"):
         assert gap not in text
-
-
-def test_steps_are_asked_for_with_criterion_and_scale() -> None:
-    rubric = load_rubric(VQA)
-    text = steps_prompt(rubric, rubric.criteria[0]).as_text()
-    assert rubric.criteria[0].text in text
-    assert rubric.criteria[0].scale in text
+    steps = steps_prompt(rubric, criterion).as_text()
+    assert criterion.text in steps
+    assert criterion.scale in steps
 
 
 @pytest.mark.parametrize(

@@ -124,9 +124,8 @@ class HandyvqaTask(ReleaseTask[EvenSampling]):
         questions = [each for each in release.questions[self.name] if splits is None or each.split in splits]
         for question in questions:
             try:
-                clips.append(
-                    (question.clip or find_clip(release.videos, question.category, question.item_id), question)
-                )
+                clip = question.clip or find_clip(release.videos, question.category, question.item_id)
+                clips.append((clip, question))
             except DataError as error:
                 made[question.item_id] = SkippedExample(FrameRef(question.item_id, 0), str(error), question.item_id)
         for clip, question in sorted(clips, key=lambda pair: pair[0].video):

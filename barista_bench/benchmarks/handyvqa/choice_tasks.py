@@ -81,13 +81,7 @@ def parse_letters(text: str, options: Sequence[str]) -> Prediction | ParseError:
 
 
 def strict_letters(text: str, options: Sequence[str]) -> list[str] | None:
-    """The letters of the lines `(A) text of the option`, each once; None where there is none, or one is wrong.
-
-    >>> strict_letters("(B) a cup", ["a jug", "a cup"])
-    ['B']
-    >>> strict_letters("It is b).", ["a jug", "a cup"]), strict_letters("(A) a cup", ["a jug", "a cup"])
-    (None, None)
-    """
+    """The letters of the lines `(A) text of the option`, each once; None where there is none, or one is wrong."""
     texts = [option.strip().casefold() for option in options]
     labels = letters(len(options))
     chosen: dict[str, None] = {}

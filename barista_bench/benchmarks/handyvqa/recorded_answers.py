@@ -178,10 +178,8 @@ def _choice_answer(record: RecordInFile[AnsweredRecord]) -> RecordedAnswer:
     scores = item.inferred_scores or inference.inferred_scores
     if scores is not None and record.category == Objects.name:
         if len(scores) != len(item.options):
-            error = (
-                f"{where}: {len(scores)} inferred_scores for {len(item.options)} options. Remedy: give one an option"
-            )
-            return RecordedAnswer(record.item_id, 0, None, error)
+            what = f"{len(scores)} inferred_scores for {len(item.options)} options"
+            return RecordedAnswer(record.item_id, 0, None, f"{where}: {what}. Remedy: give one an option")
         # Every digit, unlike `write_scores`: rounding would make ties.
         ranked = {"scores": dict(zip(letters(len(scores)), scores, strict=True))}
         return RecordedAnswer(record.item_id, 0, msgspec.json.encode(ranked).decode())

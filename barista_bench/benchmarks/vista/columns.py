@@ -124,11 +124,7 @@ def read_answer(text: str, labels: Sequence[str], highest: float = HIGHEST) -> P
 
 
 def released_scores(body: str, labels: Sequence[str]) -> dict[str, float]:
-    """Scores by the released rule; `body` is what stands after the heading. A number beyond all floats is none.
-
-    >>> released_scores("- (a_1) 4/5\\n- (A_2) maybe 3", ["a_1", "a_2", "a_3"])
-    {'a_1': 5.0, 'a_2': 3.0}
-    """
+    """Scores by the released rule; `body` is what stands after the heading. A number beyond all floats is none."""
     lines = [line for line in body.split("\n") if _DIGIT.search(line)]
     scores = {}
     for label in labels:
@@ -145,9 +141,6 @@ def strict_scores(body: str, labels: Sequence[str], highest: float = HIGHEST) ->
     """The scores of an answer that is exactly as asked, else None; `body` is what stands after the heading.
 
     Fences and blank lines are no fault.
-
-    >>> strict_scores(":\\n- (a) 4\\n- (b) 0.5", ["b", "a"]), strict_scores("- (a) 4/5", ["a"])
-    ({'b': 0.5, 'a': 4.0}, None)
     """
     lines = [line.strip() for line in body.splitlines() if not _DECORATION.fullmatch(line)]
     if len(lines) != len(labels):

@@ -18,6 +18,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from typing import ClassVar, NamedTuple
 
 from barista_bench.benchmarks.vista.columns import (
@@ -113,20 +114,18 @@ class Matching(ReleaseTask[EvenSampling]):
         """
         if not isinstance(release, VistaRelease):
             raise DataError(f"{release.root}: is not a release of ViSTa. Remedy: open it with this benchmark")
-        facts: dict[str, _Facts | str] = {}
+        facts_of = cache(partial(_facts, release))  # sets share videos
         for problem_set in release.sets.values():
             if self.environment not in (None, problem_set.environment):
                 continue
             for video in problem_set.videos:
                 if sampling.videos is not None and video.video_id not in sampling.videos:
                     continue
-                if video.video_id not in facts:
-                    facts[video.video_id] = _facts(release, video.video_id)
-                facts_or_reason = facts[video.video_id]
-                if isinstance(facts_or_reason, str):
-                    yield SkippedExample(FrameRef(video.video_id, 0), facts_or_reason)
+                facts = facts_of(video.video_id)
+                if isinstance(facts, str):
+                    yield SkippedExample(FrameRef(video.video_id, 0), facts)
                 else:
-                    yield self._example(problem_set, video, facts_or_reason, sampling)
+                    yield self._example(problem_set, video, facts, sampling)
 
     def _example(self, asked: ProblemSet, video: LabelledVideo, facts: _Facts, sampling: EvenSampling) -> Example:
         frames = evenly_spaced(facts.frame_count, sampling.frames)

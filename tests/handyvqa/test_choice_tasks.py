@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from sklearn.metrics import average_precision_score
 
 from barista_bench.benchmarks.handyvqa import Action, Objects
 from barista_bench.core.example import write_scores
+from barista_bench.core.prompt import ImagePart
 from barista_bench.core.task import Scored, Task
 from tests.answering import answered
 from tests.handyvqa.made import BOXES, CUPS, question
@@ -88,6 +90,12 @@ def test_the_prior_answers_the_place_that_is_right_most_often_elsewhere() -> Non
     assert ACTION.prior_answer(mine, [], BOXES) == "(A) a white cup"
     few = question(Action, CUPS[:3], [0])
     assert ACTION.prior_answer(few, others, BOXES) == "(B) a red cup"
+
+
+def test_a_wording_of_ones_own_may_place_the_images() -> None:
+    task = Action(replace(ACTION.prompts, user=f"Look:\n{{images}}\n{ACTION.prompts.user}"))
+    parts = task.prompt(question(Action, CUPS, [1]), BOXES).parts
+    assert [isinstance(part, ImagePart) for part in parts] == [False, True, True, True, False]
 
 
 def test_an_explanation_names_right_missed_and_wrong_options() -> None:

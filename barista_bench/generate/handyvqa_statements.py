@@ -14,7 +14,7 @@ from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import SIDES, ActionSpan, HandUse, ValueSpan, overlapping
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph import Layer, Rle
-from barista_bench.scene_graph.domain import Side
+from barista_bench.scene_graph.domain import Side, excluded
 
 SHOWN = OptionsTask.sampling.frames or 16
 """Frames that the tasks show of a clip."""
@@ -191,7 +191,7 @@ class HandIsOn(statements.Statement, frozen=True):
             return None
         if self.contact is None or self.contact in values:
             return True
-        return False if any(scene.domain.exclusive_contacts(self.contact, value) for value in values) else None
+        return False if excluded(scene.domain.contacts, self.contact, values) else None
 
 
 class Placed(statements.Located, frozen=True):

@@ -18,7 +18,7 @@ import msgspec
 from barista_bench.generate.scene import Scene, cached_by_scene
 from barista_bench.generate.spans import ActionSpan, HandUse, PlaceSpan, SpanT, overlapping
 from barista_bench.scene_graph import Layer
-from barista_bench.scene_graph.domain import Side
+from barista_bench.scene_graph.domain import Side, excluded
 
 Truth: TypeAlias = "bool | None"
 
@@ -162,7 +162,7 @@ class Touches(Statement, frozen=True):
             return None
         if self.contact is None or self.contact in values:
             return True
-        return False if any(scene.domain.exclusive_contacts(self.contact, value) for value in values) else None
+        return False if excluded(scene.domain.contacts, self.contact, values) else None
 
 
 class TouchedDuring(Statement, frozen=True):
@@ -255,8 +255,7 @@ class Located(Statement, frozen=True):
         whole = lasting(scene, near, self.frame)
         if any((s.thing.id, s.predicate) == (self.object, self.predicate) for s in whole):
             return True
-        values = {s.predicate for s in whole if s.thing.id == self.object}
-        if any(scene.domain.exclusive_places(self.predicate, value) for value in values):
+        if excluded(scene.domain.places, self.predicate, {s.predicate for s in whole if s.thing.id == self.object}):
             return False
         seen = all(scene.visible(item, self.frame) for item in (self.object, self.other))
         is_joined = bool(near) or scene.is_part_of_other(self.object, self.other)

@@ -21,6 +21,7 @@ from barista_bench.mini.cutting import Picture, encode_video
 from barista_bench.mini.drawing import REFERENCE_HEIGHT
 from barista_bench.mini.render import KitchenScene, Renderer, paint_room
 from barista_bench.mini.stage import BEATS, HUMAN_ACTIONS, BeatRange, Stage
+from barista_bench.scene_graph.coverage import merged_spans
 from barista_bench.scene_graph.release import (
     ANNOTATION_FILE,
     VIDEO_FILE,
@@ -213,16 +214,8 @@ def _relations(video: Video) -> list[ReleaseRelation]:
 
 
 def _ranges(video: Video, beats: list[BeatRange]) -> list[ReleaseRange]:
-    """Frames of the beats: sorted, without empty ranges, those that touch or overlap joined."""
-    joined: list[BeatRange] = []
-    for start, end in sorted(video.frames_of(b) for b in beats):
-        if start >= end:
-            continue
-        if joined and start <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
-        else:
-            joined.append((start, end))
-    return [ReleaseRange(start, end) for start, end in joined]
+    """Frames of the beats, as `merged_spans` joins them."""
+    return [ReleaseRange(*span) for span in merged_spans(ReleaseRange(*video.frames_of(b)) for b in beats)]
 
 
 def _segments(

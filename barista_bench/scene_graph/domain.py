@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import resources
 from itertools import pairwise
 from pathlib import Path
@@ -201,8 +201,10 @@ class Domain(DomainRecord, frozen=True, kw_only=True):
 
     def same_verb(self, first: str, second: str) -> bool:
         """Whether both verbs could be said of one action."""
-        pair = first.casefold(), second.casefold()
-        return pair not in self.opposites and pair[::-1] not in self.opposites and _share_group(self.verbs, *pair)
+        a, b = first.casefold(), second.casefold()
+        if (a, b) in self.opposites or (b, a) in self.opposites:
+            return False
+        return a == b or any(a in group and b in group for group in self.verbs)
 
     def is_divisible(self, noun: str) -> bool:
         """Whether a noun is stuff, of which parts may be in several places."""
@@ -215,17 +217,11 @@ class Domain(DomainRecord, frozen=True, kw_only=True):
             return True
         return any(_names(group, a) and _names(group, b) for group in self.nouns)
 
-    def exclusive_contacts(self, first: str, second: str) -> bool:
-        """Whether a hand cannot have both contacts with one thing at one moment."""
-        return _exclude(self.contacts, first, second)
 
-    def exclusive_places(self, first: str, second: str) -> bool:
-        """Whether the first of two things cannot stand in both relations to the second."""
-        return _exclude(self.places, first, second)
-
-
-def _exclude(words: Mapping[str, VerbForms | PlaceWords], first: str, second: str) -> bool:
-    return first in words and second in words and (second in words[first].excludes or first in words[second].excludes)
+def excluded(words: Mapping[str, VerbForms | PlaceWords], value: str, others: Iterable[str]) -> bool:
+    """Whether one of the others excludes a value, be they contacts of a hand with one thing or places between two."""
+    known = [other for other in others if other in words and value in words]
+    return any(other in words[value].excludes or value in words[other].excludes for other in known)
 
 
 def _position(words: AttributeWords, value: str) -> tuple[int, int] | None:
@@ -235,10 +231,6 @@ def _position(words: AttributeWords, value: str) -> tuple[int, int] | None:
             if value == entry or (isinstance(entry, tuple) and value in entry):
                 return at, number
     return None
-
-
-def _share_group(groups: tuple[tuple[str, ...], ...], first: str, second: str) -> bool:
-    return first == second or any(first in group and second in group for group in groups)
 
 
 def _names(group: tuple[str, ...], name: str) -> bool:

@@ -101,15 +101,14 @@ class _Draft:
         self.lines.append(DraftLine(text, word))
 
     def head(self, name: str) -> None:
-        self.line(
-            "# Proposed by `barista-bench stats --domain-draft` from the words of scene graphs. Behind each proposal"
+        head = (
+            "# Proposed by `barista-bench stats --domain-draft` from the words of scene graphs. Behind each proposal",
+            "# stands how often it was found, and where first. Go through it: leave out what is wrong, add what lacks.",
+            "# docs/generate.md says what each section does; the package's domain.yaml is a finished one.",
+            "version: 1",
+            f"name: {_flow(name)}",
         )
-        self.line(
-            "# stands how often it was found, and where first. Go through it: leave out what is wrong, add what lacks."
-        )
-        self.line("# docs/generate.md says what each section does; the package's domain.yaml is a finished one.")
-        self.line("version: 1")
-        self.line(f"name: {_flow(name)}")
+        self.lines += map(DraftLine, head)
 
     def kinds(self) -> tuple[str, str]:
         """The relation types of hands, and of things: those with the most records."""
@@ -157,22 +156,15 @@ class _Draft:
         values = [value for (value,) in self.words.of("value", kind)]
         together = {frozenset(pair) for pair in self.words.of("at once", kind)}
         apart = {frozenset(pair) for pair in self.words.of("exclusive", kind)} - together
-        waiting = list(values)
-        while waiting:
-            group = [waiting.pop(0)]
-            for value in list(waiting):
+        while values:
+            group = [values.pop(0)]
+            for value in list(values):
                 is_linked = any(frozenset((value, other)) in apart for other in group)
                 if is_linked and not any(frozenset((value, other)) in together for other in group):
                     group.append(value)
-                    waiting.remove(value)
+                    values.remove(value)
             pairs = [pair for pair in combinations(sorted(group), 2) if frozenset(pair) in apart]
             yield group, ("exclusive", kind, *pairs[0]) if pairs else ("value", kind, group[0])
-
-    def _states(self, names: Iterable[str], state: str) -> Iterator[tuple[str, list[str]]]:
-        """Of each category the states that its things were in, where there are several."""
-        for name in names:
-            values = [value for (value,) in self.words.of("has", name, state)]
-            yield name, values if len(values) > 1 else []
 
     def families(
         self, verbs: Sequence[str], contacts: Sequence[str], places: Sequence[str], names: Sequence[str]
@@ -195,7 +187,7 @@ class _Draft:
             causes = [verb for other, verb in self.words.of("cause") if other == value]
             self.line(f"      {_flow(value)}: {_flow(causes)}", ("cause", value, causes[0]))
         lower = [name.lower() for name in names]
-        nouns = [noun for (noun,) in self.words.of("noun")]
+        states = {name: {value: value for (value,) in self.words.of("has", name, state)} for name in lower}
         tog: Mapping[str, object] = {
             "scene": "Room",
             "handled": "(Only things that the person touches in the video count.)",
@@ -213,10 +205,8 @@ class _Draft:
             "phrases": {},
             "nouns": {},
             "opposites": {},
-            "objects": nouns,
-            "states": {
-                name: {value: value for value in states} for name, states in self._states(lower, state) if states
-            },
+            "objects": [noun for (noun,) in self.words.of("noun")],
+            "states": {name: values for name, values in states.items() if len(values) > 1},
             "hollow": [],
             "contents": "",
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
@@ -80,10 +80,6 @@ def words_of(video: VideoGraph) -> GraphWords:
     for value in attributes:
         words.add(("value", value.type, value.value), place(value.start, value.object.id))
         words.add(("has", value.object.category.lower(), value.type, value.value), place(value.start))
-    for pair, start in _exclusive(attributes):
-        words.add(("exclusive", *pair), place(start))
-    for pair, start in _at_once(attributes):
-        words.add(("at once", *pair), place(start))
     activities = sorted(video.activities(), key=lambda row: (row.start, row.end, row.name))
     for row in activities:
         verb, noun = _verb_noun(row)
@@ -95,7 +91,7 @@ def words_of(video: VideoGraph) -> GraphWords:
         is_together = max(first.start, second.start) < min(first.end, second.end)
         if is_together and len(verbs) == 2 and _verb_noun(first)[1] == _verb_noun(second)[1]:
             words.add(("alike verbs", *verbs), place(second.start))
-    _add_causes(words, attributes, activities, place)
+    _add_values(words, attributes, activities, place)
     _add_named(words, video, activities, place)
     return words
 
@@ -111,38 +107,25 @@ def _verb_noun(row: Segment) -> tuple[str, str]:
     return verb, noun
 
 
-def _by_attribute(attributes: Iterable[Attribute]) -> Iterator[list[Attribute]]:
-    rows: dict[tuple[str, str], list[Attribute]] = defaultdict(list)
-    for value in attributes:
-        rows[value.object.id, value.type].append(value)
-    return (sorted(values, key=lambda value: (value.start, value.end, value.value)) for values in rows.values())
-
-
-def _exclusive(attributes: Sequence[Attribute]) -> Iterator[tuple[tuple[str, str, str], int]]:
-    """(type, value, other value) that one thing has one after the other, never at once, and when the second comes."""
-    for rows in _by_attribute(attributes):
-        for before, after in pairwise(rows):
-            if before.value != after.value and after.start >= before.end:
-                first, second = sorted((before.value, after.value))
-                yield (before.type, first, second), after.start
-
-
-def _at_once(attributes: Sequence[Attribute]) -> Iterator[tuple[tuple[str, str, str], int]]:
-    for rows in _by_attribute(attributes):
-        for first, second in combinations(rows, 2):
-            if first.value != second.value and max(first.start, second.start) < min(first.end, second.end):
-                a, b = sorted((first.value, second.value))
-                yield (first.type, a, b), second.start
-
-
-def _add_causes(
+def _add_values(
     words: GraphWords, attributes: Sequence[Attribute], activities: Sequence[Segment], place: PlaceOf
 ) -> None:
-    for rows in _by_attribute(attributes):
+    """Values that one thing has one after the other, or at once, and verbs of what is done when the second comes."""
+    by_attribute: dict[tuple[str, str], list[Attribute]] = defaultdict(list)
+    for value in sorted(attributes, key=lambda value: (value.start, value.end, value.value)):
+        by_attribute[value.object.id, value.type].append(value)
+    for (_, kind), rows in by_attribute.items():
         for before, after in pairwise(rows):
+            if before.value == after.value:
+                continue
+            if after.start >= before.end:
+                words.add(("exclusive", kind, *sorted((before.value, after.value))), place(after.start))
             for row in activities:
-                if before.value != after.value and row.start <= after.start < row.end:
+                if row.start <= after.start < row.end:
                     words.add(("cause", after.value, _verb_noun(row)[0]), place(after.start))
+        for first, second in combinations(rows, 2):
+            if first.value != second.value and max(first.start, second.start) < min(first.end, second.end):
+                words.add(("at once", kind, *sorted((first.value, second.value))), place(second.start))
 
 
 def _add_named(words: GraphWords, video: VideoGraph, activities: Sequence[Segment], place: PlaceOf) -> None:

@@ -232,7 +232,7 @@ def _values(code: NDArray[np.uint8], ongoing: NDArray[np.int64]) -> NDArray[np.i
     digit = np.arange(len(ongoing), dtype=np.int32)
     number = ongoing - digit
     heads = np.concatenate(([0], np.flatnonzero(number[1:] != number[:-1]) + 1))
-    extra = _gaps(heads, len(ongoing))
+    extra = np.diff(heads, append=len(ongoing))
     if extra.max() >= _ARRAY_RUN_CODE:
         return None
     digit -= np.repeat(heads.astype(np.int32), extra)
@@ -255,16 +255,9 @@ def _runs(value: NDArray[np.int32], first: NDArray[np.int64]) -> NDArray[np.int3
         begin = (first + 1 - parity) // 2
         before = begin + (first % 2 == parity)  # sums of a string start after its first run
         base = np.where(before > 0, summed[before - 1], np.int32(0))
-        runs[parity::2] = summed - np.repeat(base, _gaps(begin, len(summed)))
+        runs[parity::2] = summed - np.repeat(base, np.diff(begin, append=len(summed)))
     runs[first] = value[first]
     return runs
-
-
-def _gaps(edges: NDArray[np.int64], end: int) -> NDArray[np.int64]:
-    gaps = np.empty_like(edges)
-    np.subtract(edges[1:], edges[:-1], out=gaps[:-1])
-    gaps[-1] = end - edges[-1]
-    return gaps
 
 
 def _from_polygons(polygons: Polygons, height: int, width: int) -> Rle | str:

@@ -93,7 +93,9 @@ class SceneGraph:
             except DataError as error:
                 if self.strict or video_id not in self.video_ids:
                     raise
-                self.failed[video_id] = _file_problem(video_id, error)
+                what, _, remedy = str(error).partition(". Remedy: ")
+                what, remedy = f"{what}: the video is left out", remedy or "fetch the video again"
+                self.failed[video_id] = Problem("error", video_id, "", what, remedy)
                 continue
             yield graph
 
@@ -151,11 +153,6 @@ def _find_videos(root: Path) -> tuple[tuple[str, ...], list[Problem]]:
     return tuple(video_ids), problems
 
 
-def _file_problem(video_id: str, error: DataError) -> Problem:
-    what, _, remedy = str(error).partition(". Remedy: ")
-    return Problem("error", video_id, "", f"{what}: the video is left out", remedy or "fetch the video again")
-
-
 _FARTHEST = 1e150
 """Pixels from the origin that a box may reach, so that its area is still a finite number."""
 _ID_REMEDY = "declare it in object_id_to_category_id"
@@ -178,7 +175,15 @@ def _check_objects(read: ReadRelease, log: ProblemLog) -> None:
     known = {category.id for category in read.release.categories}
     if len(known) < len(read.release.categories):
         log.warning("categories", "an id is declared twice: the last name counts", "declare each id once")
-    _report_equal_names(read, log)
+    first: dict[str, tuple[int, ReleaseCategory]] = {}
+    for row, category in zip(read.rows_of("categories"), read.release.categories, strict=True):
+        first_row, namesake = first.setdefault(" ".join(category.name.split()).casefold(), (row, category))
+        if namesake.id != category.id:  # a reader cannot tell their names apart
+            log.warning(
+                f"categories[{row}].name",
+                f"{category.name!r} is also the name of categories[{first_row}], {namesake.name!r}: both are kept",
+                "give each category a name of its own",
+            )
     table = read.release.object_id_to_category_id
     for object_id in [o for o, category_id in table.items() if category_id not in known]:
         log.error(
@@ -186,19 +191,6 @@ def _check_objects(read: ReadRelease, log: ProblemLog) -> None:
             f"unknown category id {table.pop(object_id)!r}: the object is left out",
             "declare it in categories",
         )
-
-
-def _report_equal_names(read: ReadRelease, log: ProblemLog) -> None:
-    """Warn of categories whose names a reader cannot tell apart."""
-    first: dict[str, tuple[int, ReleaseCategory]] = {}
-    for row, category in zip(read.rows_of("categories"), read.release.categories, strict=True):
-        first_row, namesake = first.setdefault(" ".join(category.name.split()).casefold(), (row, category))
-        if namesake.id != category.id:
-            log.warning(
-                f"categories[{row}].name",
-                f"{category.name!r} is also the name of categories[{first_row}], {namesake.name!r}: both are kept",
-                "give each category a name of its own",
-            )
 
 
 def _check_annotations(read: ReadRelease, log: ProblemLog) -> None:

@@ -1,6 +1,5 @@
-"""Which of a subtask's candidates are asked: by balance over videos, answers and words.
-
-Each word stands in distractors in proportion to the right ones.
+"""Samples a subtask's candidates by balance over videos, answers and words: each word stands in distractors in
+proportion to the right ones.
 """
 
 from __future__ import annotations
@@ -28,20 +27,12 @@ Counts = NDArray[np.int64]
 
 
 class _Offer(NamedTuple):
-    """A candidate as counts of words: of its right choices, (words,), and of each wrong one, (choices, words)."""
+    """A candidate as counts of words: in its right choices, (words,), and in each wrong one, (choices, words)."""
 
     candidate: QuestionCandidate
     right: Counts
     distractors: Counts
     needed: int
-
-
-class _Addition(NamedTuple):
-    """The balance of the set with one more candidate, whose distractors are those of indices `chosen`."""
-
-    cost: int
-    chosen: tuple[int, ...]
-    stands: Counts
 
 
 def sample_balanced(
@@ -57,30 +48,27 @@ def sample_balanced(
     Args:
         words: of a candidate and one of its choices, what a reader could go by.
     """
-    waiting = _offers(sample(candidates, SPARE * size, seed), distractors_needed, words)
+    offers = _offers(sample(candidates, SPARE * size, seed), distractors_needed, words)
     sampled: list[QuestionCandidate] = []
     answers: Counter[str] = Counter()
-    balance = _Balance(waiting[0].right.size if waiting else 0)
+    balance = _Balance(offers[0].right.size if offers else 0)
     first = 0
-    while first < len(waiting) and len(sampled) < size:
-        near = range(first, min(first + AT_ONCE, len(waiting)))
+    while first < len(offers) and len(sampled) < size:
         additions = [
-            (answers[waiting[at].candidate.answer_class], addition.cost, at, addition)
-            for at in near
-            if (addition := balance.with_(waiting[at]))
+            (answers[offer.candidate.answer_class], addition, at)
+            for at, offer in enumerate(offers[first : first + AT_ONCE], start=first)
+            if (addition := balance.addition(offer))
         ]
         if not additions:
             first += AT_ONCE
             continue
-        *_, at, addition = min(additions, key=lambda row: row[:3])
-        offer = waiting.pop(at)
-        answers[offer.candidate.answer_class] += 1
-        balance.add(offer, addition)
-        sampled.append(
-            msgspec.structs.replace(
-                offer.candidate, distractors=tuple(offer.candidate.distractors[i] for i in addition.chosen)
-            )
-        )
+        _, (_, chosen), at = min(additions, key=lambda row: (row[0], row[1][0], row[2]))
+        offer = offers.pop(at)
+        candidate = offer.candidate
+        answers[candidate.answer_class] += 1
+        balance.add(offer, chosen)
+        distractors = tuple(candidate.distractors[number] for number in chosen)
+        sampled.append(msgspec.structs.replace(candidate, distractors=distractors))
         first = 0
     return sampled
 
@@ -114,8 +102,9 @@ class _Balance:
         self.correct_choices = 0
         self.distractors = 0
 
-    def with_(self, offer: _Offer) -> _Addition | None:
-        """The set with one more candidate; None where a word would be out of proportion."""
+    def addition(self, offer: _Offer) -> tuple[int, list[int]] | None:
+        """The cost of the set with one more candidate, and the indices of the distractors that cost the least; None
+        where a word would be out of proportion."""
         per = self.correct_choices + len(offer.candidate.right)
         due = (self.rights + offer.right) * (self.distractors + offer.needed)  # times `per`, to stay whole
         # What a word costs grows with the square of how far it is off, and falls with how much is due to it.
@@ -130,10 +119,10 @@ class _Balance:
         off = stands * per - due
         if np.any(np.abs(off) / per > SLACK + np.sqrt(due / per)):
             return None
-        return _Addition(int(np.sum(off // per * off * weight)), tuple(chosen), stands)
+        return int(np.sum(off // per * off * weight)), chosen
 
-    def add(self, offer: _Offer, addition: _Addition) -> None:
+    def add(self, offer: _Offer, chosen: Sequence[int]) -> None:
         self.rights += offer.right
-        self.stands = addition.stands
+        self.stands += offer.distractors[chosen].sum(axis=0)
         self.correct_choices += len(offer.candidate.right)
         self.distractors += offer.needed

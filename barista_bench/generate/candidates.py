@@ -29,7 +29,7 @@ DIVISIBLE = "parts of what it is about may be in several places"
 REPEATED = "asks about what another question asks about"
 """Why what can be asked is not."""
 NEAR_FRACTION = 3
-"""Of so many distractors one at the least is from the same moment or about the same thing."""
+"""Distractors of which one at the least is from the same moment or about the same thing."""
 Tally = Counter[tuple[str, str]]
 """(subtask, reason) to how many of its candidates are `DECIDED`, or could not be asked for that reason."""
 
@@ -242,16 +242,8 @@ def _in_turns(candidates: Sequence[QuestionCandidate], seed: int) -> list[Questi
     return [candidate for _, _, candidate in sorted(ranked, key=lambda row: row[:2])]
 
 
-def _key(candidate: QuestionCandidate, seed: int) -> int:
-    return content_seed(
-        "draw",
-        seed,
-        candidate.subtask,
-        candidate.video_id,
-        candidate.question,
-        *candidate.frames,
-        candidate.answer_class,
-    )
+def _key(c: QuestionCandidate, seed: int) -> int:
+    return content_seed("draw", seed, c.subtask, c.video_id, c.question, *c.frames, c.answer_class)
 
 
 def with_choices(
@@ -266,9 +258,7 @@ def with_choices(
         prefix: of ids, which count from 0 within it.
         distractors_needed: how many distractors a candidate takes.
     """
-    balance = Counter(
-        choice.text for candidate in sampled for choice in candidate.right * distractors_needed(candidate)
-    )
+    balance = Counter(choice.text for c in sampled for choice in c.right * distractors_needed(c))
     positions = [at % (distractors_needed(candidate) + 1) for at, candidate in enumerate(sampled)]
     random.Random(content_seed("places", seed, prefix)).shuffle(positions)  # noqa: S311
     items = []

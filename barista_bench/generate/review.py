@@ -125,8 +125,7 @@ def reviewed(
         DataError: the review is of other items, or changes the number of its choices or its answer.
     """
     kept = []
-    known = {row.item for row in rows}
-    unknown = sorted(item for item in review if item.partition("/")[0] == family and item not in known)
+    unknown = sorted({item for item in review if item.partition("/")[0] == family} - {row.item for row in rows})
     if unknown:
         raise DataError(f"{unknown[0]}: is reviewed, and is not generated. {_SAME}")
     for item, row in zip(items, rows, strict=True):
@@ -155,8 +154,7 @@ def retention(rows: Iterable[ReviewedItem], review: Mapping[str, ReviewedItem]) 
     tables = []
     for subtask, group in verdicts.items():
         counts = Counter(row.verdict for row in group)
-        reasons = Counter(row.reason for row in group if row.verdict in ("revise", "reject"))
-        looked_at = len(group) - counts[""]
-        ordered = dict(sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0])))
-        tables.append(Retention(subtask, looked_at, counts["accept"], counts["revise"], counts["reject"], ordered))
+        reasons = Counter(sorted(row.reason for row in group if row.verdict in ("revise", "reject")))
+        kinds = counts["accept"], counts["revise"], counts["reject"]
+        tables.append(Retention(subtask, sum(kinds), *kinds, dict(reasons.most_common())))
     return tables

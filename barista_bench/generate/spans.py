@@ -41,14 +41,13 @@ def names_of(video: VideoGraph, domain: Domain, wholes: Related, owners: Related
         name = domain.names.get(name, name)
         if name != "unknown" and domain.side(item.category) is None:
             plain[item] = name
-    names = plain | {item: _coloured(name, colours.get(item.id, "")) for item, name in _shared(plain)}
+    names = dict(plain)
+    for item, name in _shared(plain):
+        colour = colours.get(item.id, "").lower()
+        names[item] = name if colour in name else f"{colour} {name}"
     bare_parts = [(item, name) for item, name in plain.items() if item.id in wholes and name == item.category.lower()]
     names |= {item: _belonging(name, owners.get(item.id, ()), names) for item, name in (*_shared(names), *bare_parts)}
     return names
-
-
-def _coloured(name: str, colour: str) -> str:
-    return f"{colour.lower()} {name}" if colour and colour.lower() not in name else name
 
 
 def _belonging(name: str, owner_ids: Collection[str], names: Mapping[SceneObject, str]) -> str:
@@ -147,11 +146,20 @@ class ActionSpan(NamedTuple):
 
     @property
     def verb(self) -> str:
-        return self.name.partition(" ")[0].lower()
+        return verb_of(self.name)
 
     @property
     def noun(self) -> str:
-        return self.name.partition(" ")[2].lower()
+        return noun_of(self.name)
+
+
+def verb_of(name: str) -> str:
+    """The verb of an activity or step, "Verb noun", in lower case."""
+    return name.partition(" ")[0].lower()
+
+
+def noun_of(name: str) -> str:
+    return name.partition(" ")[2].lower()
 
 
 SpanT = TypeVar("SpanT", HandUse, ValueSpan, PlaceSpan, ActionSpan)

@@ -12,7 +12,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import chain, groupby
+from itertools import chain, cycle, groupby
 from pathlib import Path
 from typing import ClassVar
 
@@ -37,8 +37,8 @@ from barista_bench.generate.candidates import (
 from barista_bench.generate.family import Family, section
 from barista_bench.generate.missing import Waiting
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.vista_clips import ASKED, Order, Sequences, foundation_candidates
-from barista_bench.generate.vista_words import VistaWords
+from barista_bench.generate.spans import noun_of
+from barista_bench.generate.vista_clips import ASKED, Order, Sequences, VistaWords, foundation_candidates
 from barista_bench.generate.wordings import Phrases, in_seeded_order, plain, say
 from barista_bench.media.video import open_reader
 from barista_bench.mini.cutting import Picture, encode_video, resized
@@ -124,7 +124,7 @@ class ViSTaFamily(Family):
         said = [scene.in_words(action) for action in actions]
         phrases = list(map(self.words.action, said))
         for at in range(1, 0 if scene.coverage.is_partial else len(said)):
-            is_same = said[at].partition(" ")[2] == said[at - 1].partition(" ")[2]
+            is_same = noun_of(said[at]) == noun_of(said[at - 1])
             if is_same and len(scene.done_to(actions[at - 1]) | scene.done_to(actions[at])) == 1:
                 phrases[at] = self.words.action_on_it(said[at])
         return Phrases(phrases)
@@ -159,19 +159,19 @@ class ViSTaFamily(Family):
     def sampled_of(self, subtask: str, offered: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
         clips, sequences = _clips_and_sets(offered, seed)
         sets = {name: members for (_, name), members in sequences.items() if len(members) > 1}
-        return _sampled(subtask, {**_foundation_sets(clips, seed), **sets}, size, seed)
+        return _sample_sets(subtask, _foundation_sets(clips, seed) | sets, size, seed)
 
     def worded(self, items: Sequence[Item], seed: int) -> list[Item]:
         """Set by set: all descriptions of one have the same form, the next set's has the next one."""
-        said: list[Item] = []
-        dealt: Counter[str] = Counter()
+        reworded: list[Item] = []
+        orders: dict[str, Iterator[str]] = {}
         for _, members in groupby(items, key=lambda item: item.id.rpartition("/")[0]):
             rows = list(members)
             wording = rows[0].candidate.wording
-            order = in_seeded_order(wording, seed)
-            said += _in_form(rows, order[dealt[wording] % len(order)])
-            dealt[wording] += 1
-        return said
+            if wording not in orders:
+                orders[wording] = cycle(in_seeded_order(wording, seed))
+            reworded += _in_form(rows, next(orders[wording]))
+        return reworded
 
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
         write_release(items, source, out, self.words)
@@ -226,31 +226,23 @@ def _excludes(clip: QuestionCandidate, texts: Sequence[str] | dict[str, list[Que
     return all(text in distractors for text in texts)
 
 
-def _sampled(subtask: str, sets: dict[str, list[QuestionCandidate]], size: int, seed: int) -> list[Item]:
+def _sample_sets(subtask: str, sets: dict[str, list[QuestionCandidate]], size: int, seed: int) -> list[Item]:
     """Whole sets, the video sampled least so far next, as long as the number of entries stays within `size`."""
-    waiting = sorted(sets, key=lambda name: content_seed("vista set", seed, subtask, name))
+    names = sorted(sets, key=lambda name: content_seed("vista set", seed, subtask, name))
     videos: Counter[str] = Counter()
     items: list[Item] = []
-    while waiting:
-        name = min(waiting, key=lambda name: (videos[sets[name][0].video_id], waiting.index(name)))
-        waiting.remove(name)
+    while names:
+        name = min(names, key=lambda name: videos[sets[name][0].video_id])  # of several the first
+        names.remove(name)
         members = sets[name]
         if len(items) + len(members) > size:
             continue
         videos.update(member.video_id for member in members)
-        items += _entries(f"{subtask}/{name}", members)
-    return items
-
-
-def _entries(name: str, members: Sequence[QuestionCandidate]) -> list[Item]:
-    """A set's videos, each with all of its descriptions."""
-    texts = list(dict.fromkeys(member.right[0].text for member in members))
-    items = []
-    for at, member in enumerate(members):
-        said = {choice.text: choice for choice in (*member.distractors, *member.right)}
-        choices = tuple(said[text] for text in texts)
-        correct = (texts.index(member.right[0].text),)
-        items.append(Item(id=f"{name}/{at}", candidate=member, choices=choices, correct=correct))
+        texts = list(dict.fromkeys(member.right_text for member in members))
+        for at, member in enumerate(members):
+            by_text = {choice.text: choice for choice in (*member.distractors, *member.right)}
+            choices, correct = tuple(by_text[text] for text in texts), (texts.index(member.right_text),)
+            items.append(Item(id=f"{subtask}/{name}/{at}", candidate=member, choices=choices, correct=correct))
     return items
 
 
@@ -316,20 +308,13 @@ def _write_set(name: str, members: Sequence[Item], out: Path, words: VistaWords)
     entries = [{"path": _path(item), "label": labels[item.candidate.right[0].text]} for item in members]
     actions = list(dict.fromkeys(action for item in members for action in item.candidate.extra["actions"]))
     metadata: dict[str, object] = {
-        "concepts": {
-            "high_level_actions": actions,
-            "objects": list(dict.fromkeys(action.partition(" ")[2].lower() for action in actions)),
-        }
+        "concepts": {"high_level_actions": actions, "objects": list(dict.fromkeys(map(noun_of, actions)))}
     }
     if kind == "remix":
         shared = {item.candidate.right[0].text: item.candidate.extra["shared"] for item in members}
         metadata["prefix_lens"] = [{"description": text, "shared_prefix": steps} for text, steps in shared.items()]
-    content = {
-        "label_prompts": {label: text for text, label in labels.items()},
-        "prompt_gpt": words.prompt,
-        "example_gpt": words.example,
-        "metadata": metadata,
-    }
+    prompts = {label: text for text, label in labels.items()}
+    content = {"label_prompts": prompts, "prompt_gpt": words.prompt, "example_gpt": words.example, "metadata": metadata}
     base.parent.mkdir(parents=True, exist_ok=True)
     described = yaml.safe_dump(content, allow_unicode=True, sort_keys=False)
     write_whole(base.with_name(f"{base.name}.yaml"), described.encode())

@@ -107,6 +107,10 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
     origins: dict[str, str] = {}
 
     @property
+    def level(self) -> Level | Literal[""]:
+        return self.difficulty.level if self.difficulty else ""
+
+    @property
     def answer_class(self) -> str:
         return self.answer or self.right_text
 

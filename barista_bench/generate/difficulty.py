@@ -51,12 +51,12 @@ def with_difficulty(candidate: QuestionCandidate, scene: Scene, needed: int) -> 
     steps = sum(steps_of(choice.statement) for choice in candidate.right) + candidate.wording.count(" ")
     area, seconds = topic.area(), topic.seconds()
     parts = [
-        *([] if area is None else [_between(area, LARGE, SMALL)]),
-        *([] if seconds is None else [_between(seconds, LONG, SHORT)]),
-        *([float(np.mean(near))] if near else []),
+        None if area is None else _between(area, LARGE, SMALL),
+        None if seconds is None else _between(seconds, LONG, SHORT),
+        float(np.mean(near)) if near else None,
         (min(steps, MOST_STEPS) - 1) / (MOST_STEPS - 1),
     ]
-    score = round(float(np.mean(parts)), 3)
+    score = round(float(np.mean([part for part in parts if part is not None])), 3)
     level = LEVELS[sum(score >= threshold for threshold in THRESHOLDS)]
     difficulty = Difficulty(area, seconds, sum(near), steps, score, level)
     return msgspec.structs.replace(candidate, distractors=ordered, difficulty=difficulty, origins=origins)

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
+from operator import attrgetter
 from typing import NamedTuple
 
 import msgspec
@@ -17,7 +18,7 @@ from barista_bench.benchmarks.egocot.cot import Cot
 from barista_bench.benchmarks.egocot.items import clock
 from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.spans import HandUse, NamedObject, ValueSpan
+from barista_bench.generate.spans import HandUse, NamedObject, ValueSpan, verb_of
 from barista_bench.generate.statements import AllOf, AnyOf, OnlyDuring, Seen, Statement, Touches, Unique
 from barista_bench.generate.wordings import Slots, plain
 from barista_bench.media.frame_choice import evenly_spaced
@@ -104,7 +105,7 @@ class Moments:
 
     def doing(self, action: str) -> str:
         """The same as what goes on, "pouring the milk"; empty where the domain has no participle of the verb."""
-        verb = action.partition(" ")[0].lower()
+        verb = verb_of(action)
         rest = self.phrase(action).removeprefix(self.words.verbs.get(verb, verb))
         return f"{self.participles[verb]}{rest}" if verb in self.participles else ""
 
@@ -167,13 +168,14 @@ class Moments:
     @cached_property
     def first_uses(self) -> dict[HandUse, int]:
         """The first use of each thing, by time, with the first moment shown at which it is plain to be seen."""
+        first = {use.thing: use for use in reversed(self.scene.uses)}.values()
         shown: dict[HandUse, int] = {}
-        for use in {use.thing: use for use in reversed(self.scene.uses)}.values():
+        for use in sorted(first, key=attrgetter("start", "thing.id")):
             moments = (frame for frame in self.shown if use.start <= frame < use.end)
             plain = (frame for frame in moments if Touches(use.side, use.thing.id, frame).truth(self.scene))
             if (frame := next(plain, None)) is not None:
                 shown[use] = frame
-        return dict(sorted(shown.items(), key=lambda pair: (pair[0].start, pair[0].thing.id)))
+        return shown
 
     def around(self, frame: int) -> tuple[int, int] | None:
         """The last moment shown before a frame, and the first from it on; None where there is no moment before."""
@@ -226,10 +228,6 @@ class Moments:
             answer=answer,
             event=event,
         )
-
-    def is_state(self, span: ValueSpan) -> str:
-        """`the drawer is open`."""
-        return f"the {span.thing.name} is {self.words.state(span.value)}"
 
 
 def touching(side: Side, thing: NamedObject) -> str:

@@ -30,7 +30,7 @@ from barista_bench.generate.egocot_statements import (
     causes_of,
     quarter_of,
 )
-from barista_bench.generate.spans import SIDES, ActionSpan, HandUse, NamedObject, ValueSpan, third_person
+from barista_bench.generate.spans import SIDES, HandUse, NamedObject, ValueSpan, noun_of, third_person, verb_of
 from barista_bench.generate.statements import (
     AllOf,
     Changes,
@@ -75,13 +75,10 @@ def hand_of_object(at: Moments) -> Iterator[QuestionCandidate]:
     for when in at.moments():
         for use in at.contacts(*when.frames):
             for other in at.not_named(when, at.visible(at.used, *when.frames)):
-                if (
-                    use.thing not in at.not_named(when, [use.thing])
-                    or other == use.thing
-                    or at.scene.is_part_of_other(other.id, use.thing.id)
-                ):
-                    continue
                 things = [use.thing, other]
+                is_named = use.thing not in at.not_named(when, [use.thing])
+                if is_named or other == use.thing or at.scene.is_part_of_other(other.id, use.thing.id):
+                    continue
                 right = _touches(when.always, use.side, use.thing)
                 choices = [_touches(when.ever, side, thing) for side, thing in product(SIDES, things)]
                 arguments = f"HOA{when.wording}", when.slots, right, choices, when.frames, things
@@ -126,14 +123,10 @@ def when_it_changed(at: Moments) -> Iterator[QuestionCandidate]:
         first, last = at.words.state(before.value), at.words.state(after.value)
         slots = {"thing": before.thing.name, "before": first, "after": last}
         for row, number in at.intervals(after.start):
-            choices = [_changes(at, before, after, *interval) for interval in row]
+            change = before.thing.id, before.type, before.value, after.value
+            choices = [Choice(at.between(start, end), Changes(*change, start, end + 1)) for start, end in row]
             arguments = "SR", slots, choices[number], choices, row[number], [before.thing]
             yield at.question(*arguments, answer=f"interval {number}", event=f"{after.thing.id} from {after.start}")
-
-
-def _changes(at: Moments, before: ValueSpan, after: ValueSpan, start: int, end: int) -> Choice:
-    changes = Changes(before.thing.id, before.type, before.value, after.value, start, end + 1)
-    return Choice(at.between(start, end), changes)
 
 
 def place_before(at: Moments) -> Iterator[QuestionCandidate]:
@@ -143,12 +136,8 @@ def place_before(at: Moments) -> Iterator[QuestionCandidate]:
             if quarter := quarter_of(at.scene, thing.id, frame):
                 slots = {"time": at.time(frame), "thing": thing.name}
                 right = in_quarter(thing, frame, quarter)
-                yield at.question("LVR", slots, right, quarters(thing, frame), [frame], [thing])
-
-
-def quarters(thing: NamedObject, frame: int) -> list[Choice]:
-    """Where a thing can be: four choices."""
-    return [in_quarter(thing, frame, quarter) for quarter in QUARTERS]
+                choices = [in_quarter(thing, frame, other) for other in QUARTERS]
+                yield at.question("LVR", slots, right, choices, [frame], [thing])
 
 
 def in_quarter(thing: NamedObject, frame: int, quarter: tuple[Down, Across]) -> Choice:
@@ -195,17 +184,17 @@ def next_state(at: Moments) -> Iterator[QuestionCandidate]:
         for frame in at.shown:
             if moments is None or not since <= frame <= moments[0]:
                 continue
-            choice = partial(_comes_next, at, frame, moments[1])
             things = at.visible(at.by_use, frame, moments[1])
-            choices = [choice(span) for span in states if span.thing in things]
-            arguments = "NSA", {"time": at.time(frame)}, choice(after), choices, [frame, moments[1]], [after.thing]
+            right, *choices = (
+                Choice(
+                    f"The {span.thing.name} is {at.words.state(span.value)}.",
+                    NextState(span.thing.id, span.type, span.value, frame, moments[1]),
+                )
+                for span in (after, *(span for span in states if span.thing in things))
+            )
+            arguments = "NSA", {"time": at.time(frame)}, right, choices, [frame, moments[1]], [after.thing]
             yield at.question(*arguments, event=f"{after.thing.id} from {after.start}")
         since = after.start
-
-
-def _comes_next(at: Moments, frame: int, until: int, span: ValueSpan) -> Choice:
-    state = NextState(span.thing.id, span.type, span.value, frame, until)
-    return Choice(sentence(at.is_state(span)), state)
 
 
 def next_action(at: Moments) -> Iterator[QuestionCandidate]:
@@ -220,8 +209,10 @@ def next_action(at: Moments) -> Iterator[QuestionCandidate]:
         hands = [Seen(hand, until) for use in at.contacts(until)[:1] if (hand := at.scene.hand_id(use.side))]
         event = f"{following.name} from {following.start}"
         for since in _since(at, frame):
-            choices = [_done_next(at, action.name, since.frames[0], until) for action in nearest]
-            right = _done_next(at, following.name, since.frames[0], until)
+            right, *choices = (
+                Choice(sentence(at.phrase(name)), NextAction(name, since.frames[0], until))
+                for name in (following.name, *(action.name for action in nearest))
+            )
             arguments = f"NAA{since.wording}", since.slots, right, choices, [frame, until]
             yield at.question(*arguments, event=event, given=(*hands, *since.given))
 
@@ -234,10 +225,6 @@ def _since(at: Moments, frame: int) -> Iterator[Moment]:
         only = OnlyDuring(*before[-1])
         if only.truth(at.scene):
             yield Moment((before[-1].start,), " order", {"do": at.phrase(before[-1].name)}, (only,))
-
-
-def _done_next(at: Moments, name: str, frame: int, until: int) -> Choice:
-    return Choice(sentence(at.phrase(name)), NextAction(name, frame, until))
 
 
 def cause_of_change(at: Moments) -> Iterator[QuestionCandidate]:
@@ -262,9 +249,9 @@ def _brings_about(at: Moments, start: int, end: int, name: str, before: ValueSpa
     verbs = at.words.causes.get(after.value, ())
     values = before.type, before.value, after.value
     first, last = at.words.state(before.value), at.words.state(after.value)
-    verb, noun = ActionSpan(name, start, end).verb, ActionSpan(name, start, end).noun
     # To open what is open then says one thing twice.
-    is_told = at.scene.domain.same_noun(noun, after.thing.noun) and any(w.startswith(verb) for w in last.split())
+    is_named = at.scene.domain.same_noun(noun_of(name), after.thing.noun)
+    is_told = is_named and any(word.startswith(verb_of(name)) for word in last.split())
     change = f"and the {after.thing.name} goes from {first} to {last}"
     text = f"The person {third_person(at.phrase(name))}, {f'which was {first} until then' if is_told else change}."
     return Choice(text, BringsAbout(name, after.thing.id, *values, start, end + 1, verbs))
@@ -275,9 +262,8 @@ def progress(at: Moments) -> Iterator[QuestionCandidate]:
     names = dict.fromkeys(step.name for step in at.scene.steps)
     for frame in at.shown:
         for name in dict.fromkeys(step.name for step in at.scene.steps if step.start <= frame < step.end):
-            choices = [_under_way(at, other, frame) for other in names]
-            slots = {"time": at.time(frame)}
-            yield at.question("PR step", slots, _under_way(at, name, frame), choices, [frame])
+            right, *choices = (Choice(sentence(at.phrase(n)), InStep(n, frame)) for n in (name, *names))
+            yield at.question("PR step", {"time": at.time(frame)}, right, choices, [frame])
     for first, second in pairwise(at.scene.steps):
         slots = {"first": at.phrase(first.name), "second": at.phrase(second.name)}
         for row, number in at.intervals(second.start):
@@ -287,10 +273,6 @@ def progress(at: Moments) -> Iterator[QuestionCandidate]:
             ]
             arguments = "PR passage", slots, choices[number], choices, row[number]
             yield at.question(*arguments, answer=f"interval {number}", event=f"step from {second.start}")
-
-
-def _under_way(at: Moments, name: str, frame: int) -> Choice:
-    return Choice(sentence(at.phrase(name)), InStep(name, frame))
 
 
 def hands_over_time(at: Moments) -> Iterator[QuestionCandidate]:
@@ -305,20 +287,17 @@ def hands_over_time(at: Moments) -> Iterator[QuestionCandidate]:
                 continue
             choice = partial(_touch_in_turn, (start, before), (end, after))
             choices = [choice(*pair) for pair in product(things, repeat=2)]
-            hands = {"side": before.side} if before.side == after.side else {"side": before.side, "other": after.side}
-            wording, slots = (
-                f"HGC {'two' if 'other' in hands else 'one'}",
-                {"first": at.time(start), "second": at.time(end)},
-            )
+            slots = {"first": at.time(start), "second": at.time(end), "side": before.side}
+            wording = "HGC one" if before.side == after.side else "HGC two"
+            slots |= {} if before.side == after.side else {"other": after.side}
             right, answer = choice(before.thing, after.thing), "the same" if is_same else "another"
-            yield at.question(wording, {**slots, **hands}, right, choices, [start, end], things, answer=answer)
+            yield at.question(wording, slots, right, choices, [start, end], things, answer=answer)
 
 
 def _touch_in_turn(
     first: tuple[int, HandUse], second: tuple[int, HandUse], before: NamedObject, after: NamedObject
 ) -> Choice:
-    rows = [(use.side, thing, frame) for (frame, use), thing in ((first, before), (second, after))]
-    touches = tuple(Touches(side, thing.id, frame) for side, thing, frame in rows)
+    touches = tuple(Touches(use.side, thing.id, frame) for (frame, use), thing in ((first, before), (second, after)))
     text = f"the {before.name} both times" if before == after else f"first the {before.name}, then the {after.name}"
     return Choice(sentence(text), AllOf(touches))
 
@@ -332,7 +311,7 @@ def tracked_object(at: Moments) -> Iterator[QuestionCandidate]:
                 quarter = quarter_of(at.scene, use.thing.id, frame)
                 if frame != role_frame and quarter is not None and len(in_hand) == 1:
                     slots = {"side": use.side, "role": at.time(role_frame), "time": at.time(frame)}
-                    right, choices = in_quarter(use.thing, frame, quarter), quarters(use.thing, frame)
+                    right, *choices = (in_quarter(use.thing, frame, other) for other in (quarter, *QUARTERS))
                     given = [Touches(use.side, use.thing.id, role_frame)]
                     yield at.question("GOT", slots, right, choices, [role_frame, frame], [use.thing], given=given)
 

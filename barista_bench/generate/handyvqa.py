@@ -17,9 +17,8 @@ from barista_bench.errors import DataError
 from barista_bench.files.writing import write_whole
 from barista_bench.generate.balanced import sample_balanced
 from barista_bench.generate.candidates import Choice, Item, QuestionCandidate, by_video, sample, with_choices
-from barista_bench.generate.family import Family, refusal, section
+from barista_bench.generate.family import Family, domain_error, place_video, section
 from barista_bench.generate.handyvqa_questions import HanDyVQAWords, Questions
-from barista_bench.generate.media import place_video
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import COLOUR
 from barista_bench.media.frame_choice import in_window
@@ -48,10 +47,12 @@ class HanDyVQAFamily(Family):
             ("state", domain.attributes, (self.domain_words.state,)),
         ):
             if unknown := sorted(set(said) - set(known)):
-                raise refusal(domain, f"families.{self.name}.{key}: {unknown[0]!r} is described nowhere in the file")
+                raise domain_error(
+                    domain, f"families.{self.name}.{key}: {unknown[0]!r} is described nowhere in the file"
+                )
         if domain.lengths.clip != 2 * release.HALF_WINDOW_S:
             clip = f"{domain.lengths.clip:g} s, and a clip of this benchmark has {2 * release.HALF_WINDOW_S:g} s"
-            raise refusal(domain, f"lengths.clip is {clip}")
+            raise domain_error(domain, f"lengths.clip is {clip}")
         self._colours = frozenset(domain.attributes[COLOUR].values) if COLOUR in domain.attributes else frozenset()
 
     def distractors_needed(self, candidate: QuestionCandidate) -> int:
@@ -125,13 +126,11 @@ def _record(item: Item, graph: VideoGraph, facts: VideoFacts) -> release.ItemRec
         options=[choice.text for choice in item.choices],
         correct_idx=list(item.correct),
         clip=release.ClipRecord(video=_video_name(candidate.video_id), centre_seconds=centre),
-        annotated=_annotated(item, graph) if candidate.subtask in release.RVOS_CATEGORIES else [],
+        annotated=[
+            release.AnnotatedRecord(frame=frame, targets=_targets(item, graph, frame))
+            for frame in candidate.extra.get("annotated", ())
+        ],
     )
-
-
-def _annotated(item: Item, graph: VideoGraph) -> list[release.AnnotatedRecord]:
-    frames: list[int] = item.candidate.extra["annotated"]
-    return [release.AnnotatedRecord(frame=frame, targets=_targets(item, graph, frame)) for frame in frames]
 
 
 def _targets(item: Item, graph: VideoGraph, frame: int) -> list[release.TargetRecord]:
@@ -144,7 +143,6 @@ def _targets(item: Item, graph: VideoGraph, frame: int) -> list[release.TargetRe
         rles = [graph.rle(instances[object_id]) for object_id in ids if object_id in instances]
         if rles:
             mask = union([rle.counts for rle in rles], rles[0].size)
-            targets.append(
-                release.TargetRecord(option=option, segmentation=release.RunLengths(size=mask.size, counts=mask.counts))
-            )
+            segmentation = release.RunLengths(size=mask.size, counts=mask.counts)
+            targets.append(release.TargetRecord(option=option, segmentation=segmentation))
     return targets

@@ -74,11 +74,14 @@ class Questions:
     def actions(self) -> Candidates:
         """Actions at one moment, by the graph's activities; those of other times are distractors."""
         scene = self.scene
-        texts = {action.name: self._doing(action.name) for action in scene.actions}
+        texts: dict[str, str] = {}
         for action in scene.actions:
-            placed_clip = clip_halfway(scene, (action.start + action.end) // 2)
-            if placed_clip is not None:
-                clip, frame = placed_clip
+            verb, _, noun = scene.in_words(action.name).lower().partition(" ")
+            doing = self.words.doing.get(verb, "")
+            texts[action.name] = f"The person is {doing} the {noun}." if doing else ""
+        for action in scene.actions:
+            if halfway := clip_halfway(scene, (action.start + action.end) // 2):
+                clip, frame = halfway
                 right, *distractors = (
                     Choice(texts[name], Does(name, frame))
                     for name in dict.fromkeys((action.name, *texts))
@@ -88,26 +91,21 @@ class Questions:
                 given = (InWords(action.name, bool(texts[action.name])), HandAtWork(action.name, during))
                 yield self._candidate("action", clip, right, distractors, given)
 
-    def _doing(self, action: str) -> str:
-        """A sentence about an activity; empty where its verb has no participle."""
-        verb, _, noun = self.scene.in_words(action).lower().partition(" ")
-        return f"The person is {self.words.doing[verb]} the {noun}." if verb in self.words.doing else ""
-
     # Process
 
     def processes(self) -> Candidates:
         """The action of each hand at one moment; distractors are the hands exchanged, and actions of other times."""
         scene = self.scene
         for clip, frame in self._halfway(scene.uses):
-            done = {side: self._action(side, frame) for side in SIDES}
-            action = [action for action in done.values() if action is not None]
-            pool = [*dict.fromkeys((*action, *self._other_actions(clip, frame))), None]
-            pairs = [(done["right"], done["left"]), *product([*action, None], pool), *product(pool, [*action, None])]
+            left_right = self._action("left", frame), self._action("right", frame)
+            done = [action for action in left_right if action is not None]
+            pool = [*dict.fromkeys((*done, *self._other_actions(clip, frame))), None]
+            pairs = [left_right[::-1], *product([*done, None], pool), *product(pool, [*done, None])]
             others = dict.fromkeys(pair for pair in (*pairs, *product(pool, pool)) if self._can_be(*pair))
-            others.pop((done["left"], done["right"]), None)
-            right = self._hands_choice(done["left"], done["right"], clip, frame)
+            others.pop(left_right, None)
+            right = self._hands_choice(*left_right, clip, frame)
             distractors = [self._hands_choice(*pair, clip, frame) for pair in others]
-            ids = tuple(dict.fromkeys(action[1] for action in action))
+            ids = tuple(dict.fromkeys(item for _, item in done))
             yield self._candidate("process", clip, right, distractors, self._clear(ids, clip), ids)
 
     def _other_actions(self, clip: ClipWindow, frame: int) -> list[HandAction]:
@@ -124,15 +122,15 @@ class Questions:
         """Clips with a moment halfway through them at which there is a contact: in its middle, and every half clip of
         it; not two next to each other."""
         step = self.scene.frames(HALF_WINDOW_S)
-        moments = {
-            (start + end) // 2 + at for use in uses for _, start, end in use.contacts for at in _steps(start, end, step)
-        }
+        moments: set[int] = set()
+        for _, start, end in (contact for use in uses for contact in use.contacts):
+            middle, reach = (start + end) // 2, (end - start - 1) // 2 // step * step
+            moments.update(range(middle - reach, middle + reach + 1, step))
         apart: list[int] = []
         for frame in sorted(moments):
             if not apart or frame - apart[-1] >= self.scene.frames(self.scene.domain.lengths.gap):
                 apart.append(frame)
-        clips = (clip_halfway(self.scene, frame) for frame in apart)
-        return list(dict.fromkeys(clip for clip in clips if clip is not None))
+        return list(dict.fromkeys(filter(None, (clip_halfway(self.scene, frame) for frame in apart))))
 
     def _action(self, side: Side, frame: int) -> HandAction | None:
         """The action of a hand at a frame: of several contacts the part's, then the one that passes soonest."""
@@ -171,11 +169,10 @@ class Questions:
         every = [part for part in scene.owners if part in scene.things and part not in wholes]
         for use in scene.uses:
             for clip, frame in self._halfway([use]) if use.thing.id in every else ():
-                parts = [part for part in every if self._is_clear(part, clip)]
-                choices = {part: self._part(part, use.side, clip, frame) for part in parts}
-                right = choices.pop(use.thing.id, None) or self._part(use.thing.id, use.side, clip, frame)
+                others = [part for part in every if part != use.thing.id and self._is_clear(part, clip)]
+                right, *distractors = (self._part(part, use.side, clip, frame) for part in (use.thing.id, *others))
                 slots, given = {"side": use.side}, self._clear((use.thing.id,), clip)
-                arguments = clip, right, choices.values(), given, (use.thing.id,)
+                arguments = clip, right, distractors, given, (use.thing.id,)
                 yield self._candidate("parts", *arguments, slots=slots)
                 yield self._mask_candidate("rvos_parts", *arguments, [use], slots=slots)
 
@@ -199,12 +196,9 @@ class Questions:
             named = [item for item, thing in scene.things.items() if not scene.domain.is_divisible(thing.noun)]
             others = [item for item in named if item not in joined and self._is_clear(item, clip)]
             right = tuple(self._object(item, clip) for item in counted)
-            given = (
-                *self._clear(tuple(counted), clip),
-                NothingElseTouched(tuple(counted), clip.start, clip.stop, clip.shown),
-            )
+            nothing_else = NothingElseTouched(tuple(counted), clip.start, clip.stop, clip.shown)
             distractors = [self._object(item, clip) for item in others]
-            arguments = clip, right, distractors, given, tuple(counted)
+            arguments = clip, right, distractors, (*self._clear(counted, clip), nothing_else), tuple(counted)
             yield self._candidate("objects", *arguments)
             yield self._mask_candidate("rvos_objects", *arguments, uses)
 
@@ -241,11 +235,8 @@ class Questions:
     def _masked_frames(self, clip: ClipWindow, items: Sequence[str], uses: Sequence[HandUse]) -> tuple[int, ...]:
         """Frames on which the answer is masked: all of it is well to be seen or not in the picture; where there are
         enough, those on which some of it is touched. Evenly spaced, in order."""
-        clear = []
-        for frame in clip.shown:
-            seen = [self.scene.visible(item, frame) for item in items]
-            if None not in seen and any(seen):
-                clear.append(frame)
+        seen = {frame: [self.scene.visible(item, frame) for item in items] for frame in clip.shown}
+        clear = [frame for frame in clip.shown if None not in seen[frame] and any(seen[frame])]
         touched = [frame for frame in clear if any(use.start <= frame < use.end for use in uses)]
         pool = touched if len(touched) >= MASKED else clear
         return tuple(pool[at] for at in evenly_spaced(len(pool), MASKED)) if pool else ()
@@ -260,17 +251,14 @@ class Questions:
         for thing in dict.fromkeys(span.thing for span in spans):
             spans_of_thing = [span for span in spans if span.thing.id == thing.id]
             usual = {span.value for span in spans if span.thing.category == thing.category}
-            moments = sorted(
-                {frame for span in spans_of_thing for frame in (span.start, (span.start + span.end) // 2)} - {0}
-            )
-            for clip in dict.fromkeys(clip_around(scene, frame) for frame in moments):
+            moments = {frame for span in spans_of_thing for frame in (span.start, (span.start + span.end) // 2)}
+            for clip in dict.fromkeys(clip_around(scene, frame) for frame in sorted(moments - {0})):
                 recorded = recorded_sequence(scene, thing.id, kind, clip.start, clip.stop, clip.shown)
                 sequence = recorded if recorded and len(recorded) <= LONGEST_SEQUENCE else (spans_of_thing[0].value,)
-                sequences = (sequence, *_other_sequences(words, sequence[0], usual))
-                choices = {values: self._sequence_choice(thing, values, clip) for values in sequences}
-                right = choices.pop(sequence)
+                sequences = dict.fromkeys((sequence, *_other_sequences(words, sequence[0], usual)))
+                right, *distractors = (self._sequence_choice(thing, values, clip) for values in sequences)
                 given, slots = self._clear((thing.id,), clip), {"name": thing.name}
-                candidate = self._candidate("state", clip, right, choices.values(), given, (thing.id,), slots=slots)
+                candidate = self._candidate("state", clip, right, distractors, given, (thing.id,), slots=slots)
                 changes = [span.start for span in spans_of_thing if clip.start < span.start < clip.stop]
                 yield msgspec.structs.replace(candidate, event=f"{thing.id} {sequence} {changes}")
 
@@ -290,10 +278,20 @@ class Questions:
             clip = clip_around(scene, centre)
             places = [placing for placing in self._places(thing) if self._is_clear(placing[1], clip)]
             for end, frame in (("start", clip.shown[0]), ("end", clip.shown[-1])) if places else ():
-                choices = {placing: self._place_choice(thing, placing, frame) for placing in places}
-                hands = [self._in_hand(thing, side, clip, frame) for side in SIDES] if thing in held else []
+                every = [
+                    Choice(
+                        f"{scene.domain.places[predicate].words.capitalize()} the {self._name(other)}.",
+                        Placed(thing.id, predicate, other, frame),
+                    )
+                    for predicate, other in places
+                ]
+                hands = [
+                    Choice(f"In the {side} hand.", HandIsOn(side, thing.id, self.words.grip, frame, clip.shown))
+                    for side in SIDES
+                    if thing in held
+                ]
                 in_both = all(choice.statement.truth(scene) for choice in hands)  # so that neither says where it is
-                every = [*choices.values(), *([] if in_both else hands)]
+                every += [] if in_both else hands
                 right = next((choice for choice in every if choice.statement.truth(scene)), every[-1])
                 distractors = [choice for choice in every if choice is not right]
                 given = (*self._clear((thing.id,), clip), Seen(thing.id, frame))
@@ -320,13 +318,6 @@ class Questions:
         ordered = [*(span for span in spans if span.thing.id == thing.id), *alike, *others]
         pairs = dict.fromkeys((span.predicate, span.other.id) for span in ordered)
         return [pair for pair in pairs if pair[1] != thing.id and not self.scene.is_part_of_other(thing.id, pair[1])]
-
-    def _place_choice(self, thing: NamedObject, placing: tuple[str, str], frame: int) -> Choice:
-        words = self.scene.domain.places[placing[0]].words
-        return Choice(f"{words.capitalize()} the {self._name(placing[1])}.", Placed(thing.id, *placing, frame))
-
-    def _in_hand(self, thing: NamedObject, side: Side, clip: ClipWindow, frame: int) -> Choice:
-        return Choice(f"In the {side} hand.", HandIsOn(side, thing.id, self.words.grip, frame, clip.shown))
 
     # What all have in common
 
@@ -380,9 +371,3 @@ def _other_sequences(words: AttributeWords, first: str, usual: Iterable[str]) ->
         rows = [row for count in range(1, LONGEST_SEQUENCE + 1) for row in product(values, repeat=count)]
         return [row for row in rows if all(before != after for before, after in pairwise(row))]
     return []
-
-
-def _steps(start: int, end: int, step: int) -> range:
-    """Offsets from the middle of [start, end) to moments in it, `step` apart."""
-    reach = (end - start - 1) // 2 // step
-    return range(-reach * step, reach * step + 1, step)

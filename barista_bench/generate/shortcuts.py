@@ -61,13 +61,10 @@ def guess(questions: Sequence[AskedChoices], guesser: Guesser) -> GuessedSet | N
     videos = sorted({question.video_id for question in questions})
     if len(videos) < 2:
         return None
-    if guesser == "form" or guesser == "difficulty":
-        labels = [str(getattr(question, guesser)) for question in questions]
-        if not any(labels):
-            return None
-        scores = _prior_scores(questions, labels)
-    else:
-        scores = _text_scores(questions) if guesser == "text" else _prior_scores(questions)
+    labels = [str(getattr(question, guesser)) for question in questions] if guesser in ("form", "difficulty") else None
+    if labels and not any(labels):
+        return None
+    scores = _text_scores(questions) if guesser == "text" else _prior_scores(questions, labels)
     credit = []
     for question, score in zip(questions, scores, strict=True):
         best = np.flatnonzero(score >= score.max() - 1e-9)

@@ -8,7 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
-from itertools import product
+from itertools import cycle, product
 from typing import Any
 
 import msgspec
@@ -87,19 +87,11 @@ def worded(items: Sequence[Item], seed: int) -> list[Item]:
     by_wording: dict[str, list[Item]] = defaultdict(list)
     for item in items:
         by_wording[item.candidate.wording].append(item)
-    by_id: dict[str, Item] = {}
+    by_id = {item.id: item for item in items}
     for wording, members in by_wording.items():
-        dealt = in_seeded_order(wording, seed) if wording else [""]
         members.sort(key=lambda item: (item.candidate.answer_class, item.correct, content_seed("form", seed, item.id)))
-        for at, item in enumerate(members):
-            by_id[item.id] = _in_form(item, dealt[at % len(dealt)])
+        for item, form in zip(members, cycle(in_seeded_order(wording, seed)) if wording else (), strict=False):
+            question = say(form, item.candidate.slots)
+            candidate = msgspec.structs.replace(item.candidate, question=question, form=form)
+            by_id[item.id] = msgspec.structs.replace(item, candidate=candidate)
     return [by_id[item.id] for item in items]
-
-
-def _in_form(item: Item, form: str) -> Item:
-    if not form:
-        return item
-    question = say(form, item.candidate.slots)
-    return msgspec.structs.replace(
-        item, candidate=msgspec.structs.replace(item.candidate, question=question, form=form)
-    )

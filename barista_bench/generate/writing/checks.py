@@ -25,7 +25,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -148,12 +148,8 @@ def invented(text: str, changes: Sequence[Change], domain: Domain | None = None)
     words = roots(text)
     values = (value for attribute in domain.attributes.values() for value in attribute.values) if domain else ()
     names = (*domain.categories, *values) if domain else (*domain_vocabulary(), *COLOURS, *STATES)
-    return [name for name in names if not set(roots(name)) <= known and _contains(words, roots(name))]
-
-
-def _contains(words: Sequence[str], phrase: Sequence[str]) -> bool:
-    length = len(phrase)
-    return any(words[start : start + length] == phrase for start in range(len(words) - length + 1))
+    said = f" {' '.join(words)} "
+    return [name for name in names if not set(roots(name)) <= known and f" {' '.join(roots(name))} " in said]
 
 
 CHECKS_VERSION = 1
@@ -201,8 +197,7 @@ class WordingChecker:
         if new == old:
             return "nothing reworded"
         faults = (self._fault(text, template) for text, template in zip(new.all, old.all, strict=True))
-        fault = next(filter(None, faults), "")
-        if fault:
+        if fault := next(filter(None, faults), ""):
             return fault
         if any(alike(first, second) for first, second in combinations(new.choices, 2)):
             return "choices alike: two of them say the same"
@@ -230,8 +225,7 @@ class WordingChecker:
             return f"a name changed: {old!r} must stay as it is"
         if new[-1:] != old[-1:]:
             return f"punctuation: {new!r} does not end with {old[-1]!r}"
-        odd = sorted(character for character in set(new) - set(old) if not _is_plain(character))
-        if odd:
+        if odd := sorted({c for c in set(new) - set(old) if not (c.isascii() and c.isalnum())} - set(" ,;")):
             return f"characters: {odd[0]!r} in {new!r}"
         words, template = _words(new), _words(old)
         if len(_TOKEN.findall(new)) > len(_TOKEN.findall(old)) + EXTRA_WORDS:
@@ -240,8 +234,8 @@ class WordingChecker:
             return f"a word added: {_first_word(added, new)!r} in {new!r}"
         if missing := Counter(template) - Counter(words):
             return f"a word left out: {_first_word(missing, old)!r} in {new!r}"
-        claims = self._claims(old)
-        if _contents(claims) != _contents(self._claims(new)):
+        claims, new_claims = self._claims(old), self._claims(new)
+        if {claim.content for claim in claims} != {claim.content for claim in new_claims}:
             return f"another claim: {new!r} does not say who does what, or what is where, as {old!r} does"
         is_single = len(claims) == 1 and not ORDER.search(old)
         if self._ordered(new, is_single) != self._ordered(old, is_single):
@@ -321,14 +315,6 @@ def _root(token: str) -> str:
 def _first_word(roots: Counter[str], text: str) -> str:
     """The first word of a text that has one of these roots."""
     return next(token for token in _TOKEN.findall(text) if _root(token.casefold()) in roots)
-
-
-def _contents(claims: Sequence[Claim]) -> set[tuple[Hashable, ...]]:
-    return {claim.content for claim in claims}
-
-
-def _is_plain(character: str) -> bool:
-    return character.isascii() and (character.isalnum() or character in " ,;")
 
 
 def _stands_out(choices: Sequence[str], correct: Sequence[int]) -> str:

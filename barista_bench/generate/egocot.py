@@ -29,10 +29,11 @@ from barista_bench.generate.egocot_questions import QUESTIONS
 from barista_bench.generate.egocot_statements import AwayFrom, BringsAbout, InQuarter, InStep, NextAction, NextState
 from barista_bench.generate.family import Family, place_video, section
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.spans import ActionSpan, ValueSpan, overlapping, third_person
+from barista_bench.generate.spans import ActionSpan, ValueSpan, overlapping
 from barista_bench.generate.statements import AllOf, AnyOf, Changes, Does, HasValue, Precedes, Statement, Touches
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain
+from barista_bench.scene_graph.graph_words import third_person
 from barista_bench.scene_graph.reading import ProblemLog
 
 

@@ -30,7 +30,7 @@ from barista_bench.generate.egocot_statements import (
     causes_of,
     quarter_of,
 )
-from barista_bench.generate.spans import SIDES, HandUse, NamedObject, ValueSpan, noun_of, third_person, verb_of
+from barista_bench.generate.spans import SIDES, HandUse, NamedObject, ValueSpan, noun_of, verb_of
 from barista_bench.generate.statements import (
     AllOf,
     Changes,
@@ -43,6 +43,7 @@ from barista_bench.generate.statements import (
     Unique,
 )
 from barista_bench.scene_graph.domain import Side
+from barista_bench.scene_graph.graph_words import third_person
 
 QUARTERS: tuple[tuple[Down, Across], ...] = tuple(product(("upper", "lower"), ("left", "right")))
 

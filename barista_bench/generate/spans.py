@@ -70,20 +70,6 @@ def _shared(names: Mapping[SceneObject, str]) -> list[tuple[SceneObject, str]]:
     return [(item, name) for item, name in names.items() if times[name] > 1]
 
 
-def third_person(phrase: str) -> str:
-    """A phrase that begins with a verb, said of a person.
-
-    >>> third_person("press the button"), third_person("carry the cup"), third_person("clean up")
-    ('presses the button', 'carries the cup', 'cleans up')
-    """
-    verb, _, rest = phrase.partition(" ")
-    if verb.endswith("y") and verb[-2:-1] not in tuple("aeiou"):
-        verb = f"{verb[:-1]}ies"
-    else:
-        verb += "es" if verb.endswith(("s", "sh", "ch", "x", "z", "o")) else "s"
-    return f"{verb} {rest}".strip()
-
-
 SIDES: tuple[Side, ...] = ("left", "right")
 Labelled: TypeAlias = tuple[str, int, int]
 """A value, or the like, over frames [start, end)."""

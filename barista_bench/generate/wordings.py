@@ -16,7 +16,7 @@ import msgspec
 from barista_bench.core.example import content_seed
 from barista_bench.files.reading import load_yaml
 from barista_bench.generate.candidates import Item
-from barista_bench.generate.spans import third_person
+from barista_bench.scene_graph.graph_words import third_person
 
 TWO = " and then "
 """Between the only two of several phrases."""

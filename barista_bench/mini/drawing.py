@@ -250,8 +250,8 @@ def _draw(canvas: Canvas, line: str, base: RGB) -> None:
     if word == "shadow":
         canvas.shadow(*numbers)
         return
-    kind, opacity = (mode[0], int(mode[1]) if len(mode) > 1 else 255) if mode else ("paint", 255)
-    view = Canvas(canvas.shapes, "paint" if kind == "glass" else kind, opacity)
+    kind, opacity = (*mode, "255")[:2] if mode else ("paint", "255")
+    view = Canvas(canvas.shapes, "paint" if kind == "glass" else kind, int(opacity))
     filled = _colour(colour, base)
     if word == "poly":
         view.poly(list(zip(numbers[::2], numbers[1::2], strict=True)), filled)

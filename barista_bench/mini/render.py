@@ -307,15 +307,14 @@ class Renderer:
 
     def _sprite(self, thing: Drawn) -> drawing.Sprite:
         key = (thing.painter, thing.colour, thing.variant, thing.angle % 64, thing.mirror, thing.aloft)
-        sprite = self._sprites.get(key)
-        if sprite is None:
+        if key not in self._sprites:
             canvas = drawing.Canvas()
             drawing.paint(canvas, thing.painter, thing.colour, thing.variant)
             if thing.aloft:
                 canvas = drawing.Canvas([shape for shape in canvas.shapes if shape.kind != "shadow"])
-            sprite = drawing.make_sprite(canvas.mirrored() if thing.mirror else canvas, self._size[0], thing.angle)
-            self._sprites[key] = sprite
-        return sprite
+            canvas = canvas.mirrored() if thing.mirror else canvas
+            self._sprites[key] = drawing.make_sprite(canvas, self._size[0], thing.angle)
+        return self._sprites[key]
 
 
 COUNTER_TOP, COUNTER_EDGE = 238, 420

@@ -12,15 +12,8 @@ from typing import NamedTuple
 import yaml
 
 from barista_bench.scene_graph.domain import Domain
-from barista_bench.scene_graph.graph_words import (
-    UNKNOWN,
-    GraphWords,
-    Word,
-    base_form,
-    hand_side,
-    participle,
-    third_person_of,
-)
+from barista_bench.scene_graph.graph_words import GraphWords, Word, base_form, hand_side, participle, third_person
+from barista_bench.scene_graph.video_graph import UNNAMED
 
 FEWEST = 2
 """Times that two verbs are said of one thing at once, or a noun and a category go together, to be proposed as alike."""
@@ -43,13 +36,13 @@ def draft_lines(words: GraphWords, name: str) -> list[DraftLine]:
     """The lines of the file, without the comments behind them."""
     file = _Draft(words)
     hands = {side: [c for (c,) in words.of("category") if hand_side(c) == side] for side in ("left", "right")}
-    categories = [c for (c,) in words.of("category") if not hand_side(c) and c.lower() != UNKNOWN]
+    categories = [c for (c,) in words.of("category") if not hand_side(c) and c.lower() != UNNAMED]
     contact_type, place_type = file.kinds()
     contacts = [value for kind, value in words.of("relation", "hand") if kind == contact_type]
     places = [value for kind, value in words.of("relation", "thing") if kind == place_type]
     file.head(name)
     file.mapping("categories", ((c, "", ("category", c)) for c in categories))
-    file.line(f"vague: {_flow([UNKNOWN] if (UNKNOWN,) in words.of('category') else [])}")
+    file.line(f"vague: {_flow([UNNAMED] if (UNNAMED,) in words.of('category') else [])}")
     file.line(f"hands: {_flow({side: [c.lower() for c in names] for side, names in hands.items()})}")
     file.line(f"contact_type: {_flow(contact_type)}")
     file.mapping("contacts", ((v, _verb(v), ("relation", "hand", contact_type, v)) for v in contacts))
@@ -60,12 +53,14 @@ def draft_lines(words: GraphWords, name: str) -> list[DraftLine]:
     file.line("# Verbs that were said of one thing at once: neither is offered as a wrong answer for the other.")
     file.sequence("verbs", file.pairs("alike verbs"))
     file.line("# Names that can mean one thing: a noun of activities, and what hands touch meanwhile or ends like it.")
-    file.sequence("nouns", [*file.named(), *_endings(categories)])
+    pairs = combinations(sorted(categories, key=len), 2)
+    endings = [pair for pair in pairs if pair[1].lower().endswith(f" {pair[0].lower()}")]
+    alike = (([first.lower(), second.lower()], ("category", second)) for first, second in endings)
+    file.sequence("nouns", [*file.named(), *alike])
     kinds = [kind for kind, _ in words.of("value")]
     file.line("# Whose value videos are stratified by.")
-    file.line(
-        f"stratum: {_flow([(categories or [UNKNOWN])[0], 'type' if 'type' in kinds else (kinds or ['type'])[0]])}"
-    )
+    kind = "type" if "type" in kinds else (kinds or ["type"])[0]
+    file.line(f"stratum: {_flow([(categories or [UNNAMED])[0], kind])}")
     plural = [c for c in categories if c.endswith("s") and not c.endswith("ss")]
     file.line("# Names without article and number: those that look like plurals.")
     file.line(f"uncounted: {_flow(plural)}")
@@ -81,13 +76,7 @@ def _flow(value: object) -> str:
 
 def _verb(value: str) -> dict[str, str]:
     verb = base_form(value.lower())
-    return {"does": third_person_of(verb), "do": verb, "doing": participle(verb)}
-
-
-def _endings(categories: Sequence[str]) -> Iterator[tuple[list[str], Word]]:
-    for first, second in combinations(sorted(categories, key=len), 2):
-        if second.lower().endswith(f" {first.lower()}"):
-            yield [first.lower(), second.lower()], ("category", second)
+    return {"does": third_person(verb), "do": verb, "doing": participle(verb)}
 
 
 class _Draft:
@@ -227,7 +216,7 @@ def lacking(words: GraphWords, domain: Domain) -> list[str]:
 def _lacking(words: GraphWords, domain: Domain) -> Iterator[tuple[Word, str]]:
     categories = {name.casefold() for name in domain.categories}
     for (name,) in words.of("category"):
-        if name.casefold() not in categories and name.lower() != UNKNOWN and domain.side(name) is None:
+        if name.casefold() not in categories and name.lower() != UNNAMED and domain.side(name) is None:
             yield ("category", name), f"categories: {_flow({name: ''})}"
     for by, kind, value in words.of("relation"):
         word = ("relation", by, kind, value)

@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 from barista_bench.scene_graph.domain import Side
 from barista_bench.scene_graph.scene_graph import SceneGraph
-from barista_bench.scene_graph.video_graph import Attribute, Segment, VideoGraph
+from barista_bench.scene_graph.video_graph import UNNAMED, Attribute, Segment, VideoGraph
 
-UNKNOWN = "unknown"
 MOST_PLACES = 3
 """Places of a word that are kept."""
 Word = tuple[str, ...]
@@ -135,7 +134,7 @@ def _add_named(words: GraphWords, video: VideoGraph, activities: Sequence[Segmen
     for row in activities:
         noun = _verb_noun(row)[1]
         touched = {r.target.category.lower() for r in held if r.start < row.end and r.end > row.start}
-        for category in sorted(touched - {UNKNOWN}) if noun and noun not in categories else ():
+        for category in sorted(touched - {UNNAMED}) if noun and noun not in categories else ():
             words.add(("named", noun, category), place(row.start))
 
 
@@ -188,7 +187,12 @@ def participle(verb: str) -> str:
     return f"{head}ing {rest}".strip()
 
 
-def third_person_of(verb: str) -> str:
+def third_person(verb: str) -> str:
+    """A verb, or a phrase that begins with one, said of a person.
+
+    >>> third_person("press the button"), third_person("carry the cup"), third_person("clean up")
+    ('presses the button', 'carries the cup', 'cleans up')
+    """
     head, _, rest = verb.partition(" ")
     if re.search(r"[^aeiou]y$", head):
         head = f"{head[:-1]}ie"

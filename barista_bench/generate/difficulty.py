@@ -51,8 +51,8 @@ def with_difficulty(candidate: QuestionCandidate, scene: Scene, needed: int) -> 
     steps = sum(steps_of(choice.statement) for choice in candidate.right) + candidate.wording.count(" ")
     area, seconds = topic.area(), topic.seconds()
     parts = [
-        None if area is None else _between(area, LARGE, SMALL),
-        None if seconds is None else _between(seconds, LONG, SHORT),
+        None if area is None else _hardness(area, LARGE, SMALL),
+        None if seconds is None else _hardness(seconds, LONG, SHORT),
         float(np.mean(near)) if near else None,
         (min(steps, MOST_STEPS) - 1) / (MOST_STEPS - 1),
     ]
@@ -62,7 +62,7 @@ def with_difficulty(candidate: QuestionCandidate, scene: Scene, needed: int) -> 
     return msgspec.structs.replace(candidate, distractors=ordered, difficulty=difficulty, origins=origins)
 
 
-def _between(value: float, easy: float, hard: float) -> float:
+def _hardness(value: float, easy: float, hard: float) -> float:
     """0 where a value is easy, 1 where it is hard, by its logarithm between."""
     return min(1.0, max(0.0, log(max(value, 1e-9) / easy) / log(hard / easy)))
 

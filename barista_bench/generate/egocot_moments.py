@@ -118,24 +118,24 @@ class Moments:
             if frames and (doing := self.doing(action.name)) and only.truth(self.scene):
                 yield Moment(frames, " while", {"doing": doing}, (only,), action.noun)
 
-    def not_named(self, when: Moment, things: Sequence[NamedObject]) -> list[NamedObject]:
+    def unnamed_things(self, when: Moment, things: Sequence[NamedObject]) -> list[NamedObject]:
         """Those that the question does not name already."""
         return [t for t in things if not when.noun or not self.scene.domain.same_noun(when.noun, t.noun)]
 
-    def between(self, start: int, end: int) -> str:
+    def interval_text(self, start: int, end: int) -> str:
         return f"Between {self.time(start)} and {self.time(end)}."
 
     @cached_property
-    def used(self) -> list[NamedObject]:
+    def used_things(self) -> list[NamedObject]:
         """Objects that hands are ever on, each once, by time."""
         return list({use.thing.id: use.thing for use in self.scene.uses}.values())
 
     @cached_property
     def by_use(self) -> list[NamedObject]:
         """Objects that hands are ever on, and then all others."""
-        return [*self.used, *(thing for thing in self.scene.things.values() if thing not in self.used)]
+        return [*self.used_things, *(thing for thing in self.scene.things.values() if thing not in self.used_things)]
 
-    def possible(self, span: ValueSpan) -> list[ValueSpan]:
+    def possible_values(self, span: ValueSpan) -> list[ValueSpan]:
         """Other values that a span can have, by the domain: of each group of synonyms, one; not those that the domain
         does not list for its category, if it lists any, or that only other things have in the video: no mill rinses."""
         dimensions = self.scene.domain.attributes[span.type].groups
@@ -177,7 +177,7 @@ class Moments:
                 shown[use] = frame
         return shown
 
-    def around(self, frame: int) -> tuple[int, int] | None:
+    def moments_around(self, frame: int) -> tuple[int, int] | None:
         """The last moment shown before a frame, and the first from it on; None where there is no moment before."""
         return next(((start, end) for start, end in pairwise(self.shown) if start < frame <= end), None)
 

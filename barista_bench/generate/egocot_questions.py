@@ -52,7 +52,7 @@ def active_object(at: Moments) -> Iterator[QuestionCandidate]:
     """AOG: what a hand is on."""
     for when in at.moments():
         for use in at.contacts(*when.frames):
-            things = _whole(at, at.not_named(when, [use.thing, *at.visible(at.by_use, *when.frames)]))
+            things = _whole_things(at, at.unnamed_things(when, [use.thing, *at.visible(at.by_use, *when.frames)]))
             if use.thing not in things:
                 continue
             right = Choice(f"The {use.thing.name}.", when.always(partial(Touches, use.side, use.thing.id)))
@@ -62,7 +62,7 @@ def active_object(at: Moments) -> Iterator[QuestionCandidate]:
             yield at.question(*arguments, given=when.given)
 
 
-def _whole(at: Moments, things: Sequence[NamedObject]) -> list[NamedObject]:
+def _whole_things(at: Moments, things: Sequence[NamedObject]) -> list[NamedObject]:
     """Things of which none is a part of one before it, or has it as a part: these would be no two choices."""
     kept: list[NamedObject] = []
     for thing in things:
@@ -75,9 +75,9 @@ def hand_of_object(at: Moments) -> Iterator[QuestionCandidate]:
     """HOA: which hand is on which of two objects."""
     for when in at.moments():
         for use in at.contacts(*when.frames):
-            for other in at.not_named(when, at.visible(at.used, *when.frames)):
+            for other in at.unnamed_things(when, at.visible(at.used_things, *when.frames)):
                 things = [use.thing, other]
-                is_named = use.thing not in at.not_named(when, [use.thing])
+                is_named = use.thing not in at.unnamed_things(when, [use.thing])
                 if is_named or other == use.thing or at.scene.is_part_of_other(other.id, use.thing.id):
                     continue
                 right = _touches(when.always, use.side, use.thing)
@@ -93,7 +93,7 @@ def _touches(over: Callable[[Callable[[int], Statement]], Statement], side: Side
 def state_in_use(at: Moments) -> Iterator[QuestionCandidate]:
     """MSP: the state of something that hands work with, and whether a hand is on it."""
     for frame in at.shown:
-        for thing, side in product(at.used, SIDES):
+        for thing, side in product(at.used_things, SIDES):
             is_on = Touches(side, thing.id, frame).truth(at.scene) is True
             for now, other in _alternatives(at, thing, frame):
                 choice = partial(_state_and_hand, at, side, frame, now)
@@ -125,14 +125,14 @@ def when_it_changed(at: Moments) -> Iterator[QuestionCandidate]:
         slots = {"thing": before.thing.name, "before": first, "after": last}
         for row, number in at.intervals(after.start):
             change = before.thing.id, before.type, before.value, after.value
-            choices = [Choice(at.between(start, end), Changes(*change, start, end + 1)) for start, end in row]
+            choices = [Choice(at.interval_text(start, end), Changes(*change, start, end + 1)) for start, end in row]
             arguments = "SR", slots, choices[number], choices, row[number], [before.thing]
             yield at.question(*arguments, answer=f"interval {number}", event=f"{after.thing.id} from {after.start}")
 
 
 def place_before(at: Moments) -> Iterator[QuestionCandidate]:
     """LVR: in which part of the frame something was that hands work with."""
-    for thing in at.used:
+    for thing in at.used_things:
         for frame in at.shown:
             if quarter := quarter_of(at.scene, thing.id, frame):
                 slots = {"time": at.time(frame), "thing": thing.name}
@@ -175,13 +175,13 @@ def next_state(at: Moments) -> Iterator[QuestionCandidate]:
     """NSA: what changes its state next, and to what."""
     recorded = [span for change in at.scene.changes for span in change]
     states: list[ValueSpan] = []
-    for span in [*recorded, *chain.from_iterable(map(at.possible, recorded))]:
+    for span in [*recorded, *chain.from_iterable(map(at.possible_values, recorded))]:
         same = (state for state in states if (state.thing, state.type) == (span.thing, span.type))
         if not any(at.scene.domain.relation_of(span.type, span.value, state.value) == "synonym" for state in same):
             states.append(span)
     since = 0
     for _, after in at.scene.changes:
-        moments = at.around(after.start)
+        moments = at.moments_around(after.start)
         for frame in at.shown:
             if moments is None or not since <= frame <= moments[0]:
                 continue
@@ -209,7 +209,7 @@ def next_action(at: Moments) -> Iterator[QuestionCandidate]:
         nearest = sorted(actions, key=lambda action: (action.noun != noun, abs(action.start - start)))
         hands = [Seen(hand, until) for use in at.contacts(until)[:1] if (hand := at.scene.hand_id(use.side))]
         event = f"{following.name} from {following.start}"
-        for since in _since(at, frame):
+        for since in _starting_moments(at, frame):
             right, *choices = (
                 Choice(sentence(at.phrase(name)), NextAction(name, since.frames[0], until))
                 for name in (following.name, *(action.name for action in nearest))
@@ -218,7 +218,7 @@ def next_action(at: Moments) -> Iterator[QuestionCandidate]:
             yield at.question(*arguments, event=event, given=(*hands, *since.given))
 
 
-def _since(at: Moments, frame: int) -> Iterator[Moment]:
+def _starting_moments(at: Moments, frame: int) -> Iterator[Moment]:
     """A moment by the clock, and by the last action that begins before it, where it is the only one of its kind."""
     yield Moment((frame,), "", {"time": at.time(frame)})
     before = [action for action in at.scene.actions if action.start <= frame]
@@ -236,7 +236,7 @@ def cause_of_change(at: Moments) -> Iterator[QuestionCandidate]:
         for action in causes_of(at.scene, after.start, at.words.causes.get(after.value, ()))
     ]
     for name, before, after in outcomes:
-        moments = at.around(after.start)
+        moments = at.moments_around(after.start)
         if moments is None:
             continue
         choice = partial(_brings_about, at, *moments)
@@ -269,7 +269,7 @@ def progress(at: Moments) -> Iterator[QuestionCandidate]:
         slots = {"first": at.phrase(first.name), "second": at.phrase(second.name)}
         for row, number in at.intervals(second.start):
             choices = [
-                Choice(at.between(start, end), AllOf((InStep(first.name, start), InStep(second.name, end))))
+                Choice(at.interval_text(start, end), AllOf((InStep(first.name, start), InStep(second.name, end))))
                 for start, end in row
             ]
             arguments = "PR passage", slots, choices[number], choices, row[number]
@@ -282,7 +282,7 @@ def hands_over_time(at: Moments) -> Iterator[QuestionCandidate]:
         if start == end:
             continue
         is_same = before.thing == after.thing
-        for other in at.visible(at.used, start, end) if is_same else [after.thing]:
+        for other in at.visible(at.used_things, start, end) if is_same else [after.thing]:
             things = [before.thing, other]
             if other == before.thing or at.scene.is_part_of_other(other.id, before.thing.id):
                 continue

@@ -32,7 +32,7 @@ from barista_bench.generate.difficulty import with_difficulty
 from barista_bench.generate.missing import Waiting
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.shortcuts import AskedChoices, guessable
-from barista_bench.generate.wordings import worded
+from barista_bench.generate.wordings import deal_forms
 from barista_bench.media.video import open_reader
 from barista_bench.mini.cutting import encode_video
 from barista_bench.scene_graph import SceneGraph, VideoGraph
@@ -75,7 +75,7 @@ class Family(ABC):
     def distractors_needed(self, candidate: QuestionCandidate) -> int:
         """How many distractors a question takes; 0 where the family has none."""
 
-    def decided(self, scene: Scene, tally: Tally, waiting: Waiting | None = None) -> Iterator[QuestionCandidate]:
+    def decide_all(self, scene: Scene, tally: Tally, waiting: Waiting | None = None) -> Iterator[QuestionCandidate]:
         """The candidates that the graph decides, of the levels asked for; the others are counted by their reason, and
         noted in `waiting` by the annotation that they lack."""
         for candidate in self.candidates(scene):
@@ -92,36 +92,36 @@ class Family(ABC):
             if is_wanted:
                 yield rated
 
-    def offered(
+    def offer(
         self, scene: Scene, tally: Tally, most: int, seed: int, waiting: Waiting | None = None
     ) -> list[QuestionCandidate]:
         """The decided candidates that a video offers: one an event, of each subtask about `most`."""
-        return self.thinned(once_an_event(self.decided(scene, tally, waiting), seed, tally), most, seed)
+        return self.thin_out(once_an_event(self.decide_all(scene, tally, waiting), seed, tally), most, seed)
 
-    def thinned(self, candidates: Sequence[QuestionCandidate], most: int, seed: int) -> list[QuestionCandidate]:
+    def thin_out(self, candidates: Sequence[QuestionCandidate], most: int, seed: int) -> list[QuestionCandidate]:
         """Of each subtask about `most`; the order of `candidates` does not matter."""
         return thin(candidates, most, seed)
 
-    def sampled(self, candidates: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
+    def sample_items(self, candidates: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
         """At most `size` items a subtask, sampled by balance, with their choices in place."""
         items: list[Item] = []
         for subtask in self.subtasks:
-            items += self.sampled_of(subtask, [c for c in candidates if c.subtask == subtask], size, seed)
+            items += self.sample_subtask(subtask, [c for c in candidates if c.subtask == subtask], size, seed)
         return items
 
-    def sampled_of(self, subtask: str, offered: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
+    def sample_subtask(self, subtask: str, offered: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
         return with_choices(sample(offered, size, seed), subtask.lower(), self.distractors_needed, seed)
 
-    def worded(self, items: Sequence[Item], seed: int) -> list[Item]:
+    def deal_forms(self, items: Sequence[Item], seed: int) -> list[Item]:
         """The sampled items, each in a form of its wording."""
-        return worded(items, seed)
+        return deal_forms(items, seed)
 
     def items(
         self, candidates: Sequence[QuestionCandidate], size: int, seed: int, ceiling: float | None = None
     ) -> SampledItems:
         """The sample, without the items that make a subtask guessable from its texts: beyond chance, or, where it is
         given, with an accuracy above `ceiling`."""
-        items = self.worded(self.sampled(candidates, size, seed), seed)
+        items = self.deal_forms(self.sample_items(candidates, size, seed), seed)
         given_away: dict[str, int] = {}
         for subtask in self.choice_subtasks:
             of_subtask = [item for item in items if item.candidate.subtask == subtask]

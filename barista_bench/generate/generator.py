@@ -23,16 +23,16 @@ from barista_bench.generate.missing import Unlocked, Waiting
 from barista_bench.generate.review import (
     Retention,
     ReviewedItem,
+    apply_review,
     read_review,
     retention,
     review_bytes,
-    reviewed,
-    unreviewed,
+    review_rows,
 )
 from barista_bench.generate.scene import Scene
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import load_domain
-from barista_bench.scene_graph.domain_draft import lacking as lacking_lines
+from barista_bench.scene_graph.domain_draft import lacking_lines
 from barista_bench.scene_graph.graph_words import GraphWords, words_of
 from barista_bench.scene_graph.terms import TERMS_FILE, read_terms, terms_bytes
 
@@ -161,14 +161,14 @@ def generate(
     with replacing_folder(out) as folder:
         for name, family in makers.items():
             sampled = family.items(offers.candidates[name], per_subtask, seed, ceiling)
-            to_review = unreviewed(name, sampled.items, [_item_line(item) for item in sampled.items])
+            to_review = review_rows(name, sampled.items, [_item_line(item) for item in sampled.items])
             revised = [row.item for row in to_review if verdicts.get(row.item, row).verdict == "revise"]
             if revised and not family.has_own_texts:
                 raise DataError(
                     f"{revised[0]}: is revised, but its whole set shares its texts. Remedy: reject it, or change the "
                     f"words of families.{name} in the domain file"
                 )
-            items = reviewed(name, sampled.items, to_review, verdicts)
+            items = apply_review(name, sampled.items, to_review, verdicts)
             counts = retention(to_review, verdicts) if review else []
             reports.append(_report(family, sampled._replace(items=items), offers, per_subtask, seed, counts))
             write_whole(folder / f"{name}.report.json", msgspec.json.encode(reports[-1]) + b"\n")
@@ -234,7 +234,7 @@ def offers_of(
             offers.tallies[name].update(result.tallies[name])
             held = offers.candidates[name] + candidates
             if max(Counter(candidate.subtask for candidate in held).values(), default=0) > 2 * SPARE * per_subtask:
-                held = families[name].thinned(held, SPARE * per_subtask, seed)
+                held = families[name].thin_out(held, SPARE * per_subtask, seed)
             offers.candidates[name] = held
     return offers
 
@@ -245,7 +245,7 @@ def _offers_of_video(video_id: str, graph: SceneGraph, families: Mapping[str, Fa
         check_placeable(graph, graph[video_id])
         scene = Scene(graph[video_id], next(iter(families.values())).domain)
         for name, family in families.items():
-            offers.candidates[name] = family.offered(scene, offers.tallies[name], most, seed, offers.waiting)
+            offers.candidates[name] = family.offer(scene, offers.tallies[name], most, seed, offers.waiting)
         return offers._replace(words=words_of(graph[video_id]))
     except DataError as error:
         return Offers({}, {}, {video_id: str(error)}, GraphWords(), Waiting())

@@ -64,7 +64,7 @@ class HanDyVQAFamily(Family):
         yield from chain(questions.actions(), questions.processes(), questions.locations())
         yield from chain(questions.states(), questions.parts(), questions.objects())
 
-    def sampled_of(self, subtask: str, offered: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
+    def sample_subtask(self, subtask: str, offered: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
         if subtask in release.RVOS_CATEGORIES:
             return with_choices(sample(offered, size, seed), subtask, _known_distractors, seed)
         sampled = sample_balanced(offered, size, seed, self.distractors_needed, self.words)

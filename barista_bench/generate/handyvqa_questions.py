@@ -96,7 +96,7 @@ class Questions:
     def processes(self) -> Candidates:
         """The action of each hand at one moment; distractors are the hands exchanged, and actions of other times."""
         scene = self.scene
-        for clip, frame in self._halfway(scene.uses):
+        for clip, frame in self._clips_halfway(scene.uses):
             left_right = self._action("left", frame), self._action("right", frame)
             done = [action for action in left_right if action is not None]
             pool = [*dict.fromkeys((*done, *self._other_actions(clip, frame))), None]
@@ -106,7 +106,7 @@ class Questions:
             right = self._hands_choice(*left_right, clip, frame)
             distractors = [self._hands_choice(*pair, clip, frame) for pair in others]
             ids = tuple(dict.fromkeys(item for _, item in done))
-            yield self._candidate("process", clip, right, distractors, self._clear(ids, clip), ids)
+            yield self._candidate("process", clip, right, distractors, self._clearly_named(ids, clip), ids)
 
     def _other_actions(self, clip: ClipWindow, frame: int) -> list[HandAction]:
         """Actions of hands at other times, the nearest first, on things whose names are clear in a clip."""
@@ -118,7 +118,7 @@ class Questions:
         ]
         return list(dict.fromkeys(action for _, action in sorted(rows)))[:OTHER_ACTIONS]
 
-    def _halfway(self, uses: Iterable[HandUse]) -> list[tuple[ClipWindow, int]]:
+    def _clips_halfway(self, uses: Iterable[HandUse]) -> list[tuple[ClipWindow, int]]:
         """Clips with a moment halfway through them at which there is a contact: in its middle, and every half clip of
         it; not two next to each other."""
         step = self.scene.frames(HALF_WINDOW_S)
@@ -168,10 +168,10 @@ class Questions:
         wholes = {whole for owners in scene.owners.values() for whole in owners}
         every = [part for part in scene.owners if part in scene.things and part not in wholes]
         for use in scene.uses:
-            for clip, frame in self._halfway([use]) if use.thing.id in every else ():
+            for clip, frame in self._clips_halfway([use]) if use.thing.id in every else ():
                 others = [part for part in every if part != use.thing.id and self._is_clear(part, clip)]
                 right, *distractors = (self._part(part, use.side, clip, frame) for part in (use.thing.id, *others))
-                slots, given = {"side": use.side}, self._clear((use.thing.id,), clip)
+                slots, given = {"side": use.side}, self._clearly_named((use.thing.id,), clip)
                 arguments = clip, right, distractors, given, (use.thing.id,)
                 yield self._candidate("parts", *arguments, slots=slots)
                 yield self._mask_candidate("rvos_parts", *arguments, [use], slots=slots)
@@ -188,7 +188,7 @@ class Questions:
     def objects(self) -> Candidates:
         """Which objects hands touch in a clip, a whole and its part being one; others in view are wrong."""
         scene = self.scene
-        for clip, _ in self._halfway(scene.uses):
+        for clip, _ in self._clips_halfway(scene.uses):
             uses = [use for use in scene.uses if use.start < clip.stop and use.end > clip.start]
             touched = dict.fromkeys(use.thing.id for use in uses)
             counted = [item for item in touched if not any(whole in touched for whole in scene.wholes.get(item, ()))]
@@ -198,7 +198,7 @@ class Questions:
             right = tuple(self._object(item, clip) for item in counted)
             nothing_else = NothingElseTouched(tuple(counted), clip.start, clip.stop, clip.shown)
             distractors = [self._object(item, clip) for item in others]
-            arguments = clip, right, distractors, (*self._clear(counted, clip), nothing_else), tuple(counted)
+            arguments = clip, right, distractors, (*self._clearly_named(counted, clip), nothing_else), tuple(counted)
             yield self._candidate("objects", *arguments)
             yield self._mask_candidate("rvos_objects", *arguments, uses)
 
@@ -257,7 +257,7 @@ class Questions:
                 sequence = recorded if recorded and len(recorded) <= LONGEST_SEQUENCE else (spans_of_thing[0].value,)
                 sequences = dict.fromkeys((sequence, *_other_sequences(words, sequence[0], usual)))
                 right, *distractors = (self._sequence_choice(thing, values, clip) for values in sequences)
-                given, slots = self._clear((thing.id,), clip), {"name": thing.name}
+                given, slots = self._clearly_named((thing.id,), clip), {"name": thing.name}
                 candidate = self._candidate("state", clip, right, distractors, given, (thing.id,), slots=slots)
                 changes = [span.start for span in spans_of_thing if clip.start < span.start < clip.stop]
                 yield msgspec.structs.replace(candidate, event=f"{thing.id} {sequence} {changes}")
@@ -294,7 +294,7 @@ class Questions:
                 every += [] if in_both else hands
                 right = next((choice for choice in every if choice.statement.truth(scene)), every[-1])
                 distractors = [choice for choice in every if choice is not right]
-                given = (*self._clear((thing.id,), clip), Seen(thing.id, frame))
+                given = (*self._clearly_named((thing.id,), clip), Seen(thing.id, frame))
                 arguments = clip, right, distractors, given, (thing.id,)
                 yield self._candidate(f"location {end}", *arguments, slots={"name": thing.name})
 
@@ -327,7 +327,7 @@ class Questions:
     def _is_clear(self, object_id: str, clip: ClipWindow) -> bool:
         return self.scene.unique(self.scene.things[object_id], clip.shown)
 
-    def _clear(self, ids: Iterable[str], clip: ClipWindow) -> tuple[Statement, ...]:
+    def _clearly_named(self, ids: Iterable[str], clip: ClipWindow) -> tuple[Statement, ...]:
         return tuple(ClearlyNamed(object_id, clip.shown) for object_id in ids)
 
     def _candidate(

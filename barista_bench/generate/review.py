@@ -69,7 +69,7 @@ class Retention(msgspec.Struct, frozen=True):
         return (self.accepted + self.revised) / self.reviewed if self.reviewed else None
 
 
-def unreviewed(family: str, items: Sequence[Item], lines: Sequence[bytes]) -> list[ReviewedItem]:
+def review_rows(family: str, items: Sequence[Item], lines: Sequence[bytes]) -> list[ReviewedItem]:
     """The items as they go out. `lines` are what is written of them beside."""
     return [
         ReviewedItem(
@@ -116,7 +116,7 @@ def verdict_problem(row: ReviewedItem) -> str:
     return ""
 
 
-def reviewed(
+def apply_review(
     family: str, items: Sequence[Item], rows: Sequence[ReviewedItem], review: Mapping[str, ReviewedItem]
 ) -> list[Item]:
     """The items that are kept, with their texts as revised. `rows` are the items as they went out.

@@ -42,17 +42,15 @@ def names_of(video: VideoGraph, domain: Domain, wholes: Related, owners: Related
         if name != "unknown" and domain.side(item.category) is None:
             plain[item] = name
     names = dict(plain)
-    for item, name in _shared(plain):
+    for item, name in _namesakes(plain):
         colour = colours.get(item.id, "").lower()
         names[item] = name if colour in name else f"{colour} {name}"
     bare_parts = [(item, name) for item, name in plain.items() if item.id in wholes and name == item.category.lower()]
-    names |= {item: _belonging(name, owners.get(item.id, ()), names) for item, name in (*_shared(names), *bare_parts)}
+    by_id = {item.id: name for item, name in names.items()}
+    for item, name in (*_namesakes(names), *bare_parts):
+        owner_names = [by_id[owner] for owner in by_id if owner in owners.get(item.id, ())]
+        names[item] = f"{name}{OF}{owner_names[0]}" if len(owner_names) == 1 else name
     return names
-
-
-def _belonging(name: str, owner_ids: Collection[str], names: Mapping[SceneObject, str]) -> str:
-    owners = [names[item] for item in names if item.id in owner_ids]
-    return f"{name}{OF}{owners[0]}" if len(owners) == 1 else name
 
 
 def _constant_values(video: VideoGraph, attribute_type: str) -> dict[str, str]:
@@ -64,7 +62,7 @@ def _constant_values(video: VideoGraph, attribute_type: str) -> dict[str, str]:
     return {object_id: values.pop() for object_id, values in seen.items() if len(values) == 1}
 
 
-def _shared(names: Mapping[SceneObject, str]) -> list[tuple[SceneObject, str]]:
+def _namesakes(names: Mapping[SceneObject, str]) -> list[tuple[SceneObject, str]]:
     """Those whose name another has too."""
     times = Counter(names.values())
     return [(item, name) for item, name in names.items() if times[name] > 1]

@@ -80,11 +80,11 @@ class ViSTaFamily(Family):
             for orders in sequences.permutation_sets(level):
                 yield from self._set_of(sequences, f"level_{level}_permutation", orders)
 
-    def decided(self, scene: Scene, tally: Tally, waiting: Waiting | None = None) -> Iterator[QuestionCandidate]:
+    def decide_all(self, scene: Scene, tally: Tally, waiting: Waiting | None = None) -> Iterator[QuestionCandidate]:
         for reason in Sequences(scene).refused:
             for subtask in self.subtasks:
                 tally[subtask, f"an action: {reason}"] += 1
-        yield from super().decided(scene, tally, waiting)
+        yield from super().decide_all(scene, tally, waiting)
 
     def _set_of(self, sequences: Sequences, subtask: str, orders: Sequence[Order]) -> Iterator[QuestionCandidate]:
         scene = sequences.scene
@@ -129,11 +129,11 @@ class ViSTaFamily(Family):
                 phrases[at] = self.words.action_on_it(said[at])
         return Phrases(phrases)
 
-    def offered(
+    def offer(
         self, scene: Scene, tally: Tally, most: int, seed: int, waiting: Waiting | None = None
     ) -> list[QuestionCandidate]:
         """Clips of level 1, one of each description; above it whole sets, no two with the same descriptions."""
-        clips, sets = _clips_and_sets(self.decided(scene, tally, waiting), seed)
+        clips, sets = _clips_and_sets(self.decide_all(scene, tally, waiting), seed)
         kept = once_an_event(clips, seed, tally)
         described: set[tuple[str, ...]] = set()
         for (subtask, _), members in sets.items():
@@ -143,9 +143,9 @@ class ViSTaFamily(Family):
             else:
                 described.add(texts)
                 kept += members
-        return self.thinned(kept, most, seed)
+        return self.thin_out(kept, most, seed)
 
-    def thinned(self, candidates: Sequence[QuestionCandidate], most: int, seed: int) -> list[QuestionCandidate]:
+    def thin_out(self, candidates: Sequence[QuestionCandidate], most: int, seed: int) -> list[QuestionCandidate]:
         """Whole sets above level 1, of each subtask until `most` is reached."""
         clips, sets = _clips_and_sets(candidates, seed)
         taken: Counter[str] = Counter()
@@ -156,12 +156,12 @@ class ViSTaFamily(Family):
                 kept += members
         return kept
 
-    def sampled_of(self, subtask: str, offered: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
+    def sample_subtask(self, subtask: str, offered: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
         clips, sequences = _clips_and_sets(offered, seed)
         sets = {name: members for (_, name), members in sequences.items() if len(members) > 1}
         return _sample_sets(subtask, _foundation_sets(clips, seed) | sets, size, seed)
 
-    def worded(self, items: Sequence[Item], seed: int) -> list[Item]:
+    def deal_forms(self, items: Sequence[Item], seed: int) -> list[Item]:
         """Set by set: all descriptions of one have the same form, the next set's has the next one."""
         reworded: list[Item] = []
         orders: dict[str, Iterator[str]] = {}
@@ -330,11 +330,11 @@ def _write_videos(items: Sequence[Item], source: SceneGraph, video_id: str, out:
     """The entries of one video, each its clips one after the other, at the common rate and width."""
     fps = source[video_id].video.fps
     with open_reader(source.video_path(video_id)) as reader:
-        size = _small(*reader.size, words.width)
+        size = _video_size(*reader.size, words.width)
 
         @lru_cache(maxsize=CLIPS)  # sets share clips, and decoding is what takes the time
         def pictures(start: int, end: int) -> list[Picture]:
-            frames = list(_at_rate(start, end, fps or reader.fps, words.fps))
+            frames = list(_frames_at_rate(start, end, fps or reader.fps, words.fps))
             return list(resized(reader.read(frames), size))
 
         for item in items:
@@ -344,20 +344,20 @@ def _write_videos(items: Sequence[Item], source: SceneGraph, video_id: str, out:
             encode_video(path, chain.from_iterable(clips), size=size, fps=words.fps)
 
 
-def _at_rate(start: int, end: int, fps: float, rate: int) -> Iterator[int]:
+def _frames_at_rate(start: int, end: int, fps: float, rate: int) -> Iterator[int]:
     """The frames of [start, end) at `rate` a second, the earlier of two that are as near.
 
-    >>> list(_at_rate(10, 20, 50.0, 25)), list(_at_rate(0, 3, 25.0, 50))
+    >>> list(_frames_at_rate(10, 20, 50.0, 25)), list(_frames_at_rate(0, 3, 25.0, 50))
     ([10, 12, 14, 16, 18], [0, 0, 1, 1, 2, 2])
     """
     count = max(1, round((end - start) * rate / fps))
     return (min(end - 1, start + int(number * fps / rate)) for number in range(count))
 
 
-def _small(width: int, height: int, most: int) -> tuple[int, int]:
+def _video_size(width: int, height: int, most: int) -> tuple[int, int]:
     """The size of a video: even, and of its source's shape.
 
-    >>> _small(1280, 720, 320), _small(120, 80, 320)
+    >>> _video_size(1280, 720, 320), _video_size(120, 80, 320)
     ((320, 180), (120, 80))
     """
     scale = min(1.0, most / max(width, height))

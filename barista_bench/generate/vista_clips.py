@@ -103,9 +103,9 @@ class Sequences:
         self.clips: list[ActionClip] = []
         self.refused: list[str] = []
         """Why actions cannot be shown, each."""
-        self._cut()
+        self._cut_clips()
 
-    def _cut(self) -> None:
+    def _cut_clips(self) -> None:
         lengths, end = self.scene.domain.lengths, 0
         for action in self.scene.actions:
             clip = ActionClip(action.name, max(action.start, end), action.end)
@@ -125,14 +125,14 @@ class Sequences:
     def joints(self, order: Order) -> tuple[Statement, ...]:
         """Conditions for the clips to be joined in this order."""
         joints = (self.joint(a, b) for a, b in pairwise(order))
-        return *joints, *(left for at in range(1, len(order)) for left in self._left(order[:at], order[at]))
+        return *joints, *(left for at in range(1, len(order)) for left in self._conditions_left(order[:at], order[at]))
 
     def is_possible(self, path: Order, at: int) -> bool:
         """Whether a clip can follow the clips of a path, which is possible itself."""
         is_next = not path or at in self.after[path[-1]]
-        return is_next and all(left.truth(self.scene) for left in self._left(path, at))
+        return is_next and all(left.truth(self.scene) for left in self._conditions_left(path, at))
 
-    def _left(self, path: Order, at: int) -> Iterator[AsLeft]:
+    def _conditions_left(self, path: Order, at: int) -> Iterator[AsLeft]:
         """Conditions for a clip to follow a path: the things that it takes are as they were at every joint before."""
         for first, second in pairwise((*path, at)):
             yield AsLeft(tuple(sorted(self._taken[at])), self.clips[first].end - 1, self.clips[second].start)
@@ -177,7 +177,7 @@ class Sequences:
         two, and so on down to none; by turns, up to `LARGEST_SET`."""
         ways = [self._paths(base[:at], len(base), {base[at]}) for at in reversed(range(len(base)))]
         by_turns = (order for row in zip_longest(*ways) for order in row if order is not None)
-        return self._apart([base], by_turns, LARGEST_SET)
+        return self._distinct_orders([base], by_turns, LARGEST_SET)
 
     def permutation_sets(self, length: int) -> Iterator[list[Order]]:
         """Of each choice of clips that can be joined in some order, orders that cannot be taken for each other: the one
@@ -188,7 +188,7 @@ class Sequences:
                 orders[frozenset(order)].append(order)
         for _, same in sorted(orders.items(), key=lambda row: sorted(row[0])):
             base, *others = sorted(same)
-            yield self._apart([base], iter(others), min(length, PERMUTATIONS))
+            yield self._distinct_orders([base], iter(others), min(length, PERMUTATIONS))
 
     def _paths(self, prefix: Order, length: int, barred: set[int]) -> Iterator[Order]:
         """Sequences that begin with `prefix` and go on with none of `barred`; each clip once."""
@@ -207,7 +207,7 @@ class Sequences:
                 if at not in path and not (len(path) == len(prefix) and at in barred) and self.is_possible(path, at)
             ]
 
-    def _apart(self, chosen: list[Order], offered: Iterator[Order], most: int) -> list[Order]:
+    def _distinct_orders(self, chosen: list[Order], offered: Iterator[Order], most: int) -> list[Order]:
         """Of what is offered, in turn, what cannot be taken for any sequence chosen before, nor those for it."""
         for order in islice(offered, TRIED):
             if len(chosen) == most:

@@ -81,7 +81,7 @@ def in_seeded_order(wording: str, seed: int) -> list[str]:
     return order
 
 
-def worded(items: Sequence[Item], seed: int) -> list[Item]:
+def deal_forms(items: Sequence[Item], seed: int) -> list[Item]:
     """The items with their questions in forms dealt by turns, first to those of one answer, then to those of the next:
     each form falls to every answer, and to every place of the right choice, about equally often."""
     by_wording: dict[str, list[Item]] = defaultdict(list)

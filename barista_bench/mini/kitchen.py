@@ -129,7 +129,7 @@ class Video:
         start, end = (-(-b * self.frame_count // self.line.length) for b in beats)
         return min(start, self.frame_count), min(end, self.frame_count)
 
-    def frames(self) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.uint8]]]:
+    def frames(self) -> Iterator[tuple[Picture, NDArray[np.uint8]]]:
         """Every frame's picture and object map, as `Renderer.frame` returns them."""
         width, height = self.plan.width, self.plan.height
         view = -(-width * REFERENCE_HEIGHT // height)
@@ -137,7 +137,7 @@ class Video:
         renderer = Renderer(paint_room(self._text, height), width, height, self.keys)
         for frame in range(self.frame_count):
             beat = self.beat(frame)
-            yield renderer.frame(scene.drawn(beat), scene.camera(beat))
+            yield renderer.frame(scene.placed_sprites(beat), scene.camera(beat))
 
 
 def _annotations(

@@ -207,7 +207,7 @@ class _Draft:
 # What a domain file lacks
 
 
-def lacking(words: GraphWords, domain: Domain) -> list[str]:
+def lacking_lines(words: GraphWords, domain: Domain) -> list[str]:
     """The lines that a domain file lacks for these words, the most frequent first, each with its count and place."""
     rows = [(words.counts[word], f"{line}  # {words.note(*word)}") for word, line in _lacking(words, domain)]
     return [line for _, line in sorted(rows, key=lambda row: (-row[0], row[1]))]

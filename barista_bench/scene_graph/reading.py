@@ -195,14 +195,14 @@ def _unify_ids(release: ReleaseFile, log: ProblemLog) -> None:
     """Bring every id of objects, categories and activity classes into one spelling, in place."""
     known: dict[str, str] = {}
 
-    def unified(text: str) -> str:
+    def canonical(text: str) -> str:
         return known.get(text) or known.setdefault(text, canonical_id(text))
 
     for category in release.categories:
-        category.id = unified(category.id)
+        category.id = canonical(category.id)
     table: dict[str, str] = {}
     for object_id, category_id in release.object_id_to_category_id.items():
-        if table.setdefault(unified(object_id), unified(category_id)) != unified(category_id):
+        if table.setdefault(canonical(object_id), canonical(category_id)) != canonical(category_id):
             log.warning(
                 f"object_id_to_category_id[{object_id!r}]",
                 "the object is there in another spelling with another category: the first one counts",
@@ -210,18 +210,18 @@ def _unify_ids(release: ReleaseFile, log: ProblemLog) -> None:
             )
     release.object_id_to_category_id = table
     for annotation in release.annotations:
-        if unified(annotation.object_id) != annotation.object_id:
-            annotation.object_id = unified(annotation.object_id)
+        if canonical(annotation.object_id) != annotation.object_id:
+            annotation.object_id = canonical(annotation.object_id)
     for attribute in release.attributes:
-        attribute.object_id = unified(attribute.object_id)
+        attribute.object_id = canonical(attribute.object_id)
     for relation in release.relations:
-        relation.source_object_id = unified(relation.source_object_id)
-        relation.target_object_id = unified(relation.target_object_id)
+        relation.source_object_id = canonical(relation.source_object_id)
+        relation.target_object_id = canonical(relation.target_object_id)
     for segment in chain(release.activities, release.process_steps):
         if segment.activity_class_id is not None:
-            segment.activity_class_id = unified(segment.activity_class_id)
+            segment.activity_class_id = canonical(segment.activity_class_id)
     if release.coverage:
-        release.coverage.hands = {unified(hand): ranges for hand, ranges in release.coverage.hands.items()}
+        release.coverage.hands = {canonical(hand): ranges for hand, ranges in release.coverage.hands.items()}
 
 
 def _annotation_columns(release: ReleaseFile) -> AnnotationColumns:

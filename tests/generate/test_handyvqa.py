@@ -26,12 +26,12 @@ PRESS = relation("left", "brew", "human_actions", "presses", (48, 60))
 
 
 def asked(scene: Scene, subtask: str) -> list[QuestionCandidate]:
-    return [c for c in HanDyVQAFamily(scene.domain).decided(scene, Tally()) if c.subtask == subtask]
+    return [c for c in HanDyVQAFamily(scene.domain).decide_all(scene, Tally()) if c.subtask == subtask]
 
 
 def refused(scene: Scene, subtask: str) -> dict[str, int]:
     tally = Tally()
-    list(HanDyVQAFamily(scene.domain).decided(scene, tally))
+    list(HanDyVQAFamily(scene.domain).decide_all(scene, tally))
     return {reason: count for reason, count in reasons_of(subtask, tally).items() if reason != "decided"}
 
 

@@ -121,14 +121,14 @@ def wrong_with(pair: QaPair, category: Category, changes: Sequence[Change], doma
         return f"the category is {pair['category']!r}, not {category!r}"
     if not pair["question"].endswith("?"):
         return "the question does not end with a question mark"
-    if missing := unmentioned(pair["answer"], changes):
+    if missing := missing_changes(pair["answer"], changes):
         return f"the answer does not mention {missing[0]}"
-    if foreign := invented(f"{pair['question']} {pair['answer']}", changes, domain):
+    if foreign := foreign_names(f"{pair['question']} {pair['answer']}", changes, domain):
         return f"it speaks of {foreign[0]!r}, which is no part of the changes"
     return ""
 
 
-def unmentioned(answer: str, changes: Sequence[Change]) -> list[str]:
+def missing_changes(answer: str, changes: Sequence[Change]) -> list[str]:
     """Changes that the answer does not name, in words."""
     words = set(roots(answer))
     missing: list[str] = []
@@ -141,7 +141,7 @@ def unmentioned(answer: str, changes: Sequence[Change]) -> list[str]:
     return list(dict.fromkeys(missing))
 
 
-def invented(text: str, changes: Sequence[Change], domain: Domain | None = None) -> list[str]:
+def foreign_names(text: str, changes: Sequence[Change], domain: Domain | None = None) -> list[str]:
     """Object categories, colours and states in a text that are no part of the changes; of a domain, all its values."""
     texts = [part for c in changes for part in (c.subject, c.kind, c.value, *c.objects)]
     known = {word for part in texts for word in roots(part)}
@@ -206,7 +206,7 @@ class WordingChecker:
             return "choices of unlike length: one stands out"
         return ""
 
-    def kept(self, texts: ItemTexts) -> list[str]:
+    def words_to_keep(self, texts: ItemTexts) -> list[str]:
         """Names, numbers and times in the texts, which must stay, as written; each once, in order."""
         names = [
             text[piece.start : piece.end]
@@ -238,11 +238,11 @@ class WordingChecker:
         if {claim.content for claim in claims} != {claim.content for claim in new_claims}:
             return f"another claim: {new!r} does not say who does what, or what is where, as {old!r} does"
         is_single = len(claims) == 1 and not ORDER.search(old)
-        if self._ordered(new, is_single) != self._ordered(old, is_single):
+        if self._words_in_order(new, is_single) != self._words_in_order(old, is_single):
             return f"another order: {new!r} does not keep names, verbs, states and times of {old!r} as they stand"
         return ""
 
-    def _ordered(self, text: str, is_single: bool) -> tuple[list[str], ...]:
+    def _words_in_order(self, text: str, is_single: bool) -> tuple[list[str], ...]:
         """Words that must stay in their order: verbs, numbers, values letter by letter (`filled` is not `being
         filled`), and names, but for a single claim's."""
         words = _words(text)

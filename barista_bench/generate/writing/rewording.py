@@ -120,7 +120,7 @@ def reword(config: RewordConfig, model: Model | None = None) -> RewordSession:
     for row in rows.values():
         if family_class(row.item.partition("/")[0]).has_own_texts and not row.verdict:
             texts = ItemTexts(row.question, row.choices)
-            drafts.append(_Rewording(row, texts, checker.kept(texts)))
+            drafts.append(_Rewording(row, texts, checker.words_to_keep(texts)))
     refuse_inside(config.out, config.folder)
     check_place(config.out)
     writer = model or load_model(config, [])

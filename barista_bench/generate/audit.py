@@ -23,7 +23,7 @@ from barista_bench.scene_graph.domain import load_domain
 from barista_bench.stats.comparison import holm
 
 MAX_BYTES = 2**30
-"""Of a file of items."""
+"""Largest file of items that is read."""
 _REMEDY = "generate the folder again"
 MOST_SHOWN = 10
 """Answers and alike choices that are named."""

@@ -1,4 +1,4 @@
-"""How difficult a question is to answer by looking, and where its distractors are from."""
+"""The difficulty of a question, to who answers it by looking, and the origin of its distractors."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from barista_bench.generate.spans import noun_of
 from barista_bench.generate.statements import AllOf, Statement
 
 SAME_OBJECT, SAME_MOMENT = "same object", "same moment"
-"""Where a distractor is from: it says something else of what the answer is about, as at another time; or it is about
+"""Origins of a distractor: it says something else of what the answer is about, as at another time; or it is about
 what is to be seen, or goes on, at the moment that is asked about. The first where both are so."""
 LARGE, SMALL = 0.05, 0.001
 """Fractions of the frame from which on what is asked about is easy to see, and from which down it is hard."""
 LONG, SHORT = 10.0, 1.0
-"""Seconds for which it is to be seen, likewise."""
+"""Seconds in view from which on a thing is easy to see, and from which down it is hard."""
 NEAR = 0.25
 """Fraction of the frame's width between the middles of two boxes that are near to each other, at the most."""
 MOST_STEPS = 4
@@ -76,7 +76,7 @@ def steps_of(statement: Statement) -> int:
 
 
 class _Topic:
-    """What a question is about, in its scene."""
+    """The objects and actions of a question, in its scene."""
 
     def __init__(self, candidate: QuestionCandidate, scene: Scene) -> None:
         self.scene = scene
@@ -99,7 +99,7 @@ class _Topic:
         return round(min(counts) / self.scene.fps, 3) if counts else None
 
     def origin(self, choice: Choice) -> str:
-        """Where a distractor is from: `SAME_OBJECT`, `SAME_MOMENT`, or neither, which is empty."""
+        """A distractor's origin: `SAME_OBJECT`, `SAME_MOMENT`, or neither, which is empty."""
         objects, actions = self._objects(choice.statement), _actions_of(choice.statement)
         if set(objects) & set(self.objects) or any(noun_of(name) in self.nouns for name in actions):
             return SAME_OBJECT

@@ -20,7 +20,7 @@ from barista_bench.benchmarks.egocot.lexicon import CONTACTS
 from barista_bench.benchmarks.egocot.question_evidence import question_evidence
 from barista_bench.benchmarks.egocot.records import RecordReader, media_file
 from barista_bench.benchmarks.release_records import PlacedRecord
-from barista_bench.core.boxes import Xyxy
+from barista_bench.core.boxes import Xyxy, xywh_to_xyxy
 from barista_bench.core.task import Json
 from barista_bench.files.writing import write_whole
 from barista_bench.generate.candidates import Item, QuestionCandidate, by_video
@@ -63,7 +63,7 @@ class EvidenceMaker:
         self._number = {item.id: number for number, item in enumerate(scene.video.objects, start=1)}
 
     def evidence(self, item: Item) -> dict[str, Json]:
-        """As the benchmark writes it: targets, boxes of them at the moments asked about, contacts, and the facts."""
+        """An item's evidence in the benchmark's form: targets, their boxes when asked about, contacts, facts."""
         candidate = item.candidate
         right = [*candidate.given, *(choice.statement for choice in candidate.right)]
         distractors = [choice.statement for at, choice in enumerate(item.choices) if at not in item.correct]
@@ -155,8 +155,7 @@ class EvidenceMaker:
         for frame in sorted(frames):
             boxes = self.scene.boxes(frame)
             for object_id in (i for i in objects if i in boxes):
-                x, y, width, height = boxes[object_id]
-                corners: list[Json] = [round(side, 1) for side in (x, y, x + width, y + height)]
+                corners: list[Json] = [round(side, 1) for side in xywh_to_xyxy(list(boxes[object_id]))]
                 yield {"distinct_id": self._number[object_id], "time": self.at.time(frame), "bbox": corners}
 
     def _contacts(self, stated: Sequence[StatedFact]) -> list[Json]:
@@ -318,12 +317,11 @@ def fact_sentence(fact: EvidenceFact, span: Times | None = None) -> str:
     if fact.text:
         return _dated(f"{fact.text}.", None if fact.predicate == "precedes" else span)
     verb = _VERBS.get(fact.predicate, f"is {fact.predicate}")
-    sentence = f"the {_person(fact.subject)} {verb} the {_person(fact.object)}."
-    return _dated(sentence, span)
+    return _dated(f"the {_person(fact.subject)} {verb} the {_person(fact.object)}.", span)
 
 
 def place_sentence(item: EvidenceBox) -> str:
-    """Where one thing is in the frame, at one time."""
+    """A sentence on the part of the frame in which one thing is, at one time."""
     return _dated(f"the {_person(item.name)} is in the {region_words(item.box)} of the frame.", (item.time, item.time))
 
 

@@ -75,11 +75,11 @@ class Moment(NamedTuple):
     noun: str = ""
 
     def always(self, said: Callable[[int], Statement]) -> Statement:
-        """That something holds on all of the frames."""
+        """The statement that something holds on all of the frames."""
         return AllOf(tuple(map(said, self.frames))) if len(self.frames) > 1 else said(self.frames[0])
 
     def ever(self, said: Callable[[int], Statement]) -> Statement:
-        """That it holds on one of them at the least, which excludes a distractor if it is false."""
+        """The statement that it holds on one of them at the least: a distractor is excluded if that is false."""
         return AnyOf(tuple(map(said, self.frames))) if len(self.frames) > 1 else said(self.frames[0])
 
 
@@ -104,7 +104,7 @@ class Moments:
         return self.words.phrase(self.scene.in_words(action))
 
     def doing(self, action: str) -> str:
-        """The same as what goes on, "pouring the milk"; empty where the domain has no participle of the verb."""
+        """An action as it goes on, "pouring the milk"; empty where the domain has no participle of the verb."""
         verb = verb_of(action)
         rest = self.phrase(action).removeprefix(self.words.verbs.get(verb, verb))
         return f"{self.participles[verb]}{rest}" if verb in self.participles else ""
@@ -119,7 +119,7 @@ class Moments:
                 yield Moment(frames, " while", {"doing": doing}, (only,), action.noun)
 
     def unnamed_things(self, when: Moment, things: Sequence[NamedObject]) -> list[NamedObject]:
-        """Those that the question does not name already."""
+        """Things that the question does not name already."""
         return [t for t in things if not when.noun or not self.scene.domain.same_noun(when.noun, t.noun)]
 
     def interval_text(self, start: int, end: int) -> str:
@@ -148,7 +148,7 @@ class Moments:
         return [span._replace(value=v) for v in others if not by_value[v] or span.thing.category in by_value[v]]
 
     def visible(self, things: Sequence[NamedObject], *frames: int) -> list[NamedObject]:
-        """Those that are well to be seen on all frames, by a name that fits nothing else there; stuff is none."""
+        """Things, not stuff, that are well to be seen on all frames, by a name that fits nothing else there."""
         return [
             thing
             for thing in things

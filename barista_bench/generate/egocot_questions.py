@@ -331,4 +331,4 @@ QUESTIONS: Mapping[str, Callable[[Moments], Iterator[QuestionCandidate]]] = {
     "HGC": hands_over_time,
     "GOT": tracked_object,
 }
-"""By subtask."""
+"""The questions of each subtask."""

@@ -73,7 +73,7 @@ class Family(ABC):
 
     @abstractmethod
     def distractors_needed(self, candidate: QuestionCandidate) -> int:
-        """How many distractors a question takes; 0 where the family has none."""
+        """Number of distractors that a question takes; 0 where the family has none."""
 
     def decide_all(self, scene: Scene, tally: Tally, waiting: Waiting | None = None) -> Iterator[QuestionCandidate]:
         """The candidates that the graph decides, of the levels asked for; the others are counted by their reason, and
@@ -99,7 +99,7 @@ class Family(ABC):
         return self.thin_out(once_an_event(self.decide_all(scene, tally, waiting), seed, tally), most, seed)
 
     def thin_out(self, candidates: Sequence[QuestionCandidate], most: int, seed: int) -> list[QuestionCandidate]:
-        """Of each subtask about `most`; the order of `candidates` does not matter."""
+        """About `most` candidates of each subtask; their order does not matter."""
         return thin(candidates, most, seed)
 
     def sample_items(self, candidates: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
@@ -176,7 +176,7 @@ FAMILIES: Mapping[str, str] = {
     "tog_bench": "barista_bench.generate.tog_bench:ToGBenchFamily",
     "egocot": "barista_bench.generate.egocot:EgoCoTFamily",
 }
-"""Where each is, by the name of its benchmark: imported when it is asked for."""
+"""Place of each family, by the name of its benchmark: imported when it is asked for."""
 
 
 def family_class(name: str) -> type[Family]:

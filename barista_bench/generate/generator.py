@@ -39,11 +39,11 @@ from barista_bench.scene_graph.terms import TERMS_FILE, read_terms, terms_bytes
 REVIEW_FILE = "review.jsonl"
 MISSING_FILE = "missing.json"
 SPARE = 4
-"""How many times what is asked for is kept to choose from: of a video times its fraction of the set, of all the set."""
+"""Candidates kept for each that is asked for: of all videos, and of each by its fraction of the set."""
 MOST_FRAMES = 6
 """Frames of a missing annotation that are named."""
 UNBALANCED = "left out, so that the set stays in balance"
-"""Why what could be asked is not, though there is room for it."""
+"""The reason for not asking what is decided, though there is room for it."""
 
 
 class SubtaskReport(msgspec.Struct, frozen=True):
@@ -71,7 +71,7 @@ class FamilyReport(msgspec.Struct, frozen=True):
 
     @property
     def shortage(self) -> str:
-        """Why there is nothing to ask, for a family without an item: the most frequent reasons of all its subtasks."""
+        """The most frequent reasons of all subtasks, for a family that finds nothing to ask."""
         reasons = Counter(f"{video_id} is lost: {problem}" for video_id, problem in self.lost_videos.items())
         for row in self.subtasks:
             reasons.update(row.refused)
@@ -90,7 +90,7 @@ class Offers(NamedTuple):
 
 
 class Missing(msgspec.Struct, frozen=True):
-    """What would let more be asked: lines that the domain file lacks, and annotations, the most useful first."""
+    """Lines that the domain file lacks, and annotations, that would let more be asked, the most useful first."""
 
     domain_lines: list[str]
     annotations: list[Unlocked]
@@ -197,7 +197,7 @@ def read_missing(folder: Path) -> Missing:
 
 
 def in_lines(missing: Missing) -> list[str]:
-    """What is missing, in lines for a person to read."""
+    """Lines for a person to read, on what is missing."""
     lines = ["the domain file lacks these lines:"] if missing.domain_lines else []
     lines += [f"  {line}" for line in missing.domain_lines]
     lines += ["annotations that would let more be asked:"] if missing.annotations else []

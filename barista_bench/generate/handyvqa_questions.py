@@ -29,7 +29,7 @@ from barista_bench.generate.handyvqa_statements import (
     recorded_sequence,
 )
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.spans import SIDES, HandUse, NamedObject, PlaceSpan
+from barista_bench.generate.spans import SIDES, HandUse, NamedObject, PlaceSpan, overlapping
 from barista_bench.generate.statements import Does, Seen, Statement
 from barista_bench.generate.wordings import plain
 from barista_bench.media.frame_choice import evenly_spaced
@@ -134,10 +134,10 @@ class Questions:
 
     def _action(self, side: Side, frame: int) -> HandAction | None:
         """The action of a hand at a frame: of several contacts the part's, then the one that passes soonest."""
-        known = list(self.scene.domain.contacts)
+        known, wholes = list(self.scene.domain.contacts), self.scene.wholes
         rows = [
-            (len(self.scene.wholes.get(use.thing.id, ())) == 0, end - start, -known.index(value), value, use.thing.id)
-            for use in self.scene.uses
+            (not wholes.get(use.thing.id), end - start, -known.index(value), value, use.thing.id)
+            for use in overlapping(self.scene.uses, frame, frame + 1)
             for value, start, end in use.contacts
             if use.side == side and start <= frame < end and value in known
         ]
@@ -151,14 +151,11 @@ class Questions:
         return left == right or (left[1] != right[1] and not self.scene.is_part_of_other(left[1], right[1]))
 
     def _hands_choice(self, left: HandAction | None, right: HandAction | None, clip: ClipWindow, frame: int) -> Choice:
-        statement = HandsDo(left, right, frame, clip.shown)
-        if left is not None and left == right:
-            return Choice(f"Both hands are {self._action_words(left)}.", statement)
-        text = f"The left hand is {self._action_words(left)}, and the right hand is {self._action_words(right)}."
-        return Choice(text, statement)
-
-    def _action_words(self, action: HandAction | None) -> str:
-        return f"{self.scene.domain.contacts[action[0]].doing} the {self._name(action[1])}" if action else "free"
+        contacts = self.scene.domain.contacts
+        words = [f"{contacts[row[0]].doing} the {self._name(row[1])}" if row else "free" for row in (left, right)]
+        text = f"The left hand is {words[0]}, and the right hand is {words[1]}."
+        text = f"Both hands are {words[0]}." if left is not None and left == right else text
+        return Choice(text, HandsDo(left, right, frame, clip.shown))
 
     # Parts
 
@@ -189,7 +186,7 @@ class Questions:
         """Which objects hands touch in a clip, a whole and its part being one; others in view are wrong."""
         scene = self.scene
         for clip, _ in self._clips_halfway(scene.uses):
-            uses = [use for use in scene.uses if use.start < clip.stop and use.end > clip.start]
+            uses = overlapping(scene.uses, clip.start, clip.stop)
             touched = dict.fromkeys(use.thing.id for use in uses)
             counted = [item for item in touched if not any(whole in touched for whole in scene.wholes.get(item, ()))]
             joined = {other for item in touched for other in self._touched_with(item, clip)}
@@ -209,8 +206,8 @@ class Questions:
         """A thing, its parts and wholes, and what is in, on or at it in a clip: a touch of one may be said of both."""
         yield item
         yield from (other for other in self.scene.things if self.scene.is_part_of_other(item, other))
-        for span in self.scene.places:
-            if span.start < clip.stop and span.end > clip.start and item in (span.thing.id, span.other.id):
+        for span in overlapping(self.scene.places, clip.start, clip.stop):
+            if item in (span.thing.id, span.other.id):
                 yield from (span.thing.id, span.other.id)
 
     def _mask_candidate(
@@ -244,7 +241,7 @@ class Questions:
     # State
 
     def states(self) -> Candidates:
-        """How an attribute goes in a clip around each of its changes, and halfway between them."""
+        """The course of an attribute in a clip around each of its changes, and halfway between them."""
         scene, kind = self.scene, self.words.state
         words = scene.domain.attributes[kind]
         spans = [span for span in scene.values if span.type == kind]
@@ -271,7 +268,7 @@ class Questions:
     # Location
 
     def locations(self) -> Candidates:
-        """Where a thing is at the beginning and at the end of a clip in which it is touched or changes its place."""
+        """The place of a thing at the beginning and at the end of a clip in which it is touched or moves."""
         scene = self.scene
         held = {use.thing for use in scene.uses}
         for centre, thing in self._moves():

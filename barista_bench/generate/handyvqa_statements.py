@@ -50,7 +50,7 @@ def clip_halfway(scene: Scene, frame: int) -> tuple[ClipWindow, int] | None:
 
 
 HandAction = tuple[str, str]
-"""What a hand does: (contact, object id)."""
+"""The action of a hand: (contact, object id)."""
 
 
 class ClearlyNamed(statements.Unique, frozen=True):

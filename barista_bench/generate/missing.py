@@ -87,7 +87,7 @@ class Waiting:
 
 
 def _works(candidate: QuestionCandidate, scene: Scene, needed: int) -> Iterator[str]:
-    """What must be annotated for a candidate to be decided; empty for what no annotation changes."""
+    """Annotations, in words, without which a candidate is not decided; empty for what no annotation changes."""
     true = [*candidate.given, *(choice.statement for choice in candidate.right)]
     open_ = [statement for statement in true if statement.truth(scene) is not True]
     for statement in open_:
@@ -102,7 +102,7 @@ def _works(candidate: QuestionCandidate, scene: Scene, needed: int) -> Iterator[
 
 
 def _work(statement: Statement, scene: Scene) -> str:
-    """What to annotate for a statement to be decided."""
+    """The annotation, in words, that decides a statement."""
     if isinstance(statement, AllOf | AnyOf):
         works = {_work(part, scene) for part in statement.parts if part.truth(scene) is None}
         return works.pop() if len(works) == 1 else ""
@@ -144,7 +144,7 @@ def _objects(statement: Statement) -> list[str]:
 
 
 def _more(right: Sequence[Choice], lacking: int) -> str:
-    """What there must be more of for a question to have its distractors."""
+    """The annotations, in words, of which a question needs more to have its distractors."""
     statement = right[0].statement
     while isinstance(statement, AllOf | AnyOf):
         statement = statement.parts[0]

@@ -147,7 +147,7 @@ def _with_texts(item: Item, row: ReviewedItem) -> Item:
 
 
 def retention(rows: Iterable[ReviewedItem], review: Mapping[str, ReviewedItem]) -> list[Retention]:
-    """By subtask, in the order of `rows`."""
+    """Tables of each subtask, in the order of `rows`."""
     verdicts: dict[str, list[ReviewedItem]] = {}
     for row in rows:
         verdicts.setdefault(row.subtask, []).append(review.get(row.item, row))

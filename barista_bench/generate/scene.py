@@ -129,7 +129,7 @@ class Scene:
         return None if near or not self.coverage.category(category, frame, frame + 1) else False
 
     def hand_visible(self, side: Side, frame: int) -> bool | None:
-        """As `visible`, for the hand of that side; None too where several objects are that hand."""
+        """Whether the hand of a side is `visible`; None too where several objects are that hand."""
         hand = self.hand_id(side)
         return self.visible(hand, frame) if hand else None if self.hands[side] or self.coverage.is_partial else False
 
@@ -146,14 +146,12 @@ class Scene:
         """(sorted frames, mask areas in pixels, their median) of an object; the box's where a mask is unreadable."""
         table = self.video.instances_table
         positions = np.flatnonzero(table.object == self._index[object_id])
-        instances = [self.video.instance(int(at)) for at in positions]
-        areas = [
-            float(coco.area({"counts": rle.counts, "size": rle.size}))
-            if isinstance(rle, Rle)
-            else item.bbox[2] * item.bbox[3]
-            for item, rle in zip(instances, self.video.rles(instances), strict=True)
-        ]
-        return table.frame[positions], np.array(areas, dtype=np.float64), float(np.median(areas)) if areas else 0.0
+        instances = self.video.instances_in(positions)
+        areas = np.array([item.bbox[2] * item.bbox[3] for item in instances], dtype=np.float64)
+        for at, rle in enumerate(self.video.rles(instances)):
+            if isinstance(rle, Rle):
+                areas[at] = float(coco.area({"counts": rle.counts, "size": rle.size}))
+        return table.frame[positions], areas, float(np.median(areas)) if len(areas) else 0.0
 
     @cached_by_scene
     def apart(self, first: str, second: str, frame: int) -> bool:
@@ -314,7 +312,7 @@ class Scene:
 
     @cached_property
     def places(self) -> tuple[PlaceSpan, ...]:
-        """Where things with a name are, by time."""
+        """Places of things with a name, by time."""
         rows: dict[tuple[str, str, str], list[Labelled]] = {}
         for source, target, row in self._relations(self.domain.place_type):
             if source.id in self.things and target.id in self.things:

@@ -63,7 +63,7 @@ def _constant_values(video: VideoGraph, attribute_type: str) -> dict[str, str]:
 
 
 def _namesakes(names: Mapping[SceneObject, str]) -> list[tuple[SceneObject, str]]:
-    """Those whose name another has too."""
+    """Objects whose name another has too, each with it."""
     times = Counter(names.values())
     return [(item, name) for item, name in names.items() if times[name] > 1]
 
@@ -150,5 +150,5 @@ SpanT = TypeVar("SpanT", HandUse, ValueSpan, PlaceSpan, ActionSpan)
 
 
 def overlapping(spans: Iterable[SpanT], start: int, end: int) -> list[SpanT]:
-    """Those with a frame in [start, end)."""
+    """Spans with a frame in [start, end)."""
     return [span for span in spans if span.start < end and span.end > start]

@@ -51,7 +51,7 @@ class Statement(msgspec.Struct, frozen=True, tag=True, tag_field="says"):
         return known
 
     def recorded_truth(self, scene: Scene) -> Truth:
-        """As `truth`, if the sections that it needs leave nothing out."""
+        """The `truth` if the sections that it needs leave nothing out."""
         raise NotImplementedError
 
 
@@ -339,7 +339,7 @@ def is_known_to_touch(scene: Scene, side: Side, frame: int) -> bool:
 
 
 def lasting(scene: Scene, spans: Iterable[SpanT], frame: int) -> list[SpanT]:
-    """Those that hold on a frame and for the domain's `margin` around it, as far as the video is annotated there."""
+    """Spans that hold on a frame and the domain's `margin` around it, as far as the video is annotated there."""
     near: list[int] = scene.coverage.frames(frame - scene.margin, frame + scene.margin + 1).tolist()
     low, high = min(near, default=frame), max(near, default=frame)
     return [span for span in spans if span.start <= low and high < span.end]

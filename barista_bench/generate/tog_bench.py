@@ -175,7 +175,7 @@ class ToGBenchFamily(Family):
 
     @staticmethod
     def _wording(text: str) -> tuple[str, dict[str, str]]:
-        """How an instruction is worded: a command that begins with its verb, a wish with one of `WISHES`."""
+        """An instruction's wording and slots: a command begins with its verb, a wish with one of `WISHES`."""
         kind = "wish" if text.partition(" ")[0] in WISHES else "command"
         said = text.removesuffix(".") if kind == "wish" else text[:1].lower() + text[1:].removesuffix(".")
         return f"tog_bench/{kind}", {kind: said, "end": ""}

@@ -68,7 +68,7 @@ class ViSTaFamily(Family):
         self.words = section(domain, self.name, VistaWords)
 
     def distractors_needed(self, candidate: QuestionCandidate) -> int:
-        """All of them above level 1: what a set describes is chosen before."""
+        """Distractors that a video takes: all of its set above level 1, where what a set describes is chosen before."""
         return 1 if candidate.subtask in FOUNDATION else max(1, len(candidate.distractors))
 
     def candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
@@ -95,17 +95,14 @@ class ViSTaFamily(Family):
         starts = "_".join(f"{at}_from_{sequences.clips[base[at]].start:05d}" for at in (0, *breaks))
         for order, text, phrases in zip(orders, texts, slots, strict=True):
             spans = [(sequences.clips[at].start, sequences.clips[at].end) for at in order]
+            others = [(other, words) for other, words in zip(orders, texts, strict=True) if other != order]
             shared = next((at for at, (a, b) in enumerate(zip(order, base, strict=True)) if a != b), len(order))
             yield QuestionCandidate(
                 subtask=subtask,
                 video_id=scene.video_id,
                 question=ASKED,
                 right=(Choice(text, sequences.says(order, order)),),
-                distractors=tuple(
-                    Choice(words, sequences.says(other, order))
-                    for other, words in zip(orders, texts, strict=True)
-                    if other != order
-                ),
+                distractors=tuple(Choice(words, sequences.says(other, order)) for other, words in others),
                 given=sequences.joints(order),
                 span=(min(start for start, _ in spans), max(end for _, end in spans)),
                 frames=tuple(start for start, _ in spans),

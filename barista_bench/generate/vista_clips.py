@@ -31,9 +31,9 @@ from barista_bench.scene_graph.domain import DomainRecord
 Order: TypeAlias = tuple[int, ...]
 """Indices of clips, in the order in which they are joined."""
 Saying: TypeAlias = tuple[Slots, Statement]
-"""What can be said of a clip: its words in a wording's slots, and its meaning."""
+"""Words about a clip, in a wording's slots, and the statement that they make."""
 ASKED = "Which of these describes the clip?"
-"""What people are asked who check a description; models are asked in the benchmark's own way."""
+"""The question to people who check a description; models are asked in the benchmark's own way."""
 LARGEST_SET = 9
 """Descriptions of a general set; the release's have as many."""
 PERMUTATIONS = 3
@@ -82,7 +82,7 @@ class VistaWords(DomainRecord, frozen=True):
         return f"{self.phrases.get(verb, verb)} the {self.nouns.get(noun, noun)}"
 
     def action_on_it(self, name: str) -> str:
-        """The same, with "it" for the noun: "pick it up"."""
+        """An activity with "it" for its noun: "pick it up"."""
         first, _, rest = self.phrases.get(verb_of(name), verb_of(name)).partition(" ")
         return f"{first} it {rest}".strip() if rest in _PARTICLES else f"{first} {rest} it"
 
@@ -102,7 +102,7 @@ class Sequences:
         self.scene = scene
         self.clips: list[ActionClip] = []
         self.refused: list[str] = []
-        """Why actions cannot be shown, each."""
+        """The reason for each action that cannot be shown."""
         self._cut_clips()
 
     def _cut_clips(self) -> None:
@@ -147,7 +147,7 @@ class Sequences:
 
     @cached_property
     def after(self) -> list[list[int]]:
-        """For each clip those that can follow it, the ones that do so in the video first."""
+        """Clips that can follow each clip, the ones that do so in the video first."""
         clips = range(len(self.clips))
         return [
             sorted(
@@ -158,7 +158,7 @@ class Sequences:
         ]
 
     def says(self, order: Order, of: Order) -> Depicts:
-        """That the clips `of` show what the clips `order` are called."""
+        """The statement that the clips `of` show what the clips `order` are called."""
         spans = tuple((self.clips[at].start, self.clips[at].end) for at in of)
         return Depicts(self._names(order), spans)
 
@@ -180,7 +180,7 @@ class Sequences:
         return self._distinct_orders([base], by_turns, LARGEST_SET)
 
     def permutation_sets(self, length: int) -> Iterator[list[Order]]:
-        """Of each choice of clips that can be joined in some order, orders that cannot be taken for each other: the one
+        """Orders of each choice of clips that can be joined, which cannot be taken for each other: the one
         that is nearest to the video's first."""
         orders: dict[frozenset[int], list[Order]] = defaultdict(list)
         for start in range(len(self.clips)):
@@ -208,7 +208,7 @@ class Sequences:
             ]
 
     def _distinct_orders(self, chosen: list[Order], offered: Iterator[Order], most: int) -> list[Order]:
-        """Of what is offered, in turn, what cannot be taken for any sequence chosen before, nor those for it."""
+        """Add orders, in turn, that cannot be taken for any chosen before, nor those for them, up to `most`."""
         for order in islice(offered, TRIED):
             if len(chosen) == most:
                 break
@@ -248,7 +248,7 @@ def _of_actions(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[Q
 
 
 def _of_places(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[QuestionCandidate]:
-    """Where the thing ends up that hands move."""
+    """The question where the thing ends up that hands move."""
     clip_span, last = (clip.start, clip.end), clip.end - 1
     used = taken_in(scene, *clip_span)
     kinds = {thing.id: _kind(scene, thing) for thing in scene.things.values()}
@@ -274,7 +274,7 @@ def _of_places(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[Qu
 
 
 def _of_states(scene: Scene, words: VistaWords) -> Iterator[QuestionCandidate]:
-    """In which state a thing is, in clips half as long as an action may be."""
+    """The question in which state a thing is, in clips half as long as an action may be."""
     length = scene.frames(scene.domain.lengths.action_max / 2)
     for span in scene.values:
         kind, item = _kind(scene, span.thing), span.thing.id

@@ -1,4 +1,4 @@
-"""How questions are worded: forms out of `wordings.yaml`, dealt so that the form tells nothing of the answer."""
+"""Wordings of questions: forms out of `wordings.yaml`, dealt so that the form tells nothing of the answer."""
 
 from __future__ import annotations
 

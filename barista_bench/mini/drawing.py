@@ -112,7 +112,7 @@ class Canvas:
         return Canvas(self.shapes, "shade", opacity)
 
     def mirrored(self) -> Canvas:
-        """The same, left and right exchanged."""
+        """A canvas with left and right exchanged."""
         return Canvas(
             [replace(s, outlines=tuple(tuple((-x, y) for x, y in o) for o in s.outlines)) for s in self.shapes]
         )
@@ -204,7 +204,7 @@ def _scaled_outline(outline: tuple[Point, ...], height: int, angle: int) -> NDAr
 
 
 def _coverage(outlines: list[NDArray[np.int64]], size: tuple[int, int]) -> NDArray[np.int64]:
-    """How much of every pixel lies inside, 0..255, from a grid of sample points and exact edge crossings."""
+    """The part of every pixel that lies inside, 0..255, from a grid of sample points and exact edge crossings."""
     rows, columns = size[0] * _SAMPLES, size[1] * _SAMPLES
     crossed = np.zeros((rows, columns + 1), np.uint8)
     half = _STEP // 2

@@ -1,4 +1,4 @@
-"""Where everything is at a moment (poses of objects and hands, the camera, the order of drawing), and pictures of it:
+"""Poses of objects and hands, the camera and the order of drawing at a moment, and pictures of it:
 pixels and, from the very same drawing, which object each of them belongs to.
 """
 
@@ -126,7 +126,7 @@ class KitchenScene:
     # -- hands
 
     def hand(self, hand: str, beat: int) -> tuple[int, int, int]:
-        """Where the hand touches (x, y in 1/FINE units) and its painted pose."""
+        """The point (x, y in 1/FINE units) at which the hand touches, and its painted pose."""
         contacts = self._contacts[hand]
         index = bisect_right([c.start for c in contacts], beat) - 1
         last = contacts[index] if index >= 0 else None
@@ -192,16 +192,13 @@ class KitchenScene:
 
     def _streams_and_steam(self, beat: int) -> list[PlacedSprite]:
         things = []
-        for flow in self._line.flows:
-            if flow.start <= beat < flow.end:
-                thing, x, y = flow.spout
-                source = self._resolve(PropPlace(thing, x, y), beat)
-                goal = self.pose(flow.content, beat)
-                # Steps of two units, so that a swaying vessel does not ask for a new sprite on every frame.
-                height = max(0, goal.y - source.y) // (2 * FINE) * 2
-                colour = self._colours[flow.content]
-                depth = max(goal.depth, source.depth) + 1 if source.depth > AIR else goal.depth + 1
-                things.append(PlacedSprite(flow.content, "stream", colour, height, source.x, source.y, depth))
+        for flow in (flow for flow in self._line.flows if flow.start <= beat < flow.end):
+            source, goal = self._resolve(PropPlace(*flow.spout), beat), self.pose(flow.content, beat)
+            # Steps of two units, so that a swaying vessel does not ask for a new sprite on every frame.
+            height = max(0, goal.y - source.y) // (2 * FINE) * 2
+            colour = self._colours[flow.content]
+            depth = max(goal.depth, source.depth) + 1 if source.depth > AIR else goal.depth + 1
+            things.append(PlacedSprite(flow.content, "stream", colour, height, source.x, source.y, depth))
         busy = [r for value in ("extracting", "rinsing") for r in self._line.states.get(("machine", value), ())]
         if any(start <= beat < end for start, end in busy):
             tray = self._resolve(PropPlace("machine", 0, -60, 40), beat)

@@ -23,7 +23,7 @@ HANDS = {"right": "right hand", "left": "left hand"}
 
 
 class PropPlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a thing can be: in the room, or on a `parent`, with which it then moves.
+    """A place of a thing: in the room, or on a `parent`, with which it then moves.
 
     `depth` orders painting relative to the parent; `angle` (64 to a turn) is how a thing is turned there. `relations`
     hold while something is there: "under" means thing under parent; "contains" and names with a "~" mean parent to

@@ -88,7 +88,7 @@ class Stage:
         self.line = Timeline(props)
         self._places = places_of(preparation)
         self._held: dict[str, tuple[str, int, int]] = {}
-        """By hand, the thing held, since when, and how far outside its usual grip."""
+        """The thing in each hand, since when it is held, and how far outside its usual grip."""
         self._since: dict[tuple[str, str, str], int] = {}
         self._changes: dict[str, list[tuple[int, str]]] = {}
         self._now = 0
@@ -205,7 +205,7 @@ class Stage:
         return self.line.props[act.thing].home if name == "home" else self._places[name]
 
     def _rest(self, key: str) -> tuple[int, int, int]:
-        """Where the object comes to rest after its last leg so far, and its angle."""
+        """The point at which the object comes to rest after its last leg so far, and its angle."""
         at = self.line.legs[key][-1].at
         if not at.parent:
             return at.x, at.y, at.angle
@@ -249,10 +249,8 @@ class Stage:
     def _change(self, change: PropChange, start: int, end: int) -> None:
         beat = _part(start, end, change.after)
         changes = self._changes.setdefault(change.thing, [])
-        before = changes[-1][1] if changes else ""
-        changes.append((beat, change.value))
-        if change.lasts:
-            changes.append((beat + change.lasts * BEATS, before))
+        back = [(beat + change.lasts * BEATS, changes[-1][1] if changes else "")] if change.lasts else []
+        changes += [(beat, change.value), *back]
 
     def _fill(self, fill: Fill, start: int, end: int) -> None:
         beat = _part(start, end, fill.after)

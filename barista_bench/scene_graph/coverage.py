@@ -1,4 +1,4 @@
-"""What of a video is annotated completely. Of the rest, that nothing is annotated says nothing."""
+"""The spans of a video that are annotated completely. Elsewhere it says nothing that nothing is annotated."""
 
 from __future__ import annotations
 

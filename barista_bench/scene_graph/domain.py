@@ -18,7 +18,7 @@ from barista_bench.errors import ConfigError
 from barista_bench.files.reading import load_yaml, read_bounded
 
 MAX_BYTES = 2**22
-"""Of a domain file."""
+"""Largest domain file that is read."""
 _REMEDY = "compare with the domain.yaml of the package"
 Side: TypeAlias = Literal["left", "right"]
 ValueRelation: TypeAlias = Literal["synonym", "compatible", "exclusive"]
@@ -51,7 +51,7 @@ class PlaceWords(DomainRecord, frozen=True):
 
 
 class AttributeWords(DomainRecord, frozen=True):
-    """How the values of one attribute type relate.
+    """Relations between the values of one attribute type.
 
     Args:
         dimensions: lists of values that exclude each other; an entry that is a list holds words for one value. Values
@@ -71,7 +71,7 @@ class AttributeWords(DomainRecord, frozen=True):
 
     @property
     def values(self) -> tuple[str, ...]:
-        """All of them."""
+        """All words for values."""
         return tuple(value for dimension in self.groups for words in dimension for value in words)
 
 
@@ -188,7 +188,7 @@ class Domain(DomainRecord, frozen=True, kw_only=True):
         return next((side for side, names in self.hands.items() if category.casefold() in names), None)
 
     def relation_of(self, attribute_type: str, first: str, second: str) -> ValueRelation | None:
-        """How two values of an attribute relate; None where the file does not know one of them."""
+        """The relation between two values of an attribute; None where the file does not know one of them."""
         words = self.attributes.get(attribute_type)
         places = [_position(words, value) for value in (first, second)] if words else [None, None]
         if places[0] is None or places[1] is None:

@@ -126,7 +126,7 @@ class _Draft:
                 yield pair, (kind, *pair)
 
     def named(self) -> Iterator[tuple[Sequence[str], Word]]:
-        """Of each noun the category that is most often touched meanwhile."""
+        """Pairs of a noun and the category that is most often touched meanwhile."""
         said: set[str] = set()
         for noun, category in self.words.of("named"):
             if noun not in said and self.words.counts["named", noun, category] >= FEWEST:
@@ -134,7 +134,7 @@ class _Draft:
                 yield [noun, category], ("named", noun, category)
 
     def attributes(self) -> None:
-        """Of each type the values that exclude each other: one thing has one after the other, none has both."""
+        """Add each type with its values that exclude each other: a thing has one after the other, none has both."""
         kinds = list(dict.fromkeys(kind for kind, _ in self.words.of("value")))
         self.line("attributes:" if kinds else "attributes: {}")
         for kind in kinds:
@@ -162,19 +162,18 @@ class _Draft:
         state = "state" if "state" in kinds else next(iter(kinds), "")
         self.line("families:")
         if contacts and state:
-            self.line("  handyvqa:")
-            self.line("    doing:")
+            self.lines += map(DraftLine, ("  handyvqa:", "    doing:"))
             for verb in verbs:
                 self.line(f"      {_flow(verb)}: {_flow(participle(verb))}", ("verb", verb))
-            self.line(f"    grip: {_flow(contacts[0])}")
-            self.line(f"    where: {_flow(list(places))}")
-            self.line(f"    state: {_flow(state)}")
-        self.line("  egocot:")
-        self.line("    # What an action does that goes on while a value comes.")
-        self.line("    causes:" if self.words.of("cause") else "    causes: {}")
-        for value in dict.fromkeys(value for value, _ in self.words.of("cause")):
-            causes = [verb for other, verb in self.words.of("cause") if other == value]
-            self.line(f"      {_flow(value)}: {_flow(causes)}", ("cause", value, causes[0]))
+            words = {"grip": contacts[0], "where": list(places), "state": state}
+            self.lines += [DraftLine(f"    {key}: {_flow(value)}") for key, value in words.items()]
+        self.lines += map(DraftLine, ("  egocot:", "    # What an action does that goes on while a value comes."))
+        causes: dict[str, list[str]] = {}
+        for value, verb in self.words.of("cause"):
+            causes.setdefault(value, []).append(verb)
+        self.line("    causes:" if causes else "    causes: {}")
+        for value, of_value in causes.items():
+            self.line(f"      {_flow(value)}: {_flow(of_value)}", ("cause", value, of_value[0]))
         lower = [name.lower() for name in names]
         states = {name: {value: value for (value,) in self.words.of("has", name, state)} for name in lower}
         tog: Mapping[str, object] = {

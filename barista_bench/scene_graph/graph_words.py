@@ -15,11 +15,11 @@ from barista_bench.scene_graph.video_graph import UNNAMED, Attribute, Segment, V
 MOST_PLACES = 3
 """Places of a word that are kept."""
 Word = tuple[str, ...]
-"""What kind of word it is, and the word: ("verb", "pour"), ("value", "state", "open")."""
+"""The kind of a word, and the word: ("verb", "pour"), ("value", "state", "open")."""
 
 
 class WordPlace(NamedTuple):
-    """Where a word stands: a frame of a video, that in words, and the ids of the objects that it is said of."""
+    """The place of a word: a frame of a video, that in words, and the ids of the objects that it is said of."""
 
     video_id: str
     frame: int
@@ -50,7 +50,7 @@ class GraphWords:
             self.add(word, *other.places[word], count=count)
 
     def of(self, *kind: str) -> list[Word]:
-        """What stands behind a kind, the most frequent first."""
+        """Words of a kind without it, the most frequent first."""
         rows = [(word, count) for word, count in self.counts.items() if word[: len(kind)] == kind]
         return [word[len(kind) :] for word, _ in sorted(rows, key=lambda row: (-row[1], row[0]))]
 
@@ -172,7 +172,7 @@ def base_form(word: str) -> str:
 
 
 def participle(verb: str) -> str:
-    """What goes on by a verb: a consonant after one short vowel is doubled, a silent e goes.
+    """The participle of a verb: a consonant after one short vowel is doubled, a silent e goes.
 
     >>> [participle(verb) for verb in ("pour", "put", "place", "stir", "open", "tie", "free", "fix")]
     ['pouring', 'putting', 'placing', 'stirring', 'opening', 'tying', 'freeing', 'fixing']

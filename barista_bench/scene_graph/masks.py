@@ -20,7 +20,7 @@ _ARRAY_RUN_CODE = 6
 _MOST_PIXELS = 2**28
 _PART_BYTES = 2**16
 _LONGEST_OUTLINE = 100
-"""Of all polygons of a mask, in heights and widths of the frame: the rasteriser takes 200 bytes a pixel of it."""
+"""Longest outline of a mask's polygons, in heights and widths of the frame: its rasteriser takes 200 bytes a pixel."""
 
 
 class Rle(msgspec.Struct, frozen=True):
@@ -125,7 +125,7 @@ def encode_mask(mask: NDArray[np.bool_]) -> Rle:
 
 
 def _changes(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Where the pixels, read column by column, differ from the one before. Nothing is copied or turned."""
+    """Positions of pixels, read column by column, that differ from the one before. Nothing is copied or turned."""
     if mask.flags.f_contiguous:
         pixels = mask.T.ravel()
         return np.flatnonzero(pixels[1:] != pixels[:-1]) + 1
@@ -136,7 +136,7 @@ def _changes(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def run_problems(counts: Sequence[str], pixels: int) -> list[str | None]:
-    """For each compressed `counts` string what is wrong with it, or None: its runs must be >= 0 and sum to `pixels`.
+    """The fault of each compressed `counts` string, or None: its runs must be >= 0 and sum to `pixels`.
 
     pycocotools trusts its input (a wrong sum reads or writes past its buffer), and decoding every mask of a release
     takes hours, so the sums of many strings are computed at once, without drawing a pixel. The code: each run is

@@ -161,7 +161,7 @@ def _overview(stats: ReleaseStatistics) -> Figure:
 
 
 def _histogram(axes: Axes, values: Sequence[float]) -> None:
-    """At most 30 bins; what lies beyond the 99th percentile is in the last one, which says so."""
+    """Draw at most 30 bins; what lies beyond the 99th percentile is in the last one, which says so."""
     if not values:
         return
     top = max(float(np.percentile(values, 99)), 1e-9)

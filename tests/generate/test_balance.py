@@ -4,8 +4,8 @@ from collections import Counter
 
 import msgspec
 
-from barista_bench.generate.balanced import sample_balanced
 from barista_bench.generate.candidates import Choice, QuestionCandidate
+from barista_bench.generate.handyvqa import sample_balanced
 from barista_bench.generate.statements import Seen
 
 

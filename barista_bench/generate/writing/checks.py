@@ -106,7 +106,7 @@ def read_pair(text: str) -> QaPair | Unusable:
 
 
 def too_short(pair: QaPair) -> str:
-    """Why the release drops a pair that can be read; empty where it keeps it."""
+    """The reason for which the release drops a pair that can be read; empty where it keeps it."""
     words = len(pair["answer"].split())
     return f"the answer has {words} words, fewer than {FEWEST_WORDS}" if words < FEWEST_WORDS else ""
 
@@ -186,7 +186,7 @@ class WordingChecker:
     domain: Domain
 
     def wrong_with(self, new: ItemTexts, old: ItemTexts, correct: Sequence[int]) -> str:
-        """Why a new wording cannot be used, what kind of fault before a colon; empty where it can.
+        """The fault of a new wording, its kind before a colon; empty where it can be used.
 
         Args:
             old: the template's texts.
@@ -251,7 +251,7 @@ class WordingChecker:
         return [word for word in words if word in self._verbs], numbers, self._values.findall(text.casefold()), things
 
     def _claims(self, text: str) -> list[Claim]:
-        """But those that merely name a thing or a time, which are words that stay."""
+        """Claims of a text but those that merely name a thing or a time, which are words that stay."""
         claims = claims_of(text, self._vocabulary, terms=self._terms)
         return [claim for claim in claims if claim.kind not in ("object", "time")]
 

@@ -45,7 +45,7 @@ REPLIES_FILE, WORDINGS_FILE, PROVENANCE_FILE = "replies.jsonl", "wordings.jsonl"
 TRIES = 2
 """The first wording, and one repair."""
 REASON = "wording"
-"""Of a revision, as tables of retention count it."""
+"""The reason of a revision, as tables of retention count it."""
 SCHEMA = object_schema({"question": {"type": "string"}, "choices": {"type": "array", "items": {"type": "string"}}})
 
 

@@ -74,10 +74,14 @@ def validate(root: str | Path, *, num_proc: int = 1, progress: bool = False) -> 
     """
     graph = SceneGraph(root, cache_videos=1)
     outcomes = map_in_processes(partial(_validate, graph), graph.video_ids, num_proc)
-    shown = list(tqdm(outcomes, total=len(graph), desc="validating", unit="video", disable=not progress))
-    videos = tuple(outcome for outcome in shown if isinstance(outcome, VideoValidation))
-    lost = tuple(outcome for outcome in shown if isinstance(outcome, Problem))
-    return Validation(str(root), videos, (*graph.problems, *lost))
+    videos: list[VideoValidation] = []
+    root_problems = list(graph.problems)
+    for outcome in tqdm(outcomes, total=len(graph), desc="validating", unit="video", disable=not progress):
+        if isinstance(outcome, VideoValidation):
+            videos.append(outcome)
+        else:
+            root_problems.append(outcome)
+    return Validation(str(root), tuple(videos), tuple(root_problems))
 
 
 def _validate(graph: SceneGraph, video_id: str) -> VideoValidation | Problem:

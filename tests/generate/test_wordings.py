@@ -6,11 +6,12 @@ from collections import Counter
 import pytest
 
 from barista_bench.generate.audit import audit_sets
-from barista_bench.generate.candidates import Choice, Item, QuestionCandidate
+from barista_bench.generate.candidates import Choice, Item
 from barista_bench.generate.shortcuts import AskedChoices, Guesser, guessable
 from barista_bench.generate.statements import Seen
 from barista_bench.generate.wordings import _templates, deal_forms, forms, plain
 from barista_bench.reporting.audit_page import verdict
+from tests.generate.graphs import candidate_of
 
 WORDINGS = [f"{family}/{key}" for family, keys in _templates().items() for key in keys]
 
@@ -27,16 +28,8 @@ def test_a_wording_has_twelve_forms_that_all_say_what_is_filled_in(wording: str)
 def item(at: int, answer: str) -> Item:
     right = Choice(answer, Seen(answer, at))
     slots = {"time": "00:01.00", "side": "left"}
-    candidate = QuestionCandidate(
-        subtask="AOG",
-        video_id=f"v{at % 5}",
-        question=plain("egocot/AOG", slots),
-        right=(right,),
-        span=(0, 10),
-        frames=(at,),
-        wording="egocot/AOG",
-        slots=slots,
-    )
+    said = {"question": plain("egocot/AOG", slots), "wording": "egocot/AOG", "slots": slots}
+    candidate = candidate_of(right, subtask="AOG", video_id=f"v{at % 5}", frames=(at,), **said)
     return Item(id=f"i{at}", candidate=candidate, choices=(right,), correct=(0,))
 
 

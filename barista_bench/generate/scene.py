@@ -146,7 +146,7 @@ class Scene:
         """(sorted frames, mask areas in pixels, their median) of an object; the box's where a mask is unreadable."""
         table = self.video.instances_table
         positions = np.flatnonzero(table.object == self._index[object_id])
-        instances = self.video.instances_in(positions)
+        instances = [self.video.instance(int(at)) for at in positions]
         areas = np.array([item.bbox[2] * item.bbox[3] for item in instances], dtype=np.float64)
         for at, rle in enumerate(self.video.rles(instances)):
             if isinstance(rle, Rle):

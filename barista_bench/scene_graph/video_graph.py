@@ -201,14 +201,13 @@ class VideoGraph:
 
     def instances(self, span: Span = None) -> list[Instance]:
         """Boxed objects in the span, by frame, then in the order of the file."""
-        return self.instances_in(self.instances_table.slice(span))
+        return self._instances_in(self.instances_table.slice(span))
 
     def instance(self, position: int) -> Instance:
         """The boxed object at a row of the instances table."""
-        return self.instances_in(slice(position, position + 1))[0]
+        return self._instances_in(slice(position, position + 1))[0]
 
-    def instances_in(self, part: slice | NDArray[np.int64]) -> list[Instance]:
-        """The boxed objects at rows of the instances table."""
+    def _instances_in(self, part: slice) -> list[Instance]:
         table = self.instances_table
         columns = (column[part].tolist() for column in (table.frame, table.object, table.bbox, table.row))
         return [

@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from itertools import combinations, pairwise
+from operator import attrgetter
 from typing import NamedTuple
 
 from barista_bench.scene_graph.domain import Side
@@ -111,9 +112,10 @@ def _add_values(
 ) -> None:
     """Values that one thing has one after the other, or at once, and verbs of what is done when the second comes."""
     by_attribute: dict[tuple[str, str], list[Attribute]] = defaultdict(list)
-    for value in sorted(attributes, key=lambda value: (value.start, value.end, value.value)):
+    for value in attributes:
         by_attribute[value.object.id, value.type].append(value)
-    for (_, kind), rows in by_attribute.items():
+    for (_, kind), values in by_attribute.items():
+        rows = sorted(values, key=attrgetter("start", "end", "value"))
         for before, after in pairwise(rows):
             if before.value == after.value:
                 continue

@@ -16,9 +16,9 @@ from barista_bench.benchmarks.egocot import (
 from barista_bench.core.task import Example
 from barista_bench.errors import DataError
 from barista_bench.generate.egocot import EgoCoTFamily, fact_sentence, place_sentence
-from barista_bench.generate.spans import third_person
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 from barista_bench.scene_graph.domain import load_domain
+from barista_bench.scene_graph.graph_words import third_person
 from tests.egocot.planting import MISSED, graph_bases, item_bases, rates, reworded_rates, reworded_truths
 from tests.releases import document, write_release
 

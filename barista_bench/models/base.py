@@ -234,6 +234,33 @@ class StreamingModel(Model, Protocol):
         handed back first, so that it can be logged."""
 
 
+class NumberedStream:
+    """The methods of a `StreamingModel`, made of one that hands answers back with the numbers of their requests."""
+
+    def _numbered(
+        self, requests: Iterable[Request], config: GenerationConfig, *, at_once: bool
+    ) -> Iterator[tuple[int, Answered]]:
+        """Every request once, in any order; `at_once` may take all of them before the first answer."""
+        raise NotImplementedError
+
+    def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
+        """One list a request, in order, with one entry for each of its seeds; raises as `stream`."""
+        for request in requests:
+            request.check_images()
+        answers = {number: answered.completions for number, answered in self._numbered(requests, config, at_once=True)}
+        return [answers[number] for number in range(len(requests))]
+
+    def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[Answered]:
+        """Answers as they come.
+
+        Raises:
+            ModelError: the model cannot keep to a setting, or nothing can be asked of it any more.
+            ValueError: a prompt does not place its images exactly once; names the request.
+        """
+        for _, answered in self._numbered(requests, config, at_once=False):
+            yield answered
+
+
 def reads_text_alone(model: Model) -> bool:
     """Whether a model is known to take no images: a local language model. What a server takes is not known."""
     return bool(getattr(model, "reads_text_alone", False))

@@ -16,6 +16,7 @@ from barista_bench.errors import ModelError  # noqa: E402
 from barista_bench.models.base import Request  # noqa: E402
 from barista_bench.models.local.inputs import PromptEncoder  # noqa: E402
 from barista_bench.models.local.model import TransformersModel  # noqa: E402
+from barista_bench.models.settings import GeneratorSettings, checked  # noqa: E402
 from tests.models.transformers_kit import GREEDY, mixed_requests, picture, request_of  # noqa: E402
 
 
@@ -140,7 +141,7 @@ class VideoTaker:
 
 def test_images_that_follow_each_other_become_one_video_of_all_their_frames(loaded):
     processor = VideoTaker(loaded["gemma3"]._engine.encoder.processor)
-    encoder = PromptEncoder(processor, name="m", opening_tag="<think>", frames_as="video", video_fps=4.0)
+    encoder = PromptEncoder(processor, "m", checked(GeneratorSettings, {"frames_as": "video", "video_fps": 4.0}))
     images = tuple(picture(n, (32, 32)) for n in range(6))
     texts = TextPart("then"), ImagePart(3), TextPart("and"), TextPart(" now")
     parts = (*map(ImagePart, (0, 2, 1)), *texts, *map(ImagePart, (4, 5)))

@@ -22,7 +22,7 @@ from barista_bench.models.base import VideoClip, parts_with_clips, tells_own_tim
 from barista_bench.models.local.inputs import PromptEncoder
 from barista_bench.models.served.model import ServedModel
 from barista_bench.models.served.settings import ServedSettings
-from barista_bench.models.settings import TransformersSettings, VllmSettings, checked
+from barista_bench.models.settings import GeneratorSettings, TransformersSettings, VllmSettings, checked
 from barista_bench.models.vllm import model as vllm_model, worker
 from barista_bench.models.vllm.model import VllmModel
 from tests.models.served_kit import GREEDY, load
@@ -55,7 +55,7 @@ def taker(loaded) -> VideoTaker:
 
 
 def encoder_of(taker: VideoTaker, **settings: object) -> PromptEncoder:
-    return PromptEncoder(taker, name="m", opening_tag="<think>", frames_as="video", **settings)
+    return PromptEncoder(taker, "m", checked(GeneratorSettings, {"frames_as": "video", **settings}))
 
 
 @pytest.mark.parametrize("times", [EVEN, UNEVEN])

@@ -20,9 +20,10 @@ from transformers import ProcessorMixin
 from barista_bench.core.example import FrameTimes
 from barista_bench.core.prompt import ImagePart, TextPart
 from barista_bench.errors import ModelError
-from barista_bench.models.answers import Reasoning
-from barista_bench.models.base import FramesAs, Request, VideoClip, knows_one_rate, parts_with_clips
+from barista_bench.models.answers import THINK_TAGS
+from barista_bench.models.base import Request, VideoClip, knows_one_rate, parts_with_clips
 from barista_bench.models.local.processors import TextProcessor, chosen_variables
+from barista_bench.models.settings import GeneratorSettings
 
 log = logging.getLogger(__name__)
 
@@ -93,10 +94,12 @@ class PromptEncoder:
 
     Args:
         processor: with a tokenizer and a chat template; its tokenizer is set to pad on the left.
-        frames_as: `video` makes one video of images that follow each other, two or more of them.
-        video_fps: frames a second of such a video; None for the times of its frames, which requests hold.
+        name: of the model, for messages.
+        settings: how frames, reasoning and think tags are given to the model.
         template_kwargs: further variables of the chat template.
-        reasoning: whether, or how hard, the model reasons first; None for its own way.
+
+    Attributes:
+        thinks: the tags were given, or the model knows those that most models use.
 
     Raises:
         ModelError: the processor has no chat template, or none that reads `template_kwargs` or has a switch for
@@ -106,18 +109,15 @@ class PromptEncoder:
     def __init__(
         self,
         processor: ProcessorMixin | TextProcessor,
-        *,
         name: str,
-        opening_tag: str,
-        frames_as: FramesAs = "images",
-        video_fps: float | None = None,
+        settings: GeneratorSettings,
         template_kwargs: Mapping[str, object] | None = None,
-        reasoning: Reasoning | None = None,
     ) -> None:
         self.processor: Any = processor
         self.tokenizer = processor.tokenizer
-        self._opening_tag, self._video_fps = opening_tag, video_fps
-        self.takes_video, self._name, self._told_of_rate = frames_as == "video", name, False
+        self.name, self._video_fps, self._told_of_rate = name, settings.video_fps, False
+        self.takes_video = settings.frames_as == "video"
+        self.tags = settings.tags or THINK_TAGS
         self._input_names = frozenset(getattr(processor, "model_input_names", ()))
         self.knows_one_rate = knows_one_rate(self._input_names)
         self.reads_text_alone = isinstance(processor, TextProcessor)
@@ -130,7 +130,8 @@ class PromptEncoder:
         if not processor.chat_template:
             remedy = "use its instruction-tuned version, or give chat_template"
             raise ModelError(f"model {name}: it has no chat template. Remedy: {remedy}")
-        self._template_kwargs = chosen_variables(name, processor.chat_template, template_kwargs or {}, reasoning)
+        given = template_kwargs or {}
+        self._template_kwargs = chosen_variables(name, processor.chat_template, given, settings.reasoning)
         if self.tokenizer.pad_token_id is None:
             if self.tokenizer.eos_token is None:
                 raise ModelError(f"model {name}: its tokenizer has no padding and no end token. Remedy: set pad_token")
@@ -139,12 +140,9 @@ class PromptEncoder:
         self.tokenizer.padding_side = "left"
         self.tokenizer = copy.deepcopy(self.tokenizer)
         self.system_style = self._find_system_style()
-
-    def knows(self, tags: tuple[str, str]) -> bool:
-        """Whether the chat template writes these tags, or the vocabulary holds them as tokens."""
-        templates = f"{self.processor.chat_template}{self.tokenizer.chat_template}"
-        vocabulary = self.tokenizer.get_vocab()
-        return all(tag in vocabulary or tag in templates for tag in tags)
+        templates, vocabulary = f"{processor.chat_template}{self.tokenizer.chat_template}", self.tokenizer.get_vocab()
+        knows_tags = all(tag in vocabulary or tag in templates for tag in self.tags)
+        self.thinks = settings.tags is not None or knows_tags
 
     def parts(self, request: Request) -> list[TextPart | ImagePart | VideoClip]:
         """The user turn, with the images that the model is given as a video.
@@ -177,7 +175,7 @@ class PromptEncoder:
         with self._lock:
             tensors = self._apply([messages], times)
             prompt_end = self.processor.tokenizer.decode(tensors["input_ids"][0, -32:], skip_special_tokens=False)
-        return Encoded(messages, tensors, prompt_end.rstrip().endswith(self._opening_tag), times)
+        return Encoded(messages, tensors, prompt_end.rstrip().endswith(self.tags[0]), times)
 
     def written(self, request: Request) -> WrittenPrompt:
         """The text of a request, for callers that tokenize it themselves.
@@ -190,7 +188,7 @@ class PromptEncoder:
         # The rules by which `apply_chat_template` makes tokens of its text: of a tokenizer it adds none, of a processor
         # those that the text lacks.
         adds = not self.reads_text_alone and not (begin is not None and text.startswith(begin))
-        return WrittenPrompt(text, adds, text.rstrip().endswith(self._opening_tag))
+        return WrittenPrompt(text, adds, text.rstrip().endswith(self.tags[0]))
 
     def drops_images(self, request: Request, encoded: Encoded) -> bool:
         """Whether the same prompt without its images becomes the same tensors."""
@@ -271,7 +269,7 @@ class PromptEncoder:
             self._told_of_rate = True
             what = "its processor tells one rate a video, and frames lie at uneven distances"
             log.warning(
-                "model %s: %s: each video has its own mean rate (here %.3g a second)", self._name, what, uneven.rate
+                "model %s: %s: each video has its own mean rate (here %.3g a second)", self.name, what, uneven.rate
             )
 
     def _template_text(self, messages: list[Message], *, add_generation_prompt: bool = False) -> str:

@@ -16,15 +16,17 @@ from barista_bench.errors import ModelError, require_extra
 from barista_bench.files.checkpoints import GGUF, device_of, load_pretrained, loading_of, revision_of
 from barista_bench.files.reading import file_sha256, read_bounded_text
 from barista_bench.files.text_out import first_line
-from barista_bench.models.base import ModelIdentity
+from barista_bench.models.answer_schemas import require_holding
+from barista_bench.models.answers import AnswerReader
+from barista_bench.models.base import ModelIdentity, video_settings
 from barista_bench.models.settings import TransformersSettings
 
 if TYPE_CHECKING:
     from transformers import BitsAndBytesConfig, PreTrainedModel, ProcessorMixin
 
+    from barista_bench.models.local.holding import AnswerHolder
+    from barista_bench.models.local.inputs import PromptEncoder
     from barista_bench.models.local.processors import TextProcessor
-
-Setting = str | int | float | bool | None
 
 _MAX_TEMPLATE = 2**20  # bytes
 
@@ -57,21 +59,24 @@ def load_checkpoint(
     return model, processor
 
 
-def identity_of(name: str, model: PreTrainedModel, settings: TransformersSettings, **others: Setting) -> ModelIdentity:
-    """The model's name, revision, and the settings that change its answers.
+def identity_of(
+    name: str, model: PreTrainedModel, processor: ProcessorMixin | TextProcessor, settings: TransformersSettings
+) -> ModelIdentity:
+    """The model's name, revision, and the settings that change its answers; those that were left alone are not named.
 
     Device and library versions are not among them: a run goes on after a move to another machine. Versions stand in
     the run's description. An adapter is named by its content, since its folder differs between machines.
-
-    Args:
-        others: further settings; None for those that were left alone, which are not named.
     """
-    chosen: dict[str, Setting] = {
+    chosen: dict[str, str | int | float | bool | None] = {
         "quantization": settings.quantization,
         "adapter": settings.adapter and adapter_hash(fetch_adapter(settings.adapter, settings.adapter_revision)),
         "min_pixels": settings.min_pixels,
         "max_pixels": settings.max_pixels,
-        **others,
+        "image_processor": type(processor.image_processor).__name__ if processor.image_processor else None,
+        "chat_template": template_hash(processor),
+        **video_settings(settings.frames_as, settings.video_fps, processor.model_input_names),
+        "template_kwargs": json.dumps(settings.template_kwargs, sort_keys=True) if settings.template_kwargs else None,
+        **settings.identity_of_answers(),
     }
     return ModelIdentity(
         name=name,
@@ -82,6 +87,19 @@ def identity_of(name: str, model: PreTrainedModel, settings: TransformersSetting
             **{setting: value for setting, value in chosen.items() if value is not None},
         },
     )
+
+
+def answer_holder(encoder: PromptEncoder, reader: AnswerReader, vocabulary: int) -> AnswerHolder:
+    """What holds a model's answers to schemas; `vocabulary` is how many tokens the model scores.
+
+    Raises:
+        ModelError: llguidance is missing, or cannot hold answers of this tokenizer.
+    """
+    require_holding(f"model {encoder.name}: structured_output")
+    from barista_bench.models.local.holding import AnswerHolder
+
+    tags = encoder.tags if encoder.thinks else None
+    return AnswerHolder(encoder.name, encoder.tokenizer, vocabulary, reader.end_ids, tags)
 
 
 def template_hash(processor: ProcessorMixin | TextProcessor) -> str:

@@ -76,14 +76,21 @@ class RayCluster:
 
         if not ray.is_initialized():
             try:
-                _refuse_unreachable(address)
+                if address != "auto":  # where nothing answers, Ray itself takes minutes to say so
+                    host, _, port = address.rpartition(":")
+                    socket.create_connection((host, int(port)), timeout=10).close()
                 ray.init(address=address, logging_level="WARNING")
             except (OSError, RuntimeError, ValueError) as error:
                 raise ClusterError(
                     f"no Ray cluster at {address} ({error}). Remedy: start one with `ray start --head` and join nodes "
                     "with `ray start --address`, then run this command on one of its nodes"
                 ) from error
-        nodes = sorted(_nodes(ray.nodes()), key=lambda node: node.id)
+        nodes = []
+        for node in sorted(ray.nodes(), key=lambda node: str(node["NodeID"])):
+            resources = node["Resources"]
+            if node["Alive"] and resources.get("CPU", 0) >= 1:
+                name = f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']}, {node['NodeID'][:8]})"
+                nodes.append(ClusterNode(node["NodeID"], name, int(resources["CPU"]), int(resources.get("GPU", 0))))
         self.nodes = tuple(self._checked(nodes, [Path(path).absolute() for path in needs]))
         if not self.nodes:
             raise ClusterError(f"the Ray cluster at {address} has no node with a CPU. Remedy: join one")
@@ -172,21 +179,6 @@ def reason(error: Exception) -> str:
     return str(cause).strip().partition("\n")[0]
 
 
-def _refuse_unreachable(address: str) -> None:
-    """Raise OSError or ValueError where nothing answers, which Ray itself takes minutes to say."""
-    if address != "auto":
-        host, _, port = address.rpartition(":")
-        socket.create_connection((host, int(port)), timeout=10).close()
-
-
-def _nodes(described: Iterable[dict[str, Any]]) -> Iterator[ClusterNode]:
-    for node in described:
-        resources = node["Resources"]
-        if node["Alive"] and resources.get("CPU", 0) >= 1:
-            name = f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']}, {node['NodeID'][:8]})"
-            yield ClusterNode(node["NodeID"], name, int(resources["CPU"]), int(resources.get("GPU", 0)))
-
-
 def files_state(path: Path) -> str:
     """SHA-256 over the names and sizes of a file, or of all files below a folder; empty where there is nothing."""
     if not path.exists():
@@ -222,7 +214,7 @@ def _alone(work: Callable[[JobT], T], job: JobT) -> Iterator[T]:
 P = ParamSpec("P")
 
 
-class _Worker(SpawnProcess):
+class _WorkerProcess(SpawnProcess):
     def start(self) -> None:
         """A terminal's Ctrl-C reaches every process: workers, from their first moment, leave it to this one."""
         with _interruption_deferred():
@@ -252,7 +244,7 @@ def _interruption_deferred() -> Iterator[None]:
 class _Spawning(SpawnContext):
     """Spawned, not forked: libraries that the caller has loaded hold threads and locks."""
 
-    Process = _Worker
+    Process = _WorkerProcess
 
 
 class _Executor(ProcessPoolExecutor):
@@ -271,7 +263,7 @@ def worker_processes(number: int) -> Iterator[ProcessPoolExecutor]:
         yield pool
     except BaseException:
         for child in active_children():
-            if isinstance(child, _Worker):
+            if isinstance(child, _WorkerProcess):
                 child.terminate()
         raise
     finally:
@@ -290,8 +282,8 @@ def map_in_processes(work: Callable[[JobT], T], jobs: Sequence[JobT], number: in
 @contextmanager
 def forked_workers() -> Iterator[None]:
     """For libraries that fork workers: this process alone handles Ctrl-C, whatever the library makes of it."""
-    is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if not is_default or threading.current_thread() is not threading.main_thread():
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
     process = os.getpid()

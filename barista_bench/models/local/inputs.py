@@ -72,20 +72,6 @@ class Encoded:
         return self.tensors["input_ids"].shape[1]
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenPrompt:
-    """One request as the chat template wrote it, with one place for each image.
-
-    Args:
-        adds_special_tokens: the tokenizer adds its own (a beginning of the text), since the template wrote none.
-        opens_thinking: the template has written the opening think tag already.
-    """
-
-    text: str
-    adds_special_tokens: bool
-    opens_thinking: bool
-
-
 class PromptEncoder:
     """Writes prompts the way that one model wants them.
 
@@ -157,11 +143,11 @@ class PromptEncoder:
         content = [_content(part, request) for part in self.parts(request)]
         system = request.prompt.system
         if not system:
-            return [_message("user", content)]
+            return [{"role": "user", "content": content}]
         if self.system_style == "folded":
-            return [_message("user", [_text(f"{system}\n\n"), *content])]
+            return [{"role": "user", "content": [_text(f"{system}\n\n"), *content]}]
         written = [_text(system)] if self.system_style == "parts" else system
-        return [_message("system", written), _message("user", content)]
+        return [{"role": "system", "content": written}, {"role": "user", "content": content}]
 
     def encode(self, request: Request) -> Encoded:
         """Tensors of one request.
@@ -171,14 +157,24 @@ class PromptEncoder:
         """
         messages = self.messages(request)
         times = tuple(part.times for part in self.parts(request) if isinstance(part, VideoClip))
-        self._tell_of_rate(times)
+        # A processor of one rate cannot tell the model that frames lie at uneven distances.
+        uneven = next((each for each in times if not each.is_even), None)
+        if self.knows_one_rate and uneven is not None and not self._told_of_rate:
+            self._told_of_rate = True
+            what = "its processor tells one rate a video, and frames lie at uneven distances"
+            log.warning(
+                "model %s: %s: each video has its own mean rate (here %.3g a second)", self.name, what, uneven.rate
+            )
         with self._lock:
             tensors = self._apply([messages], times)
             prompt_end = self.processor.tokenizer.decode(tensors["input_ids"][0, -32:], skip_special_tokens=False)
         return Encoded(messages, tensors, prompt_end.rstrip().endswith(self.tags[0]), times)
 
-    def written(self, request: Request) -> WrittenPrompt:
-        """The text of a request, for callers that tokenize it themselves.
+    def text(self, request: Request) -> tuple[str, bool, bool]:
+        """A request as the chat template writes it, for callers that tokenize it; each image has one place in it.
+
+        Also whether the tokenizer adds its own special tokens (a beginning of the text), since the template wrote none,
+        and whether the template has written the opening think tag already.
 
         Raises:
             MODEL_ERRORS: the chat template cannot take these inputs.
@@ -188,7 +184,7 @@ class PromptEncoder:
         # The rules by which `apply_chat_template` makes tokens of its text: of a tokenizer it adds none, of a processor
         # those that the text lacks.
         adds = not self.reads_text_alone and not (begin is not None and text.startswith(begin))
-        return WrittenPrompt(text, adds, text.rstrip().endswith(self.tags[0]))
+        return text, adds, text.rstrip().endswith(self.tags[0])
 
     def drops_images(self, request: Request, encoded: Encoded) -> bool:
         """Whether the same prompt without its images becomes the same tensors."""
@@ -237,7 +233,9 @@ class PromptEncoder:
                 wanted["fps"] = self._shared_rate(times)
         if type(self.processor).__name__ in _FLAT_IMAGES:
             written = [self._template_text(conversation, add_generation_prompt=True) for conversation in conversations]
-            images = [part["image"] for part in _media_parts(conversations) if part["type"] == "image"]
+            contents = [message["content"] for each in conversations for message in each]
+            parts = [part for content in contents if isinstance(content, list) for part in content]
+            images = [part["image"] for part in parts if part["type"] == "image"]
             return dict(self.processor(text=written, images=images or None, return_tensors="pt", **wanted))
         inputs = self.processor.apply_chat_template(
             conversations,
@@ -262,16 +260,6 @@ class PromptEncoder:
             )
         return rates.pop()
 
-    def _tell_of_rate(self, times: Sequence[FrameTimes]) -> None:
-        """Warn once where the processor cannot tell the model that frames lie at uneven distances."""
-        uneven = next((each for each in times if not each.is_even), None)
-        if self.knows_one_rate and uneven is not None and not self._told_of_rate:
-            self._told_of_rate = True
-            what = "its processor tells one rate a video, and frames lie at uneven distances"
-            log.warning(
-                "model %s: %s: each video has its own mean rate (here %.3g a second)", self.name, what, uneven.rate
-            )
-
     def _template_text(self, messages: list[Message], *, add_generation_prompt: bool = False) -> str:
         return self.processor.apply_chat_template(
             messages, tokenize=False, add_generation_prompt=add_generation_prompt, **self._template_kwargs
@@ -283,7 +271,7 @@ class PromptEncoder:
             blank = Image.new("RGB", (width, height))
             try:
                 with self._lock:
-                    inputs = self._apply([[_message("user", [_image(blank)])]])
+                    inputs = self._apply([[{"role": "user", "content": [{"type": "image", "image": blank}]}]])
                 self._image_tokens[width, height] = inputs["input_ids"].shape[1]
             except MODEL_ERRORS:
                 self._image_tokens[width, height] = 0  # the request itself will say what is wrong with its image
@@ -291,11 +279,11 @@ class PromptEncoder:
 
     def _find_system_style(self) -> SystemStyle:
         """Render a probe each way: some templates refuse a system message, others drop it in silence."""
-        user = _message("user", [_text("question")])
+        user: Message = {"role": "user", "content": [_text("question")]}
         styles: dict[SystemStyle, object] = {"parts": [_text(_PROBE)], "text": _PROBE}
         for style, content in styles.items():
             try:
-                written = self._template_text([_message("system", content), user])
+                written = self._template_text([{"role": "system", "content": content}, user])
             except MODEL_ERRORS:
                 continue
             if _PROBE in written and "'type'" not in written:  # the latter: the list itself was printed
@@ -303,31 +291,16 @@ class PromptEncoder:
         return "folded"
 
 
-def _message(role: str, content: object) -> Message:
-    return {"role": role, "content": content}
-
-
 def _text(text: str) -> Message:
     return {"type": "text", "text": text}
-
-
-def _image(image: Image.Image) -> Message:
-    return {"type": "image", "image": image}
 
 
 def _content(part: TextPart | ImagePart | VideoClip, request: Request) -> Message:
     if isinstance(part, TextPart):
         return _text(part.text)
     if isinstance(part, ImagePart):
-        return _image(request.images[part.index])
+        return {"type": "image", "image": request.images[part.index]}
     return {"type": "video", "video": [request.images[index] for index in part.images]}
-
-
-def _media_parts(conversations: list[list[Message]]) -> list[dict[str, Any]]:
-    """Images and videos, in their order."""
-    contents = (message["content"] for conversation in conversations for message in conversation)
-    parts = (part for content in contents if isinstance(content, list) for part in content)
-    return [part for part in parts if part["type"] != "text"]
 
 
 def _collated(items: Sequence[dict[str, torch.Tensor]], pad: int) -> dict[str, torch.Tensor] | None:

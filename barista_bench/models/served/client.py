@@ -108,7 +108,6 @@ class Calls:
 
     async def open(self) -> None:
         """Make what belongs to the event loop."""
-        limits = httpx2.Limits(max_connections=self._settings.max_concurrency)
         self._gate = Gate(self._state.limit)
         self._client = openai.AsyncOpenAI(
             api_key=self._endpoint.key or _NO_KEY,
@@ -121,7 +120,7 @@ class Calls:
                 "Authorization": f"Bearer {self._endpoint.key or _NO_KEY}",
             },
             http_client=openai.DefaultAsyncHttpxClient(
-                limits=limits,
+                limits=httpx2.Limits(max_connections=self._settings.max_concurrency),
                 verify=_certificates(),
                 # Images and key go to the server that was named, and to no other: no redirect, and to this machine no
                 # proxy of the environment, which could read the key off plain http.
@@ -153,19 +152,13 @@ class Calls:
             failure = Failure(f"request {request.request_id}: its prompt cannot be prepared: {error}")
             return Answered(request, [failure] * len(request.seeds), 0.0)
         asked = _AskedRequest(request, body)
-        entries = await self._entries(asked, seeds)
+        # All seeds in one call where the server takes `n`, and a call a seed for those that it left open.
+        entries = await self._together(asked, seeds) if len(seeds) > 1 and self._state.takes_n else []
+        for seed in seeds[len(entries) :]:
+            entries.append(await self._alone(asked, seed))
         if entries and len(entries) < len(request.seeds):
             entries = repeated(entries[0], len(request.seeds))
         return Answered(request, entries, asked.seconds)
-
-    async def _entries(self, asked: _AskedRequest, seeds: Sequence[int]) -> list[Entry]:
-        """All seeds in one call where the server takes `n`, and a call a seed for those that it left open."""
-        entries: list[Entry] = []
-        if len(seeds) > 1 and self._state.takes_n:
-            entries = await self._together(asked, seeds)
-        for seed in seeds[len(entries) :]:
-            entries.append(await self._alone(asked, seed))
-        return entries
 
     async def _together(self, asked: _AskedRequest, seeds: Sequence[int]) -> list[Entry]:
         """The entries that one call gives; fewer than seeds where the rest has to be asked for."""

@@ -163,9 +163,9 @@ class VllmModel(NumberedStream):
         videos: list[dict[str, object]] = []
         grammar = None
         try:
-            written = self._encoder.written(request)
-            if self._holder and self._holder.begin(request.schema, opened=written.opens_thinking):
-                grammar = self._holder.grammar(request.schema, opened=written.opens_thinking)
+            text, adds_special_tokens, opens_thinking = self._encoder.text(request)
+            if self._holder and self._holder.begin(request.schema, opened=opens_thinking):
+                grammar = self._holder.grammar(request.schema, opened=opens_thinking)
             for part in self._encoder.parts(request):
                 if isinstance(part, VideoClip):
                     numbers = range(len(images), len(images) + len(part.images))
@@ -180,7 +180,7 @@ class VllmModel(NumberedStream):
             return Failure(f"request {request.request_id}: {what}")
         seeds = request.seeds if config.temperature > 0 else request.seeds[:1]
         # A stop text ends an answer, which begins behind thoughts and spaces: those that vLLM cannot tell are cut here.
-        stop = [] if self._encoder.thinks or any(text.startswith(" ") for text in config.stop) else config.stop
+        stop = [] if self._encoder.thinks or any(end.startswith(" ") for end in config.stop) else config.stop
         # vLLM ends a held answer with the tokenizer's own end, which may be none of the checkpoint's.
         ends = self._reader.end_ids | ({self._encoder.tokenizer.eos_token_id} if grammar else set())
         penalty = self._penalty if config.repetition_penalty == 1.0 else config.repetition_penalty
@@ -199,14 +199,14 @@ class VllmModel(NumberedStream):
             "logprobs": config.top_logprobs or None,
         }
         head = {
-            "prompt": written.text,
+            "prompt": text,
             "videos": videos,
-            "adds_special_tokens": written.adds_special_tokens,
+            "adds_special_tokens": adds_special_tokens,
             "seeds": [seed % 2**63 for seed in seeds],
             "sampling": sampling,
             "grammar": grammar,
         }
-        return Call(number, head, images, written.opens_thinking)
+        return Call(number, head, images, opens_thinking)
 
     def _answered(self, request: Request, outcome: Outcome, config: GenerationConfig) -> Answered:
         call, message, wanted = outcome.call, outcome.message, len(request.seeds)

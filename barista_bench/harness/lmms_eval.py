@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 Row = Mapping[str, str]
-"""`questions`, the key of the set, and `example_id`."""
+"""A question: `questions`, the key of the set, and `example_id`."""
 Answered = dict[str, Any]
 """A row with `texts`, the answers of its repetitions."""
 

@@ -154,9 +154,8 @@ class Engine:
     def _answer(self, batch: _EncodedBatch, config: GenerationConfig) -> Iterator[tuple[int, Answered]]:
         begun = time.perf_counter()
         jobs = [job for _, job in batch if isinstance(job, _GenerationJob)]
-        # A check without images says nothing of them.
-        is_checked = self.batch_check is not None and (self.batch_check.has_images or not jobs[0].has_images)
-        if len(jobs) > 1 and not is_checked:
+        check = self.batch_check  # one without images says nothing of them
+        if len(jobs) > 1 and (check is None or (jobs[0].has_images and not check.has_images)):
             self._check_batches([jobs[0], *jobs[:0:-1]])  # the longest and the shortest first: with most padding
         by_slot: dict[int, dict[int, Completion | Failure]] = {job.index: {} for job in jobs}
         for job, slot, completion in self._generated(jobs, config):

@@ -7,6 +7,7 @@ import platform
 import shutil
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -95,25 +96,20 @@ def _accelerators() -> Iterator[Finding]:
 
 def _video() -> Iterator[Finding]:
     import av
+    from av.codec import Codec
+    from av.codec.codec import UnknownCodecError
 
     codecs = ".".join(map(str, av.library_versions["libavcodec"]))
     yield Finding("Video", "PyAV", "ok", f"{av.__version__}, with FFmpeg's libavcodec {codecs}")
-    decoders = [name for name in CODECS if _decodes(name)]
+    decoders = []
+    for name in CODECS:
+        with suppress(UnknownCodecError):
+            decoders += [name] if Codec(name, "r") else []
     absent = [name for name in CODECS if name not in decoders]
     found = f"reads {', '.join(decoders)}" + (f"; not {', '.join(absent)}" if absent else "")
     yield Finding("Video", "codecs", "missing" if absent else "ok", found, "pip install av" if absent else None)
     path = shutil.which("ffmpeg")
     yield Finding("Video", "ffmpeg", "ok" if path else "note", path or "no program of that name; nothing here needs it")
-
-
-def _decodes(codec: str) -> bool:
-    from av.codec import Codec
-    from av.codec.codec import UnknownCodecError
-
-    try:
-        return bool(Codec(codec, "r"))
-    except UnknownCodecError:
-        return False
 
 
 def _extras() -> Iterator[Finding]:

@@ -270,9 +270,7 @@ class ScriptedModel:
     """Answers by calling `answer(request_id, seed)`. It never looks at images."""
 
     def __init__(self, name: str, answer: Callable[[str, int], str], *, batch_size: int = 8) -> None:
-        self.identity = ModelIdentity(name=name)
-        self.box_format = DEFAULT_BOX_FORMAT
-        self.batch_size = batch_size
+        self.identity, self.box_format, self.batch_size = ModelIdentity(name), DEFAULT_BOX_FORMAT, batch_size
         self._answer = answer
 
     def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:

@@ -75,13 +75,10 @@ class PredictionsModel:
     def __init__(
         self, identity: ModelIdentity, answers: Answers, box_format: BoxFormat, seeds_of: SeedsOf | None = None
     ) -> None:
-        self.identity = identity
-        self.box_format = box_format
-        self.batch_size = 64
+        self.identity, self.box_format, self.batch_size = identity, box_format, 64
         self.unknown: tuple[str, ...] = ()
         """Ids in the file that are no examples of the run, sorted."""
-        self._answers = answers
-        self._seeds_of = seeds_of
+        self._answers, self._seeds_of = answers, seeds_of
 
     @classmethod
     def load(

@@ -50,9 +50,7 @@ class DualEncoder:
     """
 
     def __init__(self, towers: Towers, identity: ModelIdentity, *, batch_size: int = 8) -> None:
-        self.identity = identity
-        self.box_format = DEFAULT_BOX_FORMAT
-        self.batch_size = checked_size(batch_size)
+        self.identity, self.box_format, self.batch_size = identity, DEFAULT_BOX_FORMAT, checked_size(batch_size)
         self.images_at_once = 64
         """Images of one pass through the tower at the most; halved when the memory runs out."""
         self._towers = towers

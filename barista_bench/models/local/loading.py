@@ -41,7 +41,12 @@ def load_checkpoint(
     """
     adapter = fetch_adapter(settings.adapter, settings.adapter_revision) if settings.adapter else None
     placed = settings.device == "split" or bool(settings.quantization)  # the weights, while they are read
-    folder, file = located(name)
+    path, folder, file = Path(name).expanduser(), name, dict[str, str]()
+    if name.endswith(GGUF):  # a file of its folder
+        if not path.is_file():
+            raise ModelError(f"model {name}: there is no such file. Remedy: check the path")
+        require_extra(f"reading {path.name}", "gguf", extra="gguf")
+        folder, file = str(path.parent), {"gguf_file": path.name}
     model, processor = load_pretrained(
         folder,
         partial(_processor, settings=settings, **file),
@@ -127,21 +132,6 @@ def box_format_of_checkpoint(name: str, model_type: str) -> BoxFormat:
     training = checkpoint_videos(name)
     written = training.box_format if training else None
     return BoxFormat.parse(written) if written else box_format_of(model_type)
-
-
-def located(name: str) -> tuple[str, dict[str, str]]:
-    """The name to load a checkpoint by, and keywords that name its file: `FOLDER/NAME.gguf` is a file of its folder.
-
-    Raises:
-        ModelError: the library that reads such files is missing.
-    """
-    if not name.endswith(GGUF):
-        return name, {}
-    path = Path(name).expanduser()
-    if not path.is_file():
-        raise ModelError(f"model {name}: there is no such file. Remedy: check the path")
-    require_extra(f"reading {path.name}", "gguf", extra="gguf")
-    return str(path.parent), {"gguf_file": path.name}
 
 
 def _model(name: str, settings: TransformersSettings, gguf_file: str | None = None, **shared: Any) -> object:  # noqa: ANN401
@@ -252,9 +242,8 @@ def fetch_adapter(adapter: str, revision: str | None = None) -> Path:
     folder = Path(adapter).expanduser()
     if not folder.is_dir():
         try:
-            folder = Path(
-                snapshot_download(adapter, revision=revision, allow_patterns=[_CONFIG, _WEIGHTS, VIDEOS_FILE])
-            )
+            wanted = [_CONFIG, _WEIGHTS, VIDEOS_FILE]
+            folder = Path(snapshot_download(adapter, revision=revision, allow_patterns=wanted))
         except (OSError, HfHubHTTPError, HFValidationError) as error:
             raise ModelError(
                 f"adapter {adapter}: is not a folder and cannot be fetched ({type(error).__name__}). "

@@ -81,19 +81,15 @@ class Sam3Grounder:
         batch_size: int = 4,
         open_video: Callable[[], Sam3Video] | None = None,
     ) -> None:
-        for name, value in (("threshold", threshold), ("mask_threshold", mask_threshold)):
+        chosen = {"threshold": threshold, "mask_threshold": mask_threshold}
+        for name, value in chosen.items():
             if not 0 <= value <= 1:
                 raise ConfigError(f"{name} is {value}. Remedy: give a number from 0 to 1")
         if batch_size < 1:
             raise ConfigError(f"batch_size is {batch_size}. Remedy: give 1 or more")
-        chosen = {"threshold": threshold, "mask_threshold": mask_threshold}
         self.identity = ModelIdentity(identity.name, identity.revision, {**identity.settings, **chosen})
-        self.box_format = BoxFormat("xyxy", None)
-        self.batch_size = batch_size
-        self._model = model
-        self._processor = processor
-        self._threshold = threshold
-        self._mask_threshold = mask_threshold
+        self.box_format, self.batch_size = BoxFormat("xyxy", None), batch_size
+        self._model, self._processor, self._thresholds = model, processor, chosen
         self._open_video = open_video
         self._video: Sam3Video | None = None
 
@@ -226,10 +222,7 @@ class Sam3Grounder:
         for row, image in enumerate(images):
             # One image at a time: masks are as large as the image, and there are up to 200 of them.
             (instances,) = self._processor.post_process_instance_segmentation(
-                _row(outputs, row),
-                threshold=self._threshold,
-                mask_threshold=self._mask_threshold,
-                target_sizes=[(image.height, image.width)],
+                _row(outputs, row), target_sizes=[(image.height, image.width)], **self._thresholds
             )
             if for_masks[row]:
                 masks = (instances["masks"] > 0).reshape(-1, image.height, image.width).any(dim=0)
@@ -295,8 +288,7 @@ class Sam3Video:
     """Follows phrases through a clip."""
 
     def __init__(self, model: Pretrained, processor: Pretrained) -> None:
-        self._model = model
-        self._processor = processor
+        self._model, self._processor = model, processor
 
     def segment(self, images: Sequence[Image.Image], phrases: Sequence[str], wanted: Sequence[int]) -> dict[int, Mask]:
         """The region of all instances of all phrases, (height, width), in each of the wanted images.

@@ -235,7 +235,7 @@ def _baselines_can_be_read(case: _Case) -> None:
         for example in case.examples:
             for name, baseline in _baselines(case, example, box_format).items():
                 case.at(example, name)
-                text = _offered(baseline, example)
+                text = _answer_of(baseline, example)
                 _demand(text is not None or name != "random_answer", "every task has it")
                 if text is not None:
                     case.readable(example, text, box_format)
@@ -356,7 +356,7 @@ def _schema_takes_the_reference(case: _Case) -> None:
             for box_format in case.formats:
                 for name, answer in {**_baselines(case, example, box_format), "reference_answer": None}.items():
                     case.at(example, name)
-                    text = _offered(answer, example) if answer else case.task.reference_answer(example, box_format)
+                    text = _answer_of(answer, example) if answer else case.task.reference_answer(example, box_format)
                     if text is not None:
                         jsonschema.Draft202012Validator(schema).validate(json.loads(text))
 
@@ -380,7 +380,7 @@ def _questions_hide_the_reference(case: _Case) -> None:
             for name, baseline in _baselines(case, example, box_format).items():
                 if name not in ("centre_answer", "copied_answer"):  # these may be of the true objects
                     case.at(example, name)
-                    _demand(_offered(baseline, example) == _offered(baseline, untrue), "changes with the reference")
+                    _demand(_answer_of(baseline, example) == _answer_of(baseline, untrue), "changes with the reference")
 
 
 def _baselines(case: _Case, example: Example, box_format: BoxFormat) -> dict[str, Callable[[Example], str]]:
@@ -396,7 +396,7 @@ def _baselines(case: _Case, example: Example, box_format: BoxFormat) -> dict[str
     }
 
 
-def _offered(baseline: Callable[[Example], str], example: Example) -> str | None:
+def _answer_of(baseline: Callable[[Example], str], example: Example) -> str | None:
     """The answer of a baseline; None for one that the task has not."""
     try:
         return baseline(example)

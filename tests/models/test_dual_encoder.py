@@ -115,17 +115,13 @@ def test_a_video_is_the_mean_of_its_frames(
     np.testing.assert_allclose(list(scores(answer).values()), expected, atol=2e-6)
 
 
-@pytest.mark.parametrize("family", ["clip", "siglip"], indirect=True)
-def test_a_bag_of_frames_cannot_tell_permutations_apart(encoder: DualEncoder) -> None:
-    orders = [[0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [2, 0, 4, 1, 3]]
+def test_a_bag_of_frames_cannot_tell_permutations_apart_and_a_video_model_can(
+    encoder: DualEncoder, family: str
+) -> None:
+    orders = [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]]
     answers = ask(encoder, *(request(str(order), order) for order in orders))
-    assert len({answer.text for answer in answers if isinstance(answer, Completion)}) == 1
-
-
-@pytest.mark.parametrize("family", ["xclip"], indirect=True)
-def test_a_video_model_can(encoder: DualEncoder) -> None:
-    first, second = ask(encoder, request("a", [0, 1, 2, 3]), request("b", [3, 2, 1, 0]))
-    assert scores(first) != scores(second)
+    texts = [answer.text for answer in answers if isinstance(answer, Completion)]
+    assert (len(texts), len(set(texts))) == (3, 3 if family == "xclip" else 1)
 
 
 def test_an_answer_does_not_depend_on_what_is_asked_beside_it(encoders: dict[str, Path], family: str) -> None:
@@ -238,10 +234,12 @@ def test_requests_that_cannot_be_scored_fail_alone(encoder: DualEncoder) -> None
     assert scores(good)
 
 
-def test_a_prompt_that_misplaces_its_images_is_the_callers_error(clip: DualEncoder) -> None:
+def test_a_prompt_that_misplaces_its_images_and_a_batch_size_below_one_are_the_callers_error(clip, encoders) -> None:
     wrong = Request("a", Prompt("", (TextPart("Which?"),)), (picture(0),), choices=CHOICES)
     with pytest.raises(ValueError, match="request a: the prompt places images"):
         clip.generate([wrong], CONFIG)
+    with pytest.raises(ConfigError, match="Remedy"):
+        DualEncoder.load(str(encoders["clip"]), batch_size=0)
 
 
 def test_a_text_past_the_limit_is_cut_there_and_said_once(clip: DualEncoder, caplog: pytest.LogCaptureFixture) -> None:
@@ -293,11 +291,6 @@ def test_missing_weights_are_refused(tmp_path: Path) -> None:
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(ModelError, match=r"weights are missing \(text_projection.weight"):
         DualEncoder.load(str(folder))
-
-
-def test_a_batch_size_below_one_is_refused(encoders: dict[str, Path]) -> None:
-    with pytest.raises(ConfigError, match="Remedy"):
-        DualEncoder.load(str(encoders["clip"]), batch_size=0)
 
 
 def test_the_tiny_encoders_are_made_alike_every_time(tmp_path: Path, family: str) -> None:

@@ -16,7 +16,7 @@ from barista_bench.data.folder import build
 from barista_bench.media.video.frame_folder import video_sha256
 from barista_bench.mini import plan_kitchen, write_video
 from barista_bench.mini.kitchen import write_kitchen
-from barista_bench.models.embedded import checkpoint_of
+from barista_bench.models.local.loading import checkpoint_of
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import score
 from barista_bench.training.exporting import export

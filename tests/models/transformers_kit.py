@@ -57,18 +57,21 @@ def alike(answers: list[list[Completion | Failure]]) -> list[list[Completion | F
     ]
 
 
-def fail_above(limit: int, generate: Callable, error: Exception, calls: list[int], *, tokens: bool = False) -> Callable:
-    """Stands for `generate` of a device whose memory holds `limit` samples, or padded tokens times samples."""
+def fail_where(
+    monkeypatch: pytest.MonkeyPatch, model, is_too_much: Callable[[int, dict], bool], error: Exception
+) -> list[int]:
+    """`generate` raises where this holds of the number of samples and what else it is given; samples of each call."""
+    generate, calls = model._engine.model.generate, []
 
     def generate_or_fail(**kwargs):
         shared = kwargs.get("custom_generate")
-        samples = len(shared.keywords["rows"] if shared else kwargs["input_ids"])
-        calls.append(samples)
-        if samples * (kwargs["input_ids"].shape[1] if tokens else 1) > limit:
+        calls.append(len(shared.keywords["rows"] if shared else kwargs["input_ids"]))
+        if is_too_much(calls[-1], kwargs):
             raise error
         return generate(**kwargs)
 
-    return generate_or_fail
+    monkeypatch.setattr(model._engine.model, "generate", generate_or_fail)
+    return calls
 
 
 def watch(monkeypatch: pytest.MonkeyPatch, model, look: Callable[[dict], None]) -> None:

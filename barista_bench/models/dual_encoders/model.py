@@ -94,11 +94,11 @@ class DualEncoder:
         with torch.inference_mode():
             refused = [_refusal(request) for request in requests]
             taken = [request for request, failure in zip(requests, refused, strict=True) if failure is None]
-            scored = iter(self._scored(taken))
-            answers = [failure or next(scored) for failure in refused]
+            scores = iter(self._score(taken))
+            answers = [failure or next(scores) for failure in refused]
         return [[answer] * len(request.seeds) for request, answer in zip(requests, answers, strict=True)]
 
-    def _scored(self, requests: Sequence[Request]) -> list[Completion | Failure]:
+    def _score(self, requests: Sequence[Request]) -> list[Completion | Failure]:
         unit_keys: list[list[Key]] = []
         units: dict[Key, tuple[Image.Image, ...]] = {}
         for request in requests:
@@ -112,8 +112,8 @@ class DualEncoder:
             log.warning("only the first %d tokens are read of: %.80s...", self._towers.text_tokens, text)
         self._warned_of.update(new)
         images_each = self._towers.frames or max(map(len, units.values()), default=1)
-        embeddings = self._embedded(units, self._towers.embed, images_each)
-        embeddings |= self._embedded(texts, self._towers.embed_texts, 1)
+        embeddings = self._embed(units, self._towers.embed, images_each)
+        embeddings |= self._embed(texts, self._towers.embed_texts, 1)
         return [self._answer(request, keys, embeddings) for request, keys in zip(requests, unit_keys, strict=True)]
 
     def _answer(
@@ -128,7 +128,7 @@ class DualEncoder:
             return Failure(f"{request.request_id}: an embedding is zero or not finite. Remedy: {remedy}")
         return Completion(write_scores(dict(zip(request.choices, cosines, strict=True))))
 
-    def _embedded(
+    def _embed(
         self,
         contents: Mapping[Key, Content],
         embed: Callable[[Sequence[Content]], list[torch.Tensor]],

@@ -158,7 +158,7 @@ class Engine:
         if len(jobs) > 1 and (check is None or (jobs[0].has_images and not check.has_images)):
             self._check_batches([jobs[0], *jobs[:0:-1]])  # the longest and the shortest first: with most padding
         by_slot: dict[int, dict[int, Completion | Failure]] = {job.index: {} for job in jobs}
-        for job, slot, completion in self._generated(jobs, config):
+        for job, slot, completion in self._generate_splitting(jobs, config):
             by_slot[job.index][slot] = completion
         fraction = (time.perf_counter() - begun) / max(1, sum(len(job.slots) for job in jobs))
         for entry, prepared in batch:
@@ -172,7 +172,7 @@ class Engine:
                 completions = repeated(drawn[0], len(seeds)) if is_greedy else [drawn[slot] for slot in seeds]
                 yield entry.index, Answered(entry.request, completions, fraction * len(prepared.slots))
 
-    def _generated(
+    def _generate_splitting(
         self, jobs: list[_GenerationJob], config: GenerationConfig
     ) -> Iterator[tuple[_GenerationJob, int, Completion | Failure]]:
         """Generate, in smaller and smaller batches where a batch fails, down to one sample."""

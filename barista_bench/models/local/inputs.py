@@ -210,7 +210,7 @@ class PromptEncoder:
         Requests whose tensors cannot be put one after another go through the processor once more, together: some
         processors pad images to the largest of a batch, some count over all of its images.
         """
-        batch = _collated([each.tensors for each in encoded], self.tokenizer.pad_token_id)
+        batch = _stack([each.tensors for each in encoded], self.tokenizer.pad_token_id)
         if batch is None:
             with self._lock:
                 times = tuple(each for request in encoded for each in request.times)
@@ -303,7 +303,7 @@ def _content(part: TextPart | ImagePart | VideoClip, request: Request) -> Messag
     return {"type": "video", "video": [request.images[index] for index in part.images]}
 
 
-def _collated(items: Sequence[dict[str, torch.Tensor]], pad: int) -> dict[str, torch.Tensor] | None:
+def _stack(items: Sequence[dict[str, torch.Tensor]], pad: int) -> dict[str, torch.Tensor] | None:
     """Stack requests, or None where this is not known to be safe."""
     if len(items) == 1:
         return items[0]
@@ -314,7 +314,7 @@ def _collated(items: Sequence[dict[str, torch.Tensor]], pad: int) -> dict[str, t
         present = [value for value in values if value is not None]
         if name in _PER_TOKEN:
             fill = pad if name == "input_ids" else 0
-            batch[name] = torch.cat([_padded(v, i, columns, fill) for v, i in zip(values, items, strict=True)])
+            batch[name] = torch.cat([_pad_left(v, i, columns, fill) for v, i in zip(values, items, strict=True)])
         elif name in _PER_IMAGE and len({value.shape[1:] for value in present}) == 1:
             batch[name] = torch.cat(present)
         else:
@@ -322,7 +322,7 @@ def _collated(items: Sequence[dict[str, torch.Tensor]], pad: int) -> dict[str, t
     return batch
 
 
-def _padded(value: torch.Tensor | None, item: dict[str, torch.Tensor], columns: int, fill: int) -> torch.Tensor:
+def _pad_left(value: torch.Tensor | None, item: dict[str, torch.Tensor], columns: int, fill: int) -> torch.Tensor:
     """A row of tokens, shape (1, n), with `fill` on its left up to `columns`; all `fill` where it is None."""
     row = torch.full_like(item["input_ids"], fill) if value is None else value
     return torch.nn.functional.pad(row, (columns - row.shape[1], 0), value=fill)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, FAMILY_FORMATS, BoxFormat
+from barista_bench.core.model_names import EMBEDDED
 from barista_bench.core.training_videos import VIDEOS_FILE, TrainingVideos
 from barista_bench.errors import ModelError, require_extra
 from barista_bench.files.checkpoints import GGUF, device_of, load_pretrained, loading_of, revision_of
@@ -30,6 +31,11 @@ if TYPE_CHECKING:
     from barista_bench.models.local.processors import TextProcessor
 
 _MAX_TEMPLATE = 2**20  # bytes
+
+
+def checkpoint_of(name: str) -> str:
+    """The folder of a checkpoint of ours (trained by `scripts/train_kitchen.py`); any other name as it is."""
+    return str(Path(__file__).parents[1] / "checkpoints" / name) if name in EMBEDDED else name
 
 
 def load_checkpoint(

@@ -74,7 +74,7 @@ class VllmModel(NumberedStream):
         vocabulary = len(encoder.tokenizer)
         self._holder = answer_holder(encoder, reader, vocabulary) if settings.structured_output else None
         self._penalty = generation.repetition_penalty
-        self.batch_size = settings.engine_requests
+        self.batch_size, self.window = settings.engine_requests, settings.engine_requests + _READY
         # Isolated (-I), so that neither our PYTHONPATH nor the modules beside worker.py reach the other environment.
         command = [settings.engine_python or sys.executable, "-I", WORKER]
         self._engine = VllmEngine(
@@ -85,7 +85,6 @@ class VllmModel(NumberedStream):
             capacity=settings.engine_requests,
             timeout=settings.engine_timeout,
         )
-        self.window = self.batch_size + _READY
         self.box_format = settings.box_format or box_format_of_checkpoint(name, config.model_type)
         ready = self._engine.start()
         self.versions = {"vllm": ready["vllm"]}
@@ -94,18 +93,15 @@ class VllmModel(NumberedStream):
             "engine_args": json.dumps(arguments, sort_keys=True) if arguments else None,
             **settings.identity_of_answers(),
         }
-        self.identity = ModelIdentity(
-            name,
-            revision,
-            {
-                "engine": "vllm",
-                "dtype": ready["dtype"].removeprefix("torch."),
-                "repetition_penalty": self._penalty,
-                "chat_template": template_hash(processor),
-                **video_settings(settings.frames_as, settings.video_fps, processor.model_input_names),
-                **{setting: value for setting, value in chosen.items() if value is not None},
-            },
-        )
+        own = {
+            "engine": "vllm",
+            "dtype": ready["dtype"].removeprefix("torch."),
+            "repetition_penalty": self._penalty,
+            "chat_template": template_hash(processor),
+            **video_settings(settings.frames_as, settings.video_fps, processor.model_input_names),
+            **{setting: value for setting, value in chosen.items() if value is not None},
+        }
+        self.identity = ModelIdentity(name, revision, own)
 
     @classmethod
     def load(cls, name: str, **settings: Any) -> VllmModel:  # noqa: ANN401  (`VllmSettings` says which)
@@ -139,7 +135,7 @@ class VllmModel(NumberedStream):
             while waiting or more:
                 outcome = self._engine.finished(wait=not more or not self._engine.has_room)
                 if outcome is not None:
-                    yield outcome.call.number, self._answered(waiting.pop(outcome.call.number), outcome, config)
+                    yield outcome.call.number, self._read_outcome(waiting.pop(outcome.call.number), outcome, config)
                     continue
                 number, request = next(source, (-1, None))
                 if request is None:
@@ -208,7 +204,7 @@ class VllmModel(NumberedStream):
         }
         return Call(number, head, images, opens_thinking)
 
-    def _answered(self, request: Request, outcome: Outcome, config: GenerationConfig) -> Answered:
+    def _read_outcome(self, request: Request, outcome: Outcome, config: GenerationConfig) -> Answered:
         call, message, wanted = outcome.call, outcome.message, len(request.seeds)
         if message.error is not None:
             failure = Failure(f"request {request.request_id}: {one_line(message.error)[:_MAX_ERROR]}")
@@ -250,10 +246,9 @@ def _read(
     trust: dict[str, Any] = {"trust_remote_code": settings.trust_remote_code}
     processor: ProcessorMixin | TextProcessor | None = text_processor(str(folder), revision="main", **trust)
     processor = processor or load_processor(str(folder), wants_video=False, revision="main", **trust)
-    config = transformers.AutoConfig.from_pretrained(folder, **trust)
-    if (folder / "generation_config.json").is_file():
-        return processor, config, transformers.GenerationConfig.from_pretrained(folder)
-    return processor, config, transformers.GenerationConfig.from_model_config(config)
+    config, decoding = transformers.AutoConfig.from_pretrained(folder, **trust), transformers.GenerationConfig
+    has_decoding = (folder / "generation_config.json").is_file()
+    return processor, config, decoding.from_pretrained(folder) if has_decoding else decoding.from_model_config(config)
 
 
 def _arguments(folder: Path, config: PreTrainedConfig, settings: VllmSettings) -> dict[str, object]:

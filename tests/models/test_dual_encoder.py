@@ -20,6 +20,7 @@ from barista_bench.models.dual_encoders.model import DualEncoder, pixels_key  # 
 from barista_bench.models.dual_encoders.towers import spread  # noqa: E402
 from barista_bench.models.tiny import TEXT_TOKENS, make_tiny_clip  # noqa: E402
 from tests.models.dual_encoder_kit import CHOICES, CONFIG, ask, picture, request, scores  # noqa: E402
+from tests.models.transformers_kit import changing_tensors  # noqa: E402
 from tests.tiny_families import VIDEO_FRAMES, make_tiny_sentence_encoder, make_tiny_siglip, make_tiny_xclip  # noqa: E402
 
 MAKERS = {"clip": make_tiny_clip, "siglip": make_tiny_siglip, "xclip": make_tiny_xclip}
@@ -283,12 +284,9 @@ def test_a_model_without_two_towers_is_refused(one_thread: None, tmp_path: Path)
 
 
 def test_missing_weights_are_refused(tmp_path: Path) -> None:
-    from safetensors.torch import load_file, save_file
-
     folder = make_tiny_clip(tmp_path / "clip")
-    weights = load_file(folder / "model.safetensors")
-    del weights["text_projection.weight"]
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    with changing_tensors(folder / "model.safetensors") as weights:
+        del weights["text_projection.weight"]
     with pytest.raises(ModelError, match=r"weights are missing \(text_projection.weight"):
         DualEncoder.load(str(folder))
 

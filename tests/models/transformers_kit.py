@@ -1,7 +1,11 @@
 """Requests, and what tests of the transformers runner look at."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +16,20 @@ from barista_bench.models.base import Completion, Failure, GenerationConfig, Req
 
 GREEDY = GenerationConfig(temperature=0, max_new_tokens=16)
 SAMPLED = GenerationConfig(temperature=0.7, max_new_tokens=16)
+
+
+def change_json(file: Path, **changes: object) -> None:
+    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+
+
+@contextmanager
+def changing_tensors(file: Path) -> Iterator[dict[str, Any]]:
+    """The tensors of a safetensors file, which is written anew with what becomes of them."""
+    from safetensors.torch import load_file, save_file
+
+    tensors = load_file(file)
+    yield tensors
+    save_file(tensors, file, metadata={"format": "pt"})
 
 
 def picture(seed: int, size: tuple[int, int]) -> Image.Image:

@@ -96,15 +96,15 @@ class RayCluster:
             raise ClusterError(f"the Ray cluster at {address} has no node with a CPU. Remedy: join one")
 
     def _checked(self, nodes: Sequence[ClusterNode], needs: Iterable[Path]) -> Iterator[ClusterNode]:
-        """Those of the nodes that are there; each has what it needs."""
+        """The nodes that are there; each has what it needs."""
         import ray
         from ray.exceptions import RayError, RayTaskError
 
         states = {str(path): files_state(path) for path in needs}
         check = ray.remote(_lacking)
-        given = __version__, os.getcwd(), states
-        asked = [check.options(num_cpus=0, scheduling_strategy=node.placement).remote(*given) for node in nodes]
-        for node, answer in zip(nodes, asked, strict=True):
+        arguments = __version__, os.getcwd(), states
+        checks = [check.options(num_cpus=0, scheduling_strategy=node.placement).remote(*arguments) for node in nodes]
+        for node, answer in zip(nodes, checks, strict=True):
             try:
                 lacking = ray.get(answer)
             except RayTaskError as error:
@@ -123,7 +123,7 @@ class RayCluster:
 
         Args:
             work: the same items each time, in number and order.
-            gpus: of each job.
+            gpus: those that each job takes.
 
         Raises:
             ClusterError: nodes were lost with a job again and again. What `work` raises is raised here, too.
@@ -191,7 +191,7 @@ def files_state(path: Path) -> str:
 
 
 def _lacking(version: str, folder: str, states: dict[str, str]) -> str:
-    """Anything that the node that this runs on lacks; empty where it has everything."""
+    """The first thing that the node that this runs on lacks; empty where it has everything."""
     if __version__ != version:
         return f"has barista_bench {__version__}, not {version}"
     if not Path(folder).is_dir():
@@ -281,7 +281,7 @@ def map_in_processes(work: Callable[[JobT], T], jobs: Sequence[JobT], number: in
 
 @contextmanager
 def forked_workers() -> Iterator[None]:
-    """For libraries that fork workers: this process alone handles Ctrl-C, whatever the library makes of it."""
+    """A block in which a library forks workers: this process alone handles Ctrl-C, whatever the library makes of it."""
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield

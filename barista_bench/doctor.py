@@ -1,4 +1,4 @@
-"""What this machine has for this package, and the command that adds the rest. Changes nothing, asks no network."""
+"""The parts of the package that this machine can run, and what adds the rest. Changes nothing, asks no network."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from barista_bench.version import __version__
 Verdict = Literal["ok", "missing", "note"]
 PACKAGE = "barista_bench"
 CODECS = ("h264", "hevc", "vp9", "av1", "mpeg4")
-"""What videos are mostly compressed with."""
+"""The codecs that most videos are compressed with."""
 LITTLE_SPACE = 10e9
 """Bytes: below this, a checkpoint of a few billion parameters does not fit any more."""
 

@@ -144,9 +144,9 @@ def figures() -> Metric:
             return {}
         questions = question_set((scores[0].sample_metadata or {})[ours.QUESTIONS])
         kept = [score.score.metadata or {} for score in scores]
-        seen = {one[ours.TRAINED_ON] for one in kept if one.get(ours.TRAINED_ON)}
+        trained_on = {one[ours.TRAINED_ON] for one in kept if one.get(ours.TRAINED_ON)}
         samples = [ours.logged_sample(questions, one) for one in kept]
-        return {**questions.figures(samples), ours.TRAINED_ON: len(seen)}
+        return {**questions.figures(samples), ours.TRAINED_ON: len(trained_on)}
 
     return calculate
 

@@ -178,7 +178,7 @@ class ModelIdentity:
     """The identity of a model in results: its name, its exact revision, and the settings that change its answers.
 
     Args:
-        name: as the user gave it, e.g. `chance` or `org/model`.
+        name: the one that the user gave, e.g. `chance` or `org/model`.
         revision: commit or content hash of the weights; None for models without weights.
         settings: dtype, adapters, processor limits, ...: whatever changes an answer and is not generation.
     """
@@ -194,7 +194,7 @@ def sends_files(model: Model) -> bool:
 
 
 class Model(Protocol):
-    """Anything that answers.
+    """The contract of a model.
 
     A request that the model cannot take becomes a `Failure` and costs no other; only a prompt whose image places do
     not match its images raises (ValueError), since the caller is wrong then. `batch_size` may shrink while running,
@@ -304,7 +304,7 @@ def parts_with_clips(request: Request, fps: float | None) -> list[TextPart | Ima
     Images of one moment stay images: two views of a frame are no video.
 
     Args:
-        fps: what is said instead of the frames' own times: so many a second, from the first one on.
+        fps: frames a second, from the first one on, that are told instead of their own times.
 
     Raises:
         ValueError: the times of the frames are wanted, and not known, or those of others.
@@ -336,7 +336,7 @@ def video_settings(frames_as: FramesAs, fps: float | None, input_names: Sequence
     """The settings of videos in a model's identity; nothing where it sees images.
 
     Args:
-        fps: what is said instead of the frames' own times.
+        fps: frames a second that are told instead of their own times.
         input_names: outputs of its processor, where that is known.
     """
     if frames_as == "images":

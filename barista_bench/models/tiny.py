@@ -70,7 +70,7 @@ def make_checkpoint(folder: Path, architecture: str, builder: Builder, seed: int
     Args:
         architecture: distinguishes the folder from those of other builders.
         builder: makes a model and its processor or tokenizer, of the torch seed that is set.
-        seed: of the weights. Global random state is left as it was.
+        seed: the weights are drawn with it. Global random state is left as it was.
 
     Raises:
         ModelError: torch or transformers is missing, or the folder holds something that is not a tiny model.
@@ -123,7 +123,8 @@ def train_tokenizer(
 
     Args:
         special: special tokens, whose ids count from 0.
-        side: where padding goes. On the right of texts that are embedded, which then begin and end with their tokens.
+        side: the one that is padded: the right one of texts that are embedded, which then begin and end with their
+            tokens.
     """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast

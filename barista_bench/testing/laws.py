@@ -30,9 +30,9 @@ BOX_FORMATS = tuple(BoxFormat(order, scale) for order in BOX_ORDERS for scale in
 """All orders, each on the grid, in fractions and in pixels."""
 _MARGIN = 1e-9
 _SECONDS = 2.0
-"""Of CPU, in which any answer of the corpus is read: a hundred times what is needed."""
+"""CPU time in which any answer of the corpus is read: a hundred times what is needed."""
 _ROUNDING = 0.05
-"""What the score of one sample may lose where a box is written in whole numbers; the task's figure loses nothing."""
+"""The loss that one sample's score may have where boxes are written in whole numbers; the task's figure has none."""
 
 
 class LawError(BaristaError, AssertionError):
@@ -45,10 +45,10 @@ def check_task(task: type[Task], examples: Sequence[Example], *, options: Mappin
     Needs jsonschema for a task with an answer schema.
 
     Args:
-        task: of a benchmark in `BENCHMARKS`.
+        task: one of a benchmark in `BENCHMARKS`.
         examples: some of its own, a handful of several videos at best. A task that has an option which
             changes examples needs some of each choice.
-        options: of the task, where its defaults need what a test lacks, such as a model that compares names.
+        options: the task's, where its defaults need what a test lacks, such as a model that compares names.
 
     Raises:
         LawError: it breaks one.
@@ -130,7 +130,7 @@ class _Case:
 
     @cached_property
     def known(self) -> tuple[Example, ...]:
-        """Those whose answer is known."""
+        """The examples whose answer is known."""
         known = tuple(filter(self.task.has_answer, self.examples))
         _demand(bool(known), f"no example{_in_words(self.task.made_by)} is given whose answer is known")
         return known

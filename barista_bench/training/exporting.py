@@ -47,7 +47,7 @@ from barista_bench.scene_graph.terms import TERMS_FILE, Terms, terms_bytes
 
 INSTANCES = "annotations.json"
 _Masks = dict[int, dict[str, tuple[Instance, Rle | None]]]
-"""By frame and object id; of an object that is annotated twice on a frame, the last one counts, as everywhere."""
+"""Masks by frame and object id; of an object annotated twice on a frame the last one counts, as everywhere."""
 
 
 def write_specialist_set(
@@ -112,8 +112,8 @@ def _tracks(video: VideoGraph, masks: _Masks) -> MaskTracks:
         frame: {name: rle for name, (_, rle) in objects.items() if rle is not None}
         for frame, objects in sorted(masks.items())
     }
-    seen = {name for objects in at.values() for name in objects}
-    categories = {item.id: item.category for item in video.objects if item.id in seen}
+    with_masks = {name for objects in at.values() for name in objects}
+    categories = {item.id: item.category for item in video.objects if item.id in with_masks}
     size = video.video
     return MaskTracks(video.video_id, size.width, size.height, categories, at, size.frame_count)
 
@@ -153,7 +153,7 @@ _Row = dict[str, Any]
 ExportFormat = Literal["chat", "preference", "coco", "davis"]
 TRAIN = "train"
 PARQUET = "data/train-00000-of-00001.parquet"
-"""As `datasets` names the files of a split."""
+"""The file of a split, as `datasets` names it."""
 _BATCH = 16
 """Rows written together: a row with its pictures is megabytes."""
 
@@ -262,7 +262,7 @@ def _task_of(data: Path, name: str) -> Task:
 
 
 def _untrainable(task: Task) -> str:
-    """Why no text is the true answer to a task; empty where one is."""
+    """The reason why no text is the true answer to a task; empty where one is."""
     if not task.answered_by_text:
         return "no text answers it"
     return "asks on after an answer that has no reference" if asks_on(task) else ""

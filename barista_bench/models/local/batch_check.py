@@ -32,9 +32,9 @@ class BatchCheck:
     Args:
         distance: length of the difference over length of the logits, both without their mean; the largest over
             examples and steps. None where the batch failed.
-        tolerance: what rounding may do, by the model's number type.
+        tolerance: the largest distance that rounding may make, by the model's number type.
         has_images: the examples had images.
-        error: what the batch failed with.
+        error: the one that the batch failed with.
     """
 
     distance: float | None

@@ -57,8 +57,8 @@ class Encoded:
 
     Args:
         messages: the conversation, for processors whose outputs cannot be put together afterwards.
-        times: of the frames of each of its videos.
-        tensors: what the model takes; no padding.
+        times: those of the frames, for each of its videos.
+        tensors: the model's inputs; no padding.
         opens_thinking: the template has written the opening think tag already.
     """
 
@@ -80,7 +80,7 @@ class PromptEncoder:
 
     Args:
         processor: with a tokenizer and a chat template; its tokenizer is set to pad on the left.
-        name: of the model, for messages.
+        name: the model's, for messages.
         settings: how frames, reasoning and think tags are given to the model.
         template_kwargs: further variables of the chat template.
 

@@ -102,7 +102,7 @@ def identity_of(
 
 
 def answer_holder(encoder: PromptEncoder, reader: AnswerReader, vocabulary: int) -> AnswerHolder:
-    """What holds a model's answers to schemas; `vocabulary` is how many tokens the model scores.
+    """The holder of a model's answers to schemas; `vocabulary` is how many tokens the model scores.
 
     Raises:
         ModelError: llguidance is missing, or cannot hold answers of this tokenizer.

@@ -38,7 +38,7 @@ class TransformersModel(NumberedStream):
     a thread prepares the next one. No request is taken before everything that is finished has been handed back.
 
     Args:
-        settings: what of them says how the model is asked.
+        settings: those that say how the model is asked; the others have been heeded by then.
         box_format: how it writes boxes, where the settings do not say.
 
     Raises:

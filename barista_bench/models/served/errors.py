@@ -249,8 +249,8 @@ def allowance_pause(headers: Mapping[str, str], tokens: int) -> tuple[float, str
     """Seconds to wait, and for what, where the server says that its allowance is used up; None where it is not.
 
     Args:
-        headers: of an answer, with `x-ratelimit-remaining-...` and `x-ratelimit-reset-...` where the server has them.
-        tokens: what a call takes, as far as is known.
+        headers: an answer's, with `x-ratelimit-remaining-...` and `x-ratelimit-reset-...` where the server has them.
+        tokens: those that a call takes, as far as is known.
     """
     longest: tuple[float, str] | None = None
     for kind, needed in (("requests", 1), ("tokens", max(1, tokens))):

@@ -41,7 +41,7 @@ class ServedModel(NumberedStream):
 
     Attributes:
         window: requests at hand at the most, under way or waiting.
-        state: what was learned of the server.
+        state: the server's, as far as it was learned.
     """
 
     sends_files = True
@@ -62,7 +62,7 @@ class ServedModel(NumberedStream):
         """Check the settings. Nothing is sent before the first request.
 
         Args:
-            name: as the server lists it; its last part also selects the box format of its family.
+            name: the one that the server lists; its last part also selects the box format of its family.
             settings: fields of `ServedSettings`, which describes each of them.
 
         Raises:

@@ -60,7 +60,7 @@ class VllmModel(NumberedStream):
     Attributes:
         batch_size: requests at the engines at the most.
         window: requests at hand at the most, at the engines or waiting.
-        versions: of vLLM, by its name.
+        versions: that of vLLM, by its name.
     """
 
     def __init__(self, name: str, folder: Path, revision: str, settings: VllmSettings) -> None:
@@ -205,14 +205,14 @@ class VllmModel(NumberedStream):
         return Call(number, head, images, opens_thinking)
 
     def _read_outcome(self, request: Request, outcome: Outcome, config: GenerationConfig) -> Answered:
-        call, message, wanted = outcome.call, outcome.message, len(request.seeds)
+        call, message, seeds = outcome.call, outcome.message, len(request.seeds)
         if message.error is not None:
             failure = Failure(f"request {request.request_id}: {one_line(message.error)[:_MAX_ERROR]}")
-            return Answered(request, [failure] * wanted, 0.0)
+            return Answered(request, [failure] * seeds, 0.0)
         entries = [self._completion(sample, call, message.prompt_tokens, config) for sample in message.samples]
         # Greedy decoding has a single answer for all seeds.
-        given = entries if config.temperature > 0 else repeated(entries[0], wanted)
-        return Answered(request, given, outcome.seconds)
+        entries = entries if config.temperature > 0 else repeated(entries[0], seeds)
+        return Answered(request, entries, outcome.seconds)
 
     def _completion(
         self, sample: EngineOutput, call: Call, prompt_tokens: int, config: GenerationConfig

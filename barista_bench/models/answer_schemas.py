@@ -37,7 +37,8 @@ def answer_grammar(schema: Schema, thought: tuple[str, str] | None = None, *, op
 
     Args:
         schema: the answer's, which is free where `holds` is false.
-        thought: opening and closing tag as Lark writes them (`lark_tag`); None where the model has no tags.
+        thought: opening and closing tag as Lark writes them: as texts (JSON), or where the vocabulary has them as
+            special tokens, by their numbers (`<[5]>`); None where the model has no tags.
         opened: the prompt has opened the thought: it has to be closed first.
     """
     value = json.dumps({**schema, "x-guidance": _SEPARATORS})
@@ -52,11 +53,6 @@ def answer_grammar(schema: Schema, thought: tuple[str, str] | None = None, *, op
         rule = f"thought[suffix={closing}]: /(?s:.*)/"
     start = f"{rest} answer" if opened else f"({opening} {rest})? / ?/ answer"
     return f"start: {start}\n{rule}\nanswer: %json {value}\n"
-
-
-def lark_tag(tag: str, token: int | None) -> str:
-    """A think tag in a grammar: text, or where the vocabulary has it as a special token, that one by its number."""
-    return json.dumps(tag) if token is None else f"<[{token}]>"
 
 
 def complaint(schema: Schema | None) -> str:

@@ -231,28 +231,24 @@ def export(
 def _without_leaks(
     data: Path, tasks: Sequence[str], held_out: Sequence[str | Path], box_format: BoxFormat | None
 ) -> TrainingVideos:
-    """The record of the set. Raises DataError where it would hold a test video."""
+    """The record of the set. Raises DataError where it would hold a test video, or lacks a split that was built."""
     trained = video_hashes(data, tasks).get(TRAIN)
     if not trained:
         raise ConfigError(f"{data}: no split {TRAIN!r}. Remedy: build it with one, e.g. by --split-file")
     sets = {}
     for tested in dict.fromkeys([data, *map(Path, held_out)]):
-        _refuse_partial(tested)
+        here = local_splits(tested)
+        for config, rows in rows_of_configs(tested).items():
+            # Nobody would know the videos of a split that was built and is not here.
+            if lacking := {split for split, count in rows.items() if count} - here.get(config, set()):
+                raise DataError(
+                    f"{tested}: the split {min(lacking)!r} of {config} is not here. Remedy: fetch all of its files"
+                )
         kept = [set(videos.values()) for name, videos in video_hashes(tested).items() if name != TRAIN]
         sets[str(tested)] = TrainingVideos(videos=frozenset(), held_out=frozenset().union(*kept))
     written = str(box_format) if box_format else None
     sets[str(data)] = sets[str(data)].model_copy(update={"videos": frozenset(trained.values()), "box_format": written})
     return join_without_leaks(sets)
-
-
-def _refuse_partial(data: Path) -> None:
-    """Raises DataError where a split that was built is not here: nobody would know its videos."""
-    here = local_splits(data)
-    for config, rows in rows_of_configs(data).items():
-        if lacking := {split for split, count in rows.items() if count} - here.get(config, set()):
-            raise DataError(
-                f"{data}: the split {min(lacking)!r} of {config} is not here. Remedy: fetch all of its files"
-            )
 
 
 def _task_of(data: Path, name: str) -> Task:

@@ -124,9 +124,8 @@ class _Case:
     place: str = ""
 
     def at(self, example: Example | None = None, what: object = "") -> None:
-        self.place = (f", example {example.example_id}" if example else "") + (
-            f", {_brief(what)}" if what != "" else ""
-        )
+        named = f", example {example.example_id}" if example else ""
+        self.place = named if what == "" else f"{named}, {_brief(what)}"
 
     @cached_property
     def known(self) -> tuple[Example, ...]:
@@ -177,8 +176,7 @@ def _is_storable(value: object) -> bool:
 
 
 _LAWS: dict[str, tuple[str, Callable[[_Case], None]]] = {}
-"""Law, remedy, and what holds a task to it, in their order here. The reference comes first: what follows stands on it.
-"""
+"""Law, remedy, and what holds a task to it, in the order of this file: what follows the first stands on it."""
 
 
 def _law(law: str, remedy: str) -> Callable[[Callable[[_Case], None]], None]:
@@ -398,7 +396,6 @@ def _baselines(case: _Case, example: Example, box_format: BoxFormat) -> dict[str
 
 def _answer_of(baseline: Callable[[Example], str], example: Example) -> str | None:
     """The answer of a baseline; None for one that the task has not."""
-    try:
+    with suppress(ConfigError):
         return baseline(example)
-    except ConfigError:
-        return None
+    return None

@@ -71,7 +71,7 @@ def zoo(one_thread: None, tmp_path_factory: pytest.TempPathFactory) -> Callable[
 
 
 def fresh(model: "TransformersModel") -> "TransformersModel":
-    """Without what earlier tests taught it of its memory, and with batches that are checked already."""
+    """The model without what earlier tests taught it of its memory, and with batches that are checked already."""
     from barista_bench.models.local.batch_check import BatchCheck
     from barista_bench.models.local.batching import BatchBudget
 

@@ -37,6 +37,10 @@ def answer(fault: Fault | None, config: GenerationConfig = GREEDY, **settings: o
     return entry
 
 
+def no_fault(call: Call) -> None:
+    """The decision of a server without faults."""
+
+
 def only(number: int, fault: Fault) -> Callable[[Call], Fault | None]:
     """The fault meets the request of this number alone."""
     return lambda call: fault if f"{number}?" in json.dumps(call.body) else None
@@ -47,7 +51,7 @@ def texts(answers: list[list[Completion | Failure]]) -> list[list[str]]:
 
 
 def drain(stream: Iterable[Answered]) -> tuple[list[Answered], ModelError | None]:
-    """What a stream gives, and the error that ends it."""
+    """The answers of a stream, and the error that ends it."""
     got: list[Answered] = []
     try:
         for answered in stream:

@@ -5,13 +5,12 @@ import json
 import pytest
 
 from barista_bench.models import Completion, Failure, GenerationConfig
-from tests.models.served_kit import GREEDY, SAMPLED, answer, ask, load, only, request
+from tests.models.served_kit import GREEDY, SAMPLED, answer, ask, load, no_fault, only, request
 from tests.served_standin import Fault, ServedStandIn, change_message
 
 pytestmark = pytest.mark.usefixtures("short_waits")
 
 
-no_fault = lambda call: None  # noqa: E731
 PARTS = [{"type": "text", "text": "le"}, {"type": "other"}, {"type": "text", "text": "ft"}]
 CUT = {"finish_reason": "length"}
 ANSWERS = {
@@ -36,7 +35,7 @@ ANSWERS = {
     ),
     "an answer in parts": ({"content": PARTS}, {}, ("left", None, "stop")),
 }
-"""What changes in the reply; settings; text, reasoning and finish reason."""
+"""Changes of the reply; settings; text, reasoning and finish reason."""
 
 
 @pytest.mark.parametrize(("changes", "settings", "read"), ANSWERS.values(), ids=ANSWERS)

@@ -11,7 +11,7 @@ from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.models import Completion, Failure, Request
 from barista_bench.models.served import client as served_client
 from barista_bench.models.served.state import FIRST_LIMIT
-from tests.models.served_kit import GREEDY, SAMPLED, answer, ask, load, request, texts
+from tests.models.served_kit import GREEDY, SAMPLED, answer, ask, load, no_fault, request, texts
 from tests.served_standin import Fault, ServedStandIn, change_message, expected_text, random_faults
 
 pytestmark = pytest.mark.usefixtures("short_waits")
@@ -199,7 +199,7 @@ def test_a_prompt_that_does_not_place_its_images_raises_and_names_the_request():
 )
 def test_what_no_call_can_hold_fails_alone(part, images, said):
     odd = Request("odd", Prompt("", (part,)), images, (1,))
-    (bad, good), _ = ask(lambda call: None, [odd, request(1, (1,))], GREEDY)
+    (bad, good), _ = ask(no_fault, [odd, request(1, (1,))], GREEDY)
     assert said in bad[0].error
     assert isinstance(good[0], Completion)
 

@@ -173,7 +173,7 @@ def families(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture(scope="module")
 def our_schemas(source_of: Callable[[str], Path]) -> list[Mapping[str, object]]:
-    """Of all tasks that have one, two each; of judges and writers."""
+    """Two schemas of each task that has one; those of judges and writers."""
     releases = Releases(source_of)
     schemas = list(WRITTEN)
     for task in TASKS:

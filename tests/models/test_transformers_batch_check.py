@@ -33,7 +33,7 @@ def test_it_is_right_in_bfloat16_too(folders):
 
 
 def exchange_images(self: PromptEncoder, encoded: list, batch=PromptEncoder.batch) -> dict:
-    """What an index into the images of a batch that is not shifted does."""
+    """The effect of an index into the images of a batch that is not shifted."""
     made = batch(self, encoded)
     return made | {"pixel_values": made["pixel_values"].flip(0)} if len(encoded) > 1 else made
 

@@ -40,7 +40,7 @@ def load(folders, monkeypatch, tmp_path):
 
 @pytest.fixture
 def starts(monkeypatch):
-    """What engines are started with: their environments and arguments; none is."""
+    """Commands, environments and arguments of engines, none of which is started."""
     seen = []
 
     class Seen(vllm_model.VllmEngine):

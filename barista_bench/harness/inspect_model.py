@@ -60,13 +60,13 @@ def completion(output: ai.ModelOutput) -> Completion:
         input_tokens=output.usage.input_tokens if output.usage else None,
         output_tokens=output.usage.output_tokens if output.usage else None,
         thinking_tokens=output.usage.reasoning_tokens if output.usage else None,
-        logprobs=None
-        if tokens is None
-        else tuple(
-            TokenLogprob(each.token, each.logprob, tuple((t.token, t.logprob) for t in each.top_logprobs or ()))
-            for each in tokens
-        ),
+        logprobs=None if tokens is None else tuple(map(_token, tokens)),
     )
+
+
+def _token(token: ai.Logprob) -> TokenLogprob:
+    top = tuple((other.token, other.logprob) for other in token.top_logprobs or ())
+    return TokenLogprob(token.token, token.logprob, top)
 
 
 QUESTIONS = "questions"
@@ -219,15 +219,14 @@ def _output(model: str, answer: Completion) -> ai.ModelOutput:
     reason = _STOP_REASON.get(answer.finish_reason, "stop")
     output = ai.ModelOutput.from_content(model, [*thoughts, ai.ContentText(text=answer.text)], reason)
     if answer.logprobs is not None:
-        tops = [[ai.TopLogprob(token=text, logprob=value) for text, value in token.top] for token in answer.logprobs]
-        output.choices[0].logprobs = ai.Logprobs(
-            content=[
-                ai.Logprob(token=token.token, logprob=token.logprob, top_logprobs=top)
-                for token, top in zip(answer.logprobs, tops, strict=True)
-            ]
-        )
+        output.choices[0].logprobs = ai.Logprobs(content=[_logprob(token) for token in answer.logprobs])
     sent, made = answer.input_tokens or 0, answer.output_tokens or 0
     output.usage = ai.ModelUsage(
         input_tokens=sent, output_tokens=made, total_tokens=sent + made, reasoning_tokens=answer.thinking_tokens
     )
     return output
+
+
+def _logprob(token: TokenLogprob) -> ai.Logprob:
+    top = [ai.TopLogprob(token=text, logprob=value) for text, value in token.top]
+    return ai.Logprob(token=token.token, logprob=token.logprob, top_logprobs=top)

@@ -76,28 +76,35 @@ class RayCluster:
 
         if not ray.is_initialized():
             try:
-                _refuse_unreachable(address)
+                if address != "auto":  # where nothing answers, Ray itself takes minutes to say so
+                    host, _, port = address.rpartition(":")
+                    socket.create_connection((host, int(port)), timeout=10).close()
                 ray.init(address=address, logging_level="WARNING")
             except (OSError, RuntimeError, ValueError) as error:
                 raise ClusterError(
                     f"no Ray cluster at {address} ({error}). Remedy: start one with `ray start --head` and join nodes "
                     "with `ray start --address`, then run this command on one of its nodes"
                 ) from error
-        nodes = sorted(_nodes(ray.nodes()), key=lambda node: node.id)
+        nodes = []
+        for node in sorted(ray.nodes(), key=lambda node: str(node["NodeID"])):
+            resources = node["Resources"]
+            if node["Alive"] and resources.get("CPU", 0) >= 1:
+                name = f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']}, {node['NodeID'][:8]})"
+                nodes.append(ClusterNode(node["NodeID"], name, int(resources["CPU"]), int(resources.get("GPU", 0))))
         self.nodes = tuple(self._checked(nodes, [Path(path).absolute() for path in needs]))
         if not self.nodes:
             raise ClusterError(f"the Ray cluster at {address} has no node with a CPU. Remedy: join one")
 
     def _checked(self, nodes: Sequence[ClusterNode], needs: Iterable[Path]) -> Iterator[ClusterNode]:
-        """Those of the nodes that are there; each has what it needs."""
+        """The nodes that are there; each has what it needs."""
         import ray
         from ray.exceptions import RayError, RayTaskError
 
         states = {str(path): files_state(path) for path in needs}
         check = ray.remote(_lacking)
-        given = __version__, os.getcwd(), states
-        asked = [check.options(num_cpus=0, scheduling_strategy=node.placement).remote(*given) for node in nodes]
-        for node, answer in zip(nodes, asked, strict=True):
+        arguments = __version__, os.getcwd(), states
+        checks = [check.options(num_cpus=0, scheduling_strategy=node.placement).remote(*arguments) for node in nodes]
+        for node, answer in zip(nodes, checks, strict=True):
             try:
                 lacking = ray.get(answer)
             except RayTaskError as error:
@@ -116,7 +123,7 @@ class RayCluster:
 
         Args:
             work: the same items each time, in number and order.
-            gpus: of each job.
+            gpus: those that each job takes.
 
         Raises:
             ClusterError: nodes were lost with a job again and again. What `work` raises is raised here, too.
@@ -172,21 +179,6 @@ def reason(error: Exception) -> str:
     return str(cause).strip().partition("\n")[0]
 
 
-def _refuse_unreachable(address: str) -> None:
-    """Raise OSError or ValueError where nothing answers, which Ray itself takes minutes to say."""
-    if address != "auto":
-        host, _, port = address.rpartition(":")
-        socket.create_connection((host, int(port)), timeout=10).close()
-
-
-def _nodes(described: Iterable[dict[str, Any]]) -> Iterator[ClusterNode]:
-    for node in described:
-        resources = node["Resources"]
-        if node["Alive"] and resources.get("CPU", 0) >= 1:
-            name = f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']}, {node['NodeID'][:8]})"
-            yield ClusterNode(node["NodeID"], name, int(resources["CPU"]), int(resources.get("GPU", 0)))
-
-
 def files_state(path: Path) -> str:
     """SHA-256 over the names and sizes of a file, or of all files below a folder; empty where there is nothing."""
     if not path.exists():
@@ -199,7 +191,7 @@ def files_state(path: Path) -> str:
 
 
 def _lacking(version: str, folder: str, states: dict[str, str]) -> str:
-    """Anything that the node that this runs on lacks; empty where it has everything."""
+    """The first thing that the node that this runs on lacks; empty where it has everything."""
     if __version__ != version:
         return f"has barista_bench {__version__}, not {version}"
     if not Path(folder).is_dir():
@@ -222,7 +214,7 @@ def _alone(work: Callable[[JobT], T], job: JobT) -> Iterator[T]:
 P = ParamSpec("P")
 
 
-class _Worker(SpawnProcess):
+class _WorkerProcess(SpawnProcess):
     def start(self) -> None:
         """A terminal's Ctrl-C reaches every process: workers, from their first moment, leave it to this one."""
         with _interruption_deferred():
@@ -252,7 +244,7 @@ def _interruption_deferred() -> Iterator[None]:
 class _Spawning(SpawnContext):
     """Spawned, not forked: libraries that the caller has loaded hold threads and locks."""
 
-    Process = _Worker
+    Process = _WorkerProcess
 
 
 class _Executor(ProcessPoolExecutor):
@@ -271,7 +263,7 @@ def worker_processes(number: int) -> Iterator[ProcessPoolExecutor]:
         yield pool
     except BaseException:
         for child in active_children():
-            if isinstance(child, _Worker):
+            if isinstance(child, _WorkerProcess):
                 child.terminate()
         raise
     finally:
@@ -289,9 +281,9 @@ def map_in_processes(work: Callable[[JobT], T], jobs: Sequence[JobT], number: in
 
 @contextmanager
 def forked_workers() -> Iterator[None]:
-    """For libraries that fork workers: this process alone handles Ctrl-C, whatever the library makes of it."""
-    is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if not is_default or threading.current_thread() is not threading.main_thread():
+    """A block in which a library forks workers: this process alone handles Ctrl-C, whatever the library makes of it."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
     process = os.getpid()

@@ -1,4 +1,4 @@
-"""What this machine has for this package, and the command that adds the rest. Changes nothing, asks no network."""
+"""The parts of the package that this machine can run, and what adds the rest. Changes nothing, asks no network."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import platform
 import shutil
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -20,7 +21,7 @@ from barista_bench.version import __version__
 Verdict = Literal["ok", "missing", "note"]
 PACKAGE = "barista_bench"
 CODECS = ("h264", "hevc", "vp9", "av1", "mpeg4")
-"""What videos are mostly compressed with."""
+"""The codecs that most videos are compressed with."""
 LITTLE_SPACE = 10e9
 """Bytes: below this, a checkpoint of a few billion parameters does not fit any more."""
 
@@ -95,25 +96,20 @@ def _accelerators() -> Iterator[Finding]:
 
 def _video() -> Iterator[Finding]:
     import av
+    from av.codec import Codec
+    from av.codec.codec import UnknownCodecError
 
     codecs = ".".join(map(str, av.library_versions["libavcodec"]))
     yield Finding("Video", "PyAV", "ok", f"{av.__version__}, with FFmpeg's libavcodec {codecs}")
-    decoders = [name for name in CODECS if _decodes(name)]
+    decoders = []
+    for name in CODECS:
+        with suppress(UnknownCodecError):
+            decoders += [name] if Codec(name, "r") else []
     absent = [name for name in CODECS if name not in decoders]
     found = f"reads {', '.join(decoders)}" + (f"; not {', '.join(absent)}" if absent else "")
     yield Finding("Video", "codecs", "missing" if absent else "ok", found, "pip install av" if absent else None)
     path = shutil.which("ffmpeg")
     yield Finding("Video", "ffmpeg", "ok" if path else "note", path or "no program of that name; nothing here needs it")
-
-
-def _decodes(codec: str) -> bool:
-    from av.codec import Codec
-    from av.codec.codec import UnknownCodecError
-
-    try:
-        return bool(Codec(codec, "r"))
-    except UnknownCodecError:
-        return False
 
 
 def _extras() -> Iterator[Finding]:

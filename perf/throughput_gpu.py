@@ -20,11 +20,11 @@ import torch
 from PIL import Image
 from transformers import PreTrainedModel, ProcessorMixin
 
-from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.models import tiny
 from barista_bench.models.base import Completion, GenerationConfig, ModelIdentity, Request
 from barista_bench.models.local.model import TransformersModel
+from barista_bench.models.settings import TransformersSettings, checked
 
 IMAGE = (1280, 720)
 
@@ -166,9 +166,8 @@ def measure_batches(
     print("| batch size | samples/s | x batch 1 | tokens/s | GPU busy | peak GB |\n|:--|--:|--:|--:|--:|--:|")
     rates: dict[str, float] = {}
     for batch_size in batch_sizes:
-        model = TransformersModel(
-            weights, processor, identity=ModelIdentity(family), box_format=BoxFormat(), batch_size=batch_size
-        )
+        settings = checked(TransformersSettings, {"batch_size": batch_size})
+        model = TransformersModel(weights, processor, ModelIdentity(family), settings)
         model.generate(requests[:1], GenerationConfig(temperature=0.7, max_new_tokens=4))  # warms up
         if on_gpu:
             torch.cuda.reset_peak_memory_stats()

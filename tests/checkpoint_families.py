@@ -56,11 +56,11 @@ _SPECIAL = (
 
 @dataclass(frozen=True)
 class Family:
-    """What the checkpoint of one type needs beside its shrunk default configuration.
+    """The settings that the checkpoint of one type needs beside its shrunk default configuration.
 
     Args:
-        config: of its configuration, merged into it at any depth.
-        image: what its template writes for an image; `video` for a video.
+        config: changes of its configuration, merged into it at any depth.
+        image: the text of its template for an image; `video` for a video.
         kind: its processor's class, where transformers' table names none.
         processor: settings of its processor; `images` of its image processor, and of its video processor.
         pictures: class of its image processor, where transformers' table names none.

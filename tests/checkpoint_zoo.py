@@ -141,7 +141,7 @@ def _model(model_type: str, family: Family, folder: Path) -> PreTrainedModel:
 
 
 def _token_ids(folder: Path) -> dict[str, int]:
-    """Of each token by the names that configurations have for its id."""
+    """The id of each token, by the names that configurations have for it."""
     named = {name: token_id(token) for name, token in NAMED_TOKENS.items()}
     try:
         processor = load_processor(str(folder), wants_video=False, trust_remote_code=False, revision="main")

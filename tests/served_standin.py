@@ -59,7 +59,7 @@ def prompt_digest(body: Body) -> str:
 
 
 def expected_text(body: Body, choice: int = 0) -> str:
-    """What a clean server answers: JSON with the prompt's digest and, when sampling, the seed of the choice."""
+    """The answer of a clean server: JSON with the prompt's digest and, when sampling, the seed of the choice."""
     seed = body.get("seed", 0) + choice if body.get("temperature", 1) > 0 else None
     return json.dumps({"prompt": prompt_digest(body), "seed": seed})
 
@@ -79,7 +79,7 @@ def good_reply(body: Body, choices: int | None = None) -> Body:
 
 
 def change_message(**values: object) -> Callable[[Body], None]:
-    """For `Fault("reply", change=...)`: set fields of every choice (`finish_reason`) or of its message."""
+    """A change for `Fault("reply", change=...)`: sets fields of every choice (`finish_reason`) or of its message."""
 
     def change(reply: Body) -> None:
         for choice in reply["choices"]:

@@ -137,7 +137,7 @@ def _idefics3(width: int = 64, *, spaced: bool = False) -> tuple[PreTrainedModel
     )
 
 
-def _siglip() -> tuple[tiny.Saveable, ...]:
+def _siglip() -> tuple[PreTrainedModel, ProcessorMixin]:
     from transformers import SiglipConfig, SiglipModel, SiglipProcessor
     from transformers.models.siglip.image_processing_pil_siglip import SiglipImageProcessorPil
 
@@ -149,7 +149,7 @@ def _siglip() -> tuple[tiny.Saveable, ...]:
     return SiglipModel(config), SiglipProcessor(SiglipImageProcessorPil(size=tiny.ENCODER_IMAGE), tokenizer)  # type: ignore[no-untyped-call]
 
 
-def _xclip() -> tuple[tiny.Saveable, ...]:
+def _xclip() -> tuple[PreTrainedModel, ProcessorMixin]:
     from transformers import XCLIPConfig, XCLIPModel, XCLIPProcessor
     from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
 
@@ -172,7 +172,7 @@ def _xclip() -> tuple[tiny.Saveable, ...]:
     return XCLIPModel(config), XCLIPProcessor(pictures, tokenizer)  # type: ignore[no-untyped-call]
 
 
-def _sentence_encoder() -> tuple[tiny.Saveable, ...]:
+def _sentence_encoder() -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
     from transformers import BertConfig, BertModel
 
     tokenizer = tiny.encoder_tokenizer()

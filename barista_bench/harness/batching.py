@@ -42,18 +42,15 @@ class Batcher:
         """
         with self._generating:
             if waiting.completion is None:
-                self._generate(self._batch_of(waiting))
+                with self._changing:
+                    alike = [other for other in self._waiting if other.config == waiting.config]
+                    batch = alike[: self._model.batch_size]
+                    batch = batch if waiting in batch else [waiting, *batch[1:]]
+                    self._waiting = [other for other in self._waiting if other not in batch]
+                self._generate(batch)
         if not isinstance(waiting.completion, Completion):
             raise ModelError(waiting.completion.error if waiting.completion else "the model returned no answer")
         return waiting.completion
-
-    def _batch_of(self, waiting: WaitingRequest) -> list[WaitingRequest]:
-        """Removes the requests that are generated together from the queue, and returns them."""
-        with self._changing:
-            batch = [other for other in self._waiting if other.config == waiting.config][: self._model.batch_size]
-            batch = batch if waiting in batch else [waiting, *batch[1:]]
-            self._waiting = [other for other in self._waiting if other not in batch]
-        return batch
 
     def _generate(self, batch: list[WaitingRequest]) -> None:
         try:

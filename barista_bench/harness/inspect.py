@@ -59,11 +59,10 @@ def _samples(questions: QuestionSet) -> Iterator[Sample]:
     box_format = ours.box_format_now(questions)
     for example_id in questions.positions:
         example = questions.example(example_id)
+        prompt = questions.task.prompt(example, box_format)  # `pose` puts it, with images, when it is its turn
         yield Sample(
             id=example_id,
-            input=questions.task.prompt(
-                example, box_format
-            ).as_text(),  # `pose` puts it, with images, when it is its turn
+            input=prompt.as_text(),
             target=questions.task.reference_answer(example, box_format),
             metadata={**example.metadata, ours.QUESTIONS: questions.key},
         )
@@ -78,20 +77,21 @@ def pose() -> Solver:
         box_format = ours.box_format_now(questions)
         state.store.set(ours.BOXES, asdict(box_format))
         state.store.set(ours.TRAINED_ON, ours.trained_on(questions, str(state.sample_id)))
-        return await _posed(state, questions.task.prompt(questions.example(str(state.sample_id)), box_format))
+        return await _pose(state, questions.task.prompt(questions.example(str(state.sample_id)), box_format))
 
     return solve
 
 
-async def _posed(state: TaskState, prompt: Prompt) -> TaskState:
-    """The question as a conversation of its own."""
-    state.messages = await anyio.to_thread.run_sync(_messages, ours.questions_of(state), str(state.sample_id), prompt)
+async def _pose(state: TaskState, prompt: Prompt) -> TaskState:
+    """Put a question as a conversation of its own."""
+
+    def messages() -> list[ChatMessage]:
+        questions = ours.questions_of(state)
+        served = checked(ServedSettings, part_of(questions.config, ServedSettings))
+        return ours.chat(prompt, [data_url(image, served) for image in questions.images(str(state.sample_id), prompt)])
+
+    state.messages = await anyio.to_thread.run_sync(messages)
     return state
-
-
-def _messages(questions: QuestionSet, example_id: str, prompt: Prompt) -> list[ChatMessage]:
-    served = checked(ServedSettings, part_of(questions.config, ServedSettings))
-    return ours.chat(prompt, [data_url(image, served) for image in questions.images(example_id, prompt)])
 
 
 @solver
@@ -114,7 +114,7 @@ def ask() -> Solver:
             if prompt is None:
                 return state
             earlier = [*earlier, answer.text]
-            state = await _posed(state, prompt)
+            state = await _pose(state, prompt)
 
     return solve
 
@@ -144,9 +144,9 @@ def figures() -> Metric:
             return {}
         questions = question_set((scores[0].sample_metadata or {})[ours.QUESTIONS])
         kept = [score.score.metadata or {} for score in scores]
-        seen = {one[ours.TRAINED_ON] for one in kept if one.get(ours.TRAINED_ON)}
+        trained_on = {one[ours.TRAINED_ON] for one in kept if one.get(ours.TRAINED_ON)}
         samples = [ours.logged_sample(questions, one) for one in kept]
-        return {**questions.figures(samples), ours.TRAINED_ON: len(seen)}
+        return {**questions.figures(samples), ours.TRAINED_ON: len(trained_on)}
 
     return calculate
 

@@ -35,7 +35,7 @@ ROLE = "grader"
 
 
 @dataclass(frozen=True, slots=True)
-class _Answered:
+class _Run:
     """A run as judges read it."""
 
     task: Task
@@ -95,9 +95,9 @@ def judge() -> Scorer:
             output = await grader.generate(ours.chat(question.prompt), config=taken)
             return reply_record(question, draw, ours.completion(output), *reply_reading(described))
 
-        distinct = RunAnswers.of(_Answered(questions.task, (sample,))).distinct
-        asked = [(question, draw) for question in judge_questions(described, distinct) for draw in question.keys]
-        replies = await collect(*(reply(question, draw) for question, draw in asked))
+        distinct = RunAnswers.of(_Run(questions.task, (sample,))).distinct
+        drawn = [(question, draw) for question in judge_questions(described, distinct) for draw in question.keys]
+        replies = await collect(*(reply(question, draw) for question, draw in drawn))
         return Score(
             value={**_figures(questions, str(grader), [sample], replies)},
             explanation="\n\n".join(record.text or "" for record in replies) or "nothing to judge",
@@ -112,7 +112,7 @@ def _figures(
 ) -> dict[str, float]:
     scored = [sample for group in questions.by_repetition(samples).values() for sample in group.samples]
     records = {record.key: record for record in replies}
-    run = _Answered(questions.task, tuple(scored))
+    run = _Run(questions.task, tuple(scored))
     read = read_replies(run, _described(questions.key, name), records)
     values = GroupFigures(questions.task, read).values(range(len(scored)))
     return {

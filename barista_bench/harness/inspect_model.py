@@ -70,11 +70,11 @@ def _token(token: ai.Logprob) -> TokenLogprob:
 
 
 QUESTIONS = "questions"
-"""In a sample's metadata: the key of its questions."""
+"""Field of a sample's metadata: the key of its questions."""
 BOXES, EARLIER, IS_CUT = "barista_boxes", "barista_earlier", "barista_cut"
-"""In a sample's store: how its model writes boxes, answers to earlier questions, and whether one of them was cut."""
+"""Fields of a sample's store: its model's box format, answers to earlier questions, and whether one of them was cut."""
 TRAINED_ON = "trained_on"
-"""In a sample's store and in what its score keeps: the SHA-256 of its video, if the model was trained on that."""
+"""Field of a sample's store and of what its score keeps: the SHA-256 of its video, if the model was trained on that."""
 
 
 def questions_of(state: TaskState) -> QuestionSet:
@@ -109,7 +109,7 @@ def logged_sample(questions: QuestionSet, kept: Mapping[str, Any]) -> ScoredSamp
 
 
 def box_format_now(questions: QuestionSet) -> BoxFormat:
-    """How the model that is asked writes boxes: as the settings say, else by its family as far as its name tells."""
+    """The box format of the model that is asked: the settings', else its family's, as far as its name tells."""
     if questions.config.box_format:
         return questions.config.box_format
     try:
@@ -220,12 +220,9 @@ def _output(model: str, answer: Completion) -> ai.ModelOutput:
     output = ai.ModelOutput.from_content(model, [*thoughts, ai.ContentText(text=answer.text)], reason)
     if answer.logprobs is not None:
         output.choices[0].logprobs = ai.Logprobs(content=[_logprob(token) for token in answer.logprobs])
-    tokens = answer.input_tokens or 0, answer.output_tokens or 0
+    sent, made = answer.input_tokens or 0, answer.output_tokens or 0
     output.usage = ai.ModelUsage(
-        input_tokens=tokens[0],
-        output_tokens=tokens[1],
-        total_tokens=sum(tokens),
-        reasoning_tokens=answer.thinking_tokens,
+        input_tokens=sent, output_tokens=made, total_tokens=sent + made, reasoning_tokens=answer.thinking_tokens
     )
     return output
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 Row = Mapping[str, str]
-"""`questions`, the key of the set, and `example_id`."""
-Answered = dict[str, Any]
+"""A question: `questions`, the key of the set, and `example_id`."""
+AnsweredRow = dict[str, Any]
 """A row with `texts`, the answers of its repetitions."""
 
 
@@ -53,7 +53,7 @@ def write_tasks(settings: Mapping[str, object]) -> tuple[Path, list[str]]:
         if questions.task.follow_up(questions.examples.examples[0], ("",), _boxes(questions)) is None:
             askable.append(questions)
         else:
-            log.warning("left out: %s: asks a second question, as lmms-eval does not", _called(questions))
+            log.warning("left out: %s: asks a second question, as lmms-eval does not", _task_name(questions))
     if not askable:
         raise ConfigError(
             f"{settings['data']}: no task here asks one question an example, as lmms-eval does. "
@@ -63,16 +63,16 @@ def write_tasks(settings: Mapping[str, object]) -> tuple[Path, list[str]]:
     folder.mkdir(parents=True, exist_ok=True)
     template = resources.files(__package__).joinpath("lmms_eval_task.yaml").read_text()
     for questions in askable:
-        task, rows = questions.task, folder / f"{_called(questions)}.json"
+        task, rows = questions.task, folder / f"{_task_name(questions)}.json"
         write_whole(rows, json.dumps({"settings": questions.settings}))
-        values = {"name": _called(questions), "rows": str(rows), "primary": task.primary, "version": task.version}
+        values = {"name": _task_name(questions), "rows": str(rows), "primary": task.primary, "version": task.version}
         values |= asdict(GenerationConfig())
         written = fill(template, {name: json.dumps(value) for name, value in values.items()})
         write_whole(rows.with_suffix(".yaml"), written)
-    return folder, [_called(questions) for questions in askable]
+    return folder, [_task_name(questions) for questions in askable]
 
 
-def _called(questions: QuestionSet) -> str:
+def _task_name(questions: QuestionSet) -> str:
     return f"{questions.task.benchmark}_{questions.task.name}"
 
 
@@ -87,7 +87,7 @@ def examples(rows: Dataset) -> Dataset:
 
 def messages(row: Row) -> list[dict[str, Any]]:
     """The question as a conversation, PIL images in their places between the texts."""
-    questions, prompt = _asked(row)
+    questions, prompt = _question(row)
     images, turns = iter(questions.images(row["example_id"], prompt)), prompt.messages()
     for part in (part for turn in turns for part in turn["content"] if part["type"] == "image"):
         part["url"] = next(images)
@@ -108,7 +108,7 @@ def visuals(row: Row) -> NoReturn:
 
 def text(row: Row) -> str:
     """The question for logs, images as `<image N>`."""
-    return _asked(row)[1].as_text()
+    return _question(row)[1].as_text()
 
 
 def target(row: Row) -> str:
@@ -117,31 +117,31 @@ def target(row: Row) -> str:
     return questions.task.reference_answer(questions.example(row["example_id"]), _boxes(questions))
 
 
-def process_results(row: Row, results: Sequence[str]) -> dict[str, Answered]:
+def process_results(row: Row, results: Sequence[str]) -> dict[str, AnsweredRow]:
     """The answers by figure: all of them are made of the same."""
     answered = {"questions": row["questions"], "example_id": row["example_id"], "texts": list(results)}
     return {question_set(row["questions"]).task.primary: answered, "figures": answered}
 
 
-def figures(answered: Sequence[Answered]) -> dict[str, float]:
+def figures(rows: Sequence[AnsweredRow]) -> dict[str, float]:
     """All figures of `barista-bench score`, of the samples together, and how many there are of each status."""
-    questions = question_set(answered[0]["questions"])
+    questions = question_set(rows[0]["questions"])
     box_format = _boxes(questions)
     return questions.figures(
         [
-            questions.sample(answers["example_id"], Completion(text), box_format, run=run)
-            for answers in answered
-            for run, text in enumerate(answers["texts"])
+            questions.sample(row["example_id"], Completion(text), box_format, run=run)
+            for row in rows
+            for run, text in enumerate(row["texts"])
         ]
     )
 
 
-def primary(answered: Sequence[Answered]) -> float:
+def primary(rows: Sequence[AnsweredRow]) -> float:
     """The figure that stands for the task; NaN where these samples have none."""
-    return figures(answered).get(question_set(answered[0]["questions"]).task.primary, math.nan)
+    return figures(rows).get(question_set(rows[0]["questions"]).task.primary, math.nan)
 
 
-def _asked(row: Row) -> tuple[QuestionSet, Prompt]:
+def _question(row: Row) -> tuple[QuestionSet, Prompt]:
     questions = question_set(row["questions"])
     return questions, questions.task.prompt(questions.example(row["example_id"]), _boxes(questions))
 

@@ -33,7 +33,7 @@ from barista_bench.runs.score.scoring import shared_figures
 
 log = logging.getLogger(__name__)
 _SETTINGS_BY_KEY: dict[str, str] = {}
-"""Of the sets that this process opened."""
+"""The settings of the sets that this process opened."""
 
 
 @dataclass(frozen=True)
@@ -154,16 +154,10 @@ def _of_one_task(config: RunConfig, opened: OpenedTask) -> RunConfig:
     if config.root:
         settings["root"] = config.root.resolve()
     if config.prompts:
-        settings["prompts"] = _absolute_wording(config.prompts)
+        domain_file, clone = named_domain(config.prompts), released_clone(config.prompts)
+        prefix = "domain:" if domain_file else "release:" if clone else ""
+        settings["prompts"] = Path(f"{prefix}{(domain_file or clone or config.prompts).resolve()}")
     return config.model_copy(update=settings)
-
-
-def _absolute_wording(prompts: Path) -> Path:
-    if domain_file := named_domain(prompts):
-        return Path(f"domain:{domain_file.resolve()}")
-    if clone := released_clone(prompts):
-        return Path(f"release:{clone.resolve()}")
-    return prompts.resolve()
 
 
 def question_set(key: str) -> QuestionSet:

@@ -51,8 +51,7 @@ def ablated(model: Model, ablation: str) -> Model:
     """
     if ablation not in ABLATIONS:
         raise ConfigError(f"no ablation {ablation!r}. Remedy: use one of {', '.join(ABLATIONS)}")
-    kind = _StreamingAblation if isinstance(model, StreamingModel) else _Ablation
-    return kind(model, ablation)
+    return (_StreamingAblation if isinstance(model, StreamingModel) else _Ablation)(model, ablation)
 
 
 def unwrapped(model: Model) -> tuple[Model, Change]:
@@ -70,7 +69,8 @@ def text_only(request: Request) -> Request:
 
 def first_frame(request: Request) -> Request:
     """The request with only the image that the prompt places first."""
-    return _with_images(request, _placed_images(request)[:1])
+    placed = [part.index for part in request.prompt.parts if isinstance(part, ImagePart)]
+    return _with_images(request, placed[:1])
 
 
 def shuffled_frames(request: Request) -> Request:
@@ -92,11 +92,6 @@ def shuffled_frames(request: Request) -> Request:
 _CHANGES: Mapping[str, Change] = dict(zip(ABLATIONS, (text_only, first_frame, shuffled_frames), strict=True))
 
 
-def _placed_images(request: Request) -> list[int]:
-    """Indices of the images as the prompt places them, one after the other."""
-    return [part.index for part in request.prompt.parts if isinstance(part, ImagePart)]
-
-
 def _with_images(request: Request, kept: Sequence[int]) -> Request:
     """The request with these images alone, numbered anew."""
     parts: list[TextPart | ImagePart] = []
@@ -109,7 +104,7 @@ def _with_images(request: Request, kept: Sequence[int]) -> Request:
     return replace(request.with_images(kept), prompt=Prompt(request.prompt.system, tuple(parts)), times=times)
 
 
-_SAID = frozenset({"sends_files", "reads_text_alone", "versions", "batch_check"})
+_OPTIONAL = frozenset({"sends_files", "reads_text_alone", "versions", "batch_check"})
 """Attributes that only some models have, and a runner asks for."""
 
 
@@ -132,7 +127,7 @@ class _Ablation:
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401  (what only some models say)
         """An attribute of the wrapped model. None of its methods: they would be given requests unchanged."""
-        if name not in _SAID:
+        if name not in _OPTIONAL:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(self.model, name)
 

@@ -36,8 +36,9 @@ def answer_grammar(schema: Schema, thought: tuple[str, str] | None = None, *, op
     """Grammar of one answer in llguidance's Lark: perhaps a thought, then one JSON value.
 
     Args:
-        schema: of the answer, which is free where `holds` is false.
-        thought: opening and closing tag as Lark writes them (`lark_tag`); None where the model has no tags.
+        schema: the answer's, which is free where `holds` is false.
+        thought: opening and closing tag as Lark writes them: as texts (JSON), or where the vocabulary has them as
+            special tokens, by their numbers (`<[5]>`); None where the model has no tags.
         opened: the prompt has opened the thought: it has to be closed first.
     """
     value = json.dumps({**schema, "x-guidance": _SEPARATORS})
@@ -54,26 +55,21 @@ def answer_grammar(schema: Schema, thought: tuple[str, str] | None = None, *, op
     return f"start: {start}\n{rule}\nanswer: %json {value}\n"
 
 
-def lark_tag(tag: str, token: int | None) -> str:
-    """A think tag in a grammar: text, or where the vocabulary has it as a special token, that one by its number."""
-    return json.dumps(tag) if token is None else f"<[{token}]>"
-
-
 def complaint(schema: Schema | None) -> str:
     """The reason why answers cannot be held to a schema, naming the part to blame; empty where they can.
 
     >>> complaint({"type": "object", "properties": {"boxes": {"type": "array", "uniqueItems": True}}})
     'properties/boxes: Unimplemented keys: ["uniqueItems"]'
     """
-    if schema is None or not holds(schema) or not (said := _refusal(schema)):
+    if schema is None or not holds(schema) or not (refusal := _refusal(schema)):
         return ""
     path: list[str] = []
     part: Schema = schema
     definitions = {name: schema[name] for name in ("$defs", "definitions") if name in schema}
-    while found := next((item for item in _parts(part) if _refusal({**definitions, **item[1]}) == said), None):
+    while found := next((item for item in _parts(part) if _refusal({**definitions, **item[1]}) == refusal), None):
         path += found[0]
         part = found[1]
-    return f"{'/'.join(path) or 'the schema itself'}: {said}"
+    return f"{'/'.join(path) or 'the schema itself'}: {refusal}"
 
 
 def _refusal(schema: Schema) -> str:
@@ -81,10 +77,10 @@ def _refusal(schema: Schema) -> str:
     from llguidance import LLMatcher
 
     try:
-        is_wrong, said = LLMatcher.validate_grammar_with_warnings(LLMatcher.grammar_from_json_schema(dict(schema)))
+        is_wrong, refusal = LLMatcher.validate_grammar_with_warnings(LLMatcher.grammar_from_json_schema(dict(schema)))
     except (TypeError, ValueError, RecursionError) as error:  # of what is not JSON
         return str(error)
-    return " ".join(said[0].split()) if is_wrong else ""
+    return " ".join(refusal[0].split()) if is_wrong else ""
 
 
 def _parts(schema: Schema) -> Iterator[tuple[list[str], dict[str, Any]]]:

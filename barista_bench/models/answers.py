@@ -166,7 +166,7 @@ class AnswerReader:
         lengths = [n for n in (ended, row.stopped) if n is not None]
         tokens = row.tokens[: min(lengths, default=len(row.tokens))]
         visible = [n for n, token in enumerate(tokens) if token not in self.hidden_ids | self.end_ids]
-        text = self._decoded([tokens[n] for n in visible])
+        text = self._decode([tokens[n] for n in visible])
         with_tags = self.tags[0] + text if row.opened else text
         free, held = thought_before(with_tags, self.tags) if row.held else (with_tags, "")
         reasoning, uncut = split_reasoning(free, self.tags)
@@ -198,7 +198,7 @@ class AnswerReader:
     def _characters_by_step(self, row: Generated, steps: Sequence[int]) -> Callable[[int], int]:
         """A function of a number of these steps: the characters that so many have written."""
         tokens = [row.tokens[step] for step in steps]
-        return lambda count: len(self._decoded(tokens[:count]))
+        return lambda count: len(self._decode(tokens[:count]))
 
     def _logprobs(
         self, row: Generated, scores: TokenScores, steps: Sequence[int], text: str, answer: str
@@ -218,14 +218,14 @@ class AnswerReader:
     def _logprob(self, token: int, step: int, scores: TokenScores) -> TokenLogprob:
         top = dict(zip(scores.ids[step], scores.values[step], strict=True)) | {token: scores.chosen[step]}
         return TokenLogprob(
-            token=self._decoded([token]),
+            token=self._decode([token]),
             logprob=scores.chosen[step],
             top=tuple(
-                (self._decoded([key]), value)
+                (self._decode([key]), value)
                 for key, value in sorted(top.items(), key=lambda item: -item[1])
                 if value > _NEVER
             ),
         )
 
-    def _decoded(self, tokens: Sequence[int]) -> str:
+    def _decode(self, tokens: Sequence[int]) -> str:
         return str(self.tokenizer.decode(list(tokens), clean_up_tokenization_spaces=False))

@@ -178,7 +178,7 @@ class ModelIdentity:
     """The identity of a model in results: its name, its exact revision, and the settings that change its answers.
 
     Args:
-        name: as the user gave it, e.g. `chance` or `org/model`.
+        name: the one that the user gave, e.g. `chance` or `org/model`.
         revision: commit or content hash of the weights; None for models without weights.
         settings: dtype, adapters, processor limits, ...: whatever changes an answer and is not generation.
     """
@@ -194,7 +194,7 @@ def sends_files(model: Model) -> bool:
 
 
 class Model(Protocol):
-    """Anything that answers.
+    """The contract of a model.
 
     A request that the model cannot take becomes a `Failure` and costs no other; only a prompt whose image places do
     not match its images raises (ValueError), since the caller is wrong then. `batch_size` may shrink while running,
@@ -234,6 +234,33 @@ class StreamingModel(Model, Protocol):
         handed back first, so that it can be logged."""
 
 
+class NumberedStream:
+    """The methods of a `StreamingModel`, made of one that hands answers back with the numbers of their requests."""
+
+    def _numbered(
+        self, requests: Iterable[Request], config: GenerationConfig, *, at_once: bool
+    ) -> Iterator[tuple[int, Answered]]:
+        """Every request once, in any order; `at_once` may take all of them before the first answer."""
+        raise NotImplementedError
+
+    def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
+        """One list a request, in order, with one entry for each of its seeds; raises as `stream`."""
+        for request in requests:
+            request.check_images()
+        answers = {number: answered.completions for number, answered in self._numbered(requests, config, at_once=True)}
+        return [answers[number] for number in range(len(requests))]
+
+    def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[Answered]:
+        """Answers as they come.
+
+        Raises:
+            ModelError: the model cannot keep to a setting, or nothing can be asked of it any more.
+            ValueError: a prompt does not place its images exactly once; names the request.
+        """
+        for _, answered in self._numbered(requests, config, at_once=False):
+            yield answered
+
+
 def reads_text_alone(model: Model) -> bool:
     """Whether a model is known to take no images: a local language model. What a server takes is not known."""
     return bool(getattr(model, "reads_text_alone", False))
@@ -243,9 +270,7 @@ class ScriptedModel:
     """Answers by calling `answer(request_id, seed)`. It never looks at images."""
 
     def __init__(self, name: str, answer: Callable[[str, int], str], *, batch_size: int = 8) -> None:
-        self.identity = ModelIdentity(name=name)
-        self.box_format = DEFAULT_BOX_FORMAT
-        self.batch_size = batch_size
+        self.identity, self.box_format, self.batch_size = ModelIdentity(name), DEFAULT_BOX_FORMAT, batch_size
         self._answer = answer
 
     def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
@@ -279,7 +304,7 @@ def parts_with_clips(request: Request, fps: float | None) -> list[TextPart | Ima
     Images of one moment stay images: two views of a frame are no video.
 
     Args:
-        fps: what is said instead of the frames' own times: so many a second, from the first one on.
+        fps: frames a second, from the first one on, that are told instead of their own times.
 
     Raises:
         ValueError: the times of the frames are wanted, and not known, or those of others.
@@ -311,7 +336,7 @@ def video_settings(frames_as: FramesAs, fps: float | None, input_names: Sequence
     """The settings of videos in a model's identity; nothing where it sees images.
 
     Args:
-        fps: what is said instead of the frames' own times.
+        fps: frames a second that are told instead of their own times.
         input_names: outputs of its processor, where that is known.
     """
     if frames_as == "images":

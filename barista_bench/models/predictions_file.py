@@ -76,13 +76,10 @@ class PredictionsModel:
     def __init__(
         self, identity: ModelIdentity, answers: Answers, box_format: BoxFormat, seeds_of: SeedsOf | None = None
     ) -> None:
-        self.identity = identity
-        self.box_format = box_format
-        self.batch_size = 64
+        self.identity, self.box_format, self.batch_size = identity, box_format, 64
         self.unknown: tuple[str, ...] = ()
         """Ids in the file that are no examples of the run, sorted."""
-        self._answers = answers
-        self._seeds_of = seeds_of
+        self._answers, self._seeds_of = answers, seeds_of
 
     @classmethod
     def load(
@@ -114,8 +111,17 @@ class PredictionsModel:
             raise ConfigError(f"{path}: its lines name runs. Remedy: leave `run` out, or give seeds_of")
         name = header.model if header and header.model else path.name
         model = cls(ModelIdentity(f"predictions:{name}", revision), answers, box_format, seeds_of)
-        if example_ids is not None:
-            model._keep_known(path, example_ids)
+        if example_ids is None or not (unknown := sorted(answers.keys() - set(example_ids))):
+            return model
+        model.unknown, named = tuple(unknown), ", ".join(unknown[:MAX_NAMED])
+        if len(unknown) == len(answers):
+            raise DataError(
+                f"{path}: none of its {len(unknown)} examples is in the run, e.g. {named}. "
+                "Remedy: use the ids of the dataset's example_id column"
+            )
+        log.warning("%s: %d examples are not in the run: left out, e.g. %s", path, len(unknown), named)
+        for example_id in unknown:
+            del answers[example_id]
         return model
 
     def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
@@ -130,20 +136,6 @@ class PredictionsModel:
                 return Completion(text)
         listed = ", ".join(str(run) for run in sorted(run for run in runs if run is not None))
         return Failure(f"no prediction for this run of {example_id} in {self.identity.name}; it has runs {listed}")
-
-    def _keep_known(self, path: Path, example_ids: Collection[str]) -> None:
-        known = set(example_ids)
-        self.unknown = tuple(sorted(self._answers.keys() - known))
-        if not self.unknown:
-            return
-        named = ", ".join(self.unknown[:MAX_NAMED])
-        if len(self.unknown) == len(self._answers):
-            raise DataError(
-                f"{path}: none of its {len(self.unknown)} examples is in the run, e.g. {named}. "
-                "Remedy: use the ids of the dataset's example_id column"
-            )
-        log.warning("%s: %d examples are not in the run: left out, e.g. %s", path, len(self.unknown), named)
-        self._answers = {example_id: runs for example_id, runs in self._answers.items() if example_id in known}
 
 
 def _read(path: Path) -> tuple[PredictionHeader | None, Answers, str]:

@@ -62,14 +62,12 @@ def json_object(name: str, value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
-def _read_box_format(value: object) -> object:
-    return BoxFormat.parse(value) if isinstance(value, str) else value
-
-
 Names = Annotated[tuple[str, ...], BeforeValidator(_split_names)]
 Texts = Annotated[tuple[str, ...], BeforeValidator(one_or_all)]
 JsonObject = Annotated[dict[str, Any], BeforeValidator(_read_json)]
-BoxFormatSetting = Annotated[BoxFormat | None, BeforeValidator(_read_box_format)]
+BoxFormatSetting = Annotated[
+    BoxFormat | None, BeforeValidator(lambda value: BoxFormat.parse(value) if isinstance(value, str) else value)
+]
 Count = Annotated[int, Field(ge=1)]
 
 

@@ -6,11 +6,10 @@ They answer nonsense, but they are real models of real families: same classes, s
 from __future__ import annotations
 
 import json
-import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from barista_bench.errors import ModelError
 from barista_bench.files.checkpoints import require_libraries
@@ -19,13 +18,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast, ProcessorMixin
 
 
-class Saveable(Protocol):
-    """A model, processor or tokenizer."""
-
-    def save_pretrained(self, save_directory: Path) -> object: ...
-
-
-Builder = Callable[[], "tuple[Saveable, ...]"]
+Builder = Callable[[], "tuple[PreTrainedModel | ProcessorMixin | PreTrainedTokenizerFast, ...]"]
 
 _RECIPE = 1  # raise it when anything below changes what is built
 _MARKER = "tiny_model.json"
@@ -77,14 +70,16 @@ def make_checkpoint(folder: Path, architecture: str, builder: Builder, seed: int
     Args:
         architecture: distinguishes the folder from those of other builders.
         builder: makes a model and its processor or tokenizer, of the torch seed that is set.
-        seed: of the weights. Global random state is left as it was.
+        seed: the weights are drawn with it. Global random state is left as it was.
 
     Raises:
         ModelError: torch or transformers is missing, or the folder holds something that is not a tiny model.
     """
     require_libraries()
+    import transformers
+
     folder = Path(folder)
-    wanted = _marker(architecture, seed)
+    wanted = {"architecture": architecture, "seed": seed, "recipe": _RECIPE, "transformers": transformers.__version__}
     if _read_marker(folder) == wanted:
         return folder
     if folder.exists() and _read_marker(folder) is None and any(folder.iterdir()):
@@ -94,7 +89,13 @@ def make_checkpoint(folder: Path, architecture: str, builder: Builder, seed: int
         built = Path(scratch) / "model"
         _build(built, builder, seed)
         (built / _MARKER).write_text(json.dumps(wanted))
-        _put_in_place(built, folder, wanted, Path(scratch) / "replaced")
+        if folder.exists():
+            folder.rename(Path(scratch) / "replaced")
+        try:
+            built.rename(folder)
+        except OSError:  # where another process was faster with the same model, that one is kept
+            if _read_marker(folder) != wanted:
+                raise
     return folder
 
 
@@ -105,24 +106,6 @@ def _build(folder: Path, builder: Builder, seed: int) -> None:
         torch.default_generator.manual_seed(seed)  # the CPU's stream alone, which the fork restores
         for part in builder():
             part.save_pretrained(folder)
-
-
-def _put_in_place(built: Path, folder: Path, wanted: dict[str, str | int], replaced: Path) -> None:
-    """Rename into place; where another process was faster with the same model, keep that one."""
-    if folder.exists():
-        folder.rename(replaced)
-    try:
-        built.rename(folder)
-    except OSError:
-        if _read_marker(folder) != wanted:
-            raise
-        shutil.rmtree(built)
-
-
-def _marker(architecture: str, seed: int) -> dict[str, str | int]:
-    import transformers
-
-    return {"architecture": architecture, "seed": seed, "recipe": _RECIPE, "transformers": transformers.__version__}
 
 
 def _read_marker(folder: Path) -> dict[str, str | int] | None:
@@ -140,7 +123,8 @@ def train_tokenizer(
 
     Args:
         special: special tokens, whose ids count from 0.
-        side: where padding goes. On the right of texts that are embedded, which then begin and end with their tokens.
+        side: the one that is padded: the right one of texts that are embedded, which then begin and end with their
+            tokens.
     """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
@@ -174,9 +158,9 @@ def token_id(tokenizer: PreTrainedTokenizerFast, token: str) -> int:
     return number
 
 
-def _text_config(tokenizer: PreTrainedTokenizerFast) -> dict[str, object]:
+def _text_config(tokenizer: PreTrainedTokenizerFast, layers: Mapping[str, object] = _TEXT_LAYERS) -> dict[str, object]:
     return {
-        **_TEXT_LAYERS,
+        **layers,
         "vocab_size": len(tokenizer),
         "pad_token_id": tokenizer.pad_token_id,
         "eos_token_id": tokenizer.eos_token_id,
@@ -221,14 +205,7 @@ def _gemma3() -> tuple[PreTrainedModel, ProcessorMixin]:
 
 
 def text_tower(tokenizer: PreTrainedTokenizerFast) -> dict[str, object]:
-    return {
-        **_WIDE_LAYERS,
-        "vocab_size": len(tokenizer),
-        "max_position_embeddings": TEXT_TOKENS,
-        "pad_token_id": tokenizer.pad_token_id,
-        "bos_token_id": tokenizer.bos_token_id,
-        "eos_token_id": tokenizer.eos_token_id,
-    }
+    return _text_config(tokenizer, {**_WIDE_LAYERS, "max_position_embeddings": TEXT_TOKENS})
 
 
 def encoder_tokenizer() -> PreTrainedTokenizerFast:
@@ -237,7 +214,7 @@ def encoder_tokenizer() -> PreTrainedTokenizerFast:
     return tokenizer
 
 
-def _clip() -> tuple[Saveable, ...]:
+def _clip() -> tuple[PreTrainedModel, ProcessorMixin]:
     from transformers import CLIPConfig, CLIPModel, CLIPProcessor
     from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
 

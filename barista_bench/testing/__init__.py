@@ -1,4 +1,4 @@
-"""For tests of tasks, inside of this package and outside: `check_task` holds one to the laws that all keep.
+"""Tests of tasks, inside of this package and outside: `check_task` holds one to the laws that all keep.
 
 `check_version` tells a change of prompts, parser, scores or derivation that nobody gave a new `version`.
 """

@@ -34,7 +34,7 @@ HOSTILE_ANSWERS: tuple[str, ...] = (
 _WRONG: tuple[object, ...] = (None, True, -1, 10**400, float("nan"), float("inf"), "", "\ud800", "x" * 3_000, [], {})
 _DEEP = json.loads("[" * 400 + "]" * 400)
 _KEYS = 12
-"""Of an object, that are given wrong values."""
+"""Keys of an object that are given wrong values."""
 
 
 def damaged(answer: str) -> Iterator[str]:
@@ -56,7 +56,7 @@ def damaged(answer: str) -> Iterator[str]:
 
 
 def _places(content: object) -> Iterator[tuple[str | int, ...]]:
-    """Where values stand: of a list its first entry and those inside."""
+    """The paths of all values; of a list, that of its first entry and those inside."""
     entries: Iterable[tuple[str | int, object]] = ()
     if isinstance(content, dict):
         entries = islice(content.items(), _KEYS)

@@ -30,9 +30,9 @@ BOX_FORMATS = tuple(BoxFormat(order, scale) for order in BOX_ORDERS for scale in
 """All orders, each on the grid, in fractions and in pixels."""
 _MARGIN = 1e-9
 _SECONDS = 2.0
-"""Of CPU, in which any answer of the corpus is read: a hundred times what is needed."""
+"""CPU time in which any answer of the corpus is read: a hundred times what is needed."""
 _ROUNDING = 0.05
-"""What the score of one sample may lose where a box is written in whole numbers; the task's figure loses nothing."""
+"""The loss that one sample's score may have where boxes are written in whole numbers; the task's figure has none."""
 
 
 class LawError(BaristaError, AssertionError):
@@ -45,10 +45,10 @@ def check_task(task: type[Task], examples: Sequence[Example], *, options: Mappin
     Needs jsonschema for a task with an answer schema.
 
     Args:
-        task: of a benchmark in `BENCHMARKS`.
+        task: one of a benchmark in `BENCHMARKS`.
         examples: some of its own, a handful of several videos at best. A task that has an option which
             changes examples needs some of each choice.
-        options: of the task, where its defaults need what a test lacks, such as a model that compares names.
+        options: the task's, where its defaults need what a test lacks, such as a model that compares names.
 
     Raises:
         LawError: it breaks one.
@@ -111,8 +111,8 @@ def _demand(holds: bool, what: str) -> None:
 
 
 def _brief(what: object) -> str:
-    shown = ascii(what)
-    return shown if len(shown) <= 80 else f"{shown[:60]}... ({len(shown)} characters)"
+    text = ascii(what)
+    return text if len(text) <= 80 else f"{text[:60]}... ({len(text)} characters)"
 
 
 @dataclass
@@ -124,13 +124,12 @@ class _Case:
     place: str = ""
 
     def at(self, example: Example | None = None, what: object = "") -> None:
-        self.place = (f", example {example.example_id}" if example else "") + (
-            f", {_brief(what)}" if what != "" else ""
-        )
+        named = f", example {example.example_id}" if example else ""
+        self.place = named if what == "" else f"{named}, {_brief(what)}"
 
     @cached_property
     def known(self) -> tuple[Example, ...]:
-        """Those whose answer is known."""
+        """The examples whose answer is known."""
         known = tuple(filter(self.task.has_answer, self.examples))
         _demand(bool(known), f"no example{_in_words(self.task.made_by)} is given whose answer is known")
         return known
@@ -138,12 +137,9 @@ class _Case:
     @cached_property
     def formats(self) -> tuple[BoxFormat, ...]:
         """The box formats: one is enough for a task that neither asks for boxes nor shows some."""
-        example = self.known[0]
-        told = {
-            (self.task.prompt(example, box_format), self.task.reference_answer(example, box_format))
-            for box_format in BOX_FORMATS
-        }
-        return BOX_FORMATS if len(told) > 1 else (DEFAULT_BOX_FORMAT,)
+        task, example = self.task, self.known[0]
+        texts = {(task.prompt(example, each), task.reference_answer(example, each)) for each in BOX_FORMATS}
+        return BOX_FORMATS if len(texts) > 1 else (DEFAULT_BOX_FORMAT,)
 
     def answers(self) -> Iterator[tuple[Example, str]]:
         """Every example with texts to read as its answer; the first is answered in every way."""
@@ -155,10 +151,11 @@ class _Case:
     @cached_property
     def predictions(self) -> list[tuple[Example, Prediction | None]]:
         """The distinct answers that can be read, and none, for every example."""
-        read = [
-            (example, self.task.parse(text, example.inputs, DEFAULT_BOX_FORMAT)) for example, text in self.answers()
-        ]
-        found = {(e.example_id, repr(answer)): (e, answer) for e, answer in read if isinstance(answer, Prediction)}
+        found: dict[tuple[str, str], tuple[Example, Prediction | None]] = {}
+        for example, text in self.answers():
+            answer = self.task.parse(text, example.inputs, DEFAULT_BOX_FORMAT)
+            if isinstance(answer, Prediction):
+                found.setdefault((example.example_id, repr(answer)), (example, answer))
         return [*((example, None) for example in self.examples), *found.values()]
 
     def readable(self, example: Example, text: str, box_format: BoxFormat) -> Prediction:
@@ -178,9 +175,22 @@ def _is_storable(value: object) -> bool:
     return True
 
 
-# ---------------------------------------------------------------- the laws
+_LAWS: dict[str, tuple[str, Callable[[_Case], None]]] = {}
+"""Law, remedy, and what holds a task to it, in the order of this file: what follows the first stands on it."""
 
 
+def _law(law: str, remedy: str) -> Callable[[Callable[[_Case], None]], None]:
+    def register(holds: Callable[[_Case], None]) -> None:
+        _LAWS[law] = remedy, holds
+
+    return register
+
+
+@_law(
+    "the reference scores the maximum",
+    "make `reference_answer` write what `parse` reads as the target, in every box format, and `statistics` give 1; "
+    "a task needs examples by all choices of its rules whose answers are known",
+)
 def _reference_scores_the_maximum(case: _Case) -> None:
     task = case.task
     for box_format in case.formats:
@@ -203,6 +213,7 @@ def _reference_scores_the_maximum(case: _Case) -> None:
         _demand(right, f"in {box_format} {task.primary} is {figure!r}")
 
 
+@_law("nothing is wrong with the reference", "make `explain` and `mistakes` follow the matching of `statistics`")
 def _reference_has_no_faults(case: _Case) -> None:
     for example in case.known:
         case.at(example)
@@ -213,18 +224,26 @@ def _reference_has_no_faults(case: _Case) -> None:
         _demand(not failures, f"`failures` finds {failures[:1]}")
 
 
+@_law(
+    "answers of baselines can be read",
+    "write them as the prompt asks, or raise ConfigError for a baseline that the task has not",
+)
 def _baselines_can_be_read(case: _Case) -> None:
     for box_format in case.formats:
         for example in case.examples:
             for name, baseline in _baselines(case, example, box_format).items():
                 case.at(example, name)
-                text = _offered(baseline, example)
+                text = _answer_of(baseline, example)
                 _demand(text is not None or name != "random_answer", "every task has it")
                 if text is not None:
                     case.readable(example, text, box_format)
                     _demand(baseline(example) == text, f"{name} is another one the second time")
 
 
+@_law(
+    "`parse` reads any text, the same each time, and never raises",
+    "return ParseError for what cannot be read, and leave out and count what is not finite JSON",
+)
 def _parse_takes_anything(case: _Case) -> None:
     task = case.task
     untouched = type(task)(options=task.chosen)
@@ -243,6 +262,7 @@ def _parse_takes_anything(case: _Case) -> None:
         _demand(example.inputs == asked, "changed the inputs")
 
 
+@_law("whatever is read can be scored", "make `parse` refuse it, or `statistics` give a finite score of 1 at the most")
 def _readable_answers_can_be_scored(case: _Case) -> None:
     for example, answer in case.predictions:
         case.at(example, answer)
@@ -252,6 +272,10 @@ def _readable_answers_can_be_scored(case: _Case) -> None:
             _demand(scores[case.task.sample_score] <= 1 + _MARGIN, "scores more than the reference")
 
 
+@_law(
+    "whatever is read can be shown",
+    "make `parse` refuse it, or the methods of `Display` take any answer that it gives, and None",
+)
 def _readable_answers_can_be_shown(case: _Case) -> None:
     task = case.task
     for example, answer in case.predictions:
@@ -277,6 +301,7 @@ def _readable_answers_can_be_shown(case: _Case) -> None:
                 _demand(set(named) <= set(task.choices(example)), f"`answered_choices` are {named}")
 
 
+@_law("choices can be scored", "read a finite number for each of `choices` as `core.example.read_scores` does")
 def _choices_can_be_scored(case: _Case) -> None:
     for example in case.examples:
         case.at(example)
@@ -287,6 +312,10 @@ def _choices_can_be_scored(case: _Case) -> None:
             case.readable(example, json.dumps({"scores": scores}), DEFAULT_BOX_FORMAT)
 
 
+@_law(
+    "examples survive being stored",
+    "declare every field in the types of `inputs`, `target`, `metadata` and `evidence`, and register the task",
+)
 def _examples_survive(case: _Case) -> None:
     from datasets import Dataset
 
@@ -311,6 +340,10 @@ def _examples_survive(case: _Case) -> None:
         _demand(line == example, f"a frozen line came back as {line}")
 
 
+@_law(
+    "the schema accepts the reference and the baselines",
+    "make `answer_schema` describe what `reference_answer` and `random_answer` write",
+)
 def _schema_takes_the_reference(case: _Case) -> None:
     for example in case.known:
         schema = case.task.answer_schema(example)
@@ -321,11 +354,12 @@ def _schema_takes_the_reference(case: _Case) -> None:
             for box_format in case.formats:
                 for name, answer in {**_baselines(case, example, box_format), "reference_answer": None}.items():
                     case.at(example, name)
-                    text = _offered(answer, example) if answer else case.task.reference_answer(example, box_format)
+                    text = _answer_of(answer, example) if answer else case.task.reference_answer(example, box_format)
                     if text is not None:
                         jsonschema.Draft202012Validator(schema).validate(json.loads(text))
 
 
+@_law("what is asked hides the reference", "read `inputs` alone in what model, parser and baselines see")
 def _questions_hide_the_reference(case: _Case) -> None:
     task = case.task
     for index, example in enumerate(case.examples):
@@ -344,7 +378,7 @@ def _questions_hide_the_reference(case: _Case) -> None:
             for name, baseline in _baselines(case, example, box_format).items():
                 if name not in ("centre_answer", "copied_answer"):  # these may be of the true objects
                     case.at(example, name)
-                    _demand(_offered(baseline, example) == _offered(baseline, untrue), "changes with the reference")
+                    _demand(_answer_of(baseline, example) == _answer_of(baseline, untrue), "changes with the reference")
 
 
 def _baselines(case: _Case, example: Example, box_format: BoxFormat) -> dict[str, Callable[[Example], str]]:
@@ -360,55 +394,8 @@ def _baselines(case: _Case, example: Example, box_format: BoxFormat) -> dict[str
     }
 
 
-def _offered(baseline: Callable[[Example], str], example: Example) -> str | None:
+def _answer_of(baseline: Callable[[Example], str], example: Example) -> str | None:
     """The answer of a baseline; None for one that the task has not."""
-    try:
+    with suppress(ConfigError):
         return baseline(example)
-    except ConfigError:
-        return None
-
-
-_LAWS: Mapping[str, tuple[str, Callable[[_Case], None]]] = {
-    "the reference scores the maximum": (
-        "make `reference_answer` write what `parse` reads as the target, in every box format, and `statistics` give 1; "
-        "a task needs examples by all choices of its rules whose answers are known",
-        _reference_scores_the_maximum,
-    ),
-    "nothing is wrong with the reference": (
-        "make `explain` and `mistakes` follow the matching of `statistics`",
-        _reference_has_no_faults,
-    ),
-    "answers of baselines can be read": (
-        "write them as the prompt asks, or raise ConfigError for a baseline that the task has not",
-        _baselines_can_be_read,
-    ),
-    "`parse` reads any text, the same each time, and never raises": (
-        "return ParseError for what cannot be read, and leave out and count what is not finite JSON",
-        _parse_takes_anything,
-    ),
-    "whatever is read can be scored": (
-        "make `parse` refuse it, or `statistics` give a finite score of 1 at the most",
-        _readable_answers_can_be_scored,
-    ),
-    "whatever is read can be shown": (
-        "make `parse` refuse it, or the methods of `Display` take any answer that it gives, and None",
-        _readable_answers_can_be_shown,
-    ),
-    "choices can be scored": (
-        "read a finite number for each of `choices` as `core.example.read_scores` does",
-        _choices_can_be_scored,
-    ),
-    "examples survive being stored": (
-        "declare every field in the types of `inputs`, `target`, `metadata` and `evidence`, and register the task",
-        _examples_survive,
-    ),
-    "the schema accepts the reference and the baselines": (
-        "make `answer_schema` describe what `reference_answer` and `random_answer` write",
-        _schema_takes_the_reference,
-    ),
-    "what is asked hides the reference": (
-        "read `inputs` alone in what model, parser and baselines see",
-        _questions_hide_the_reference,
-    ),
-}
-"""Law, remedy, and what holds a task to it. The reference comes first: what follows stands on it."""
+    return None

@@ -19,15 +19,15 @@ from barista_bench.testing.laws import BOX_FORMATS, LawError, answers_of, chance
 _MAX_FILE = 2**24
 """Bytes."""
 _SAMPLE = '{"a": [{"b": [1, 2]}]}'
-"""Whose damages stand for those of all answers: they are part of what a digest is made of."""
+"""An answer whose damages stand for those of all answers: they are part of what a digest is made of."""
 
 
 class VersionRecord(msgspec.Struct, forbid_unknown_fields=True):
     """The record of a version of a task.
 
     Args:
-        version: of the task.
-        made_of: what the digests are made of beside the task: its source, box formats, and the answers that are read.
+        version: the task's.
+        made_of: digest of the task's source, the box formats, and the answers that are read.
         examples, prompts, answers, scores: a digest of each.
     """
 
@@ -51,7 +51,7 @@ def check_version(
     """Hold a task to what the same version of it did when it was recorded, as far as these examples show it.
 
     Args:
-        task: of a benchmark in `BENCHMARKS`.
+        task: one of a benchmark in `BENCHMARKS`.
         examples: all that are derived from the source, the same at every call; as for `check_task`.
         file: JSON, a record a task.
         source: what the examples are derived from, e.g. the SHA-256 of its annotations: where that has changed, other
@@ -139,14 +139,14 @@ def _example(example: Example) -> str:
 
 def _prompts(task: Task, examples: Sequence[Example], options: Mapping[str, object]) -> Iterator[str]:
     """The prompts in every box format, and by every value that an option lists."""
-    asked = [(task, box_format) for box_format in BOX_FORMATS]
+    variants = [(task, box_format) for box_format in BOX_FORMATS]
     for name, option in task.options.items():
         values = option.choices or ((False, True) if isinstance(option.default, bool) else ())
-        asked += [
+        variants += [
             (type(task)(options={**task.chosen, name: value}), DEFAULT_BOX_FORMAT)
             for value in (values if option.changes == "prompt" else ())
         ]
-    for chosen, box_format in asked:
+    for chosen, box_format in variants:
         for example in examples:
             further = chosen.follow_up(example, ("a description",), box_format)
             yield chosen.prompt(example, box_format).as_text()

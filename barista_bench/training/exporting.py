@@ -25,7 +25,6 @@ from pycocotools import mask as coco_mask
 from barista_bench.benchmarks import task_class, task_names
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.guarding import attempt
-from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import Task
 from barista_bench.core.training_videos import TrainingVideos, join_without_leaks
 from barista_bench.data.dataset import LinkedMedia, LoadedExample, open_examples, recorded_root
@@ -48,7 +47,7 @@ from barista_bench.scene_graph.terms import TERMS_FILE, Terms, terms_bytes
 
 INSTANCES = "annotations.json"
 _Masks = dict[int, dict[str, tuple[Instance, Rle | None]]]
-"""By frame and object id; of an object that is annotated twice on a frame, the last one counts, as everywhere."""
+"""Masks by frame and object id; of an object annotated twice on a frame the last one counts, as everywhere."""
 
 
 def write_specialist_set(
@@ -85,7 +84,11 @@ def write_specialist_set(
     pictures = confined(folder, "images" if form == "coco" else "JPEGImages")
     digits = 6 if form == "coco" else 5
     for video_id, masks in of_videos.items():
-        _write_frames(graph.video_path(video_id), sorted(masks), confined(pictures, video_id), digits)
+        frames, of_video = sorted(masks), confined(pictures, video_id)
+        of_video.mkdir(parents=True)
+        with open_reader(graph.video_path(video_id)) as reader:
+            for frame, pixels in zip(frames, reader.read(frames), strict=True):
+                Image.fromarray(pixels).save(of_video / f"{frame:0{digits}d}.jpg", quality=JPEG_QUALITY)
     if form == "coco":
         write_whole(folder / INSTANCES, json.dumps(_instances(graph, of_videos)))
     else:
@@ -104,20 +107,13 @@ def _masks(video: VideoGraph) -> tuple[_Masks, int]:
     return masks, sum(rle is None for objects in masks.values() for _, rle in objects.values())
 
 
-def _write_frames(video: Path, frames: list[int], folder: Path, digits: int) -> None:
-    folder.mkdir(parents=True)
-    with open_reader(video) as reader:
-        for frame, pixels in zip(frames, reader.read(frames), strict=True):
-            Image.fromarray(pixels).save(folder / f"{frame:0{digits}d}.jpg", quality=JPEG_QUALITY)
-
-
 def _tracks(video: VideoGraph, masks: _Masks) -> MaskTracks:
     at = {
         frame: {name: rle for name, (_, rle) in objects.items() if rle is not None}
         for frame, objects in sorted(masks.items())
     }
-    seen = {name for objects in at.values() for name in objects}
-    categories = {item.id: item.category for item in video.objects if item.id in seen}
+    with_masks = {name for objects in at.values() for name in objects}
+    categories = {item.id: item.category for item in video.objects if item.id in with_masks}
     size = video.video
     return MaskTracks(video.video_id, size.width, size.height, categories, at, size.frame_count)
 
@@ -134,7 +130,8 @@ def _instances(graph: SceneGraph, of_videos: Mapping[str, _Masks]) -> dict[str, 
             images.append({"id": len(images) + 1, "file_name": name, "width": size.width, "height": size.height})
             for instance, rle in objects.values():
                 code = None if rle is None else msgspec.to_builtins(rle)
-                area = instance.bbox[2] * instance.bbox[3] if code is None else int(coco_mask.area(_packed(code)))
+                packed = code and {**code, "counts": code["counts"].encode("ascii")}
+                area = int(coco_mask.area(packed)) if packed else instance.bbox[2] * instance.bbox[3]
                 category = categories.setdefault(instance.object.category, len(categories) + 1)
                 annotations.append(
                     {
@@ -152,14 +149,11 @@ def _instances(graph: SceneGraph, of_videos: Mapping[str, _Masks]) -> dict[str, 
     return {"images": images, "annotations": annotations, "categories": named}
 
 
-def _packed(code: dict[str, Any]) -> dict[str, Any]:
-    return {"size": code["size"], "counts": code["counts"].encode("ascii")}
-
-
+_Row = dict[str, Any]
 ExportFormat = Literal["chat", "preference", "coco", "davis"]
 TRAIN = "train"
 PARQUET = "data/train-00000-of-00001.parquet"
-"""As `datasets` names the files of a split."""
+"""The file of a split, as `datasets` names it."""
 _BATCH = 16
 """Rows written together: a row with its pictures is megabytes."""
 
@@ -172,16 +166,6 @@ class Exported:
     rows: int
     videos: int
     notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Conversation:
-    """A question with its `images`, and what is answered, by column."""
-
-    loaded: LoadedExample
-    task: Task
-    prompt: Prompt
-    answers: dict[str, str]
 
 
 def export(
@@ -220,13 +204,13 @@ def export(
     if tasks and form != "chat":
         raise ConfigError("--task goes with --format chat. Remedy: leave it out")
     refuse_inside(Path(out), data, root, run, *held_out)
-    named, box_format = tuple(tasks), box_format
-    notes: tuple[str, ...] = ()
+    named, notes = tuple(tasks), tuple[str, ...]()
     if run is not None:
         identity = read_run(run).identity
         named, box_format = (identity.task,), identity.model.box_format.parsed
     elif form == "chat":
-        named = named or _chat_tasks(data)
+        known, here = task_names(str(read_manifest(data).get("benchmark", DEFAULT_BENCHMARK))), local_splits(data)
+        named = named or tuple(name for name in known if name in here and not _untrainable(_task_of(data, name)))
     training = _without_leaks(data, named, held_out, box_format)
     with replacing_folder(Path(out), TRAINING_SET) as folder:
         if run is not None:
@@ -247,28 +231,24 @@ def export(
 def _without_leaks(
     data: Path, tasks: Sequence[str], held_out: Sequence[str | Path], box_format: BoxFormat | None
 ) -> TrainingVideos:
-    """The record of the set. Raises DataError where it would hold a test video."""
+    """The record of the set. Raises DataError where it would hold a test video, or lacks a split that was built."""
     trained = video_hashes(data, tasks).get(TRAIN)
     if not trained:
         raise ConfigError(f"{data}: no split {TRAIN!r}. Remedy: build it with one, e.g. by --split-file")
     sets = {}
     for tested in dict.fromkeys([data, *map(Path, held_out)]):
-        _refuse_partial(tested)
+        here = local_splits(tested)
+        for config, rows in rows_of_configs(tested).items():
+            # Nobody would know the videos of a split that was built and is not here.
+            if lacking := {split for split, count in rows.items() if count} - here.get(config, set()):
+                raise DataError(
+                    f"{tested}: the split {min(lacking)!r} of {config} is not here. Remedy: fetch all of its files"
+                )
         kept = [set(videos.values()) for name, videos in video_hashes(tested).items() if name != TRAIN]
         sets[str(tested)] = TrainingVideos(videos=frozenset(), held_out=frozenset().union(*kept))
     written = str(box_format) if box_format else None
     sets[str(data)] = sets[str(data)].model_copy(update={"videos": frozenset(trained.values()), "box_format": written})
     return join_without_leaks(sets)
-
-
-def _refuse_partial(data: Path) -> None:
-    """Raises DataError where a split that was built is not here: nobody would know its videos."""
-    here = local_splits(data)
-    for config, rows in rows_of_configs(data).items():
-        if lacking := {split for split, count in rows.items() if count} - here.get(config, set()):
-            raise DataError(
-                f"{data}: the split {min(lacking)!r} of {config} is not here. Remedy: fetch all of its files"
-            )
 
 
 def _task_of(data: Path, name: str) -> Task:
@@ -277,20 +257,14 @@ def _task_of(data: Path, name: str) -> Task:
     return kind(options={"protocol": manifest.get("protocol", "release")} if "protocol" in kind.options else {})
 
 
-def _chat_tasks(data: Path) -> tuple[str, ...]:
-    """The tasks of a dataset whose answer is one text with a reference."""
-    known = task_names(str(read_manifest(data).get("benchmark", DEFAULT_BENCHMARK)))
-    return tuple(name for name in known if name in local_splits(data) and not _untrainable(_task_of(data, name)))
-
-
 def _untrainable(task: Task) -> str:
-    """Why no text is the true answer to a task; empty where one is."""
+    """The reason why no text is the true answer to a task; empty where one is."""
     if not task.answered_by_text:
         return "no text answers it"
     return "asks on after an answer that has no reference" if asks_on(task) else ""
 
 
-def _chats(data: Path, tasks: Sequence[str], box_format: BoxFormat, root: str | Path | None) -> Iterator[Conversation]:
+def _chats(data: Path, tasks: Sequence[str], box_format: BoxFormat, root: str | Path | None) -> Iterator[_Row]:
     """The true answer to each question, as the task's parser reads it and the oracle writes it."""
     for name in tasks:
         task = _task_of(data, name)
@@ -299,10 +273,10 @@ def _chats(data: Path, tasks: Sequence[str], box_format: BoxFormat, root: str | 
         for loaded in open_examples(data, task.benchmark, name, split=TRAIN, root=root):
             if task.has_answer(loaded.example):
                 answer = task.reference_answer(loaded.example, box_format)
-                yield Conversation(loaded, task, task.prompt(loaded.example, box_format), {"completion": answer})
+                yield _row(loaded, task, box_format, completion=answer)
 
 
-def _preferences(data: Path, run: str | Path, root: str | Path | None) -> Iterator[Conversation]:
+def _preferences(data: Path, run: str | Path, root: str | Path | None) -> Iterator[_Row]:
     """Each different wrong answer of a run beside the reference, as the run was asked.
 
     Wrong is what the task names a failure in; an answer that cannot be read is. Answers of tests are passed over.
@@ -319,11 +293,10 @@ def _preferences(data: Path, run: str | Path, root: str | Path | None) -> Iterat
     for loaded in open_examples(data, task.benchmark, task.name, split=TRAIN, root=root):
         reference = task.reference_answer(loaded.example, box_format)
         for text in wrong.get(loaded.example.example_id, ()):
-            answers = {"chosen": reference, "rejected": text}
-            yield Conversation(loaded, task, task.prompt(loaded.example, box_format), answers)
+            yield _row(loaded, task, box_format, chosen=reference, rejected=text)
 
 
-def _write_conversations(conversations: Iterable[Conversation], folder: Path, columns: Sequence[str]) -> int:
+def _write_conversations(conversations: Iterable[_Row], folder: Path, columns: Sequence[str]) -> int:
     """Write Parquet whose schema carries the features, so that `datasets` decodes an image when it is asked for."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -336,7 +309,7 @@ def _write_conversations(conversations: Iterable[Conversation], folder: Path, co
     path, rows = folder / PARQUET, 0
     path.parent.mkdir()
     with pq.ParquetWriter(path, features.arrow_schema) as writer:
-        encoded_rows = map(features.encode_example, map(_row, conversations))
+        encoded_rows = map(features.encode_example, conversations)
         while batch := list(islice(encoded_rows, _BATCH)):
             writer.write_table(pa.Table.from_pylist(batch, schema=features.arrow_schema))
             rows += len(batch)
@@ -347,15 +320,14 @@ def _write_conversations(conversations: Iterable[Conversation], folder: Path, co
     return rows
 
 
-def _row(conversation: Conversation) -> dict[str, Any]:
+def _row(loaded: LoadedExample, task: Task, box_format: BoxFormat, **answers: str) -> _Row:
+    """A question with its images, and what is answered, by column."""
+    assistant = {name: [{"type": "text", "text": text}] for name, text in answers.items()}
     return {
-        "example_id": conversation.loaded.example.example_id,
-        "images": _images(conversation.loaded, conversation.task),
-        "prompt": conversation.prompt.messages(),
-        **{
-            name: [{"role": "assistant", "content": [{"type": "text", "text": text}]}]
-            for name, text in conversation.answers.items()
-        },
+        "example_id": loaded.example.example_id,
+        "images": _images(loaded, task),
+        "prompt": task.prompt(loaded.example, box_format).messages(),
+        **{name: [{"role": "assistant", "content": content}] for name, content in assistant.items()},
     }
 
 
@@ -364,11 +336,9 @@ def _images(loaded: LoadedExample, task: Task) -> list[dict[str, Any]]:
     changes stored ones."""
     from barista_bench.data.shared_frames import encode_image
 
-    is_linked = isinstance(loaded.media, LinkedMedia)
+    frames = len(loaded.example.frames) if isinstance(loaded.media, LinkedMedia) else 0
     if not isinstance(loaded.media, LinkedMedia) and type(task).displayed_images is Task.displayed_images:
-        return [{"bytes": content, "path": None} for content in loaded.media]
-    frames = len(loaded.example.frames) if is_linked else 0
-    return [
-        {"bytes": encode_image(image, overlay=position >= frames), "path": None}
-        for position, image in enumerate(loaded.images(task))
-    ]
+        files: Iterable[bytes] = loaded.media
+    else:
+        files = (encode_image(image, overlay=n >= frames) for n, image in enumerate(loaded.images(task)))
+    return [{"bytes": content, "path": None} for content in files]

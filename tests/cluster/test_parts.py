@@ -44,7 +44,9 @@ def test_a_device_that_the_cluster_does_not_have_is_refused(device: str, named: 
         placements(device, [PLAIN])
 
 
-def test_a_cluster_runs_no_engine_of_another_environment() -> None:
+def test_a_cluster_runs_no_engine_of_another_environment_and_nothing_beside_processes() -> None:
+    with pytest.raises(ConfigError, match="leave one of them out"):
+        cluster_of("auto", 2, [])
     config = RunConfig(data="d", out="o", model="m", engine="vllm")
     with pytest.raises(ConfigError, match="does not run --engine vllm"):
         ClusterModel(config, "auto", [])
@@ -61,11 +63,6 @@ def test_a_node_lacks_a_folder_that_is_absent_or_holds_other_files(tmp_path: Pat
     assert _lacking(__version__, str(tmp_path), states) == f"has other files in {tmp_path / 'there'}"
     assert _lacking("0", str(tmp_path), {}) == f"has barista_bench {__version__}, not 0"
     assert "has no folder /nowhere" in _lacking(__version__, "/nowhere", {})
-
-
-def test_processes_and_a_cluster_are_not_asked_for_at_once() -> None:
-    with pytest.raises(ConfigError, match="leave one of them out"):
-        cluster_of("auto", 2, [])
 
 
 def test_one_process_of_several_gives_a_cluster_no_work(
@@ -88,7 +85,7 @@ def copy_of(config: RunConfig) -> ModelCopy:
 
 
 def requests_of(config: RunConfig) -> list[Request]:
-    """As the driver sends them: without images."""
+    """Requests as the driver sends them: without images."""
     (opened,) = open_tasks(config)
     box_format = copy_of(config).load().box_format
     return [

@@ -59,12 +59,8 @@ def many_videos(made_once: MadeOnce) -> Path:
 @pytest.fixture(scope="session")
 def linked(many_videos: Path, made_once: MadeOnce) -> Path:
     """10,000 examples of 250 videos."""
-    settings = {
-        "configs": ["relations"],
-        "sampling": {"frame_step": 1, "limit": 10_000},
-        "frames": "linked",
-        "cache": False,
-    }
+    settings = {"configs": ["relations"], "frames": "linked", "cache": False}
+    settings["sampling"] = {"frame_step": 1, "limit": 10_000}
     return made_once("many/barista", lambda out: build(many_videos, out, **settings))
 
 
@@ -74,7 +70,7 @@ def lines(folder: Path) -> int:
 
 
 def answers(folder: Path) -> dict[tuple[str, int], tuple[str, str, Status, str | None]]:
-    """By example and repetition, of a log that has one record of each."""
+    """Records by example and repetition, of a log that has one record of each."""
     records: list[SampleRecord] = list(read_records(folder / LOG_FILE))
     assert max(Counter((r.example_id, r.run) for r in records).values()) == 1
     return {(r.example_id, r.run): (r.key, r.fingerprint, r.status, r.text) for r in records}
@@ -104,12 +100,8 @@ def test_a_node_that_is_killed_costs_no_answer_and_doubles_none(
 def test_a_dataset_has_the_same_bytes_though_a_node_is_killed(
     frames: str, cluster: LocalCluster, many_videos: Path, tmp_path: Path
 ) -> None:
-    settings = {
-        "configs": ["relations", "graph_instances"],
-        "sampling": {"frame_step": 8},
-        "frames": frames,
-        "cache": False,
-    }
+    configs, sampling = ["relations", "graph_instances"], {"frame_step": 8}
+    settings = {"configs": configs, "sampling": sampling, "frames": frames, "cache": False}
     here = build(many_videos, tmp_path / "here/barista", **settings)
     with cluster.killing(after_a_second()) as killed:
         there = build(many_videos, tmp_path / "there/barista", cluster=cluster.address, **settings)
@@ -119,7 +111,7 @@ def test_a_dataset_has_the_same_bytes_though_a_node_is_killed(
 
 
 def after_a_second() -> Callable[[], bool]:
-    """Before the first result: it takes a node longer to import what it needs."""
+    """A condition that holds before the first result: it takes a node longer to import what it needs."""
     begun = time.monotonic()
     return lambda: time.monotonic() - begun > 1
 

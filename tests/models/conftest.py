@@ -1,5 +1,6 @@
 """Tiny models that the tests of the transformers runner share; torch is imported where a test asks for one."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +30,12 @@ def folders(one_thread: None, tmp_path_factory: pytest.TempPathFactory) -> dict[
 
     root = tmp_path_factory.mktemp("tiny")
     return {family: make_tiny_model(root / family, family) for family in FAMILIES}
+
+
+@pytest.fixture
+def copy(folders: dict[str, Path], tmp_path: Path) -> Path:
+    """The tiny Gemma 3 in a folder of the test's own."""
+    return Path(shutil.copytree(folders["gemma3"], tmp_path / "copy"))
 
 
 @pytest.fixture(scope="session")
@@ -64,7 +71,7 @@ def zoo(one_thread: None, tmp_path_factory: pytest.TempPathFactory) -> Callable[
 
 
 def fresh(model: "TransformersModel") -> "TransformersModel":
-    """Without what earlier tests taught it of its memory, and with batches that are checked already."""
+    """The model without what earlier tests taught it of its memory, and with batches that are checked already."""
     from barista_bench.models.local.batch_check import BatchCheck
     from barista_bench.models.local.batching import BatchBudget
 

@@ -94,7 +94,7 @@ def _texts(answers: Sequence[Answer]) -> list[str | None]:
 
 
 def _plain(model: TransformersModel, request: Request) -> str:
-    """What transformers' own `generate` answers, without our processors of scores, batches and readers."""
+    """The answer of transformers' own `generate`, without our processors of scores, batches and readers."""
     encoder, network = model._engine.encoder, model._engine.model
     inputs = encoder.encode(request).tensors
     made = network.generate(**inputs, max_new_tokens=GREEDY.max_new_tokens, do_sample=False)

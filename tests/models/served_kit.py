@@ -1,7 +1,7 @@
 """A served model before a server that stands in for a real one, and what its tests ask."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from PIL import Image
 
@@ -23,11 +23,22 @@ def load(server: ServedStandIn, **settings: object) -> ServedModel:
     return ServedModel.load("m", **{"base_url": server.url, "api_key_env": None, "timeout": 5.0, **settings})
 
 
+def ask(
+    faults: Callable[[Call], Fault | None], requests: Sequence[Request], config: GenerationConfig, **settings: object
+) -> tuple[list[list[Completion | Failure]], list[Call]]:
+    """Answers of a server with these faults, and the calls that it got."""
+    with ServedStandIn(faults) as server:
+        return load(server, **settings).generate(requests, config), server.calls
+
+
 def answer(fault: Fault | None, config: GenerationConfig = GREEDY, **settings: object) -> Completion | Failure:
     """The answer to one request with one seed, where every attempt meets the fault."""
-    with ServedStandIn(lambda call: fault) as server:
-        [[entry]] = load(server, **{"max_attempts": 2, **settings}).generate([request(seeds=(1,))], config)
+    [[entry]], _ = ask(lambda call: fault, [request(seeds=(1,))], config, **{"max_attempts": 2, **settings})
     return entry
+
+
+def no_fault(call: Call) -> None:
+    """The decision of a server without faults."""
 
 
 def only(number: int, fault: Fault) -> Callable[[Call], Fault | None]:
@@ -40,7 +51,7 @@ def texts(answers: list[list[Completion | Failure]]) -> list[list[str]]:
 
 
 def drain(stream: Iterable[Answered]) -> tuple[list[Answered], ModelError | None]:
-    """What a stream gives, and the error that ends it."""
+    """The answers of a stream, and the error that ends it."""
     got: list[Answered] = []
     try:
         for answered in stream:

@@ -96,22 +96,16 @@ def test_fewer_than_two_images_have_no_order_to_change(count: int) -> None:
 
 
 @pytest.mark.parametrize("ablation", ABLATIONS)
-def test_everything_but_images_is_passed_on(ablation: str) -> None:
-    model = Recorder()
-    asked = request(4, seeds=(1, 2))
-    answers = ablated(model, ablation).generate([asked], CONFIG)
-    (seen,) = model.seen
+def test_everything_but_images_is_passed_on_and_results_name_model_and_ablation(ablation: str) -> None:
+    inner, asked = Recorder(), request(4, seeds=(1, 2))
+    model = ablated(inner, ablation)
+    answers = model.generate([asked], CONFIG)
+    (seen,) = inner.seen
     assert (seen.request_id, seen.seeds, seen.inputs, seen.schema) == ("a", (1, 2), asked.inputs, asked.schema)
     assert len(answers[0]) == 2
-
-
-@pytest.mark.parametrize("ablation", ABLATIONS)
-def test_a_result_names_model_and_ablation(ablation: str) -> None:
-    model = ablated(Recorder(), ablation)
     settings = {"dtype": "float32", "ablation": ablation}
     assert model.identity == ModelIdentity(f"{ablation}:org/model", "abc", settings)
     assert model.box_format == BoxFormat("yxyx", 1000)
-    assert model.identity != Recorder().identity
 
 
 def test_ablations_of_ablations_are_named_in_order() -> None:

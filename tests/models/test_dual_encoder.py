@@ -20,6 +20,7 @@ from barista_bench.models.dual_encoders.model import DualEncoder, pixels_key  # 
 from barista_bench.models.dual_encoders.towers import spread  # noqa: E402
 from barista_bench.models.tiny import TEXT_TOKENS, make_tiny_clip  # noqa: E402
 from tests.models.dual_encoder_kit import CHOICES, CONFIG, ask, picture, request, scores  # noqa: E402
+from tests.models.transformers_kit import changing_tensors  # noqa: E402
 from tests.tiny_families import VIDEO_FRAMES, make_tiny_sentence_encoder, make_tiny_siglip, make_tiny_xclip  # noqa: E402
 
 MAKERS = {"clip": make_tiny_clip, "siglip": make_tiny_siglip, "xclip": make_tiny_xclip}
@@ -115,17 +116,13 @@ def test_a_video_is_the_mean_of_its_frames(
     np.testing.assert_allclose(list(scores(answer).values()), expected, atol=2e-6)
 
 
-@pytest.mark.parametrize("family", ["clip", "siglip"], indirect=True)
-def test_a_bag_of_frames_cannot_tell_permutations_apart(encoder: DualEncoder) -> None:
-    orders = [[0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [2, 0, 4, 1, 3]]
+def test_a_bag_of_frames_cannot_tell_permutations_apart_and_a_video_model_can(
+    encoder: DualEncoder, family: str
+) -> None:
+    orders = [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]]
     answers = ask(encoder, *(request(str(order), order) for order in orders))
-    assert len({answer.text for answer in answers if isinstance(answer, Completion)}) == 1
-
-
-@pytest.mark.parametrize("family", ["xclip"], indirect=True)
-def test_a_video_model_can(encoder: DualEncoder) -> None:
-    first, second = ask(encoder, request("a", [0, 1, 2, 3]), request("b", [3, 2, 1, 0]))
-    assert scores(first) != scores(second)
+    texts = [answer.text for answer in answers if isinstance(answer, Completion)]
+    assert (len(texts), len(set(texts))) == (3, 3 if family == "xclip" else 1)
 
 
 def test_an_answer_does_not_depend_on_what_is_asked_beside_it(encoders: dict[str, Path], family: str) -> None:
@@ -238,10 +235,12 @@ def test_requests_that_cannot_be_scored_fail_alone(encoder: DualEncoder) -> None
     assert scores(good)
 
 
-def test_a_prompt_that_misplaces_its_images_is_the_callers_error(clip: DualEncoder) -> None:
+def test_a_prompt_that_misplaces_its_images_and_a_batch_size_below_one_are_the_callers_error(clip, encoders) -> None:
     wrong = Request("a", Prompt("", (TextPart("Which?"),)), (picture(0),), choices=CHOICES)
     with pytest.raises(ValueError, match="request a: the prompt places images"):
         clip.generate([wrong], CONFIG)
+    with pytest.raises(ConfigError, match="Remedy"):
+        DualEncoder.load(str(encoders["clip"]), batch_size=0)
 
 
 def test_a_text_past_the_limit_is_cut_there_and_said_once(clip: DualEncoder, caplog: pytest.LogCaptureFixture) -> None:
@@ -285,19 +284,11 @@ def test_a_model_without_two_towers_is_refused(one_thread: None, tmp_path: Path)
 
 
 def test_missing_weights_are_refused(tmp_path: Path) -> None:
-    from safetensors.torch import load_file, save_file
-
     folder = make_tiny_clip(tmp_path / "clip")
-    weights = load_file(folder / "model.safetensors")
-    del weights["text_projection.weight"]
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    with changing_tensors(folder / "model.safetensors") as weights:
+        del weights["text_projection.weight"]
     with pytest.raises(ModelError, match=r"weights are missing \(text_projection.weight"):
         DualEncoder.load(str(folder))
-
-
-def test_a_batch_size_below_one_is_refused(encoders: dict[str, Path]) -> None:
-    with pytest.raises(ConfigError, match="Remedy"):
-        DualEncoder.load(str(encoders["clip"]), batch_size=0)
 
 
 def test_the_tiny_encoders_are_made_alike_every_time(tmp_path: Path, family: str) -> None:

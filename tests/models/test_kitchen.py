@@ -16,7 +16,7 @@ from barista_bench.data.folder import build
 from barista_bench.media.video.frame_folder import video_sha256
 from barista_bench.mini import plan_kitchen, write_video
 from barista_bench.mini.kitchen import write_kitchen
-from barista_bench.models.embedded import checkpoint_of
+from barista_bench.models.local.loading import checkpoint_of
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import score
 from barista_bench.training.exporting import export
@@ -25,7 +25,7 @@ from tests.one_run import run
 ROOT = Path(__file__).resolve().parents[2]
 MOST_BYTES = 8 * 10**6
 TRAINED_SEED, TRAINED_SIZE = 201, (320, 180)
-"""Of a kitchen of scripts/kitchen.sh."""
+"""Seed and size of a kitchen of scripts/kitchen.sh."""
 ASKED = {"runs": 1, "temperature": 0, "max_new_tokens": 256, "batch_size": 16, "progress": False}
 
 
@@ -77,7 +77,7 @@ BOUNDS = {
     "relations": (0.54, 0.73),
     "temporal_vqa": (0.93, 1),
 }
-"""Of its metrics on three videos that it has not seen: .102, .387, .64, 1, .634 and .984 when this was written."""
+"""Bounds on three videos that it has not seen: .102, .387, .64, 1, .634 and .984 when this was written."""
 
 
 @pytest.fixture(scope="module")

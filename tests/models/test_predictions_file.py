@@ -26,6 +26,7 @@ from barista_bench.models.predictions_file import PredictionsModel
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "predictions.md"
 HEADER = {"format": "barista_bench.predictions/1", "box_format": "xyxy/pixels", "model": "CaRe-Ego"}
+GOOD = {"example_id": "a", "answer": "x"}
 PIXELS = BoxFormat("xyxy", None)
 
 
@@ -55,9 +56,10 @@ def test_an_answer_is_the_text_or_the_json_that_stands_in_the_file(tmp_path: Pat
     assert ask(model, "b") == [Completion('{"bboxes": [[1, 2.50, 3e0, 4]], "scores": [0.9]}')]
 
 
-def test_an_answer_without_a_run_counts_for_all_runs(tmp_path: Path) -> None:
-    model = PredictionsModel.load(write(tmp_path, {"example_id": "a", "answer": "x"}))
+def test_an_answer_without_a_run_counts_for_all_runs_and_an_example_without_one_fails(tmp_path: Path) -> None:
+    model = PredictionsModel.load(write(tmp_path, GOOD))
     assert ask(model, "a", 5, 6, 7) == [Completion("x")] * 3
+    assert ask(model, "b", 1, 2) == [Failure("no prediction for b in predictions:CaRe-Ego")] * 2
 
 
 def test_an_answer_of_one_run_counts_for_its_seed_alone(tmp_path: Path) -> None:
@@ -68,15 +70,11 @@ def test_an_answer_of_one_run_counts_for_its_seed_alone(tmp_path: Path) -> None:
     assert second == Failure("no prediction for this run of a in predictions:CaRe-Ego; it has runs 0, 2")
 
 
-def test_runs_without_a_way_to_tell_them_apart_are_refused(tmp_path: Path) -> None:
-    path = write(tmp_path, {"example_id": "a", "answer": "x", "run": 0})
+def test_runs_without_a_way_to_tell_them_apart_and_files_for_other_examples_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="its lines name runs"):
-        PredictionsModel.load(path)
-
-
-def test_an_example_that_the_file_lacks_is_a_failure(tmp_path: Path) -> None:
-    model = PredictionsModel.load(write(tmp_path, {"example_id": "a", "answer": "x"}))
-    assert ask(model, "b", 1, 2) == [Failure("no prediction for b in predictions:CaRe-Ego")] * 2
+        PredictionsModel.load(write(tmp_path, {**GOOD, "run": 0}))
+    with pytest.raises(DataError, match=r"none of its 1 examples is in the run, e\.g\. a"):
+        PredictionsModel.load(write(tmp_path, GOOD), example_ids=["z"])
 
 
 def test_answers_to_unknown_examples_are_named_and_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -89,19 +87,13 @@ def test_answers_to_unknown_examples_are_named_and_left_out(tmp_path: Path, capl
     assert ask(model, "a") == [Completion("x")]
 
 
-def test_a_file_for_other_examples_altogether_is_refused(tmp_path: Path) -> None:
-    path = write(tmp_path, {"example_id": "a", "answer": "x"})
-    with pytest.raises(DataError, match=r"none of its 1 examples is in the run, e\.g\. a"):
-        PredictionsModel.load(path, example_ids=["z"])
-
-
 def test_the_model_is_named_by_header_else_by_file_and_identified_by_content(tmp_path: Path) -> None:
-    path = write(tmp_path, {"example_id": "a", "answer": "x"})
+    path = write(tmp_path, GOOD)
     identity = PredictionsModel.load(path).identity
     assert identity.name == "predictions:CaRe-Ego"
     assert identity.revision == hashlib.sha256(path.read_bytes()).hexdigest()
     nameless = {name: value for name, value in HEADER.items() if name != "model"}
-    other = PredictionsModel.load(write(tmp_path, {"example_id": "a", "answer": "x"}, header=nameless)).identity
+    other = PredictionsModel.load(write(tmp_path, GOOD, header=nameless)).identity
     assert other.name == "predictions:answers.jsonl"
     assert other.revision != identity.revision
 
@@ -115,7 +107,7 @@ def test_the_model_is_named_by_header_else_by_file_and_identified_by_content(tmp
     ],
 )
 def test_the_header_says_how_boxes_are_written(tmp_path: Path, text: str, expected: BoxFormat) -> None:
-    path = write(tmp_path, {"example_id": "a", "answer": "x"}, header={**HEADER, "box_format": text})
+    path = write(tmp_path, GOOD, header={**HEADER, "box_format": text})
     assert PredictionsModel.load(path).box_format == expected
     assert PredictionsModel.load(path, box_format=expected).box_format == expected
     with pytest.raises(ConfigError, match=f"its header says boxes are {text}"):
@@ -123,14 +115,11 @@ def test_the_header_says_how_boxes_are_written(tmp_path: Path, text: str, expect
 
 
 def test_a_file_without_a_header_needs_to_be_told_the_box_format(tmp_path: Path) -> None:
-    path = write(tmp_path, {"example_id": "a", "answer": "x"}, header=None)
+    path = write(tmp_path, GOOD, header=None)
     with pytest.raises(ConfigError, match="nothing says how its boxes are written"):
         PredictionsModel.load(path)
     model = PredictionsModel.load(path, box_format=PIXELS)
     assert (model.box_format, ask(model, "a")) == (PIXELS, [Completion("x")])
-
-
-GOOD = {"example_id": "a", "answer": "x"}
 
 
 def test_blank_lines_are_passed_over_and_counted(tmp_path: Path) -> None:

@@ -168,9 +168,8 @@ def test_what_it_cannot_look_at_is_a_failure(asked: Request, said: str) -> None:
 
 
 def test_images_that_do_not_fit_the_prompt_are_the_callers_error() -> None:
-    wrong = replace(request("a"), images=())
     with pytest.raises(ValueError, match="request a: the prompt places images"):
-        StandIn({"cup": []}).grounder().generate([wrong], CONFIG)
+        StandIn({"cup": []}).grounder().generate([replace(request("a"), images=())], CONFIG)
 
 
 def test_out_of_memory_halves_the_batch_and_loses_nothing() -> None:
@@ -276,8 +275,7 @@ def test_a_real_sam3_agrees_with_its_own_post_processing(checkpoint: Path) -> No
     assert len(answer_read["bboxes"]) >= 1
 
 
-def test_a_folder_that_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
-    pytest.importorskip("torchvision", reason="transformers' SAM 3 is written with torchvision")
+def test_a_folder_that_is_no_checkpoint_is_refused(checkpoint: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="cannot be loaded as SAM 3"):
         Sam3Grounder.load(str(tmp_path), device="cpu")
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from barista_bench.models import Completion, Failure, GenerationConfig
-from tests.models.served_kit import GREEDY, SAMPLED, answer, load, only, request
+from tests.models.served_kit import GREEDY, SAMPLED, answer, ask, load, no_fault, only, request
 from tests.served_standin import Fault, ServedStandIn, change_message
 
 pytestmark = pytest.mark.usefixtures("short_waits")
@@ -35,7 +35,7 @@ ANSWERS = {
     ),
     "an answer in parts": ({"content": PARTS}, {}, ("left", None, "stop")),
 }
-"""What changes in the reply; settings; text, reasoning and finish reason."""
+"""Changes of the reply; settings; text, reasoning and finish reason."""
 
 
 @pytest.mark.parametrize(("changes", "settings", "read"), ANSWERS.values(), ids=ANSWERS)
@@ -53,10 +53,9 @@ def test_text_reasoning_and_end_of_an_answer(changes, settings, read):
     ],
 )
 def test_a_400_for_the_content_policy_refuses_every_sample_and_is_asked_once(body):
-    with ServedStandIn(lambda call: Fault("status", 400, body=json.dumps(body).encode())) as server:
-        [entries] = load(server).generate([request()], SAMPLED)
-    assert entries == [Completion("", finish_reason="refusal")] * 3
-    assert len(server.calls) == 1
+    fault = Fault("status", 400, body=json.dumps(body).encode())
+    [entries], calls = ask(lambda call: fault, [request()], SAMPLED)
+    assert (entries, len(calls)) == ([Completion("", finish_reason="refusal")] * 3, 1)
 
 
 def test_a_stop_string_that_a_server_leaves_in_is_cut_off():
@@ -65,22 +64,19 @@ def test_a_stop_string_that_a_server_leaves_in_is_cut_off():
 
 
 def test_a_schema_that_the_server_refuses_is_a_failure_that_says_so():
-    said = b'{"error": {"message": "response_format is not supported"}}'
-    with ServedStandIn(lambda call: Fault("status", 400, body=said)) as server:
-        [[entry]] = load(server, structured_output=True).generate([request(seeds=(1,), schema={})], GREEDY)
-    assert server.calls[0].body["response_format"]["type"] == "json_schema"
+    fault = Fault("status", 400, body=b'{"error": {"message": "response_format is not supported"}}')
+    [[entry]], [call] = ask(lambda call: fault, [request(seeds=(1,), schema={})], GREEDY, structured_output=True)
+    assert call.body["response_format"]["type"] == "json_schema"
     assert "structured_output" in entry.error
-    assert len(server.calls) == 1
 
 
 def test_a_server_that_ignores_the_schema_is_warned_of_once(caplog):
     fault = Fault("reply", change=change_message(content="no json"))
-    with ServedStandIn(lambda call: fault) as server:
-        load(server, structured_output=True).generate([request(n, schema={}) for n in range(5)], GREEDY)
-        assert sum("it ignores it" in record.message for record in caplog.records) == 1
-        caplog.clear()
-        load(server).generate([request(schema={})], GREEDY)
-        assert "ignores" not in caplog.text
+    ask(lambda call: fault, [request(n, schema={}) for n in range(5)], GREEDY, structured_output=True)
+    assert sum("it ignores it" in record.message for record in caplog.records) == 1
+    caplog.clear()
+    ask(lambda call: fault, [request(schema={})], GREEDY)
+    assert "ignores" not in caplog.text
 
 
 def logprobs(*tokens: str) -> dict:
@@ -119,25 +115,21 @@ def test_samples_of_a_request_share_a_call_whose_tokens_are_counted_once():
 
 
 def test_a_seed_is_sent_in_31_bits_and_stays_apart_from_others():
-    with ServedStandIn() as server:
-        load(server, max_concurrency=1).generate([request(n, (2**62 + n,)) for n in range(3)], SAMPLED)
-    assert sorted(call.body["seed"] for call in server.calls) == [0, 1, 2]
+    _, calls = ask(no_fault, [request(n, (2**62 + n,)) for n in range(3)], SAMPLED, max_concurrency=1)
+    assert sorted(call.body["seed"] for call in calls) == [0, 1, 2]
 
 
 def test_a_greedy_request_is_asked_once_and_its_copies_count_no_tokens():
-    with ServedStandIn() as server:
-        [entries] = load(server).generate([request()], GREEDY)
-    [call] = server.calls
+    [entries], [call] = ask(no_fault, [request()], GREEDY)
     assert "n" not in call.body
     assert len({entry.text for entry in entries}) == 1
     assert [(entry.input_tokens, entry.output_tokens) for entry in entries] == [(100, 7), (0, 0), (0, 0)]
 
 
 def test_a_server_that_answers_400_to_n_gets_a_call_a_seed_from_then_on(caplog):
-    with ServedStandIn(lambda call: Fault("status", 400) if "n" in call.body else None) as server:
-        model = load(server, max_concurrency=1)
-        answers = model.generate([request(n) for n in range(4)], SAMPLED)
-    assert [call.body.get("n", 1) for call in server.calls] == [3] + [1] * 12
+    no_n = lambda call: Fault("status", 400) if "n" in call.body else None  # noqa: E731
+    answers, calls = ask(no_n, [request(n) for n in range(4)], SAMPLED, max_concurrency=1)
+    assert [call.body.get("n", 1) for call in calls] == [3] + [1] * 12
     assert [[json.loads(entry.text)["seed"] for entry in entries] for entries in answers] == [[11, 12, 13]] * 4
     assert [r.message for r in caplog.records if "going on with a call for each sample" in r.message] != []
     assert all(entry.input_tokens == 100 for entries in answers for entry in entries)
@@ -147,9 +139,9 @@ def test_a_server_that_gives_fewer_choices_is_asked_for_the_rest(caplog):
     def first_only(reply):
         del reply["choices"][1:]
 
-    with ServedStandIn(lambda call: Fault("reply", change=first_only)) as server:
-        answers = load(server, max_concurrency=1).generate([request(n) for n in range(2)], SAMPLED)
-    assert [call.body.get("n", 1) for call in server.calls] == [3, 1, 1, 1, 1, 1]
+    fault = Fault("reply", change=first_only)
+    answers, calls = ask(lambda call: fault, [request(n) for n in range(2)], SAMPLED, max_concurrency=1)
+    assert [call.body.get("n", 1) for call in calls] == [3, 1, 1, 1, 1, 1]
     assert [[json.loads(entry.text)["seed"] for entry in entries] for entries in answers] == [[11, 12, 13]] * 2
     assert "it gave 1 of 3 choices" in caplog.text
 
@@ -167,10 +159,8 @@ def test_a_request_that_is_refused_with_and_without_n_says_nothing_about_n():
 
 
 def test_a_request_that_is_too_large_is_not_sent_again_for_want_of_n():
-    with ServedStandIn(lambda call: Fault("status", 413)) as server:
-        [entries] = load(server).generate([request()], SAMPLED)
-    assert [type(entry) for entry in entries] == [Failure] * 3
-    assert len(server.calls) == 1
+    [entries], calls = ask(lambda call: Fault("status", 413), [request()], SAMPLED)
+    assert ([type(entry) for entry in entries], len(calls)) == ([Failure] * 3, 1)
 
 
 def test_one_choice_without_content_is_asked_for_again_alone():
@@ -178,13 +168,10 @@ def test_one_choice_without_content_is_asked_for_again_alone():
         if len(reply["choices"]) > 1:
             reply["choices"][1]["message"]["content"] = None
 
-    with ServedStandIn(lambda call: Fault("reply", change=second_empty)) as server:
-        [entries] = load(server).generate([request()], SAMPLED)
+    [entries], calls = ask(lambda call: Fault("reply", change=second_empty), [request()], SAMPLED)
     assert [json.loads(entry.text)["seed"] for entry in entries] == [11, 12, 13]
-    assert [call.body.get("n", 1) for call in server.calls] == [3, 1]
+    assert [call.body.get("n", 1) for call in calls] == [3, 1]
 
 
 def test_a_request_without_seeds_is_answered_without_a_call():
-    with ServedStandIn() as server:
-        assert load(server).generate([request(seeds=())], SAMPLED) == [[]]
-    assert server.calls == []
+    assert ask(no_fault, [request(seeds=())], SAMPLED) == ([[]], [])

@@ -11,7 +11,7 @@ from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.models import Completion, Failure, Request
 from barista_bench.models.served import client as served_client
 from barista_bench.models.served.state import FIRST_LIMIT
-from tests.models.served_kit import GREEDY, SAMPLED, answer, load, request, texts
+from tests.models.served_kit import GREEDY, SAMPLED, answer, ask, load, no_fault, request, texts
 from tests.served_standin import Fault, ServedStandIn, change_message, expected_text, random_faults
 
 pytestmark = pytest.mark.usefixtures("short_waits")
@@ -63,23 +63,19 @@ def test_what_fails_at_every_attempt_is_a_failure_that_says_why(fault, said):
 
 
 def test_the_attempts_are_bounded():
-    with ServedStandIn(lambda call: Fault("status", 500)) as server:
-        [[entry]] = load(server, max_attempts=4).generate([request(seeds=(1,))], GREEDY)
+    [[entry]], calls = ask(lambda call: Fault("status", 500), [request(seeds=(1,))], GREEDY, max_attempts=4)
     assert isinstance(entry, Failure)
-    assert [call.attempt for call in server.calls] == [1, 2, 3, 4]
+    assert [call.attempt for call in calls] == [1, 2, 3, 4]
 
 
 def test_a_slow_answer_within_the_time_is_an_answer():
     assert isinstance(answer(Fault("slow", seconds=0.3), timeout=5.0), Completion)
 
 
-def test_an_answer_that_is_too_large_is_not_read(monkeypatch):
-    monkeypatch.setattr(served_client, "_MAX_REPLY", 1000)
-    entry = answer(Fault("raw", body=b" " * 5000))
-    assert "larger than 1000 bytes" in entry.error
-
-
-def test_a_compressed_answer_is_not_unpacked():
+def test_an_answer_that_is_too_large_is_not_read_and_a_compressed_one_not_unpacked(monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(served_client, "_MAX_REPLY", 1000)
+        assert "larger than 1000 bytes" in answer(Fault("raw", body=b" " * 5000)).error
     with ServedStandIn(headers={"Content-Encoding": "gzip"}) as server:
         [[entry]] = load(server, max_attempts=1).generate([request(seeds=(1,))], GREEDY)
         assert server.calls[0].headers["accept-encoding"] == "identity"
@@ -202,16 +198,12 @@ def test_a_prompt_that_does_not_place_its_images_raises_and_names_the_request():
     ids=["no text of JSON", "no picture of JPEG"],
 )
 def test_what_no_call_can_hold_fails_alone(part, images, said):
-    with ServedStandIn() as server:
-        odd = Request("odd", Prompt("", (part,)), images, (1,))
-        bad, good = load(server).generate([odd, request(1, (1,))], GREEDY)
+    odd = Request("odd", Prompt("", (part,)), images, (1,))
+    (bad, good), _ = ask(no_fault, [odd, request(1, (1,))], GREEDY)
     assert said in bad[0].error
     assert isinstance(good[0], Completion)
 
 
 def test_answers_keep_their_order_and_equal_requests_stay_apart():
-    with ServedStandIn(random_faults(7, 0.3)) as server:
-        asked = [request(n % 3, (n,)) for n in range(12)]
-        answers = load(server, timeout=0.3).generate(asked, SAMPLED)
-        wanted = [[expected_text(next(c.body for c in server.calls if c.body["seed"] == n))] for n in range(12)]
-    assert texts(answers) == wanted
+    answers, calls = ask(random_faults(7, 0.3), [request(n % 3, (n,)) for n in range(12)], SAMPLED, timeout=0.3)
+    assert texts(answers) == [[expected_text(next(c.body for c in calls if c.body["seed"] == n))] for n in range(12)]

@@ -13,7 +13,7 @@ from barista_bench.models import Completion, Failure, GenerationConfig
 from barista_bench.models.served import client as served_client
 from barista_bench.models.served.model import ServedModel
 from barista_bench.models.served.state import FIRST_LIMIT
-from tests.models.served_kit import GREEDY, SAMPLED, drain, load, only, request
+from tests.models.served_kit import GREEDY, SAMPLED, ask, drain, load, only, request
 from tests.served_standin import Fault, ServedStandIn, change_message
 
 pytestmark = pytest.mark.usefixtures("short_waits")
@@ -23,11 +23,10 @@ KEY = "sk-planted-0123456789abcdef"
 
 @pytest.mark.parametrize("status", [400, 413, 422])
 def test_a_request_that_the_server_does_not_take_fails_alone_and_at_once(status):
-    with ServedStandIn(only(3, Fault("status", status))) as server:
-        answers = load(server).generate([request(n, (1,)) for n in range(6)], GREEDY)
+    answers, calls = ask(only(3, Fault("status", status)), [request(n, (1,)) for n in range(6)], GREEDY)
     assert [isinstance(entries[0], Failure) for entries in answers] == [n == 3 for n in range(6)]
     assert f"refused the request with {status}: made to fail" in answers[3][0].error
-    assert len(server.calls) == 6
+    assert len(calls) == 6
 
 
 MODERATED = {
@@ -41,21 +40,20 @@ MODERATED = {
 
 @pytest.mark.parametrize("how", ["status", "raw"])
 def test_a_403_of_a_moderator_refuses_that_request_even_if_it_comes_first(how):
-    with ServedStandIn(only(0, Fault(how, 403, body=json.dumps(MODERATED).encode()))) as server:
-        first, second = load(server, max_concurrency=1).generate([request(0), request(1)], SAMPLED)
+    fault = Fault(how, 403, body=json.dumps(MODERATED).encode())
+    (first, second), calls = ask(only(0, fault), [request(0), request(1)], SAMPLED, max_concurrency=1)
     assert first == [Completion("", finish_reason="refusal")] * 3
     assert [entry.finish_reason for entry in second] == ["stop"] * 3
-    assert len(server.calls) == 2
+    assert len(calls) == 2
 
 
 @pytest.mark.parametrize("how", ["status", "raw"])
 def test_another_403_after_an_answer_fails_that_request_alone_and_at_once(how):
-    said = b'{"error": {"message": "image blocked by safety system", "code": 403}}'
-    with ServedStandIn(only(3, Fault(how, 403, body=said))) as server:
-        answers = load(server, max_concurrency=1).generate([request(n, (1,)) for n in range(6)], GREEDY)
+    fault = Fault(how, 403, body=b'{"error": {"message": "image blocked by safety system", "code": 403}}')
+    answers, calls = ask(only(3, fault), [request(n, (1,)) for n in range(6)], GREEDY, max_concurrency=1)
     assert [isinstance(entries[0], Failure) for entries in answers] == [n == 3 for n in range(6)]
     assert "refused the request with 403: image blocked by safety system" in answers[3][0].error
-    assert len(server.calls) == 6
+    assert len(calls) == 6
 
 
 def test_a_403_before_any_answer_is_about_the_key_and_stops_the_run():
@@ -132,9 +130,8 @@ def test_failures_between_answers_do_not_stop_the_run():
     def every_other(call):
         return Fault("status", 500) if int(re.findall(r"(\d+)\?", json.dumps(call.body))[-1]) % 2 else None
 
-    with ServedStandIn(every_other) as server:
-        model = load(server, max_concurrency=1, max_attempts=1)
-        answers = model.generate([request(n, (1,)) for n in range(50)], GREEDY)
+    requests = [request(n, (1,)) for n in range(50)]
+    answers, _ = ask(every_other, requests, GREEDY, max_concurrency=1, max_attempts=1)
     assert [isinstance(entries[0], Failure) for entries in answers] == [False, True] * 25
 
 
@@ -201,8 +198,8 @@ def test_a_server_that_echoes_the_key_in_its_log_probabilities_gets_it_into_no_a
             reply["choices"][0]["message"]["content"] = said
             reply["choices"][0]["logprobs"] = {"content": [token]}
 
-        with ServedStandIn(lambda call, change=change: Fault("reply", change=change)) as server:
-            entries += load(server, api_key_env="PLANTED").generate([request(seeds=(1,))], config)[0]
+        fault = Fault("reply", change=change)
+        entries += ask(lambda call, fault=fault: fault, [request(seeds=(1,))], config, api_key_env="PLANTED")[0][0]
     assert [entry.text for entry in entries] == ["yes", "[key]"]
     assert "[key]" in repr(entries[0].logprobs)
     assert KEY not in repr(entries)

@@ -22,6 +22,10 @@ def endpoint(key: str) -> Endpoint:
     return Endpoint("m", "http://host/v1", "SOME_KEY", key)
 
 
+def error_for(status: int, error: object, **settings: bool) -> Exception:
+    return status_error(status, {}, json.dumps({"error": error}).encode(), ENDPOINT, **settings)
+
+
 ENDPOINT = endpoint("sk-planted-0123456789")
 RULES = ReadingRules(("<think>", "</think>"), opens_thinking=False, stop=())
 
@@ -95,15 +99,15 @@ KINDS: dict[type[Exception], tuple[int, ...]] = {
 
 @pytest.mark.parametrize(("status", "kind"), [(status, kind) for kind, some in KINDS.items() for status in some])
 def test_each_status_has_its_kind_of_error(status, kind):
-    error = status_error(status, {}, b'{"error": {"message": "made to fail"}}', ENDPOINT)
+    error = error_for(status, {"message": "made to fail"})
     assert type(error) is kind
     assert str(status) in str(error)
 
 
 @pytest.mark.parametrize("status", [400, 403, 451])
 def test_a_content_policy_is_a_refusal_and_no_wrong_key(status):
-    body = b'{"error": {"message": "no", "innererror": {"code": "ResponsibleAIPolicyViolation"}}}'
-    assert isinstance(status_error(status, {}, body, ENDPOINT), DeclinedError)
+    error = {"message": "no", "innererror": {"code": "ResponsibleAIPolicyViolation"}}
+    assert isinstance(error_for(status, error), DeclinedError)
 
 
 @pytest.mark.parametrize(
@@ -117,8 +121,7 @@ def test_a_content_policy_is_a_refusal_and_no_wrong_key(status):
 )
 @pytest.mark.parametrize("answered", [False, True])
 def test_a_403_of_a_moderator_is_a_refusal_whether_or_not_the_server_has_answered(error, answered):
-    body = json.dumps({"error": {"code": 403, **error}}).encode()
-    assert isinstance(status_error(403, {}, body, ENDPOINT, answered=answered), DeclinedError)
+    assert isinstance(error_for(403, {"code": 403, **error}, answered=answered), DeclinedError)
 
 
 @pytest.mark.parametrize(
@@ -149,8 +152,7 @@ def test_another_403_is_about_the_key_until_the_server_has_answered_and_then_abo
     ],
 )
 def test_an_invalid_prompt_is_a_refusal_where_it_is_against_a_policy(code, message, kind):
-    body = json.dumps({"error": {"message": message, "code": code}}).encode()
-    assert type(status_error(400, {}, body, ENDPOINT)) is kind
+    assert type(error_for(400, {"message": message, "code": code})) is kind
 
 
 @pytest.mark.parametrize("status", [401, 402, 404])
@@ -161,30 +163,20 @@ def test_what_an_answer_says_nothing_of_stays_fatal_after_one(status):
 @pytest.mark.parametrize(
     ("said", "remedy"),
     [
-        (
-            "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'.",
-            "token_limit_field=max_completion_tokens",
-        ),
+        ("Unsupported: 'max_tokens'. Use 'max_completion_tokens'.", "token_limit_field=max_completion_tokens"),
         ("extra fields not permitted: max_completion_tokens", "token_limit_field=max_tokens"),
         ("'temperature' does not support 0 with this model", "omit=temperature"),
         ("Invalid schema for response_format 'answer'", "structured_output"),
     ],
 )
 def test_a_refusal_that_a_setting_can_answer_names_the_setting(said, remedy):
-    error = status_error(400, {}, json.dumps({"error": {"message": said}}).encode(), ENDPOINT)
-    assert remedy in str(error)
+    assert remedy in str(error_for(400, {"message": said}))
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        {"error": {"message": "why"}},
-        {"error": "why"},
-        {"message": "why"},
-        {"detail": "why"},
-        {"error": {"detail": "why"}},
-    ],
-)
+SHAPES = [{"error": {"message": "why"}}, {"error": "why"}, {"message": "why"}, {"detail": "why"}]
+
+
+@pytest.mark.parametrize("body", [*SHAPES, {"error": {"detail": "why"}}])
 def test_the_message_is_found_in_the_shapes_that_servers_use(body):
     assert str(status_error(400, {}, json.dumps(body).encode(), ENDPOINT)).endswith("with 400: why")
 
@@ -198,8 +190,7 @@ def test_only_keys_that_are_long_enough_to_be_one_are_cut_out():
 
 @pytest.mark.parametrize(("status", "answered"), [(401, False), (403, False), (403, True)])
 def test_what_a_server_says_of_a_wrong_key_is_not_repeated_since_it_may_hold_parts_of_it(status, answered):
-    body = b'{"error": {"message": "wrong key sk-pl********6789"}}'
-    error = status_error(status, {}, body, ENDPOINT, answered=answered)
+    error = error_for(status, {"message": "wrong key sk-pl********6789"}, answered=answered)
     assert "6789" not in str(error)
     assert answered or "SOME_KEY" in str(error)
 

@@ -215,11 +215,6 @@ def test_the_conversation_keeps_the_order_of_texts_and_images():
         assert np.array_equal(np.asarray(Image.open(io.BytesIO(base64.b64decode(data)))), np.asarray(original))
 
 
-def test_a_prompt_of_text_alone_is_sent_as_a_string():
-    body = body_of(request(TextPart("a"), TextPart("b")))
-    assert body["messages"] == [{"role": "user", "content": "ab"}]
-
-
 def test_generation_settings_are_sent_under_the_names_that_servers_know():
     config = GenerationConfig(0.7, 99, 0.9, top_k=20, repetition_penalty=1.1, stop=("END",), top_logprobs=5)
     body = body_of(request(TextPart("a")), config, extra_body={"min_p": 0.1})
@@ -238,8 +233,9 @@ def test_generation_settings_are_sent_under_the_names_that_servers_know():
     }
 
 
-def test_neutral_settings_are_sent_only_where_asked_for_and_omitted_ones_never():
-    plain = body_of(request(TextPart("a")))
+def test_a_text_alone_is_a_string_and_neutral_settings_are_sent_where_asked_for_and_omitted_ones_never():
+    plain = body_of(request(TextPart("a"), TextPart("b")))
+    assert plain["messages"] == [{"role": "user", "content": "ab"}]
     assert set(plain) == {"model", "messages", "max_completion_tokens", "temperature"}
     explicit = body_of(request(TextPart("a")), explicit_sampling=True)
     assert (explicit["top_k"], explicit["repetition_penalty"]) == (-1, 1.0)

@@ -106,12 +106,6 @@ def test_holding_only_takes_tokens_away(held: TransformersModel, loaded: dict[st
     assert all(token.logprob == 0 for token in only)
 
 
-def test_an_answer_that_is_cut_within_its_form_is_truncated(held: TransformersModel) -> None:
-    [[answer]] = held.generate(questions([SCORE]), replace(GREEDY, max_new_tokens=5))
-    assert isinstance(answer, Completion)
-    assert answer.finish_reason == "length"
-
-
 @pytest.mark.parametrize("template", ["opened", "unopened"])
 @pytest.mark.parametrize("tags", ["<think>,</think>", "[T],[/T]", "<|im_start|>,<|im_end|>"])
 def test_the_form_begins_after_the_thoughts(folders: dict[str, Path], tmp_path: Path, template: str, tags: str) -> None:
@@ -129,7 +123,10 @@ def test_the_form_begins_after_the_thoughts(folders: dict[str, Path], tmp_path: 
     assert all(thought is not None for thought in thoughts) or template == "unopened"
 
 
-def test_a_stop_text_ends_one_row_and_the_others_go_on(held: TransformersModel) -> None:
+def test_an_answer_that_is_cut_is_truncated_and_a_stop_text_ends_one_row_alone(held: TransformersModel) -> None:
+    [[answer]] = held.generate(questions([SCORE]), replace(GREEDY, max_new_tokens=5))
+    assert isinstance(answer, Completion)
+    assert answer.finish_reason == "length"
     requests = questions([SCORE, NAMES, SCORE])
     answers = held.generate(requests, replace(GREEDY, stop=("score",)))
     assert isinstance(answers[0][0], Completion)
@@ -173,7 +170,7 @@ def families(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture(scope="module")
 def our_schemas(source_of: Callable[[str], Path]) -> list[Mapping[str, object]]:
-    """Of all tasks that have one, two each; of judges and writers."""
+    """Two schemas of each task that has one; those of judges and writers."""
     releases = Releases(source_of)
     schemas = list(WRITTEN)
     for task in TASKS:

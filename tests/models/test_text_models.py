@@ -71,8 +71,8 @@ def test_a_sample_depends_on_its_own_seed_alone(model: TransformersModel) -> Non
 
 def test_what_is_written_for_vllm_becomes_the_tokens_that_are_read_here(model: TransformersModel) -> None:
     encoder = model._engine.encoder
-    written = encoder.written(asked(0, QUESTIONS[0]))
-    tokens = encoder.tokenizer(written.text, add_special_tokens=written.adds_special_tokens)["input_ids"]
+    text, adds_special_tokens, _ = encoder.text(asked(0, QUESTIONS[0]))
+    tokens = encoder.tokenizer(text, add_special_tokens=adds_special_tokens)["input_ids"]
     assert tokens == encoder.encode(asked(0, QUESTIONS[0])).tensors["input_ids"][0].tolist()
 
 

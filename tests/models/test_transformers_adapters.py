@@ -1,6 +1,5 @@
 """A LoRA adapter changes the answers as peft itself would, or is refused: never ignored, never unpickled."""
 
-import json
 import shutil
 import sys
 from dataclasses import replace
@@ -12,11 +11,17 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 peft = pytest.importorskip("peft")
 
-from safetensors.torch import load_file, save_file  # noqa: E402
-
 from barista_bench.errors import ModelError  # noqa: E402
 from barista_bench.models.local.model import TransformersModel  # noqa: E402
-from tests.models.transformers_kit import GREEDY, alike, mixed_requests, texts, written_tokens  # noqa: E402
+from tests.models.transformers_kit import (  # noqa: E402
+    GREEDY,
+    alike,
+    change_json,
+    changing_tensors,
+    mixed_requests,
+    texts,
+    written_tokens,
+)
 
 
 def trained(folder: Path, into: Path) -> Path:
@@ -67,9 +72,8 @@ def test_the_content_of_the_adapter_is_part_of_the_identity(folders, copied):
     assert len(before.settings["adapter"]) == 64
     (copied / "README.md").write_text("no part of it")
     assert identity() == before
-    tensors = load_file(copied / "adapter_model.safetensors")
-    tensors[sorted(tensors)[0]] += 1e-3
-    save_file(tensors, copied / "adapter_model.safetensors", metadata={"format": "pt"})
+    with changing_tensors(copied / "adapter_model.safetensors") as tensors:
+        tensors[sorted(tensors)[0]] += 1e-3
     assert identity() != before
 
 
@@ -81,20 +85,17 @@ def test_pickled_weights_are_refused_unread(folders, copied):
 
 
 def drop_a_tensor(folder: Path) -> None:
-    tensors = load_file(folder / "adapter_model.safetensors")
-    tensors.pop(sorted(tensors)[0])
-    save_file(tensors, folder / "adapter_model.safetensors", metadata={"format": "pt"})
+    with changing_tensors(folder / "adapter_model.safetensors") as tensors:
+        tensors.pop(sorted(tensors)[0])
 
 
 def rename_a_tensor(folder: Path) -> None:
-    tensors = load_file(folder / "adapter_model.safetensors")
-    tensors["base_model.model.nowhere.lora_A.weight"] = tensors[sorted(tensors)[0]].clone()
-    save_file(tensors, folder / "adapter_model.safetensors", metadata={"format": "pt"})
+    with changing_tensors(folder / "adapter_model.safetensors") as tensors:
+        tensors["base_model.model.nowhere.lora_A.weight"] = tensors[sorted(tensors)[0]].clone()
 
 
 def change_the_rank(folder: Path) -> None:
-    config = json.loads((folder / "adapter_config.json").read_text())
-    (folder / "adapter_config.json").write_text(json.dumps(config | {"r": 8}))
+    change_json(folder / "adapter_config.json", r=8)
 
 
 def cut_the_weights(folder: Path) -> None:
@@ -103,8 +104,7 @@ def cut_the_weights(folder: Path) -> None:
 
 
 def aim_at_nothing(folder: Path) -> None:
-    config = json.loads((folder / "adapter_config.json").read_text())
-    (folder / "adapter_config.json").write_text(json.dumps(config | {"target_modules": ["no_such_layer"]}))
+    change_json(folder / "adapter_config.json", target_modules=["no_such_layer"])
 
 
 @pytest.mark.parametrize("damage", [drop_a_tensor, rename_a_tensor, change_the_rank, cut_the_weights, aim_at_nothing])
@@ -119,12 +119,9 @@ def test_an_adapter_of_another_model_is_refused(folders, adapter):
         TransformersModel.load(str(folders["idefics3"]), adapter=str(adapter))
 
 
-def test_a_folder_has_no_revisions(folders, adapter):
+def test_an_adapter_that_cannot_be_found_and_a_revision_of_a_folder_are_refused(folders, adapter, monkeypatch):
     with pytest.raises(ModelError, match="a folder has no revisions"):
         TransformersModel.load(str(folders["gemma3"]), adapter=str(adapter), adapter_revision="main")
-
-
-def test_an_adapter_that_cannot_be_found_is_named(folders, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(ModelError, match=r"no/such_adapter: is not a folder and cannot be fetched"):
         TransformersModel.load(str(folders["gemma3"]), adapter="no/such_adapter")

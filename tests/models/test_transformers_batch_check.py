@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from barista_bench.models.local.batch_check import BatchCheck, first_steps, largest_distance, tolerance_of  # noqa: E402
-from barista_bench.models.local.inputs import PromptEncoder, _collated  # noqa: E402
+from barista_bench.models.local.inputs import PromptEncoder, _stack  # noqa: E402
 from barista_bench.models.local.model import TransformersModel  # noqa: E402
 from tests.models.transformers_kit import GREEDY, SAMPLED, alike, many_requests, mixed_requests, request_of, watch  # noqa: E402
 
@@ -33,7 +33,7 @@ def test_it_is_right_in_bfloat16_too(folders):
 
 
 def exchange_images(self: PromptEncoder, encoded: list, batch=PromptEncoder.batch) -> dict:
-    """What an index into the images of a batch that is not shifted does."""
+    """The effect of an index into the images of a batch that is not shifted."""
     made = batch(self, encoded)
     return made | {"pixel_values": made["pixel_values"].flip(0)} if len(encoded) > 1 else made
 
@@ -137,9 +137,9 @@ def test_masked_logits_do_not_count(model):
 def test_only_tensors_known_to_be_safe_are_put_one_after_another():
     row = {"input_ids": torch.ones(1, 3, dtype=torch.long), "attention_mask": torch.ones(1, 3, dtype=torch.long)}
     tensors = row | {"pixel_values": torch.zeros(2, 3, 8, 8)}
-    assert _collated([tensors, tensors], 0)["pixel_values"].shape == (4, 3, 8, 8)
+    assert _stack([tensors, tensors], 0)["pixel_values"].shape == (4, 3, 8, 8)
     pooling = tensors | {
         "image_token_pooling": torch.arange(4)[:, None]
     }  # Molmo 2: counts the patches of a whole batch
-    assert _collated([pooling, pooling], 0) is None
-    assert _collated([pooling], 0) is pooling
+    assert _stack([pooling, pooling], 0) is None
+    assert _stack([pooling], 0) is pooling

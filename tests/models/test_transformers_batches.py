@@ -8,7 +8,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
-pytest.importorskip("torch")
 
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart  # noqa: E402
 from barista_bench.models.base import Failure, Request, StreamingModel, repeated  # noqa: E402
@@ -17,7 +16,7 @@ from tests.models.transformers_kit import (  # noqa: E402
     GREEDY,
     SAMPLED,
     alike,
-    fail_above,
+    fail_where,
     many_requests,
     mixed_requests,
     picture,
@@ -127,10 +126,7 @@ def test_greedy_decoding_is_done_once_for_all_seeds(model, monkeypatch):
 def test_out_of_memory_halves_the_batch_and_loses_nothing(model, monkeypatch):
     requests = mixed_requests(seeds=(1, 2))
     expected = model.generate(requests, SAMPLED)
-    calls: list[int] = []
-    monkeypatch.setattr(
-        model._engine.model, "generate", fail_above(2, model._engine.model.generate, CPU_OUT_OF_MEMORY, calls)
-    )
+    calls = fail_where(monkeypatch, model, lambda samples, _: samples > 2, CPU_OUT_OF_MEMORY)
     assert alike(model.generate(requests, SAMPLED)) == alike(expected)
     assert calls == [8, 4, 2, 2, 4, 2, 2]  # the last two prompts are shorter: 4 samples of them might have fitted
     calls.clear()
@@ -141,9 +137,8 @@ def test_out_of_memory_halves_the_batch_and_loses_nothing(model, monkeypatch):
 def test_one_long_prompt_does_not_shrink_the_batches_of_short_ones(model, monkeypatch):
     long = [request_of(n, 4, "the cup and the jug " * 8) for n in range(4)]
     short = [request_of(n, 0, "cup") for n in range(8)]
-    calls: list[int] = []
-    failing = fail_above(300, model._engine.model.generate, CPU_OUT_OF_MEMORY, calls, tokens=True)
-    monkeypatch.setattr(model._engine.model, "generate", failing)
+    too_long = lambda samples, kwargs: samples * kwargs["input_ids"].shape[1] > 300  # noqa: E731
+    calls = fail_where(monkeypatch, model, too_long, CPU_OUT_OF_MEMORY)
     answers = model.generate(long, GREEDY)
     assert not any(isinstance(completion, Failure) for each in answers for completion in each)
     assert max(calls) == calls[0] > calls[-1]
@@ -156,9 +151,7 @@ def test_one_long_prompt_does_not_shrink_the_batches_of_short_ones(model, monkey
 def test_out_of_memory_with_one_prompt_splits_its_samples(model, monkeypatch):
     request = request_of(0, 1, "cup", seeds=(1, 2, 3))
     expected = model.generate([request], SAMPLED)
-    calls: list[int] = []
-    failing = fail_above(1, model._engine.model.generate, GPU_OUT_OF_MEMORY, calls)
-    monkeypatch.setattr(model._engine.model, "generate", failing)
+    calls = fail_where(monkeypatch, model, lambda samples, _: samples > 1, GPU_OUT_OF_MEMORY)
     assert alike(model.generate([request], SAMPLED)) == alike(expected)
     assert calls == [3, 2, 1, 1, 1]
 
@@ -166,14 +159,7 @@ def test_out_of_memory_with_one_prompt_splits_its_samples(model, monkeypatch):
 def test_a_request_too_large_for_the_memory_fails_alone(model, monkeypatch):
     requests = [request_of(0, 1, "cup"), request_of(1, 6, "milk " * 50), request_of(2, 1, "jug")]
     expected = model.generate(requests, GREEDY)
-    made = model._engine.model.generate
-
-    def generate(**kwargs):
-        if kwargs["input_ids"].shape[1] > 100:
-            raise GPU_OUT_OF_MEMORY
-        return made(**kwargs)
-
-    monkeypatch.setattr(model._engine.model, "generate", generate)
+    fail_where(monkeypatch, model, lambda _, kwargs: kwargs["input_ids"].shape[1] > 100, GPU_OUT_OF_MEMORY)
     first, [failure], last = model.generate(requests, GREEDY)
     assert alike([first, last]) == alike([expected[0], expected[2]])
     assert "out of memory with 1 samples" in failure.error
@@ -182,14 +168,8 @@ def test_a_request_too_large_for_the_memory_fails_alone(model, monkeypatch):
 def test_other_generation_errors_cost_only_their_request_and_teach_nothing(model, monkeypatch):
     requests = mixed_requests()
     expected = alike(model.generate(requests, GREEDY))
-    made = model._engine.model.generate
-
-    def generate(**kwargs):
-        if kwargs.get("pixel_values") is not None and len(kwargs["pixel_values"]) >= 3:
-            raise RuntimeError("shapes do not match\nmore")
-        return made(**kwargs)
-
-    monkeypatch.setattr(model._engine.model, "generate", generate)
+    three_images = lambda _, kwargs: kwargs.get("pixel_values") is not None and len(kwargs["pixel_values"]) >= 3  # noqa: E731
+    fail_where(monkeypatch, model, three_images, RuntimeError("shapes do not match\nmore"))
     answers = alike(model.generate(requests, GREEDY))
     assert answers[1] == [Failure("generation failed: RuntimeError: shapes do not match")]
     assert [answers[k] for k in (0, 2, 3)] == [expected[k] for k in (0, 2, 3)]

@@ -1,9 +1,6 @@
 """Prompts reach the model whole: every word of them, every image in its place, padding on the left."""
 
-import json
-import shutil
 from collections import Counter
-from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -16,7 +13,8 @@ from barista_bench.errors import ModelError  # noqa: E402
 from barista_bench.models.base import Request  # noqa: E402
 from barista_bench.models.local.inputs import PromptEncoder  # noqa: E402
 from barista_bench.models.local.model import TransformersModel  # noqa: E402
-from tests.models.transformers_kit import GREEDY, mixed_requests, picture, request_of  # noqa: E402
+from barista_bench.models.settings import GeneratorSettings, checked  # noqa: E402
+from tests.models.transformers_kit import GREEDY, change_json, mixed_requests, picture, request_of  # noqa: E402
 
 
 def test_tokens_are_counted_without_padding(any_model):
@@ -43,12 +41,10 @@ def test_a_batch_put_together_equals_one_from_the_processor(any_model):
     assert all(torch.equal(batch[name], whole[name]) for name in batch)
 
 
-def test_right_padding_set_by_the_checkpoint_is_overruled(folders, tmp_path):
-    folder = Path(shutil.copytree(folders["gemma3"], tmp_path / "right"))
-    settings = json.loads((folder / "tokenizer_config.json").read_text())
-    (folder / "tokenizer_config.json").write_text(json.dumps(settings | {"padding_side": "right"}))
-    assert transformers.AutoProcessor.from_pretrained(folder).tokenizer.padding_side == "right"
-    assert TransformersModel.load(str(folder))._engine.encoder.processor.tokenizer.padding_side == "left"
+def test_right_padding_set_by_the_checkpoint_is_overruled(copy):
+    change_json(copy / "tokenizer_config.json", padding_side="right")
+    assert transformers.AutoProcessor.from_pretrained(copy).tokenizer.padding_side == "right"
+    assert TransformersModel.load(str(copy))._engine.encoder.processor.tokenizer.padding_side == "left"
 
 
 REFUSES = "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system role') }}{% endif %}"
@@ -56,11 +52,10 @@ DROPS = "{% set messages = messages | rejectattr('role', 'equalto', 'system') %}
 
 
 @pytest.mark.parametrize(("prefix", "style"), [("", "parts"), (REFUSES, "folded"), (DROPS, "folded")])
-def test_the_system_text_reaches_the_model_whatever_the_template(folders, tmp_path, prefix, style):
-    folder = Path(shutil.copytree(folders["gemma3"], tmp_path / "chat"))
-    template = folder / "chat_template.jinja"
+def test_the_system_text_reaches_the_model_whatever_the_template(copy, prefix, style):
+    template = copy / "chat_template.jinja"
     template.write_text(prefix + template.read_text())
-    encoder = TransformersModel.load(str(folder))._engine.encoder
+    encoder = TransformersModel.load(str(copy))._engine.encoder
     assert encoder.system_style == style
     encoded = encoder.encode(request_of(0, 1, "the cup", system="Answer in JSON."))
     written = encoder.tokenizer.decode(encoded.tensors["input_ids"][0])
@@ -73,12 +68,11 @@ def test_an_empty_system_text_writes_no_system_turn(model):
     assert "system" not in model._engine.encoder.tokenizer.decode(encoded.tensors["input_ids"][0])
 
 
-def test_a_template_that_refuses_a_request_fails_that_request(folders, tmp_path):
-    folder = Path(shutil.copytree(folders["gemma3"], tmp_path / "strict"))
-    template = folder / "chat_template.jinja"
+def test_a_template_that_refuses_a_request_fails_that_request(copy):
+    template = copy / "chat_template.jinja"
     refuses = "{% if 'jug' in messages[0]['content'][-1]['text'] %}{{ raise_exception('no jugs') }}{% endif %}"
     template.write_text(refuses + template.read_text())
-    answers = TransformersModel.load(str(folder)).generate([request_of(0, 1, "cup"), request_of(1, 1, "jug")], GREEDY)
+    answers = TransformersModel.load(str(copy)).generate([request_of(0, 1, "cup"), request_of(1, 1, "jug")], GREEDY)
     assert answers[0][0].output_tokens == 16
     assert "request example-1: its prompt cannot be prepared: TemplateError: no jugs" in answers[1][0].error
 
@@ -140,7 +134,7 @@ class VideoTaker:
 
 def test_images_that_follow_each_other_become_one_video_of_all_their_frames(loaded):
     processor = VideoTaker(loaded["gemma3"]._engine.encoder.processor)
-    encoder = PromptEncoder(processor, name="m", opening_tag="<think>", frames_as="video", video_fps=4.0)
+    encoder = PromptEncoder(processor, "m", checked(GeneratorSettings, {"frames_as": "video", "video_fps": 4.0}))
     images = tuple(picture(n, (32, 32)) for n in range(6))
     texts = TextPart("then"), ImagePart(3), TextPart("and"), TextPart(" now")
     parts = (*map(ImagePart, (0, 2, 1)), *texts, *map(ImagePart, (4, 5)))

@@ -4,7 +4,6 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -24,7 +23,7 @@ from barista_bench.models.base import Completion  # noqa: E402
 from barista_bench.models.local.loading import box_format_of, check_limits, quantization_config  # noqa: E402
 from barista_bench.models.local.model import TransformersModel  # noqa: E402
 from barista_bench.models.settings import TransformersSettings  # noqa: E402
-from tests.models.transformers_kit import GREEDY, request_of  # noqa: E402
+from tests.models.transformers_kit import GREEDY, change_json, changing_tensors, request_of  # noqa: E402
 
 
 def test_identity_names_the_content(folders, loaded):
@@ -37,15 +36,14 @@ def test_identity_names_the_content(folders, loaded):
 
 
 @pytest.mark.parametrize("changed", ["model.safetensors", "chat_template.jinja", "tokenizer.json"])
-def test_one_changed_byte_changes_the_revision(folders, tmp_path, changed):
-    folder = Path(shutil.copytree(folders["gemma3"], tmp_path / "copy"))
-    before = folder_hash(folder)
-    (folder / "README.md").write_text("no part of the model")
-    assert folder_hash(folder) == before
-    content = bytearray((folder / changed).read_bytes())
+def test_one_changed_byte_changes_the_revision(copy, changed):
+    before = folder_hash(copy)
+    (copy / "README.md").write_text("no part of the model")
+    assert folder_hash(copy) == before
+    content = bytearray((copy / changed).read_bytes())
     content[-1] ^= 1
-    (folder / changed).write_bytes(content)
-    assert folder_hash(folder) != before
+    (copy / changed).write_bytes(content)
+    assert folder_hash(copy) != before
     assert len(before) == hashlib.sha256().digest_size * 2
 
 
@@ -88,9 +86,8 @@ def without(name: str):
 
 
 def lose_a_tensor(folder: Path) -> None:
-    tensors = load_file(folder / "model.safetensors")
-    tensors.pop(sorted(tensors)[0])
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    with changing_tensors(folder / "model.safetensors") as tensors:
+        tensors.pop(sorted(tensors)[0])
 
 
 def cut_the_weights(folder: Path) -> None:
@@ -124,9 +121,8 @@ def lose_a_shard(folder: Path) -> None:
 
 
 def bring_code(folder: Path) -> None:
-    config = json.loads((folder / "config.json").read_text())
     code = {"AutoConfig": "configuration_mine.Mine", "AutoModelForImageTextToText": "modeling_mine.Mine"}
-    (folder / "config.json").write_text(json.dumps(config | {"model_type": "mine", "auto_map": code}))
+    change_json(folder / "config.json", model_type="mine", auto_map=code)
     (folder / "configuration_mine.py").write_text("raise AssertionError('code was run')")
 
 
@@ -142,24 +138,21 @@ def become_an_adapter(folder: Path) -> None:
         (cut_the_weights, r"Remedy: a part of its weights is missing or damaged: download it again"),
         (bring_code, r"contains custom code.*Remedy: read the code that it brings, then set trust_remote_code"),
         (become_an_adapter, r"is an adapter, no model. Remedy: give the model that it was trained on, and this one as"),
-        *((without(f"{name}.json"), r"damaged.*\. Remedy: ") for name in ("config", "tokenizer")),
-        *((without(name), r"damaged.*\. Remedy: ") for name in ("model.safetensors", "chat_template.jinja")),
-        (lose_a_tensor, r"damaged.*\. Remedy: "),
-        (break_the_config, r"damaged.*\. Remedy: "),
+        *((without(f"{name}.json"), r"copy.*\. Remedy: ") for name in ("config", "tokenizer")),
+        *((without(name), r"copy.*\. Remedy: ") for name in ("model.safetensors", "chat_template.jinja")),
+        *((damage, r"copy.*\. Remedy: ") for damage in (lose_a_tensor, break_the_config)),
     ],
 )
-def test_the_cause_of_a_damage_is_named(folders, tmp_path, damage, said):
-    folder = Path(shutil.copytree(folders["gemma3"], tmp_path / "damaged"))
-    damage(folder)
+def test_the_cause_of_a_damage_is_named(copy, damage, said):
+    damage(copy)
     with pytest.raises(ModelError, match=said):
-        TransformersModel.load(str(folder))
+        TransformersModel.load(str(copy))
 
 
-def test_weights_in_shards_are_those_of_one_file(folders, loaded, tmp_path):
-    folder = Path(shutil.copytree(folders["gemma3"], tmp_path / "sharded"))
-    split_into_shards(folder)
+def test_weights_in_shards_are_those_of_one_file(copy, loaded):
+    split_into_shards(copy)
     requests = [request_of(0, 1, "cup")]
-    assert TransformersModel.load(str(folder)).generate(requests, GREEDY) == loaded["gemma3"].generate(requests, GREEDY)
+    assert TransformersModel.load(str(copy)).generate(requests, GREEDY) == loaded["gemma3"].generate(requests, GREEDY)
 
 
 @pytest.mark.parametrize(
@@ -247,7 +240,7 @@ def test_quantisation_without_bitsandbytes_is_refused(folders, monkeypatch):
         TransformersModel.load(str(folders["gemma3"]), quantization="4bit")
 
 
-def test_quantisation_settings_on_a_gpu(folders, tmp_path, monkeypatch):
+def test_quantisation_settings_on_a_gpu(folders, copy, monkeypatch):
     """As far as they can be seen without one: what transformers would be told."""
     version = importlib.metadata.version
     monkeypatch.setattr(importlib.metadata, "version", lambda name: "1.0" if name == "bitsandbytes" else version(name))
@@ -257,10 +250,6 @@ def test_quantisation_settings_on_a_gpu(folders, tmp_path, monkeypatch):
     assert (four.load_in_4bit, four.bnb_4bit_quant_type, four.bnb_4bit_compute_dtype) == (True, "nf4", torch.bfloat16)
     eight = quantization_config(str(folders["gemma3"]), TransformersSettings(quantization="8bit"))
     assert (eight.load_in_8bit, eight.load_in_4bit) == (True, False)
-    folder = Path(shutil.copytree(folders["gemma3"], tmp_path / "awq"))
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(
-        json.dumps(config | {"quantization_config": {"quant_method": "awq", "bits": 4}})
-    )
+    change_json(copy / "config.json", quantization_config={"quant_method": "awq", "bits": 4})
     with pytest.raises(ModelError, match="quantised already"):
-        quantization_config(str(folder), TransformersSettings(quantization="4bit"))
+        quantization_config(str(copy), TransformersSettings(quantization="4bit"))

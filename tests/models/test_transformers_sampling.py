@@ -1,6 +1,5 @@
 """Samples are drawn from the model's distribution, by their seed alone, under the settings that were asked for."""
 
-import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from tests.models.transformers_kit import (  # noqa: E402
     GREEDY,
     SAMPLED,
     alike,
+    change_json,
     mixed_requests,
     request_of,
     texts,
@@ -191,10 +191,8 @@ def test_log_probabilities_come_only_when_they_are_asked_for(model):
 def test_settings_of_the_checkpoint_do_not_break_shared_samples(folders, tmp_path, monkeypatch):
     """Hub checkpoints ask for static caches, penalties and sampling of their own."""
     folder = Path(shutil.copytree(folders["llava"], tmp_path / "settings"))
-    settings = json.loads((folder / "generation_config.json").read_text())
-    settings |= {"do_sample": True, "temperature": 0.1, "top_k": 3, "top_p": 0.2, "cache_implementation": "static"}
-    settings |= {"repetition_penalty": 1.3, "num_beams": 1}
-    (folder / "generation_config.json").write_text(json.dumps(settings))
+    settings = {"do_sample": True, "temperature": 0.1, "top_k": 3, "top_p": 0.2, "cache_implementation": "static"}
+    change_json(folder / "generation_config.json", repetition_penalty=1.3, num_beams=1, **settings)
     model = fresh(TransformersModel.load(str(folder)))
     assert model.identity.settings["repetition_penalty"] == 1.3
     requests, batches = mixed_requests(seeds=(1, 2, 3)), []

@@ -1,8 +1,6 @@
 """What a model cannot do is said when it is loaded; what one example asks too much costs that example alone."""
 
 import json
-import shutil
-from pathlib import Path
 
 import pytest
 
@@ -14,12 +12,7 @@ from barista_bench.errors import ConfigError, DataError, ModelError  # noqa: E40
 from barista_bench.models.base import Completion, Failure, Request  # noqa: E402
 from barista_bench.models.local.model import TransformersModel  # noqa: E402
 from barista_bench.models.local.processors import reasoning_switches  # noqa: E402
-from tests.models.transformers_kit import GREEDY, SAMPLED, mixed_requests, request_of, texts  # noqa: E402
-
-
-@pytest.fixture
-def copy(folders, tmp_path):
-    return Path(shutil.copytree(folders["gemma3"], tmp_path / "copy"))
+from tests.models.transformers_kit import GREEDY, SAMPLED, change_json, mixed_requests, request_of, texts  # noqa: E402
 
 
 def prompt_of(model: TransformersModel) -> str:
@@ -56,8 +49,7 @@ def test_a_prompt_that_is_the_same_without_its_image_is_refused(model, monkeypat
 
 def test_a_template_among_the_tokenizer_s_settings_is_used(copy, loaded):
     template = copy / "chat_template.jinja"
-    settings = json.loads((copy / "tokenizer_config.json").read_text())
-    (copy / "tokenizer_config.json").write_text(json.dumps(settings | {"chat_template": template.read_text()}))
+    change_json(copy / "tokenizer_config.json", chat_template=template.read_text())
     template.unlink()
     model, usual = TransformersModel.load(str(copy)), loaded["gemma3"]
     assert model.identity.settings["chat_template"] == usual.identity.settings["chat_template"]

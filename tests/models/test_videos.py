@@ -22,10 +22,10 @@ from barista_bench.models.base import VideoClip, parts_with_clips, tells_own_tim
 from barista_bench.models.local.inputs import PromptEncoder
 from barista_bench.models.served.model import ServedModel
 from barista_bench.models.served.settings import ServedSettings
-from barista_bench.models.settings import TransformersSettings, VllmSettings, checked
+from barista_bench.models.settings import GeneratorSettings, TransformersSettings, VllmSettings, checked
 from barista_bench.models.vllm import model as vllm_model, worker
 from barista_bench.models.vllm.model import VllmModel
-from tests.models.served_kit import GREEDY, load
+from tests.models.served_kit import GREEDY, ask, load, no_fault
 from tests.models.test_transformers_inputs import VideoTaker
 from tests.models.test_vllm_engine import STANDIN
 from tests.models.transformers_kit import picture
@@ -55,15 +55,12 @@ def taker(loaded) -> VideoTaker:
 
 
 def encoder_of(taker: VideoTaker, **settings: object) -> PromptEncoder:
-    return PromptEncoder(taker, name="m", opening_tag="<think>", frames_as="video", **settings)
+    return PromptEncoder(taker, "m", checked(GeneratorSettings, {"frames_as": "video", **settings}))
 
 
-@pytest.mark.parametrize("times", [EVEN, UNEVEN])
-def test_a_processor_is_told_the_frames_own_times(taker, times):
-    assert told(encoder_of(taker), clip(times)) == [times.metadata()]
-
-
-def test_each_video_of_a_prompt_has_its_own_times(taker):
+def test_a_processor_is_told_the_frames_own_times_for_each_video_of_a_prompt(taker):
+    for times in (EVEN, UNEVEN):
+        assert told(encoder_of(taker), clip(times)) == [times.metadata()]
     parts = (ImagePart(0), ImagePart(2), TextPart("and"), ImagePart(1), ImagePart(3))
     first, second = told(encoder_of(taker), clip(UNEVEN, *parts))
     assert (first["frames_indices"], second["frames_indices"]) == ([30, 90], [45, 300])
@@ -86,12 +83,9 @@ def test_video_fps_is_said_instead_of_the_frames_own_times(taker):
     assert told(encoder_of(taker, video_fps=4.0), clip(None)) == [stated]
 
 
-def test_frames_of_unknown_times_are_refused_with_what_to_do(taker):
+def test_frames_of_unknown_times_and_a_task_that_miscounts_its_images_are_told_what_to_do(taker):
     with pytest.raises(ValueError, match=r"not known when its frames were filmed.*Remedy: .*video_fps"):
         encoder_of(taker).encode(clip(None))
-
-
-def test_a_task_that_miscounts_its_images_is_told_so(taker):
     request = replace(clip(EVEN), times=EVEN.of([0, 1]))
     with pytest.raises(ValueError, match=r"4 images, and the times of 2 frames.*Remedy: .*image_frames"):
         encoder_of(taker).encode(request)
@@ -148,7 +142,7 @@ def test_the_identity_says_whose_times_are_told_and_nothing_where_frames_are_ima
     assert before not in (own, given)
 
 
-def test_which_models_are_asked_with_the_times_of_an_example(taker):
+def test_which_models_are_asked_with_the_times_of_an_example():
     with ServedStandIn() as server:
         assert not tells_own_times(load(server).identity)
         assert "frames_as" not in load(server).identity.settings
@@ -227,9 +221,7 @@ def test_frames_of_unknown_times_cost_vllm_their_example(engine):
 @pytest.mark.parametrize("times", [EVEN, UNEVEN])
 def test_a_server_is_sent_frames_as_a_video_and_their_times(times):
     request = clip(times)
-    with ServedStandIn() as server:
-        [[answer]] = load(server, frames_as="video", image_format="jpeg").generate([request], GREEDY)
-        [call] = server.calls
+    [[answer]], [call] = ask(no_fault, [request], GREEDY, frames_as="video", image_format="jpeg")
     assert isinstance(answer, Completion)
     [video, text] = call.body["messages"][-1]["content"]
     assert text == {"type": "text", "text": "What is done?"}
@@ -247,9 +239,7 @@ def test_stored_jpegs_go_into_a_video_as_they_are():
         buffer = io.BytesIO()
         image.save(buffer, kind)
         files.append(buffer.getvalue())
-    with ServedStandIn() as server:
-        load(server, frames_as="video").generate([replace(request, files=(*files[:3], None))], GREEDY)
-        [call] = server.calls
+    _, [call] = ask(no_fault, [replace(request, files=(*files[:3], None))], GREEDY, frames_as="video")
     [video, _] = call.body["messages"][-1]["content"]
     sent = [base64.b64decode(part) for part in video["video_url"]["url"].partition(",")[2].split(",")]
     assert sent[:2] == files[:2]
@@ -258,37 +248,22 @@ def test_stored_jpegs_go_into_a_video_as_they_are():
 
 def test_a_call_keeps_what_else_is_said_of_media():
     extra = {"media_io_kwargs": {"image": {"mode": "RGB"}}}
-    with ServedStandIn() as server:
-        load(server, frames_as="video", extra_body=extra).generate([clip(EVEN)], GREEDY)
-        [call] = server.calls
+    _, [call] = ask(no_fault, [clip(EVEN)], GREEDY, frames_as="video", extra_body=extra)
     assert call.body["media_io_kwargs"]["image"] == {"mode": "RGB"}
     assert call.body["media_io_kwargs"]["video"]["fps"] == 30.0
 
 
 def test_frames_as_images_are_sent_as_ever():
-    with ServedStandIn() as server:
-        load(server).generate([clip(EVEN)], GREEDY)
-        [call] = server.calls
+    _, [call] = ask(no_fault, [clip(EVEN)], GREEDY)
     assert "media_io_kwargs" not in call.body
     assert [part["type"] for part in call.body["messages"][-1]["content"]] == ["image_url"] * 4 + ["text"]
 
 
-@pytest.mark.parametrize(
-    ("request_", "said"),
-    [
-        (clip(None), "not known when its frames were filmed"),
-        (
-            clip(UNEVEN, ImagePart(0), ImagePart(1), TextPart("and"), ImagePart(2), ImagePart(3)),
-            "2 videos of different times",
-        ),
-    ],
-)
-def test_what_a_call_cannot_say_costs_its_example(request_, said):
-    with ServedStandIn() as server:
-        [[answer], [other]] = load(server, frames_as="video").generate(
-            [request_, replace(clip(EVEN), request_id="other")], GREEDY
-        )
-    assert said in answer.error
+def test_what_a_call_cannot_say_costs_its_example():
+    two = clip(UNEVEN, ImagePart(0), ImagePart(1), TextPart("and"), ImagePart(2), ImagePart(3))
+    ([unknown], [several], [other]), _ = ask(no_fault, [clip(None), two, clip(EVEN)], GREEDY, frames_as="video")
+    assert "not known when its frames were filmed" in unknown.error
+    assert "2 videos of different times" in several.error
     assert isinstance(other, Completion)
 
 
@@ -305,9 +280,8 @@ def test_frames_of_a_video_are_no_png():
     ],
 )
 def test_a_server_that_takes_no_video_is_refused_with_what_to_do(message):
-    body = json.dumps({"error": {"message": message}}).encode()
-    with ServedStandIn(lambda call: Fault("status", 400, body=body)) as server:
-        [[answer]] = load(server, frames_as="video").generate([clip(EVEN)], GREEDY)
+    fault = Fault("status", 400, body=json.dumps({"error": {"message": message}}).encode())
+    [[answer]], _ = ask(lambda call: fault, [clip(EVEN)], GREEDY, frames_as="video")
     assert message in answer.error
     assert "frames_as=video" in answer.error
     assert "--trust-request-mm-kwargs" in answer.error

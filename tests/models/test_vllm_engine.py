@@ -33,7 +33,7 @@ def call(number: int, text: str = "what?", images: tuple[Image.Image, ...] = ())
 
 
 def ask(engine: VllmEngine, texts: list[str]) -> dict[int, str]:
-    """Of each text, by its number, the error or `ok`, asked as a stream asks; each is answered once."""
+    """The error or `ok` of each text, by its number, asked as a stream asks; each is answered once."""
     outcomes: dict[int, str] = {}
     waiting = [call(number, text) for number, text in enumerate(texts)]
     while len(outcomes) < len(texts):

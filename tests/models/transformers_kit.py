@@ -1,7 +1,11 @@
 """Requests, and what tests of the transformers runner look at."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +16,20 @@ from barista_bench.models.base import Completion, Failure, GenerationConfig, Req
 
 GREEDY = GenerationConfig(temperature=0, max_new_tokens=16)
 SAMPLED = GenerationConfig(temperature=0.7, max_new_tokens=16)
+
+
+def change_json(file: Path, **changes: object) -> None:
+    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+
+
+@contextmanager
+def changing_tensors(file: Path) -> Iterator[dict[str, Any]]:
+    """The tensors of a safetensors file, which is written anew with what becomes of them."""
+    from safetensors.torch import load_file, save_file
+
+    tensors = load_file(file)
+    yield tensors
+    save_file(tensors, file, metadata={"format": "pt"})
 
 
 def picture(seed: int, size: tuple[int, int]) -> Image.Image:
@@ -57,18 +75,21 @@ def alike(answers: list[list[Completion | Failure]]) -> list[list[Completion | F
     ]
 
 
-def fail_above(limit: int, generate: Callable, error: Exception, calls: list[int], *, tokens: bool = False) -> Callable:
-    """Stands for `generate` of a device whose memory holds `limit` samples, or padded tokens times samples."""
+def fail_where(
+    monkeypatch: pytest.MonkeyPatch, model, is_too_much: Callable[[int, dict], bool], error: Exception
+) -> list[int]:
+    """`generate` raises where this holds of the number of samples and what else it is given; samples of each call."""
+    generate, calls = model._engine.model.generate, []
 
     def generate_or_fail(**kwargs):
         shared = kwargs.get("custom_generate")
-        samples = len(shared.keywords["rows"] if shared else kwargs["input_ids"])
-        calls.append(samples)
-        if samples * (kwargs["input_ids"].shape[1] if tokens else 1) > limit:
+        calls.append(len(shared.keywords["rows"] if shared else kwargs["input_ids"]))
+        if is_too_much(calls[-1], kwargs):
             raise error
         return generate(**kwargs)
 
-    return generate_or_fail
+    monkeypatch.setattr(model._engine.model, "generate", generate_or_fail)
+    return calls
 
 
 def watch(monkeypatch: pytest.MonkeyPatch, model, look: Callable[[dict], None]) -> None:

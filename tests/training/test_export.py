@@ -173,12 +173,9 @@ def test_masks_of_another_video_are_refused(built: Path, release: Path, tmp_path
 @pytest.mark.parametrize(
     "settings",
     [
-        {"form": "chat"},
-        {"form": "coco", "box_format": BoxFormat()},
-        {"form": "preference"},
+        *({"form": form} for form in ("chat", "preference", "davis")),
+        *({"form": "coco", **more} for more in ({"box_format": BoxFormat()}, {"tasks": ["relations"]})),
         {"form": "chat", "box_format": BoxFormat(), "run": "run"},
-        {"form": "davis"},
-        {"form": "coco", "tasks": ["relations"]},
     ],
 )
 def test_what_does_not_go_with_a_format_is_refused(settings: dict, built: Path, tmp_path: Path) -> None:

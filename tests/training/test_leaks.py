@@ -147,24 +147,16 @@ def test_a_run_on_videos_of_the_training_set_is_marked_and_not_ranked(built: Pat
     check_model(unseen.results, "results.json")
 
 
-def test_a_checkpoint_is_asked_for_boxes_as_it_was_trained(tmp_path: Path) -> None:
+@pytest.mark.parametrize("role", ["model", "adapter"])
+def test_a_checkpoint_and_an_adapter_are_asked_for_boxes_as_they_were_trained(role: str, tmp_path: Path) -> None:
     TrainingVideos(videos=frozenset({"0" * 64}), box_format="yxyx/100").write(tmp_path)
-    config = checked(RunConfig, {"data": "d", "out": tmp_path / "out", "model": f"text_only:{tmp_path}"})
+    for name in ("adapter_config.json", "adapter_model.safetensors"):
+        (tmp_path / name).touch()
+    named = {"model": f"text_only:{tmp_path}", "adapter": str(tmp_path)}
+    config = checked(RunConfig, {"data": "d", "out": tmp_path / "out", role: named[role]})
     written = box_format_of_checkpoint(str(tmp_path), "qwen2_5_vl")
     assert trained_videos(config, written) == frozenset({"0" * 64})
     with pytest.raises(ConfigError, match="trained to write boxes as yxyx/100"):
-        trained_videos(config, BoxFormat())
-
-
-def test_an_adapter_is_asked_for_boxes_as_it_was_trained(tmp_path: Path) -> None:
-    from barista_bench.core.boxes import BoxFormat
-
-    TrainingVideos(videos=frozenset(), box_format="yxyx/1000").write(tmp_path)
-    for name in ("adapter_config.json", "adapter_model.safetensors"):
-        (tmp_path / name).touch()
-    config = checked(RunConfig, {"data": "d", "out": tmp_path / "out", "adapter": str(tmp_path)})
-    assert trained_videos(config, BoxFormat("yxyx", 1000)) == frozenset()
-    with pytest.raises(ConfigError, match="trained to write boxes as yxyx/1000"):
         trained_videos(config, BoxFormat())
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -22,7 +22,7 @@ from PIL import Image
 
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.core.example import write_scores
-from barista_bench.files.checkpoints import revision_of
+from barista_bench.files.checkpoints import loading_of, revision_of
 from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.models.dual_encoders.towers import Towers, load_towers
 from barista_bench.models.local.batching import checked_size, is_out_of_memory
@@ -50,9 +50,7 @@ class DualEncoder:
     """
 
     def __init__(self, towers: Towers, identity: ModelIdentity, *, batch_size: int = 8) -> None:
-        self.identity = identity
-        self.box_format = DEFAULT_BOX_FORMAT
-        self.batch_size = checked_size(batch_size)
+        self.identity, self.box_format, self.batch_size = identity, DEFAULT_BOX_FORMAT, checked_size(batch_size)
         self.images_at_once = 64
         """Images of one pass through the tower at the most; halved when the memory runs out."""
         self._towers = towers
@@ -96,11 +94,11 @@ class DualEncoder:
         with torch.inference_mode():
             refused = [_refusal(request) for request in requests]
             taken = [request for request, failure in zip(requests, refused, strict=True) if failure is None]
-            scored = iter(self._scored(taken))
-            answers = [failure or next(scored) for failure in refused]
+            scores = iter(self._score(taken))
+            answers = [failure or next(scores) for failure in refused]
         return [[answer] * len(request.seeds) for request, answer in zip(requests, answers, strict=True)]
 
-    def _scored(self, requests: Sequence[Request]) -> list[Completion | Failure]:
+    def _score(self, requests: Sequence[Request]) -> list[Completion | Failure]:
         unit_keys: list[list[Key]] = []
         units: dict[Key, tuple[Image.Image, ...]] = {}
         for request in requests:
@@ -109,10 +107,13 @@ class DualEncoder:
             unit_keys.append([pixels_key(part) for part in parts])
             units.update(zip(unit_keys[-1], parts, strict=True))
         texts = {text_key(text): text for request in requests for text in request.choices.values()}
-        self._warn_of_cuts(texts.values())
+        new = [text for text in texts.values() if text not in self._warned_of]
+        for text in self._towers.too_long(new) if new else ():
+            log.warning("only the first %d tokens are read of: %.80s...", self._towers.text_tokens, text)
+        self._warned_of.update(new)
         images_each = self._towers.frames or max(map(len, units.values()), default=1)
-        embeddings = self._embedded(units, self._towers.embed, images_each)
-        embeddings |= self._embedded(texts, self._towers.embed_texts, 1)
+        embeddings = self._embed(units, self._towers.embed, images_each)
+        embeddings |= self._embed(texts, self._towers.embed_texts, 1)
         return [self._answer(request, keys, embeddings) for request, keys in zip(requests, unit_keys, strict=True)]
 
     def _answer(
@@ -127,13 +128,15 @@ class DualEncoder:
             return Failure(f"{request.request_id}: an embedding is zero or not finite. Remedy: {remedy}")
         return Completion(write_scores(dict(zip(request.choices, cosines, strict=True))))
 
-    def _embedded(
+    def _embed(
         self,
         contents: Mapping[Key, Content],
         embed: Callable[[Sequence[Content]], list[torch.Tensor]],
         images_each: int,
     ) -> dict[Key, torch.Tensor]:
         """Embeddings by key, from the cache or made now. What fits no memory is left out."""
+        import torch
+
         embeddings = {key: self._cache[key] for key in contents if key in self._cache}
         waiting = [key for key in contents if key not in embeddings]
         while waiting:
@@ -143,8 +146,13 @@ class DualEncoder:
             except (RuntimeError, MemoryError) as error:
                 if not is_out_of_memory(error):
                     raise
-                self._plan_smaller(len(batch), images_each)
-                waiting = waiting if len(batch) > 1 else waiting[1:]
+                if torch.cuda.is_available():
+                    torch.cuda.empty_cache()
+                if len(batch) == 1:
+                    waiting = waiting[1:]
+                    continue
+                self.images_at_once = max(1, len(batch) // 2) * images_each
+                log.warning("out of memory: %d images or texts at once from here on", self.images_at_once)
                 continue
             for key, embedding in zip(batch, made, strict=True):
                 embeddings[key] = embedding
@@ -152,23 +160,6 @@ class DualEncoder:
                     self._cache[key] = embedding
             waiting = waiting[len(batch) :]
         return embeddings
-
-    def _plan_smaller(self, count: int, images_each: int) -> None:
-        """The memory ran out with `count` at once: plan half as many."""
-        import torch
-
-        if count > 1:
-            self.images_at_once = max(1, count // 2) * images_each
-            log.warning("out of memory: %d images or texts at once from here on", self.images_at_once)
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
-
-    def _warn_of_cuts(self, texts: Iterable[str]) -> None:
-        """Say once of each text that its end is not read."""
-        new = [text for text in texts if text not in self._warned_of]
-        for text in self._towers.too_long(new) if new else ():
-            log.warning("only the first %d tokens are read of: %.80s...", self._towers.text_tokens, text)
-        self._warned_of.update(new)
 
 
 def _refusal(request: Request) -> Failure | None:
@@ -183,17 +174,11 @@ def _refusal(request: Request) -> Failure | None:
 
 
 def _identity(name: str, towers: Towers) -> ModelIdentity:
-    config = towers.model.config
-    settings: dict[str, str | int | float | bool | None] = {
-        "dtype": str(towers.model.dtype).removeprefix("torch."),
-        "attn_implementation": config._attn_implementation,
-        "sees": towers.sees,
-        "pooling": towers.pooling,
-        "text_tokens": towers.text_tokens,
-    }
+    settings = loading_of(towers.model)
+    settings |= {"sees": towers.sees, "pooling": towers.pooling, "text_tokens": towers.text_tokens}
     if towers.frames:
         settings["frames"] = towers.frames
-    return ModelIdentity(f"dual:{name}", revision_of(name, config), settings)
+    return ModelIdentity(f"dual:{name}", revision_of(name, towers.model.config), settings)
 
 
 def text_key(text: str) -> Key:

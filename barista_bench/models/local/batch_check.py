@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 
 import torch
 from transformers import PreTrainedModel
@@ -33,9 +32,9 @@ class BatchCheck:
     Args:
         distance: length of the difference over length of the logits, both without their mean; the largest over
             examples and steps. None where the batch failed.
-        tolerance: what rounding may do, by the model's number type.
+        tolerance: the largest distance that rounding may make, by the model's number type.
         has_images: the examples had images.
-        error: what the batch failed with.
+        error: the one that the batch failed with.
     """
 
     distance: float | None
@@ -94,16 +93,13 @@ def first_steps(
 
 def largest_distance(alone: Sequence[Steps], together: Sequence[Steps]) -> float:
     """The largest distance up to the first differing token, over all rows: what follows has other text before it."""
-    return max(
-        (_distance(*pair) for row, rows in zip(alone, together, strict=True) for pair in _shared(row, rows)),
-        default=0.0,
-    )
-
-
-def _shared(alone: Steps, together: Steps) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    pairs = list(zip(alone, together, strict=False))
-    same = len(list(takewhile(lambda pair: pair[0][0] == pair[1][0], pairs)))
-    return [(logits, others) for (_, logits), (_, others) in pairs[: same + 1]]
+    largest = 0.0
+    for row, other_row in zip(alone, together, strict=True):
+        for (token, logits), (other, others) in zip(row, other_row, strict=False):
+            largest = max(largest, _distance(logits, others))
+            if token != other:
+                break
+    return largest
 
 
 def _distance(alone: torch.Tensor, together: torch.Tensor) -> float:

@@ -31,20 +31,12 @@ class Waiting:
     samples: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Size:
-    """Samples of a batch, and the prompt tokens that each is padded to."""
+_Size = tuple[int, int]  # samples of a batch, and the prompt tokens that each is padded to
 
-    samples: int
-    columns: int
 
-    @property
-    def tokens(self) -> int:
-        return self.samples * self.columns
-
-    def within(self, other: _Size) -> bool:
-        """No larger in either way."""
-        return self.samples <= other.samples and self.columns <= other.columns
+def _within(size: _Size, other: _Size) -> bool:
+    """Whether a batch is no larger than another in either way."""
+    return size[0] <= other[0] and size[1] <= other[1]
 
 
 class BatchBudget:
@@ -95,14 +87,14 @@ class BatchBudget:
 
     def fits(self, prompts: int, samples: int, columns: int) -> bool:
         """Whether a batch is worth trying; one sample always is."""
-        size, limit = _Size(samples, columns), self.tokens
+        size, limit = (samples, columns), self.tokens
         if samples == 1 or prompts > self.prompts or self._one_by_one:
             return samples == 1
-        if any(size.within(known) for known in self._fitted):
+        if any(_within(size, known) for known in self._fitted):
             return True
-        if any(known.within(size) for known in self._failed):
+        if any(_within(known, size) for known in self._failed):
             return False
-        return limit is None or size.tokens <= limit
+        return limit is None or samples * columns <= limit
 
     def take(self, waiting: Sequence[Waiting]) -> int:
         """The number of first requests to generate together, one or more; longest first.
@@ -112,9 +104,8 @@ class BatchBudget:
         """
         count, samples = 1, waiting[0].samples
         for entry in waiting[1:]:
-            if bool(entry.request.images) != bool(waiting[0].request.images):
-                break
-            if not self.fits(count + 1, samples + entry.samples, waiting[0].tokens):
+            is_alike = bool(entry.request.images) == bool(waiting[0].request.images)
+            if not is_alike or not self.fits(count + 1, samples + entry.samples, waiting[0].tokens):
                 break
             count, samples = count + 1, samples + entry.samples
         return count
@@ -126,20 +117,20 @@ class BatchBudget:
 
     def fitted(self, samples: int, columns: int) -> None:
         """A batch of that many samples, padded to `columns` prompt tokens, was generated."""
-        size = _Size(samples, columns)
-        self._fitted = [known for known in self._fitted if not known.within(size)] + [size]
+        size = samples, columns
+        self._fitted = [known for known in self._fitted if not _within(known, size)] + [size]
         if self.memory:
-            self._bytes_per_token = max(self._bytes_per_token or 0.0, self.memory.used() / size.tokens)
+            self._bytes_per_token = max(self._bytes_per_token or 0.0, self.memory.used() / (samples * columns))
             if self._bytes_per_token:
                 self._measured = int(_SPARE * self.memory.free() / self._bytes_per_token)
 
     def ran_out(self, samples: int, columns: int) -> None:
         """A batch of that many samples did not fit: plan with half of its tokens."""
-        size = _Size(samples, columns)
+        size = samples, columns
         # If it did fit once, something else takes the memory now.
-        self._fitted = [known for known in self._fitted if not size.within(known)]
+        self._fitted = [known for known in self._fitted if not _within(size, known)]
         if samples > 1:
-            self._failed = [known for known in self._failed if not size.within(known)] + [size]
+            self._failed = [known for known in self._failed if not _within(size, known)] + [size]
             half = (samples + 1) // 2 * columns
             self._halved = min(self._halved or half, half)
             log.warning("out of memory with %d samples of %d tokens; going on with half of it", samples, columns)

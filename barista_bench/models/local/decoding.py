@@ -81,7 +81,7 @@ def sampling_processors(
 
     Args:
         config: the settings; their repetition penalty is not read.
-        penalty: of repetition, 1.0 for none.
+        penalty: that of repetition, 1.0 for none.
         padding: columns of padding on the left of each row, shape (rows,); padding repeats nothing.
         seeds: one a row.
     """

@@ -1,6 +1,6 @@
 """Generates batch by batch: plans, encodes the next batch in a thread, generates, splits what does not fit.
 
-torch is imported when something is generated.
+Imports torch and transformers, so it is itself imported only where a model is loaded.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
+import torch
 from PIL import Image
+from transformers import PreTrainedConfig, PreTrainedModel
 
 from barista_bench.core.example import FrameTimes
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
@@ -24,16 +26,15 @@ from barista_bench.files.checkpoints import on_device
 from barista_bench.files.text_out import first_line
 from barista_bench.models.answers import AnswerReader, Generated
 from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, Request, repeated
+from barista_bench.models.local import decoding
+from barista_bench.models.local.batch_check import BatchCheck, Steps, first_steps, largest_distance, tolerance_of
 from barista_bench.models.local.batching import BatchBudget, Waiting, is_out_of_memory
+from barista_bench.models.local.inputs import MODEL_ERRORS, Encoded, PromptEncoder
 
 if TYPE_CHECKING:
     from llguidance import LLMatcher
-    from transformers import PreTrainedConfig, PreTrainedModel
 
-    from barista_bench.models.local.batch_check import BatchCheck, Steps
     from barista_bench.models.local.holding import AnswerHolder
-    from barista_bench.models.local.inputs import Encoded, PromptEncoder
-
 
 log = logging.getLogger(__name__)
 _FIRST_PICTURE = 256, 192  # width and height in pixels
@@ -64,14 +65,13 @@ class Engine:
 
     def __init__(
         self,
-        name: str,
         model: PreTrainedModel,
         encoder: PromptEncoder,
         reader: AnswerReader,
         budget: BatchBudget,
         holder: AnswerHolder | None = None,
     ) -> None:
-        self.name, self.model, self.encoder, self.reader, self.budget = name, model, encoder, reader, budget
+        self.model, self.encoder, self.reader, self.budget = model, encoder, reader, budget
         self._holder = holder
         self._context = _context_of(model.config)
         self.batch_check: BatchCheck | None = None
@@ -82,25 +82,23 @@ class Engine:
         Raises:
             ModelError: the model does not answer it, or its prompt is the same without the picture.
         """
-        from barista_bench.models.local.inputs import MODEL_ERRORS
-
-        places, question = (ImagePart(0), ImagePart(1)), TextPart("What is this?")
-        shown = () if self.encoder.reads_text_alone else places if self.encoder.takes_video else places[:1]
-        pictures, times = (Image.new("RGB", _FIRST_PICTURE),) * len(shown), FrameTimes(1.0, tuple(range(len(shown))))
-        asked = Request("the first", Prompt("", (*shown, question)), pictures, times=times)
-        what = "an image" if shown else "a question"
+        name, count = self.encoder.name, 0 if self.encoder.reads_text_alone else 2 if self.encoder.takes_video else 1
+        prompt = Prompt("", (*map(ImagePart, range(count)), TextPart("What is this?")))
+        pictures, times = (Image.new("RGB", _FIRST_PICTURE),) * count, FrameTimes(1.0, tuple(range(count)))
+        request = Request("the first", prompt, pictures, times=times)
+        what = "an image" if count else "a question"
         remedy = "Remedy: use another checkpoint, or give the chat_template that it needs"
         if self.encoder.takes_video:
             what, remedy = "a video of two frames, which its processor cannot take", "Remedy: use frames_as=images"
         try:
-            encoded = self.encoder.encode(asked)
-            if shown and self.encoder.drops_images(asked, encoded):
-                raise ModelError(f"model {self.name}: its chat template places no images. {remedy}")
+            encoded = self.encoder.encode(request)
+            if count and self.encoder.drops_images(request, encoded):
+                raise ModelError(f"model {name}: its chat template places no images. {remedy}")
             if self.encoder.takes_video:
                 what = f"a video of two frames, at which {type(self.model).__name__} of transformers fails"
             self._generate([_GenerationJob(0, True, (0,), (0,), encoded)], _FIRST_ANSWER)
         except MODEL_ERRORS as error:
-            raise ModelError(f"model {self.name}: cannot answer about {what}: {_cause(error)}. {remedy}") from error
+            raise ModelError(f"model {name}: cannot answer about {what}: {_cause(error)}. {remedy}") from error
 
     def work(
         self, requests: Iterable[Request], config: GenerationConfig, *, at_once: bool
@@ -114,7 +112,9 @@ class Engine:
             while True:
                 for index, request in islice(source, None if at_once else max(0, wanted - len(waiting))):
                     if request.seeds:
-                        waiting.append(self._waiting(index, request, config))
+                        request.check_images()
+                        samples = len(request.seeds) if config.temperature > 0 else 1
+                        waiting.append(Waiting(index, request, self.encoder.tokens(request), samples))
                     else:
                         yield index, Answered(request, [], 0.0)
                 # Two batches more with each one that is generated: the first need not wait for a whole window.
@@ -124,11 +124,6 @@ class Engine:
                     return
                 ahead = self._begin(waiting, worker, config)
                 yield from self._answer(present.result(), config)
-
-    def _waiting(self, index: int, request: Request, config: GenerationConfig) -> Waiting:
-        request.check_images()
-        samples = len(request.seeds) if config.temperature > 0 else 1
-        return Waiting(index, request, self.encoder.tokens(request), samples)
 
     def _begin(
         self, waiting: list[Waiting], worker: ThreadPoolExecutor, config: GenerationConfig
@@ -142,10 +137,7 @@ class Engine:
         return worker.submit(lambda: [(entry, self._job(entry, config)) for entry in batch])
 
     def _job(self, entry: Waiting, config: GenerationConfig) -> _GenerationJob | Failure:
-        from barista_bench.models.local.inputs import MODEL_ERRORS
-
-        request = entry.request
-        begun = None
+        request, begun = entry.request, None
         try:
             encoded = self.encoder.encode(request)
             if self._holder:
@@ -162,10 +154,11 @@ class Engine:
     def _answer(self, batch: _EncodedBatch, config: GenerationConfig) -> Iterator[tuple[int, Answered]]:
         begun = time.perf_counter()
         jobs = [job for _, job in batch if isinstance(job, _GenerationJob)]
-        if len(jobs) > 1 and not self._is_checked(jobs):
+        check = self.batch_check  # one without images says nothing of them
+        if len(jobs) > 1 and (check is None or (jobs[0].has_images and not check.has_images)):
             self._check_batches([jobs[0], *jobs[:0:-1]])  # the longest and the shortest first: with most padding
         by_slot: dict[int, dict[int, Completion | Failure]] = {job.index: {} for job in jobs}
-        for job, slot, completion in self._generated(jobs, config):
+        for job, slot, completion in self._generate_splitting(jobs, config):
             by_slot[job.index][slot] = completion
         fraction = (time.perf_counter() - begun) / max(1, sum(len(job.slots) for job in jobs))
         for entry, prepared in batch:
@@ -179,7 +172,7 @@ class Engine:
                 completions = repeated(drawn[0], len(seeds)) if is_greedy else [drawn[slot] for slot in seeds]
                 yield entry.index, Answered(entry.request, completions, fraction * len(prepared.slots))
 
-    def _generated(
+    def _generate_splitting(
         self, jobs: list[_GenerationJob], config: GenerationConfig
     ) -> Iterator[tuple[_GenerationJob, int, Completion | Failure]]:
         """Generate, in smaller and smaller batches where a batch fails, down to one sample."""
@@ -198,18 +191,11 @@ class Engine:
             else:
                 pending.extend(_halves(batch))
 
-    def _is_checked(self, jobs: list[_GenerationJob]) -> bool:
-        """A check without images says nothing of them."""
-        return self.batch_check is not None and (self.batch_check.has_images or not jobs[0].has_images)
-
     def _check_batches(self, jobs: list[_GenerationJob]) -> None:
         """Ask two examples alone and together; where these differ, no two samples are generated together any more.
 
         They are the first that succeed alone. Where fewer do, or memory does not hold two, the next batch is tried.
         """
-        from barista_bench.models.local.batch_check import BatchCheck, largest_distance, tolerance_of
-        from barista_bench.models.local.inputs import MODEL_ERRORS
-
         pair, alone = [], []
         for job in jobs:
             with suppress(*MODEL_ERRORS):
@@ -232,18 +218,13 @@ class Engine:
             self.budget.ask_one_by_one()
 
     def _first_steps(self, jobs: list[_GenerationJob]) -> list[Steps]:
-        from barista_bench.models.local.batch_check import first_steps
-
-        encoded = self.encoder.batch([job.encoded for job in jobs])
-        inputs = on_device(encoded, self.model.device, self.model.dtype)
         pad_id = self.encoder.tokenizer.pad_token_id
-        return first_steps(self.model, inputs, pad_id=pad_id, end_ids=self.reader.end_ids)
+        return first_steps(self.model, self._inputs(jobs), pad_id=pad_id, end_ids=self.reader.end_ids)
+
+    def _inputs(self, jobs: list[_GenerationJob]) -> dict[str, torch.Tensor]:
+        return on_device(self.encoder.batch([job.encoded for job in jobs]), self.model.device, self.model.dtype)
 
     def _attempt(self, batch: list[_GenerationJob], config: GenerationConfig) -> list[list[Completion]] | Failure:
-        import torch
-
-        from barista_bench.models.local.inputs import MODEL_ERRORS
-
         samples, columns = _size(batch)
         self.budget.begin()
         try:
@@ -263,15 +244,10 @@ class Engine:
         return failure
 
     def _generate(self, batch: list[_GenerationJob], config: GenerationConfig) -> list[list[Completion]]:
-        import torch
-
-        from barista_bench.models.local import decoding
-
-        tokenizer, tags = self.encoder.tokenizer, self.reader.tags
+        tokenizer, tags = self.encoder.tokenizer, self.encoder.tags
         samples = [job for job in batch for _ in job.seeds]
         shared = len(samples) > len(batch) and decoding.suits(self.model)
-        encoded = self.encoder.batch([job.encoded for job in (batch if shared else samples)])
-        inputs = on_device(encoded, self.model.device, self.model.dtype)
+        inputs = self._inputs(batch if shared else samples)
         columns = inputs["input_ids"].shape[1]
         padding = (inputs["attention_mask"] != 0).int().argmax(dim=1)
         shared_decoding: dict[str, object] = {}

@@ -5,6 +5,7 @@ Imports torch, transformers and llguidance, so it is itself imported only where 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
@@ -17,7 +18,7 @@ from transformers import LogitsProcessor
 
 from barista_bench.errors import ModelError
 from barista_bench.files.text_out import first_line
-from barista_bench.models.answer_schemas import Schema, answer_grammar, holds, lark_tag
+from barista_bench.models.answer_schemas import Schema, answer_grammar, holds
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
@@ -92,7 +93,7 @@ class AnswerHolder:
     def _lark(self, tokenizer: PreTrainedTokenizerFast, tag: str) -> str:
         token = tokenizer.get_vocab().get(tag)
         is_special = token is not None and self._tokenizer.is_special_token(token)
-        return lark_tag(tag, token if is_special else None)
+        return f"<[{token}]>" if is_special else json.dumps(tag)
 
 
 class HeldAnswers(LogitsProcessor):
@@ -149,5 +150,5 @@ class HeldAnswers(LogitsProcessor):
 
 def _check(matcher: LLMatcher) -> None:
     if matcher.is_error():
-        said = matcher.get_error().partition("\n")[0]
-        raise ValueError(f"its answer cannot be held to its schema: {said}")
+        cause = matcher.get_error().partition("\n")[0]
+        raise ValueError(f"its answer cannot be held to its schema: {cause}")

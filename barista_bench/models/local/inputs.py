@@ -20,9 +20,10 @@ from transformers import ProcessorMixin
 from barista_bench.core.example import FrameTimes
 from barista_bench.core.prompt import ImagePart, TextPart
 from barista_bench.errors import ModelError
-from barista_bench.models.answers import Reasoning
-from barista_bench.models.base import FramesAs, Request, VideoClip, knows_one_rate, parts_with_clips
+from barista_bench.models.answers import THINK_TAGS
+from barista_bench.models.base import Request, VideoClip, knows_one_rate, parts_with_clips
 from barista_bench.models.local.processors import TextProcessor, chosen_variables
+from barista_bench.models.settings import GeneratorSettings
 
 log = logging.getLogger(__name__)
 
@@ -56,8 +57,8 @@ class Encoded:
 
     Args:
         messages: the conversation, for processors whose outputs cannot be put together afterwards.
-        times: of the frames of each of its videos.
-        tensors: what the model takes; no padding.
+        times: those of the frames, for each of its videos.
+        tensors: the model's inputs; no padding.
         opens_thinking: the template has written the opening think tag already.
     """
 
@@ -71,20 +72,6 @@ class Encoded:
         return self.tensors["input_ids"].shape[1]
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenPrompt:
-    """One request as the chat template wrote it, with one place for each image.
-
-    Args:
-        adds_special_tokens: the tokenizer adds its own (a beginning of the text), since the template wrote none.
-        opens_thinking: the template has written the opening think tag already.
-    """
-
-    text: str
-    adds_special_tokens: bool
-    opens_thinking: bool
-
-
 class PromptEncoder:
     """Writes prompts the way that one model wants them.
 
@@ -93,10 +80,12 @@ class PromptEncoder:
 
     Args:
         processor: with a tokenizer and a chat template; its tokenizer is set to pad on the left.
-        frames_as: `video` makes one video of images that follow each other, two or more of them.
-        video_fps: frames a second of such a video; None for the times of its frames, which requests hold.
+        name: the model's, for messages.
+        settings: how frames, reasoning and think tags are given to the model.
         template_kwargs: further variables of the chat template.
-        reasoning: whether, or how hard, the model reasons first; None for its own way.
+
+    Attributes:
+        thinks: the tags were given, or the model knows those that most models use.
 
     Raises:
         ModelError: the processor has no chat template, or none that reads `template_kwargs` or has a switch for
@@ -106,18 +95,15 @@ class PromptEncoder:
     def __init__(
         self,
         processor: ProcessorMixin | TextProcessor,
-        *,
         name: str,
-        opening_tag: str,
-        frames_as: FramesAs = "images",
-        video_fps: float | None = None,
+        settings: GeneratorSettings,
         template_kwargs: Mapping[str, object] | None = None,
-        reasoning: Reasoning | None = None,
     ) -> None:
         self.processor: Any = processor
         self.tokenizer = processor.tokenizer
-        self._opening_tag, self._video_fps = opening_tag, video_fps
-        self.takes_video, self._name, self._told_of_rate = frames_as == "video", name, False
+        self.name, self._video_fps, self._told_of_rate = name, settings.video_fps, False
+        self.takes_video = settings.frames_as == "video"
+        self.tags = settings.tags or THINK_TAGS
         self._input_names = frozenset(getattr(processor, "model_input_names", ()))
         self.knows_one_rate = knows_one_rate(self._input_names)
         self.reads_text_alone = isinstance(processor, TextProcessor)
@@ -130,7 +116,8 @@ class PromptEncoder:
         if not processor.chat_template:
             remedy = "use its instruction-tuned version, or give chat_template"
             raise ModelError(f"model {name}: it has no chat template. Remedy: {remedy}")
-        self._template_kwargs = chosen_variables(name, processor.chat_template, template_kwargs or {}, reasoning)
+        given = template_kwargs or {}
+        self._template_kwargs = chosen_variables(name, processor.chat_template, given, settings.reasoning)
         if self.tokenizer.pad_token_id is None:
             if self.tokenizer.eos_token is None:
                 raise ModelError(f"model {name}: its tokenizer has no padding and no end token. Remedy: set pad_token")
@@ -139,12 +126,9 @@ class PromptEncoder:
         self.tokenizer.padding_side = "left"
         self.tokenizer = copy.deepcopy(self.tokenizer)
         self.system_style = self._find_system_style()
-
-    def knows(self, tags: tuple[str, str]) -> bool:
-        """Whether the chat template writes these tags, or the vocabulary holds them as tokens."""
-        templates = f"{self.processor.chat_template}{self.tokenizer.chat_template}"
-        vocabulary = self.tokenizer.get_vocab()
-        return all(tag in vocabulary or tag in templates for tag in tags)
+        templates, vocabulary = f"{processor.chat_template}{self.tokenizer.chat_template}", self.tokenizer.get_vocab()
+        knows_tags = all(tag in vocabulary or tag in templates for tag in self.tags)
+        self.thinks = settings.tags is not None or knows_tags
 
     def parts(self, request: Request) -> list[TextPart | ImagePart | VideoClip]:
         """The user turn, with the images that the model is given as a video.
@@ -159,11 +143,11 @@ class PromptEncoder:
         content = [_content(part, request) for part in self.parts(request)]
         system = request.prompt.system
         if not system:
-            return [_message("user", content)]
+            return [{"role": "user", "content": content}]
         if self.system_style == "folded":
-            return [_message("user", [_text(f"{system}\n\n"), *content])]
+            return [{"role": "user", "content": [_text(f"{system}\n\n"), *content]}]
         written = [_text(system)] if self.system_style == "parts" else system
-        return [_message("system", written), _message("user", content)]
+        return [{"role": "system", "content": written}, {"role": "user", "content": content}]
 
     def encode(self, request: Request) -> Encoded:
         """Tensors of one request.
@@ -173,14 +157,24 @@ class PromptEncoder:
         """
         messages = self.messages(request)
         times = tuple(part.times for part in self.parts(request) if isinstance(part, VideoClip))
-        self._tell_of_rate(times)
+        # A processor of one rate cannot tell the model that frames lie at uneven distances.
+        uneven = next((each for each in times if not each.is_even), None)
+        if self.knows_one_rate and uneven is not None and not self._told_of_rate:
+            self._told_of_rate = True
+            what = "its processor tells one rate a video, and frames lie at uneven distances"
+            log.warning(
+                "model %s: %s: each video has its own mean rate (here %.3g a second)", self.name, what, uneven.rate
+            )
         with self._lock:
             tensors = self._apply([messages], times)
             prompt_end = self.processor.tokenizer.decode(tensors["input_ids"][0, -32:], skip_special_tokens=False)
-        return Encoded(messages, tensors, prompt_end.rstrip().endswith(self._opening_tag), times)
+        return Encoded(messages, tensors, prompt_end.rstrip().endswith(self.tags[0]), times)
 
-    def written(self, request: Request) -> WrittenPrompt:
-        """The text of a request, for callers that tokenize it themselves.
+    def text(self, request: Request) -> tuple[str, bool, bool]:
+        """A request as the chat template writes it, for callers that tokenize it; each image has one place in it.
+
+        Also whether the tokenizer adds its own special tokens (a beginning of the text), since the template wrote none,
+        and whether the template has written the opening think tag already.
 
         Raises:
             MODEL_ERRORS: the chat template cannot take these inputs.
@@ -190,7 +184,7 @@ class PromptEncoder:
         # The rules by which `apply_chat_template` makes tokens of its text: of a tokenizer it adds none, of a processor
         # those that the text lacks.
         adds = not self.reads_text_alone and not (begin is not None and text.startswith(begin))
-        return WrittenPrompt(text, adds, text.rstrip().endswith(self._opening_tag))
+        return text, adds, text.rstrip().endswith(self.tags[0])
 
     def drops_images(self, request: Request, encoded: Encoded) -> bool:
         """Whether the same prompt without its images becomes the same tensors."""
@@ -216,7 +210,7 @@ class PromptEncoder:
         Requests whose tensors cannot be put one after another go through the processor once more, together: some
         processors pad images to the largest of a batch, some count over all of its images.
         """
-        batch = _collated([each.tensors for each in encoded], self.tokenizer.pad_token_id)
+        batch = _stack([each.tensors for each in encoded], self.tokenizer.pad_token_id)
         if batch is None:
             with self._lock:
                 times = tuple(each for request in encoded for each in request.times)
@@ -239,7 +233,9 @@ class PromptEncoder:
                 wanted["fps"] = self._shared_rate(times)
         if type(self.processor).__name__ in _FLAT_IMAGES:
             written = [self._template_text(conversation, add_generation_prompt=True) for conversation in conversations]
-            images = [part["image"] for part in _media_parts(conversations) if part["type"] == "image"]
+            contents = [message["content"] for each in conversations for message in each]
+            parts = [part for content in contents if isinstance(content, list) for part in content]
+            images = [part["image"] for part in parts if part["type"] == "image"]
             return dict(self.processor(text=written, images=images or None, return_tensors="pt", **wanted))
         inputs = self.processor.apply_chat_template(
             conversations,
@@ -264,16 +260,6 @@ class PromptEncoder:
             )
         return rates.pop()
 
-    def _tell_of_rate(self, times: Sequence[FrameTimes]) -> None:
-        """Warn once where the processor cannot tell the model that frames lie at uneven distances."""
-        uneven = next((each for each in times if not each.is_even), None)
-        if self.knows_one_rate and uneven is not None and not self._told_of_rate:
-            self._told_of_rate = True
-            what = "its processor tells one rate a video, and frames lie at uneven distances"
-            log.warning(
-                "model %s: %s: each video has its own mean rate (here %.3g a second)", self._name, what, uneven.rate
-            )
-
     def _template_text(self, messages: list[Message], *, add_generation_prompt: bool = False) -> str:
         return self.processor.apply_chat_template(
             messages, tokenize=False, add_generation_prompt=add_generation_prompt, **self._template_kwargs
@@ -285,7 +271,7 @@ class PromptEncoder:
             blank = Image.new("RGB", (width, height))
             try:
                 with self._lock:
-                    inputs = self._apply([[_message("user", [_image(blank)])]])
+                    inputs = self._apply([[{"role": "user", "content": [{"type": "image", "image": blank}]}]])
                 self._image_tokens[width, height] = inputs["input_ids"].shape[1]
             except MODEL_ERRORS:
                 self._image_tokens[width, height] = 0  # the request itself will say what is wrong with its image
@@ -293,11 +279,11 @@ class PromptEncoder:
 
     def _find_system_style(self) -> SystemStyle:
         """Render a probe each way: some templates refuse a system message, others drop it in silence."""
-        user = _message("user", [_text("question")])
+        user: Message = {"role": "user", "content": [_text("question")]}
         styles: dict[SystemStyle, object] = {"parts": [_text(_PROBE)], "text": _PROBE}
         for style, content in styles.items():
             try:
-                written = self._template_text([_message("system", content), user])
+                written = self._template_text([{"role": "system", "content": content}, user])
             except MODEL_ERRORS:
                 continue
             if _PROBE in written and "'type'" not in written:  # the latter: the list itself was printed
@@ -305,34 +291,19 @@ class PromptEncoder:
         return "folded"
 
 
-def _message(role: str, content: object) -> Message:
-    return {"role": role, "content": content}
-
-
 def _text(text: str) -> Message:
     return {"type": "text", "text": text}
-
-
-def _image(image: Image.Image) -> Message:
-    return {"type": "image", "image": image}
 
 
 def _content(part: TextPart | ImagePart | VideoClip, request: Request) -> Message:
     if isinstance(part, TextPart):
         return _text(part.text)
     if isinstance(part, ImagePart):
-        return _image(request.images[part.index])
+        return {"type": "image", "image": request.images[part.index]}
     return {"type": "video", "video": [request.images[index] for index in part.images]}
 
 
-def _media_parts(conversations: list[list[Message]]) -> list[dict[str, Any]]:
-    """Images and videos, in their order."""
-    contents = (message["content"] for conversation in conversations for message in conversation)
-    parts = (part for content in contents if isinstance(content, list) for part in content)
-    return [part for part in parts if part["type"] != "text"]
-
-
-def _collated(items: Sequence[dict[str, torch.Tensor]], pad: int) -> dict[str, torch.Tensor] | None:
+def _stack(items: Sequence[dict[str, torch.Tensor]], pad: int) -> dict[str, torch.Tensor] | None:
     """Stack requests, or None where this is not known to be safe."""
     if len(items) == 1:
         return items[0]
@@ -343,7 +314,7 @@ def _collated(items: Sequence[dict[str, torch.Tensor]], pad: int) -> dict[str, t
         present = [value for value in values if value is not None]
         if name in _PER_TOKEN:
             fill = pad if name == "input_ids" else 0
-            batch[name] = torch.cat([_padded(v, i, columns, fill) for v, i in zip(values, items, strict=True)])
+            batch[name] = torch.cat([_pad_left(v, i, columns, fill) for v, i in zip(values, items, strict=True)])
         elif name in _PER_IMAGE and len({value.shape[1:] for value in present}) == 1:
             batch[name] = torch.cat(present)
         else:
@@ -351,7 +322,7 @@ def _collated(items: Sequence[dict[str, torch.Tensor]], pad: int) -> dict[str, t
     return batch
 
 
-def _padded(value: torch.Tensor | None, item: dict[str, torch.Tensor], columns: int, fill: int) -> torch.Tensor:
+def _pad_left(value: torch.Tensor | None, item: dict[str, torch.Tensor], columns: int, fill: int) -> torch.Tensor:
     """A row of tokens, shape (1, n), with `fill` on its left up to `columns`; all `fill` where it is None."""
     row = torch.full_like(item["input_ids"], fill) if value is None else value
     return torch.nn.functional.pad(row, (columns - row.shape[1], 0), value=fill)

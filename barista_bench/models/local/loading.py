@@ -11,23 +11,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, FAMILY_FORMATS, BoxFormat
+from barista_bench.core.model_names import EMBEDDED
 from barista_bench.core.training_videos import VIDEOS_FILE, TrainingVideos
 from barista_bench.errors import ModelError, require_extra
 from barista_bench.files.checkpoints import GGUF, device_of, load_pretrained, loading_of, revision_of
 from barista_bench.files.hashes import file_sha256
 from barista_bench.files.reading import read_bounded_text
 from barista_bench.files.text_out import first_line
-from barista_bench.models.base import ModelIdentity
+from barista_bench.models.answer_schemas import require_holding
+from barista_bench.models.answers import AnswerReader
+from barista_bench.models.base import ModelIdentity, video_settings
 from barista_bench.models.settings import TransformersSettings
 
 if TYPE_CHECKING:
     from transformers import BitsAndBytesConfig, PreTrainedModel, ProcessorMixin
 
+    from barista_bench.models.local.holding import AnswerHolder
+    from barista_bench.models.local.inputs import PromptEncoder
     from barista_bench.models.local.processors import TextProcessor
 
-Setting = str | int | float | bool | None
-
 _MAX_TEMPLATE = 2**20  # bytes
+
+
+def checkpoint_of(name: str) -> str:
+    """The folder of a checkpoint of ours (trained by `scripts/train_kitchen.py`); any other name as it is."""
+    return str(Path(__file__).parents[1] / "checkpoints" / name) if name in EMBEDDED else name
 
 
 def load_checkpoint(
@@ -40,7 +48,12 @@ def load_checkpoint(
     """
     adapter = fetch_adapter(settings.adapter, settings.adapter_revision) if settings.adapter else None
     placed = settings.device == "split" or bool(settings.quantization)  # the weights, while they are read
-    folder, file = located(name)
+    path, folder, file = Path(name).expanduser(), name, dict[str, str]()
+    if name.endswith(GGUF):  # a file of its folder
+        if not path.is_file():
+            raise ModelError(f"model {name}: there is no such file. Remedy: check the path")
+        require_extra(f"reading {path.name}", "gguf", extra="gguf")
+        folder, file = str(path.parent), {"gguf_file": path.name}
     model, processor = load_pretrained(
         folder,
         partial(_processor, settings=settings, **file),
@@ -58,21 +71,24 @@ def load_checkpoint(
     return model, processor
 
 
-def identity_of(name: str, model: PreTrainedModel, settings: TransformersSettings, **others: Setting) -> ModelIdentity:
-    """The model's name, revision, and the settings that change its answers.
+def identity_of(
+    name: str, model: PreTrainedModel, processor: ProcessorMixin | TextProcessor, settings: TransformersSettings
+) -> ModelIdentity:
+    """The model's name, revision, and the settings that change its answers; those that were left alone are not named.
 
     Device and library versions are not among them: a run goes on after a move to another machine. Versions stand in
     the run's description. An adapter is named by its content, since its folder differs between machines.
-
-    Args:
-        others: further settings; None for those that were left alone, which are not named.
     """
-    chosen: dict[str, Setting] = {
+    chosen: dict[str, str | int | float | bool | None] = {
         "quantization": settings.quantization,
         "adapter": settings.adapter and adapter_hash(fetch_adapter(settings.adapter, settings.adapter_revision)),
         "min_pixels": settings.min_pixels,
         "max_pixels": settings.max_pixels,
-        **others,
+        "image_processor": type(processor.image_processor).__name__ if processor.image_processor else None,
+        "chat_template": template_hash(processor),
+        **video_settings(settings.frames_as, settings.video_fps, processor.model_input_names),
+        "template_kwargs": json.dumps(settings.template_kwargs, sort_keys=True) if settings.template_kwargs else None,
+        **settings.identity_of_answers(),
     }
     return ModelIdentity(
         name=name,
@@ -83,6 +99,19 @@ def identity_of(name: str, model: PreTrainedModel, settings: TransformersSetting
             **{setting: value for setting, value in chosen.items() if value is not None},
         },
     )
+
+
+def answer_holder(encoder: PromptEncoder, reader: AnswerReader, vocabulary: int) -> AnswerHolder:
+    """The holder of a model's answers to schemas; `vocabulary` is how many tokens the model scores.
+
+    Raises:
+        ModelError: llguidance is missing, or cannot hold answers of this tokenizer.
+    """
+    require_holding(f"model {encoder.name}: structured_output")
+    from barista_bench.models.local.holding import AnswerHolder
+
+    tags = encoder.tags if encoder.thinks else None
+    return AnswerHolder(encoder.name, encoder.tokenizer, vocabulary, reader.end_ids, tags)
 
 
 def template_hash(processor: ProcessorMixin | TextProcessor) -> str:
@@ -110,21 +139,6 @@ def box_format_of_checkpoint(name: str, model_type: str) -> BoxFormat:
     training = checkpoint_videos(name)
     written = training.box_format if training else None
     return BoxFormat.parse(written) if written else box_format_of(model_type)
-
-
-def located(name: str) -> tuple[str, dict[str, str]]:
-    """The name to load a checkpoint by, and keywords that name its file: `FOLDER/NAME.gguf` is a file of its folder.
-
-    Raises:
-        ModelError: the library that reads such files is missing.
-    """
-    if not name.endswith(GGUF):
-        return name, {}
-    path = Path(name).expanduser()
-    if not path.is_file():
-        raise ModelError(f"model {name}: there is no such file. Remedy: check the path")
-    require_extra(f"reading {path.name}", "gguf", extra="gguf")
-    return str(path.parent), {"gguf_file": path.name}
 
 
 def _model(name: str, settings: TransformersSettings, gguf_file: str | None = None, **shared: Any) -> object:  # noqa: ANN401
@@ -235,9 +249,8 @@ def fetch_adapter(adapter: str, revision: str | None = None) -> Path:
     folder = Path(adapter).expanduser()
     if not folder.is_dir():
         try:
-            folder = Path(
-                snapshot_download(adapter, revision=revision, allow_patterns=[_CONFIG, _WEIGHTS, VIDEOS_FILE])
-            )
+            wanted = [_CONFIG, _WEIGHTS, VIDEOS_FILE]
+            folder = Path(snapshot_download(adapter, revision=revision, allow_patterns=wanted))
         except (OSError, HfHubHTTPError, HFValidationError) as error:
             raise ModelError(
                 f"adapter {adapter}: is not a folder and cannot be fetched ({type(error).__name__}). "

@@ -252,7 +252,7 @@ def chosen_variables(
     """The variables that a template is filled in with: those given, and the switches of reasoning.
 
     Args:
-        name: of the model, for messages.
+        name: the model's, for messages.
 
     Raises:
         ModelError: the template does not read one of those given, has no switch for `reasoning`, or would be told both.

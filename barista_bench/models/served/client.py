@@ -108,7 +108,6 @@ class Calls:
 
     async def open(self) -> None:
         """Make what belongs to the event loop."""
-        limits = httpx2.Limits(max_connections=self._settings.max_concurrency)
         self._gate = Gate(self._state.limit)
         self._client = openai.AsyncOpenAI(
             api_key=self._endpoint.key or _NO_KEY,
@@ -121,7 +120,7 @@ class Calls:
                 "Authorization": f"Bearer {self._endpoint.key or _NO_KEY}",
             },
             http_client=openai.DefaultAsyncHttpxClient(
-                limits=limits,
+                limits=httpx2.Limits(max_connections=self._settings.max_concurrency),
                 verify=_certificates(),
                 # Images and key go to the server that was named, and to no other: no redirect, and to this machine no
                 # proxy of the environment, which could read the key off plain http.
@@ -152,29 +151,23 @@ class Calls:
         except (OSError, ValueError) as error:  # Pillow's words for an image that it cannot write
             failure = Failure(f"request {request.request_id}: its prompt cannot be prepared: {error}")
             return Answered(request, [failure] * len(request.seeds), 0.0)
-        asked = _AskedRequest(request, body)
-        entries = await self._entries(asked, seeds)
+        query = _Query(request, body)
+        # All seeds in one call where the server takes `n`, and a call a seed for those that it left open.
+        entries = await self._together(query, seeds) if len(seeds) > 1 and self._state.takes_n else []
+        for seed in seeds[len(entries) :]:
+            entries.append(await self._alone(query, seed))
         if entries and len(entries) < len(request.seeds):
             entries = repeated(entries[0], len(request.seeds))
-        return Answered(request, entries, asked.seconds)
+        return Answered(request, entries, query.seconds)
 
-    async def _entries(self, asked: _AskedRequest, seeds: Sequence[int]) -> list[Entry]:
-        """All seeds in one call where the server takes `n`, and a call a seed for those that it left open."""
-        entries: list[Entry] = []
-        if len(seeds) > 1 and self._state.takes_n:
-            entries = await self._together(asked, seeds)
-        for seed in seeds[len(entries) :]:
-            entries.append(await self._alone(asked, seed))
-        return entries
-
-    async def _together(self, asked: _AskedRequest, seeds: Sequence[int]) -> list[Entry]:
+    async def _together(self, query: _Query, seeds: Sequence[int]) -> list[Entry]:
         """The entries that one call gives; fewer than seeds where the rest has to be asked for."""
         try:
-            reply = await self._call(asked, seeds)
+            reply = await self._call(query, seeds)
         except CallError as error:
             may_be_n = len(seeds) > self._state.proven_n
             if may_be_n and isinstance(error, RejectedError) and error.status in (400, 422):
-                alone = await self._alone(asked, seeds[0])
+                alone = await self._alone(query, seeds[0])
                 if not isinstance(alone, Failure):  # else it refuses the request, and not `n`
                     self._state.give_up_n(f"it answers {error.status} to n = {len(seeds)}", self._endpoint)
                     return [alone]
@@ -184,13 +177,13 @@ class Calls:
         else:
             self._state.proven_n = max(self._state.proven_n, len(seeds))
         return [
-            choice if isinstance(choice, Completion) else await self._alone(asked, seed)
+            choice if isinstance(choice, Completion) else await self._alone(query, seed)
             for choice, seed in zip(reply.choices, seeds, strict=False)
         ]
 
-    async def _alone(self, asked: _AskedRequest, seed: int) -> Entry:
+    async def _alone(self, query: _Query, seed: int) -> Entry:
         try:
-            choice = (await self._call(asked, (seed,))).choices[0]
+            choice = (await self._call(query, (seed,))).choices[0]
         except CallError as error:
             return self._entry_for(error)
         assert isinstance(choice, Completion)  # `_attempt` tries again where no choice can be read
@@ -205,7 +198,7 @@ class Calls:
             return Failure(f"{error} (the last of {self._settings.max_attempts} attempts)")
         return Failure(str(error))
 
-    async def _call(self, asked: _AskedRequest, seeds: Sequence[int]) -> Reply:
+    async def _call(self, query: _Query, seeds: Sequence[int]) -> Reply:
         """One call with its retries.
 
         Raises:
@@ -213,7 +206,7 @@ class Calls:
             RejectedError, DeclinedError, ModelError: as soon as the server says so.
         """
         # Content-seeded, so that two requests never wait in step, and a run's waits are the same each time.
-        rng = random.Random(f"{asked.request.request_id}/{seeds[0]}")  # noqa: S311
+        rng = random.Random(f"{query.request.request_id}/{seeds[0]}")  # noqa: S311
         async for attempt in AsyncRetrying(
             retry=retry_if_exception_type(TransientError),
             stop=stop_after_attempt(self._settings.max_attempts),
@@ -222,7 +215,7 @@ class Calls:
             reraise=True,
         ):
             with attempt:
-                return await self._attempt(asked, seeds)
+                return await self._attempt(query, seeds)
         raise AssertionError("tenacity ends with a result or an error")
 
     def _backoff(self, state: RetryCallState, rng: random.Random) -> float:
@@ -235,12 +228,12 @@ class Calls:
                 self._gate.limit.pause(seconds, "429 without Retry-After")
         return seconds
 
-    async def _attempt(self, asked: _AskedRequest, seeds: Sequence[int]) -> Reply:
+    async def _attempt(self, query: _Query, seeds: Sequence[int]) -> Reply:
         async with self._gate.slot() as began:
             if self._stopped is not None:
                 raise self._stopped
             seeds = seeds if self._state.takes_n else seeds[:1]  # another call may have found out meanwhile
-            outcome = await self._send({**asked.body, **fields_per_call(seeds, self._settings)}, len(seeds))
+            outcome = await self._send({**query.body, **fields_per_call(seeds, self._settings)}, len(seeds))
             limit = self._gate.limit
             if isinstance(outcome, TransientError):
                 if outcome.congestion is not None:
@@ -250,7 +243,7 @@ class Calls:
             elif isinstance(outcome, ModelError):
                 self._stopped = outcome
             elif isinstance(outcome, Reply):
-                asked.seconds += limit.now() - began
+                query.seconds += limit.now() - began
                 limit.succeeded(began, self._gate.in_flight)
         if isinstance(outcome, Reply):
             return outcome
@@ -292,7 +285,7 @@ class Calls:
 
 
 @dataclass(slots=True)
-class _AskedRequest:
+class _Query:
     """A request with the body of its calls, and the seconds that answered calls took."""
 
     request: Request
@@ -344,10 +337,10 @@ class _Bounded(httpx2.AsyncByteStream):
         self._stream, self._request = stream, request
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        left = _MAX_REPLY
+        allowed = _MAX_REPLY
         async for chunk in self._stream:
-            left -= len(chunk)
-            if left < 0:
+            allowed -= len(chunk)
+            if allowed < 0:
                 raise httpx2.ReadError(f"the answer is larger than {_MAX_REPLY} bytes", request=self._request)
             yield chunk
 

@@ -107,9 +107,9 @@ def status_error(
     Args:
         answered: the server has answered other requests to this model, so a 403 is about this request, not our key.
     """
-    error_body = _read_error(body)
-    codes, message = error_body.codes, endpoint.quote(error_body.message)
-    if _declines(status, error_body):
+    codes, text, is_moderated = _read_error(body)
+    message = endpoint.quote(text)
+    if _declines(status, codes, text, is_moderated=is_moderated):
         return DeclinedError(message)
     if (fatal := _fatal(status, codes, message, endpoint, answered=answered)) is not None:
         return fatal
@@ -125,14 +125,14 @@ def status_error(
     return RejectedError(f"{endpoint}: refused the request with {status}: {message}{_hint(status, message)}", status)
 
 
-def _declines(status: int, body: _ErrorBody) -> bool:
+def _declines(status: int, codes: frozenset[str], text: str, *, is_moderated: bool) -> bool:
     """Whether a content policy, and not the key or the form of the request, is what stands in the way."""
     if status not in (400, 403, 451):
         return False
-    if body.codes & _POLICY_CODES or (status == 403 and body.moderated):
+    if codes & _POLICY_CODES or (status == 403 and is_moderated):
         return True
-    invalid = status == 400 and "invalid_prompt" in body.codes
-    return invalid and _AGAINST_POLICY.search(body.message[:_SEARCHED].lower()) is not None
+    is_invalid = status == 400 and "invalid_prompt" in codes
+    return is_invalid and _AGAINST_POLICY.search(text[:_SEARCHED].lower()) is not None
 
 
 def _fatal(
@@ -178,25 +178,19 @@ def _hint(status: int, message: str) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class _ErrorBody:
-    """Lower-case error codes, the message, and whether it is the word of a moderator on what was asked."""
+def _read_error(body: bytes) -> tuple[frozenset[str], str, bool]:
+    """Lower-case error codes of a body, its message, and whether it is the word of a moderator on what was asked.
 
-    codes: frozenset[str]
-    message: str
-    moderated: bool = False
-
-
-def _read_error(body: bytes) -> _ErrorBody:
-    """The content of an error body, in the shapes that servers use; the text as it is where it has none of them."""
+    A body in none of the shapes that servers use is itself the message.
+    """
     text = body[: 64 * 1024].decode("utf-8", "replace")
     data = json_value(text)
     if not isinstance(data, dict):
-        return _ErrorBody(frozenset(), text)
-    return _ErrorBody(error_codes(data), _message(data) or text, _moderated(data))
+        return frozenset(), text, False
+    return _error_codes(data), _message(data) or text, _is_moderators(data)
 
 
-def _moderated(data: Mapping[str, object]) -> bool:
+def _is_moderators(data: Mapping[str, object]) -> bool:
     """Whether an error is a moderator's: by `error.metadata`, which gives reasons (OpenRouter), or else by its words.
 
     Only JSON is read: a firewall's page may say `flagged` too, and means our address.
@@ -209,7 +203,7 @@ def _moderated(data: Mapping[str, object]) -> bool:
     return _FLAGGED.search(words) is not None and _WE_ARE_FLAGGED.search(words) is None
 
 
-def error_codes(data: Mapping[str, object]) -> frozenset[str]:
+def _error_codes(data: Mapping[str, object]) -> frozenset[str]:
     """Codes and types in an error object, its `error` and the `innererror`s in that, in lower case."""
     codes: set[str] = set()
     level: object = data
@@ -242,12 +236,8 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
         value = headers.get(name, "")[:_MAX_HEADER].strip()
         if re.fullmatch(r"\d+(\.\d+)?", value, re.ASCII):
             return min(float(value) * unit, MAX_PAUSE)
-    return _until(headers.get("retry-after", ""), now)
-
-
-def _until(date: str, now: datetime | None) -> float | None:
     try:
-        moment = parsedate_to_datetime(date[:_MAX_HEADER])
+        moment = parsedate_to_datetime(headers.get("retry-after", "")[:_MAX_HEADER])
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         seconds = (moment - (now or datetime.now(UTC))).total_seconds()
     except (ValueError, TypeError, OverflowError, IndexError):
@@ -259,8 +249,8 @@ def allowance_pause(headers: Mapping[str, str], tokens: int) -> tuple[float, str
     """Seconds to wait, and for what, where the server says that its allowance is used up; None where it is not.
 
     Args:
-        headers: of an answer, with `x-ratelimit-remaining-...` and `x-ratelimit-reset-...` where the server has them.
-        tokens: what a call takes, as far as is known.
+        headers: an answer's, with `x-ratelimit-remaining-...` and `x-ratelimit-reset-...` where the server has them.
+        tokens: those that a call takes, as far as is known.
     """
     longest: tuple[float, str] | None = None
     for kind, needed in (("requests", 1), ("tokens", max(1, tokens))):

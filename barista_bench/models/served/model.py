@@ -13,11 +13,11 @@ What servers do with the settings, as far as we know:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from barista_bench.errors import ConfigError, ModelError, require_extra
-from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, ModelIdentity, Request
+from barista_bench.models.base import Answered, GenerationConfig, ModelIdentity, NumberedStream, Request
 from barista_bench.models.local.loading import box_format_of
 from barista_bench.models.served.errors import Endpoint
 from barista_bench.models.served.requests import Estimate, estimate, holds_field
@@ -28,12 +28,20 @@ from barista_bench.models.settings import checked
 _READY = 2  # requests that wait while all calls are under way, so that none of them is without work
 
 
-class ServedModel:
-    """Keeps the `StreamingModel` contract. Make one with `ServedModel.load`; one stream at a time.
+class ServedModel(NumberedStream):
+    """A served model behind the `StreamingModel` contract. Make one with `ServedModel.load`; one stream at a time.
+
+    The samples of one request share a call where the server takes `n`. At temperature 0 a request is sent once and its
+    answer repeated; the copies carry 0 tokens, so that the tokens of all completions add up to what was taken. For the
+    same reason the samples of one call carry its input tokens once. Output tokens of one call are dealt out by the
+    length of its texts.
+
+    A consumer that stops early (closes the generator) cancels what is under way. Where the server refuses key, model or
+    address, the quota is used up, or it is down, answers that had come before are handed out ahead of the ModelError.
 
     Attributes:
         window: requests at hand at the most, under way or waiting.
-        state: what was learned of the server.
+        state: the server's, as far as it was learned.
     """
 
     sends_files = True
@@ -54,7 +62,7 @@ class ServedModel:
         """Check the settings. Nothing is sent before the first request.
 
         Args:
-            name: as the server lists it; its last part also selects the box format of its family.
+            name: the one that the server lists; its last part also selects the box format of its family.
             settings: fields of `ServedSettings`, which describes each of them.
 
         Raises:
@@ -90,33 +98,9 @@ class ServedModel:
                 "thinking_budget_field (dots go into objects), or leave thinking_budget out"
             )
 
-    def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
-        """One list a request, in order, with one entry for each of its seeds; see `stream`."""
-        for request in requests:
-            request.check_images()
-        answers: dict[int, list[Completion | Failure]] = {}
-        for number, answered in self._numbered(requests, config):
-            answers[number] = answered.completions
-        return [answers[number] for number in range(len(requests))]
-
-    def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[Answered]:
-        """Answers as they come. The samples of one request share a call where the server takes `n`.
-
-        At temperature 0 a request is sent once and its answer repeated; the copies carry 0 tokens, so that the tokens
-        of all completions add up to what was taken. For the same reason the samples of one call carry its input tokens
-        once. Output tokens of one call are dealt out by the length of its texts.
-
-        A consumer that stops early (closes the generator) cancels what is under way.
-
-        Raises:
-            ModelError: the server refuses key, model or address, the quota is used up, or it is down; answers that
-                had come before are handed out first.
-            ValueError: a prompt does not place its images exactly once; names the request.
-        """
-        for _, answered in self._numbered(requests, config):
-            yield answered
-
-    def _numbered(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[tuple[int, Answered]]:
+    def _numbered(
+        self, requests: Iterable[Request], config: GenerationConfig, *, at_once: bool
+    ) -> Iterator[tuple[int, Answered]]:
         from barista_bench.models.served.client import open_calls
 
         self.check(config)

@@ -128,13 +128,13 @@ def read_reply(body: bytes, rules: ReadingRules, endpoint: Endpoint, wanted: int
     if not reply.choices:
         if isinstance(reply.error, Mapping):  # some gateways report errors with a status of 200
             error_body = msgspec.json.encode({"error": reply.error})
-            raise status_error(_status_of(reply.error), {}, error_body, endpoint, answered=answered)
+            code = str(reply.error.get("code"))  # which may be an HTTP status
+            is_status = code.isascii() and code.isdigit() and len(code) == 3 and code[0] in "45"
+            raise status_error(int(code) if is_status else 502, {}, error_body, endpoint, answered=answered)
         raise _invalid(endpoint, "no choices")
-    taken = reply.choices[:wanted]
-    texts = [_read_choice(choice, rules, endpoint) for choice in taken]
     tokens = _tokens(reply.usage)
     return Reply(
-        choices=_with_tokens(texts, tokens),
+        choices=_with_tokens([_read_choice(choice, rules, endpoint) for choice in reply.choices[:wanted]], tokens),
         input_tokens=tokens.input,
         output_tokens=tokens.output,
         served_as=endpoint.quote(reply.model) if isinstance(reply.model, str) else None,
@@ -149,12 +149,6 @@ def _decode(body: bytes) -> _Reply:
         if mended == body:
             raise
         return msgspec.json.decode(mended, type=_Reply)
-
-
-def _status_of(error: Mapping[str, object]) -> int:
-    """The HTTP status that an error object names as its code, if it does."""
-    code = str(error.get("code"))
-    return int(code) if code.isascii() and code.isdigit() and len(code) == 3 and code[0] in "45" else 502
 
 
 def _invalid(endpoint: Endpoint, what: str) -> TransientError:
@@ -212,13 +206,10 @@ def _answer_logprobs(logprobs: _Logprobs | None, answer: str, endpoint: Endpoint
     kept, at = [], 0
     for token, piece in zip(logprobs.content, spelt, strict=True):
         if at < start + len(wanted) and at + len(piece) > start:
-            kept.append(TokenLogprob(endpoint.scrub(token.token), token.logprob, _top(token, endpoint)))
+            top = tuple((endpoint.scrub(other.token), other.logprob) for other in token.top_logprobs or ())
+            kept.append(TokenLogprob(endpoint.scrub(token.token), token.logprob, top))
         at += len(piece)
     return tuple(kept)
-
-
-def _top(token: _Token, endpoint: Endpoint) -> tuple[tuple[str, float], ...]:
-    return tuple((endpoint.scrub(other.token), other.logprob) for other in token.top_logprobs or ())
 
 
 def _spelling(token: _Token) -> bytes:

@@ -81,19 +81,15 @@ class Sam3Grounder:
         batch_size: int = 4,
         open_video: Callable[[], Sam3Video] | None = None,
     ) -> None:
-        for name, value in (("threshold", threshold), ("mask_threshold", mask_threshold)):
+        chosen = {"threshold": threshold, "mask_threshold": mask_threshold}
+        for name, value in chosen.items():
             if not 0 <= value <= 1:
                 raise ConfigError(f"{name} is {value}. Remedy: give a number from 0 to 1")
         if batch_size < 1:
             raise ConfigError(f"batch_size is {batch_size}. Remedy: give 1 or more")
-        chosen = {"threshold": threshold, "mask_threshold": mask_threshold}
         self.identity = ModelIdentity(identity.name, identity.revision, {**identity.settings, **chosen})
-        self.box_format = BoxFormat("xyxy", None)
-        self.batch_size = batch_size
-        self._model = model
-        self._processor = processor
-        self._threshold = threshold
-        self._mask_threshold = mask_threshold
+        self.box_format, self.batch_size = BoxFormat("xyxy", None), batch_size
+        self._model, self._processor, self._thresholds = model, processor, chosen
         self._open_video = open_video
         self._video: Sam3Video | None = None
 
@@ -134,30 +130,31 @@ class Sam3Grounder:
     def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
         answers: dict[int, Completion | Failure] = {}
         items: list[_PhraseInImage] = []
+        results: dict[int, list[_Result]] = {}
         for index, request in enumerate(requests):
             refusal = self._refusal(request)
             if refusal is not None:
                 answers[index] = refusal
             elif is_sequential(request):
-                answers[index] = self._followed(request)
+                answers[index] = self._follow(request)
             else:
-                items += _phrases_in_images(index, request)
-        parts_of: dict[int, list[_Result]] = {item.request: [] for item in items}
-        for part in self._find(items):
-            parts_of[part.item.request].append(part)
-        for index, parts in parts_of.items():
-            answers[index] = _completion_of(requests[index], parts)
+                results[index] = []
+                for_masks = wants_masks(request)
+                places = wanted_images(request) if for_masks else (0,)
+                phrases = phrases_of(request) if for_masks else (str(request.inputs["phrase"]),)
+                items += [_PhraseInImage(index, place, phrase) for place in places for phrase in phrases]
+        for result in self._find(requests, items):
+            results[result[0].request].append(result)
+        answers |= {index: _completion_of(of_request) for index, of_request in results.items()}
         return [[answers[index]] * len(request.seeds) for index, request in enumerate(requests)]
 
     def _refusal(self, request: Request) -> Failure | None:
         """The failure of a request that cannot be taken; None where it can."""
         request.check_images()
         if wants_masks(request):
-            problem = problem_with(request)
-            if problem:
-                return Failure(
-                    f"{request.request_id}: {problem}. Remedy: see barista_bench.models.specialists.sam3_masks"
-                )
+            if problem := problem_with(request):
+                remedy = "see barista_bench.models.specialists.sam3_masks"
+                return Failure(f"{request.request_id}: {problem}. Remedy: {remedy}")
             return self._too_long(request, phrases_of(request))
         phrase = request.inputs.get("phrase")
         if not isinstance(phrase, str) or not phrase.strip():
@@ -174,10 +171,13 @@ class Sam3Grounder:
                 return Failure(f"{request.request_id}: the phrase has {tokens} tokens, SAM 3 reads {PHRASE_TOKENS}")
         return None
 
-    def _followed(self, request: Request) -> Completion | Failure:
+    def _follow(self, request: Request) -> Completion | Failure:
         """The masks of a clip that is seen in one pass."""
+        if self._open_video is None:
+            remedy = "ask with mode=frame_wise"
+            return Failure(f"{request.request_id}: this SAM 3 looks at single images. Remedy: {remedy}")
         try:
-            self._video = self._video or self._load_video()
+            self._video = self._video or self._open_video()
             masks = self._video.segment(request.images, phrases_of(request), wanted_images(request))
         except ModelError as error:
             return Failure(f"{request.request_id}: {error}")
@@ -187,13 +187,8 @@ class Sam3Grounder:
             return Failure(f"{request.request_id}: does not fit into memory ({error})")
         return Completion(write_masks(masks), batch_size=1)
 
-    def _load_video(self) -> Sam3Video:
-        if self._open_video is None:
-            raise ModelError("this SAM 3 looks at single images. Remedy: ask with mode=frame_wise")
-        return self._open_video()
-
-    def _find(self, items: Sequence[_PhraseInImage]) -> Iterator[_Result]:
-        """The results of items, in batches that become smaller where the memory runs out."""
+    def _find(self, requests: Sequence[Request], items: Sequence[_PhraseInImage]) -> Iterator[_Result]:
+        """The results of items, in order, by batches that become smaller where the memory runs out."""
         import torch
 
         waiting = list(items)
@@ -201,18 +196,21 @@ class Sam3Grounder:
             batch = waiting[: self.batch_size]
             try:
                 with torch.inference_mode():
-                    parts = self._parts(batch)
+                    images = [requests[item.request].images[item.place].convert("RGB") for item in batch]
+                    found = self._boxes_or_masks(batch, images, [wants_masks(requests[item.request]) for item in batch])
             except torch.OutOfMemoryError as error:
-                parts = [] if len(batch) > 1 else [_Result(batch[0], error=str(error))]
-            yield from parts
-            waiting = waiting[len(parts) :]
-            if not parts:
+                name = requests[batch[0].request].request_id
+                found = [] if len(batch) > 1 else [Failure(f"{name}: does not fit into memory ({error})")]
+            yield from ((item, each, len(batch)) for item, each in zip(batch, found, strict=False))
+            waiting = waiting[len(found) :]
+            if not found:
                 self.batch_size = len(batch) // 2
                 log.warning("SAM 3 ran out of memory: batches of %d from here on", self.batch_size)
                 torch.cuda.empty_cache()
 
-    def _parts(self, batch: Sequence[_PhraseInImage]) -> list[_Result]:
-        images = [item.image.convert("RGB") for item in batch]
+    def _boxes_or_masks(
+        self, batch: Sequence[_PhraseInImage], images: Sequence[Image.Image], for_masks: Sequence[bool]
+    ) -> list[_Found]:
         inputs = self._processor(images=images, text=[item.phrase for item in batch], return_tensors="pt")
         device, dtype = self._model.device, self._model.dtype
         outputs = self._model(
@@ -220,68 +218,44 @@ class Sam3Grounder:
             input_ids=inputs["input_ids"].to(device),
             attention_mask=inputs["attention_mask"].to(device),
         )
-        parts = []
-        for row, (item, image) in enumerate(zip(batch, images, strict=True)):
+        found: list[_Found] = []
+        for row, image in enumerate(images):
             # One image at a time: masks are as large as the image, and there are up to 200 of them.
             (instances,) = self._processor.post_process_instance_segmentation(
-                _row(outputs, row),
-                threshold=self._threshold,
-                mask_threshold=self._mask_threshold,
-                target_sizes=[(image.height, image.width)],
+                _row(outputs, row), target_sizes=[(image.height, image.width)], **self._thresholds
             )
-            if item.as_boxes:
-                parts.append(_Result(item, text=_boxes_json(instances), batch_size=len(batch)))
-            else:
+            if for_masks[row]:
                 masks = (instances["masks"] > 0).reshape(-1, image.height, image.width).any(dim=0)
-                parts.append(_Result(item, mask=masks.cpu().numpy(), batch_size=len(batch)))
-        return parts
+                found.append(masks.cpu().numpy())
+            else:
+                found.append(_boxes_json(instances))
+        return found
 
 
 @dataclass(frozen=True, slots=True)
 class _PhraseInImage:
-    """One phrase to find in one image: `image_index` counts the images of its request."""
+    """One phrase to find in one image: `request` and `place` count the requests, and the images of this one."""
 
     request: int
-    image_index: int
-    image: Image.Image
+    place: int
     phrase: str
-    as_boxes: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Result:
-    """The result of an item: an answer, a mask (height, width), or why there is neither."""
-
-    item: _PhraseInImage
-    text: str = ""
-    mask: Mask | None = None
-    error: str = ""
-    batch_size: int = 1
+_Found = str | Mask | Failure
+_Result = tuple[_PhraseInImage, _Found, int]
+"""A phrase in an image, its boxes as JSON or its mask (height, width), and the batch size."""
 
 
-def _phrases_in_images(index: int, request: Request) -> list[_PhraseInImage]:
-    if not wants_masks(request):
-        return [_PhraseInImage(index, 0, request.images[0], str(request.inputs["phrase"]), as_boxes=True)]
-    return [
-        _PhraseInImage(index, image_index, request.images[image_index], phrase, as_boxes=False)
-        for image_index in wanted_images(request)
-        for phrase in phrases_of(request)
-    ]
-
-
-def _completion_of(request: Request, parts: Sequence[_Result]) -> Completion | Failure:
+def _completion_of(results: Sequence[_Result]) -> Completion | Failure:
     """A request's answer; the masks of one image are united."""
-    failed = [part.error for part in parts if part.error]
-    if failed:
-        return Failure(f"{request.request_id}: does not fit into memory ({failed[0]})")
-    batch_size = max((part.batch_size for part in parts), default=1)
-    if not wants_masks(request):
-        return Completion(parts[0].text, batch_size=batch_size)
+    batch_size = max((size for _, _, size in results), default=1)
     masks: dict[int, Mask] = {}
-    for part in parts:
-        assert part.mask is not None
-        index = part.item.image_index
-        masks[index] = masks[index] | part.mask if index in masks else part.mask
+    for item, found, _ in results:
+        if isinstance(found, Failure):
+            return found
+        if isinstance(found, str):
+            return Completion(found, batch_size=batch_size)
+        masks[item.place] = masks[item.place] | found if item.place in masks else found
     return Completion(write_masks(masks), batch_size=batch_size)
 
 
@@ -314,8 +288,7 @@ class Sam3Video:
     """Follows phrases through a clip."""
 
     def __init__(self, model: Pretrained, processor: Pretrained) -> None:
-        self._model = model
-        self._processor = processor
+        self._model, self._processor = model, processor
 
     def segment(self, images: Sequence[Image.Image], phrases: Sequence[str], wanted: Sequence[int]) -> dict[int, Mask]:
         """The region of all instances of all phrases, (height, width), in each of the wanted images.

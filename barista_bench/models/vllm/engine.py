@@ -37,7 +37,7 @@ MAX_DEATHS = 3
 
 _MAX_LINE = 64 * 2**20  # bytes of an answer; a token with 100 alternatives takes 3 KB
 _LOG_TAIL = 64 * 2**10  # bytes
-_MAX_SAID = 400  # characters of an error
+_MAX_ERROR = 400  # characters
 _LAST_BREATH = 15.0  # seconds to end by itself after the pipe is closed
 _ERROR = re.compile(r"\b[\w.]*(?:Error|Exception)\b: .*")
 _ENDED = "it closed its output"
@@ -137,9 +137,9 @@ class _Process:
         if status is not None:
             fault = f"it was killed by signal {-status}" if status < 0 else f"it ended with status {status}"
         self._log.seek(max(0, self._log.seek(0, os.SEEK_END) - _LOG_TAIL))
-        said = _last_words(self._log.read().decode("utf-8", "replace"))
+        last_words = _last_words(self._log.read().decode("utf-8", "replace"))
         self._log.close()
-        return f"{fault}: {said}" if said else fault
+        return f"{fault}: {last_words}" if last_words else fault
 
 
 def _kill(process: subprocess.Popen[bytes], calls: queue.SimpleQueue[Call | None]) -> None:
@@ -153,11 +153,11 @@ def _last_words(written: str) -> str:
     """The last error that a process wrote, and the one before it, which may be its cause; else its last line."""
     errors = list(_ERROR.finditer(written))
     if not errors:
-        return one_line(written.strip().rpartition("\n")[2])[:_MAX_SAID]
+        return one_line(written.strip().rpartition("\n")[2])[:_MAX_ERROR]
     last = errors[-1]
     before = next((error[0] for error in reversed(errors) if error[0] != last[0]), None)
-    said = one_line(written[last.start() :])[:_MAX_SAID]
-    return f"{said} (before it: {one_line(before)[:_MAX_SAID]})" if before else said
+    text = one_line(written[last.start() :])[:_MAX_ERROR]
+    return f"{text} (before it: {one_line(before)[:_MAX_ERROR]})" if before else text
 
 
 def _write(pipe: BinaryIO, arguments: Mapping[str, object], calls: queue.SimpleQueue[Call | None]) -> None:
@@ -192,9 +192,9 @@ class VllmEngine:
     asked again.
 
     Args:
-        name: of the model, for messages.
-        command: what starts it, with `environment`.
-        arguments: of vLLM's `LLM`.
+        name: the model's, for messages.
+        command: the one that starts it, with `environment`.
+        arguments: those of vLLM's `LLM`.
         capacity: calls at it at the most.
         timeout: seconds without a sign of life, while it starts or has calls, after which it counts as dead.
     """

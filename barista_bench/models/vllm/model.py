@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,20 +18,20 @@ from barista_bench.core.prompt import ImagePart
 from barista_bench.errors import ConfigError, ModelError
 from barista_bench.files.checkpoints import GGUF, fetch_checkpoint, naming_cause, require_libraries
 from barista_bench.files.text_out import first_line, one_line
-from barista_bench.models.answer_schemas import require_holding
-from barista_bench.models.answers import THINK_TAGS, AnswerReader, Generated
+from barista_bench.models.answers import AnswerReader, Generated
 from barista_bench.models.base import (
     Answered,
     Completion,
     Failure,
     GenerationConfig,
     ModelIdentity,
+    NumberedStream,
     Request,
     VideoClip,
     repeated,
     video_settings,
 )
-from barista_bench.models.local.loading import box_format_of_checkpoint, template_hash
+from barista_bench.models.local.loading import answer_holder, box_format_of_checkpoint, template_hash
 from barista_bench.models.settings import VllmSettings, checked
 from barista_bench.models.vllm.engine import WORKER, Call, EngineOutput, Outcome, VllmEngine
 
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from PIL import Image
     from transformers import GenerationConfig as DecodingConfig, PreTrainedConfig, ProcessorMixin
 
-    from barista_bench.models.local.holding import AnswerHolder
     from barista_bench.models.local.processors import TextProcessor
 
 _READY = 2  # requests that wait while the engines are full
@@ -47,16 +46,21 @@ _MAX_ERROR = 500  # characters of what vLLM says of a prompt
 _LAUNCHED = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_")
 
 
-class VllmModel:
+class VllmModel(NumberedStream):
     """A checkpoint that vLLM runs, behind the `StreamingModel` contract. Make one with `VllmModel.load`.
 
     Settings of the checkpoint count as they do for `TransformersModel`, and log-probabilities mean the same. Samples
-    are drawn by vLLM: each depends on its own seed alone, but is another one than transformers' of that seed.
+    are drawn by vLLM: each depends on its own seed alone, but is another one than transformers' of that seed. At
+    temperature 0 a request is generated once and its completion repeated.
+
+    A prompt that vLLM refuses (too long, too many images) is a `Failure`. When an engine dies, it is started again and
+    what it had is asked again, one by one; a request of which it dies then as well is a `Failure`. An engine that dies
+    again and again ends the stream with a ModelError.
 
     Attributes:
         batch_size: requests at the engines at the most.
         window: requests at hand at the most, at the engines or waiting.
-        versions: of vLLM, by its name.
+        versions: that of vLLM, by its name.
     """
 
     def __init__(self, name: str, folder: Path, revision: str, settings: VllmSettings) -> None:
@@ -64,21 +68,13 @@ class VllmModel:
 
         with naming_cause(f"model {name}: cannot be read for vLLM"):
             processor, config, generation = _read(folder, settings)
-        self._tags = settings.tags or THINK_TAGS
-        self._encoder = PromptEncoder(
-            processor,
-            name=name,
-            opening_tag=self._tags[0],
-            frames_as=settings.frames_as,
-            video_fps=settings.video_fps,
-            reasoning=settings.reasoning,
-        )
-        self._thinks = settings.tags is not None or self._encoder.knows(self._tags)
-        self.reads_text_alone = self._encoder.reads_text_alone
-        self._reader = AnswerReader.of(self._encoder.tokenizer, self._tags, generation)
-        self._holder = self._held(name) if settings.structured_output else None
+        self._encoder = encoder = PromptEncoder(processor, name, settings)
+        self.reads_text_alone = encoder.reads_text_alone
+        self._reader = reader = AnswerReader.of(encoder.tokenizer, encoder.tags, generation)
+        vocabulary = len(encoder.tokenizer)
+        self._holder = answer_holder(encoder, reader, vocabulary) if settings.structured_output else None
         self._penalty = generation.repetition_penalty
-        self.batch_size = settings.engine_requests
+        self.batch_size, self.window = settings.engine_requests, settings.engine_requests + _READY
         # Isolated (-I), so that neither our PYTHONPATH nor the modules beside worker.py reach the other environment.
         command = [settings.engine_python or sys.executable, "-I", WORKER]
         self._engine = VllmEngine(
@@ -89,7 +85,6 @@ class VllmModel:
             capacity=settings.engine_requests,
             timeout=settings.engine_timeout,
         )
-        self.window = self.batch_size + _READY
         self.box_format = settings.box_format or box_format_of_checkpoint(name, config.model_type)
         ready = self._engine.start()
         self.versions = {"vllm": ready["vllm"]}
@@ -98,18 +93,15 @@ class VllmModel:
             "engine_args": json.dumps(arguments, sort_keys=True) if arguments else None,
             **settings.identity_of_answers(),
         }
-        self.identity = ModelIdentity(
-            name,
-            revision,
-            {
-                "engine": "vllm",
-                "dtype": ready["dtype"].removeprefix("torch."),
-                "repetition_penalty": self._penalty,
-                "chat_template": template_hash(processor),
-                **video_settings(settings.frames_as, settings.video_fps, processor.model_input_names),
-                **{setting: value for setting, value in chosen.items() if value is not None},
-            },
-        )
+        own = {
+            "engine": "vllm",
+            "dtype": ready["dtype"].removeprefix("torch."),
+            "repetition_penalty": self._penalty,
+            "chat_template": template_hash(processor),
+            **video_settings(settings.frames_as, settings.video_fps, processor.model_input_names),
+            **{setting: value for setting, value in chosen.items() if value is not None},
+        }
+        self.identity = ModelIdentity(name, revision, own)
 
     @classmethod
     def load(cls, name: str, **settings: Any) -> VllmModel:  # noqa: ANN401  (`VllmSettings` says which)
@@ -131,34 +123,9 @@ class VllmModel:
         folder, revision = fetch_checkpoint(name, table.revision)
         return cls(name, folder, revision, table)
 
-    def _held(self, name: str) -> AnswerHolder:
-        require_holding(f"model {name}: structured_output")
-        from barista_bench.models.local.holding import AnswerHolder
-
-        tokenizer, tags = self._encoder.tokenizer, self._tags if self._thinks else None
-        return AnswerHolder(name, tokenizer, len(tokenizer), self._reader.end_ids, tags)
-
-    def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
-        """One list a request, in order, with one entry for each of its seeds; see `stream`."""
-        for request in requests:
-            request.check_images()
-        answers = {number: answered.completions for number, answered in self._numbered(requests, config)}
-        return [answers[number] for number in range(len(requests))]
-
-    def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[Answered]:
-        """Answers as they come. At temperature 0 a request is generated once and its completion repeated.
-
-        A prompt that vLLM refuses (too long, too many images) is a `Failure`. When an engine dies, it is started again
-        and what it had is asked again, one by one; a request of which it dies then as well is a `Failure`.
-
-        Raises:
-            ModelError: the model cannot keep to a setting, or an engine dies again and again.
-            ValueError: a prompt does not place its images exactly once; names the request.
-        """
-        for _, answered in self._numbered(requests, config):
-            yield answered
-
-    def _numbered(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[tuple[int, Answered]]:
+    def _numbered(
+        self, requests: Iterable[Request], config: GenerationConfig, *, at_once: bool
+    ) -> Iterator[tuple[int, Answered]]:
         if config.thinking_budget is not None:
             remedy = "leave thinking_budget out, or run it without --engine"
             raise ModelError(f"model {self.identity.name}: vLLM is given no thinking budget here. Remedy: {remedy}")
@@ -168,7 +135,7 @@ class VllmModel:
             while waiting or more:
                 outcome = self._engine.finished(wait=not more or not self._engine.has_room)
                 if outcome is not None:
-                    yield outcome.call.number, self._answered(waiting.pop(outcome.call.number), outcome, config)
+                    yield outcome.call.number, self._read_outcome(waiting.pop(outcome.call.number), outcome, config)
                     continue
                 number, request = next(source, (-1, None))
                 if request is None:
@@ -192,9 +159,9 @@ class VllmModel:
         videos: list[dict[str, object]] = []
         grammar = None
         try:
-            written = self._encoder.written(request)
-            if self._holder and self._holder.begin(request.schema, opened=written.opens_thinking):
-                grammar = self._holder.grammar(request.schema, opened=written.opens_thinking)
+            text, adds_special_tokens, opens_thinking = self._encoder.text(request)
+            if self._holder and self._holder.begin(request.schema, opened=opens_thinking):
+                grammar = self._holder.grammar(request.schema, opened=opens_thinking)
             for part in self._encoder.parts(request):
                 if isinstance(part, VideoClip):
                     numbers = range(len(images), len(images) + len(part.images))
@@ -209,7 +176,7 @@ class VllmModel:
             return Failure(f"request {request.request_id}: {what}")
         seeds = request.seeds if config.temperature > 0 else request.seeds[:1]
         # A stop text ends an answer, which begins behind thoughts and spaces: those that vLLM cannot tell are cut here.
-        stop = [] if self._thinks or any(text.startswith(" ") for text in config.stop) else config.stop
+        stop = [] if self._encoder.thinks or any(end.startswith(" ") for end in config.stop) else config.stop
         # vLLM ends a held answer with the tokenizer's own end, which may be none of the checkpoint's.
         ends = self._reader.end_ids | ({self._encoder.tokenizer.eos_token_id} if grammar else set())
         penalty = self._penalty if config.repetition_penalty == 1.0 else config.repetition_penalty
@@ -228,24 +195,24 @@ class VllmModel:
             "logprobs": config.top_logprobs or None,
         }
         head = {
-            "prompt": written.text,
+            "prompt": text,
             "videos": videos,
-            "adds_special_tokens": written.adds_special_tokens,
+            "adds_special_tokens": adds_special_tokens,
             "seeds": [seed % 2**63 for seed in seeds],
             "sampling": sampling,
             "grammar": grammar,
         }
-        return Call(number, head, images, written.opens_thinking)
+        return Call(number, head, images, opens_thinking)
 
-    def _answered(self, request: Request, outcome: Outcome, config: GenerationConfig) -> Answered:
-        call, message, wanted = outcome.call, outcome.message, len(request.seeds)
+    def _read_outcome(self, request: Request, outcome: Outcome, config: GenerationConfig) -> Answered:
+        call, message, seeds = outcome.call, outcome.message, len(request.seeds)
         if message.error is not None:
             failure = Failure(f"request {request.request_id}: {one_line(message.error)[:_MAX_ERROR]}")
-            return Answered(request, [failure] * wanted, 0.0)
+            return Answered(request, [failure] * seeds, 0.0)
         entries = [self._completion(sample, call, message.prompt_tokens, config) for sample in message.samples]
         # Greedy decoding has a single answer for all seeds.
-        given = entries if config.temperature > 0 else repeated(entries[0], wanted)
-        return Answered(request, given, outcome.seconds)
+        entries = entries if config.temperature > 0 else repeated(entries[0], seeds)
+        return Answered(request, entries, outcome.seconds)
 
     def _completion(
         self, sample: EngineOutput, call: Call, prompt_tokens: int, config: GenerationConfig
@@ -279,10 +246,9 @@ def _read(
     trust: dict[str, Any] = {"trust_remote_code": settings.trust_remote_code}
     processor: ProcessorMixin | TextProcessor | None = text_processor(str(folder), revision="main", **trust)
     processor = processor or load_processor(str(folder), wants_video=False, revision="main", **trust)
-    config = transformers.AutoConfig.from_pretrained(folder, **trust)
-    if (folder / "generation_config.json").is_file():
-        return processor, config, transformers.GenerationConfig.from_pretrained(folder)
-    return processor, config, transformers.GenerationConfig.from_model_config(config)
+    config, decoding = transformers.AutoConfig.from_pretrained(folder, **trust), transformers.GenerationConfig
+    has_decoding = (folder / "generation_config.json").is_file()
+    return processor, config, decoding.from_pretrained(folder) if has_decoding else decoding.from_model_config(config)
 
 
 def _arguments(folder: Path, config: PreTrainedConfig, settings: VllmSettings) -> dict[str, object]:

@@ -23,16 +23,7 @@ from typing import Any, BinaryIO
 
 _SIGN_OF_LIFE = 5.0  # seconds between two
 _LEAST = -9999.0  # stands for a log-probability of -infinity, which JSON cannot write
-_PROBE = {
-    "id": -1,
-    "prompt": "probe",
-    "images": [],
-    "videos": [],
-    "adds_special_tokens": True,
-    "seeds": [0],
-    "sampling": {},
-    "grammar": None,
-}
+_PROBE = {"id": -1, "prompt": "probe", "images": [], "videos": [], "adds_special_tokens": True, "seeds": [0]}
 
 
 def main() -> None:
@@ -77,7 +68,7 @@ class _Engine:
         self._llm = vllm.LLM(**arguments)
         self._samples: dict[str, tuple[dict[str, Any], int]] = {}  # the engine's id of a sample to its prompt and place
         # Some failures show with the first step only. There the process ends, before anything was asked.
-        self._add(_PROBE | {"sampling": {"max_tokens": 1}})
+        self._add(_PROBE | {"sampling": {"max_tokens": 1}, "grammar": None})
         while self._llm.llm_engine.has_unfinished_requests():
             self._llm.llm_engine.step()
         self._samples.clear()

@@ -24,7 +24,7 @@ from barista_bench.files.checkpoints import GGUF
 from barista_bench.models import Model
 from barista_bench.models.answer_schemas import complaint, require_holding
 from barista_bench.models.base import ScriptedModel, reads_text_alone
-from barista_bench.models.embedded import checkpoint_of
+from barista_bench.models.local.loading import checkpoint_of
 from barista_bench.models.served.settings import ServedSettings
 from barista_bench.models.settings import CheckpointSettings, TransformersSettings, VllmSettings, part_of
 from barista_bench.runs.ask.config import ModelSettings

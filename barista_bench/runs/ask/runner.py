@@ -15,8 +15,7 @@ from barista_bench.files.owned_folders import RUN, check_place
 from barista_bench.files.writing import name_full_disk
 from barista_bench.models import Model, ModelIdentity
 from barista_bench.models.base import tells_own_times
-from barista_bench.models.embedded import checkpoint_of
-from barista_bench.models.local.loading import adapter_videos, checkpoint_videos
+from barista_bench.models.local.loading import adapter_videos, checkpoint_of, checkpoint_videos
 from barista_bench.runs.ask.answered import Spending, logged_tokens, prices_of
 from barista_bench.runs.ask.asking import Asker, TaskRun
 from barista_bench.runs.ask.catalog import Pairs, load_model, without_ablations

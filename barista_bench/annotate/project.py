@@ -160,7 +160,7 @@ class VideoFiles(NamedTuple):
 
     def check_video(self) -> None:
         """Raise DataError where the file is another one than at the start; it is read once while it stays the same."""
-        if video_sha256(self.path) != self.source.sha256:
+        if video_sha256(self.path, across_processes=True) != self.source.sha256:
             remedy = "put the file back, or start a new project"
             raise DataError(f"{self.path}: is not the file that the project was started with. Remedy: {remedy}")
 
@@ -295,7 +295,12 @@ def _probed(videos: Path, file: str) -> VideoSource | str:
             frames.read([0])
             width, height = frames.size
             return VideoSource(
-                file=file, sha256=video_sha256(path), width=width, height=height, frames=len(frames), fps=frames.fps
+                file=file,
+                sha256=video_sha256(path, across_processes=True),
+                width=width,
+                height=height,
+                frames=len(frames),
+                fps=frames.fps,
             )
     except DataError as error:
         return str(error)

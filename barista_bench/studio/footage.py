@@ -29,7 +29,7 @@ from PIL import Image
 
 from barista_bench.errors import DataError, VideoError
 from barista_bench.files.text_out import NO_SPACE
-from barista_bench.files.writing import atomic_write
+from barista_bench.files.writing import atomic_write, user_cache
 from barista_bench.media.video import FrameReader, open_reader, read_frames, video_facts
 from barista_bench.media.video.frame_folder import video_sha256
 from barista_bench.media.video.index import AV_ERRORS, Stamp, reason, stamp_of
@@ -64,9 +64,8 @@ def jpeg(image: Image.Image) -> bytes:
 
 
 def cache_folder() -> Path:
-    """Where copies lie: `$XDG_CACHE_HOME/barista_bench/videos`, by default below `~/.cache`."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "barista_bench" / "videos"
+    """Where copies lie."""
+    return user_cache("videos")
 
 
 class Footage(View):
@@ -156,7 +155,7 @@ def kept_copy(path: Path, cache: Path, done: Callable[[float], object]) -> Path:
         OSError: the cache cannot be written, or is full.
     """
     cache.mkdir(parents=True, exist_ok=True)
-    file = cache / f"{video_sha256(path)}-{_RECIPE}.mp4"
+    file = cache / f"{video_sha256(path, across_processes=True)}-{_RECIPE}.mp4"
     files = [file, _small(file)] if _has_small(path) else [file]
     if not all(map(_is_plain, files)):
         _remove_leftovers(cache)

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.errors import VideoError
-from barista_bench.files.writing import write_whole
+from barista_bench.files.writing import user_cache, write_whole
 from barista_bench.media.video.frame_folder import frame_files, read_image
 from barista_bench.media.video.index import AV_ERRORS, Stamp, open_video, orientation_of, reason, stamp_of
-from barista_bench.studio.footage import cache_folder, jpeg
+from barista_bench.studio.footage import jpeg
 
 POSTER_WIDTH = 320
 """Pixels: a card on a screen of high density."""
@@ -33,7 +33,7 @@ _lengths: LRUCache[Stamp, float | None] = LRUCache(10_000)
 def poster(path: Path) -> bytes:
     """The JPEG. Raises VideoError for a video that cannot be read, OSError where the cache cannot be written."""
     stamp = stamp_of(path)
-    folder = cache_folder().parent / "posters"
+    folder = user_cache("posters")
     file = folder / f"{hashlib.sha256(repr(tuple(stamp)).encode()).hexdigest()[:32]}.jpg"
     if file.is_file() and not file.is_symlink():
         return file.read_bytes()

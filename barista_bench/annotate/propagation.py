@@ -103,9 +103,14 @@ def is_empty(rle: Rle) -> bool:
     return not coco_mask.area({"size": list(rle.size), "counts": rle.counts.encode("ascii")})
 
 
+def drawn_masks(masks: Mapping[str, Rle]) -> dict[str, Rle]:
+    """The masks that are not empty, by sorted names."""
+    return {name: rle for name, rle in sorted(masks.items()) if not is_empty(rle)}
+
+
 def given_masks(masks: Mapping[str, Rle]) -> dict[str, PropagatedMask]:
     """The objects seen on a keyframe, as it gives them."""
-    return {name: PropagatedMask(masks[name], 1.0) for name in sorted(masks) if not is_empty(masks[name])}
+    return {name: PropagatedMask(rle, 1.0) for name, rle in drawn_masks(masks).items()}
 
 
 class _Mention(NamedTuple):
@@ -134,20 +139,20 @@ class _WithoutPictures(ABC):
                 mentions.setdefault(name, []).append(_Mention(frame, None if is_empty(rle) else rle))
         names = sorted(mentions)
         for frame in span:
-            propagated = {name: self._propagated(mentions[name], frame) for name in names}
+            propagated = {name: self._mask_at(mentions[name], frame) for name in names}
             yield FrameMasks(frame, {name: mask for name, mask in propagated.items() if mask is not None})
 
-    def _propagated(self, mentions: Sequence[_Mention], frame: int) -> PropagatedMask | None:
+    def _mask_at(self, mentions: Sequence[_Mention], frame: int) -> PropagatedMask | None:
         later = bisect_left(mentions, frame, key=lambda mention: mention.frame)
         before, after = mentions[max(later - 1, 0)], mentions[min(later, len(mentions) - 1)]
         nearest = min(before, after, key=lambda mention: abs(mention.frame - frame))
         if nearest.rle is None:
             return None
-        rle = self._moved(nearest, after if nearest is before else before, frame)
+        rle = self._move(nearest, after if nearest is before else before, frame)
         return None if is_empty(rle) else PropagatedMask(rle, 1 / (1 + abs(nearest.frame - frame)))
 
     @abstractmethod
-    def _moved(self, nearest: _Mention, other: _Mention, frame: int) -> Rle:
+    def _move(self, nearest: _Mention, other: _Mention, frame: int) -> Rle:
         """The nearest mask as it is on a frame; `other` is the mention on the other side, or the nearest once more."""
 
 
@@ -156,7 +161,7 @@ class CopyNearest(_WithoutPictures):
 
     identity = ModelIdentity("copy_nearest")
 
-    def _moved(self, nearest: _Mention, other: _Mention, frame: int) -> Rle:
+    def _move(self, nearest: _Mention, other: _Mention, frame: int) -> Rle:
         assert nearest.rle is not None
         return nearest.rle
 
@@ -166,7 +171,7 @@ class LinearBox(_WithoutPictures):
 
     identity = ModelIdentity("linear_box")
 
-    def _moved(self, nearest: _Mention, other: _Mention, frame: int) -> Rle:
+    def _move(self, nearest: _Mention, other: _Mention, frame: int) -> Rle:
         assert nearest.rle is not None
         if other.rle is None or nearest.frame in (frame, other.frame):
             return nearest.rle

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from barista_bench.annotate.project_file import SegmentSettings
+from barista_bench.annotate.project import SegmentSettings
 from barista_bench.annotate.segments import choose_keyframes, interaction_segments
 from tests.conftest import SHARED
 

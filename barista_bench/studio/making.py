@@ -103,7 +103,7 @@ class Making(View):
         await to_thread.run_sync(lambda: target.parent.mkdir(parents=True, exist_ok=True))
         with atomic_write(target) as partial:
             with partial.open("wb") as file:
-                await _written(file, parts, target)
+                await _write_parts(file, parts, target)
             await to_thread.run_sync(_check_video, partial, target)
         return {"path": target.relative_to(self._commands.folder).as_posix()}
 
@@ -121,7 +121,7 @@ class Making(View):
         return target
 
 
-async def _written(file: BinaryIO, parts: AsyncIterator[bytes], target: Path) -> None:
+async def _write_parts(file: BinaryIO, parts: AsyncIterator[bytes], target: Path) -> None:
     """Raises DataError for a video that is too large, or that would fill the disk."""
     size = checked = 0
     async for part in parts:
@@ -143,5 +143,4 @@ def _check_video(partial: Path, target: Path) -> None:
         with open_reader(partial) as frames:
             frames.read([0])
     except VideoError as error:
-        reason = str(error).replace(str(partial), target.name)
-        raise DataError(f"{reason}") from error
+        raise DataError(str(error).replace(str(partial), target.name)) from error

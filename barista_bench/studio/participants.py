@@ -87,7 +87,7 @@ class Session:
         self._lock = threading.Lock()
         self._log = AnswerLog(folder / participant.name / ANSWERS_FILE)
         self._runs = PersonRuns(participant.name, ASKED)
-        self._questions = [self._drawn(folder, tasks, question) for question in participant.questions]
+        self._questions = [self._drawn_question(folder, tasks, question) for question in participant.questions]
         self._unreadable = set[int]()
         self._shown: tuple[int, Json] | None = None
         folders = {question.of.opened.folder for question in self._questions if question is not None}
@@ -97,7 +97,7 @@ class Session:
             if question is not None and question.digest not in entered:
                 self._enter(position, answer)
 
-    def _drawn(
+    def _drawn_question(
         self, folder: Path, tasks: Mapping[tuple[str, str], _StudyTask], question: StudyQuestion
     ) -> DrawnQuestion | None:
         """None for an attention check, which is of no example."""

@@ -197,15 +197,12 @@ class Answering(View):
         """All questions of the draw, in the person's own order over all tasks."""
         self._tasks = self._tasks or list(self._opened())
         if number not in self._draws:
-            person = self._workspace.person
-            questions = [question for task in self._tasks for question in self._drawn_of(task, number)]
-            questions.sort(key=lambda question: content_seed("people", person, question.token))
-            self._draws[number] = questions
+            person, questions = self._workspace.person, list[DrawnQuestion]()
+            for task in self._tasks:
+                positions = draw(task.opened.task, task.opened.examples.examples, number)
+                questions += self._runs.questions(task, positions)
+            self._draws[number] = sorted(questions, key=lambda row: content_seed("people", person, row.token))
         return self._draws[number]
-
-    def _drawn_of(self, asked: AskedTask, number: int) -> Iterator[DrawnQuestion]:
-        opened = asked.opened
-        return self._runs.questions(asked, draw(opened.task, opened.examples.examples, number))
 
     def _opened(self) -> Iterator[AskedTask]:
         person, release = self._workspace.person, self._workspace.release

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, expect
 from barista_bench.annotate.project import Project
 from barista_bench.annotate.records import AcceptedFile, ReviewFile, write_record
 from barista_bench.studio import posters
-from barista_bench.studio.time_left import MASK_SECONDS
+from barista_bench.studio.home import MASK_SECONDS
 from barista_bench.studio.workspace import open_workspace
 from tests.annotate.projects import VIDEO, annotated, propagated, started
 from tests.reporting.browser import Watched

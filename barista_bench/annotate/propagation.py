@@ -8,7 +8,6 @@ one: memory does not grow with the length of the video.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
@@ -120,13 +119,13 @@ class _Mention(NamedTuple):
     rle: Rle | None
 
 
-class _WithoutPictures(ABC):
-    """A propagator that knows of an object only the keyframes before and after a frame.
+class CopyNearest:
+    """The mask of the nearest keyframe, the earlier one where two are equally near. A baseline.
 
-    Its confidence ranks frames by their distance to the nearest mention, and means nothing more.
+    It looks at no picture. Its confidence ranks frames by distance to the nearest mention, and means nothing more.
     """
 
-    identity: ModelIdentity
+    identity = ModelIdentity("copy_nearest")
 
     def reach(self, fps: float) -> int:
         return max(1, round(fps / 2))  # at 25 frames of 30 fps, masks of moving objects agree by about two thirds
@@ -151,22 +150,13 @@ class _WithoutPictures(ABC):
         rle = self._move(nearest, after if nearest is before else before, frame)
         return None if is_empty(rle) else PropagatedMask(rle, 1 / (1 + abs(nearest.frame - frame)))
 
-    @abstractmethod
     def _move(self, nearest: _Mention, other: _Mention, frame: int) -> Rle:
         """The nearest mask as it is on a frame; `other` is the mention on the other side, or the nearest once more."""
-
-
-class CopyNearest(_WithoutPictures):
-    """The mask of the nearest keyframe, the earlier one where two are equally near. A baseline."""
-
-    identity = ModelIdentity("copy_nearest")
-
-    def _move(self, nearest: _Mention, other: _Mention, frame: int) -> Rle:
         assert nearest.rle is not None
         return nearest.rle
 
 
-class LinearBox(_WithoutPictures):
+class LinearBox(CopyNearest):
     """The mask of the nearest keyframe, moved and scaled to the box between both keyframes' boxes. A baseline."""
 
     identity = ModelIdentity("linear_box")

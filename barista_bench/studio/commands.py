@@ -11,7 +11,7 @@ import re
 import shlex
 import unicodedata
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -197,14 +197,9 @@ class StudioCommands:
         for field in step.fields:
             parameter = self._parameters[step.id][field.name]
             yield {
-                "name": field.name,
+                **asdict(field),
                 "flag": "" if _is_positional(parameter) else parameter.opts[0],
                 "help": parameter.help or "",
-                "kind": field.kind,
-                "suggested": list(field.suggested),
-                "choices": list(field.choices),
-                "open": field.open,
-                "value": field.value,
                 "required": field.required or bool(parameter.required),
             }
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
@@ -21,9 +21,7 @@ from barista_bench.core.guarding import guarded
 from barista_bench.core.task import ParseError
 from barista_bench.errors import DataError, TaskError
 from barista_bench.files.owned_folders import RUN, check_place
-from barista_bench.runs.ask.config import RunConfig
-from barista_bench.runs.ask.opening import OpenedTask
-from barista_bench.runs.log.asked import AskedInput, asked_inputs, digest
+from barista_bench.runs.log.asked import asked_inputs, digest
 from barista_bench.runs.log.log_reader import finished_samples
 from barista_bench.studio.inviting import ATTENTION_CHOICES, study_tasks
 from barista_bench.studio.people import (
@@ -66,13 +64,8 @@ class SentAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     skipped: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _StudyTask:
-    config: RunConfig
-    opened: OpenedTask
-    inputs: tuple[AskedInput, ...]
-    positions: Mapping[str, int]
-    """Of its examples, by id."""
+StudyTasks: TypeAlias = Mapping[tuple[str, str], tuple[AskedTask, Mapping[str, int]]]
+"""By benchmark and name: a task, and the positions of its examples by id."""
 
 
 class Session:
@@ -82,7 +75,7 @@ class Session:
         ConfigError, DataError: a run folder is another run's, or a log cannot be read.
     """
 
-    def __init__(self, folder: Path, participant: Participant, tasks: Mapping[tuple[str, str], _StudyTask]) -> None:
+    def __init__(self, folder: Path, participant: Participant, tasks: StudyTasks) -> None:
         self.participant = participant
         self._lock = threading.Lock()
         self._log = AnswerLog(folder / participant.name / ANSWERS_FILE)
@@ -97,20 +90,18 @@ class Session:
             if question is not None and question.digest not in entered:
                 self._enter(position, answer)
 
-    def _drawn_question(
-        self, folder: Path, tasks: Mapping[tuple[str, str], _StudyTask], question: StudyQuestion
-    ) -> DrawnQuestion | None:
+    def _drawn_question(self, folder: Path, tasks: StudyTasks, question: StudyQuestion) -> DrawnQuestion | None:
         """None for an attention check, which is of no example."""
         if question.kind == "attention":
             return None
-        task = tasks[question.benchmark, question.task]
-        if question.example not in task.positions:
+        task, positions = tasks[question.benchmark, question.task]
+        if question.example not in positions:
             raise DataError(f"{question.example}: is not in its dataset any more. Remedy: bring the dataset back")
         person = self.participant.name
         run = check_place(folder / person / question.benchmark / question.task, RUN)
         config = task.config.model_copy(update={"model": human_name(person), "out": run.parent})
         asked = AskedTask(replace(task.opened, folder=run), task.inputs, config)
-        (drawn,) = self._runs.questions(asked, [task.positions[question.example]])
+        (drawn,) = self._runs.questions(asked, [positions[question.example]])
         return drawn
 
     def _enter(self, position: int, answer: LoggedAnswer) -> None:
@@ -218,10 +209,8 @@ class Sessions:
         self._folder, self._lock = folder, threading.Lock()
         self.study: Study = read_study(folder)
         self._tasks = {
-            (opened.task.benchmark, opened.task.name): _StudyTask(
-                config,
-                opened,
-                tuple(asked_inputs(opened.task, opened.examples, DEFAULT_BOX_FORMAT)),
+            (opened.task.benchmark, opened.task.name): (
+                AskedTask(opened, tuple(asked_inputs(opened.task, opened.examples, DEFAULT_BOX_FORMAT)), config),
                 {example.example_id: at for at, example in enumerate(opened.examples.examples)},
             )
             for config, opened in study_tasks(self.study, folder)

@@ -44,8 +44,7 @@ class AnnotatorAgreement(ProjectRecord, frozen=True, kw_only=True):
 def agreement(first: VideoFiles, second: VideoFiles) -> AnnotatorAgreement:
     """Two people's decisions about one video. Their objects are paired by masks and categories.
 
-    Raises:
-        DataError: the videos are not the same file, or a file of either cannot be read.
+    Raises DataError where the videos are not the same file, or a file of either cannot be read.
     """
     if first.source.sha256 != second.source.sha256:
         remedy = "start both projects from the same files"

@@ -100,8 +100,7 @@ class Decisions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 def read_decisions(path: Path) -> Decisions:
     """A JSON file; or a CSV file of confidences with columns `frame` and `confidence`, named as its video.
 
-    Raises:
-        DataError: names the file, and the field or line.
+    Raises DataError, which names the file, and the field or line.
     """
     data = read_bounded(path, MAX_BYTES, remedy="name the file of decisions")
     if path.suffix.casefold() == ".csv":

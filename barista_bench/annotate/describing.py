@@ -87,11 +87,8 @@ def describe(project: Project, model: Model, config: GenerationConfig) -> Iterat
     """Ask a model about all keyframes and stretches of contact, video by video, and write `described.json` of each.
 
     What the model could not be asked (`Failure`) is asked again by the next call. A video that is not propagated yet,
-    or cannot be used, costs that video.
-
-    Raises:
-        ConfigError: the model reads text alone, while all questions show pictures, or another process writes the
-            project.
+    or cannot be used, costs that video. Raises ConfigError where the model reads text alone, while all questions show
+    pictures, or another process writes the project.
     """
     if reads_text_alone(model):
         what = "reads text alone, and every question about a video shows pictures"

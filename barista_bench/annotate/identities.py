@@ -45,8 +45,7 @@ def segments_of(accepted: records.AcceptedFile, asked: Mapping[int, int]) -> lis
 class Identities:
     """From the ids of accepted.json to those of tracks.
 
-    Raises:
-        DataError: an edit names an object that is not there, or merges two that stand on one keyframe.
+    Raises DataError where an edit names an object that is not there, or merges two that stand on one keyframe.
     """
 
     def __init__(

@@ -322,8 +322,7 @@ def open_project(folder: Path) -> Project:
 def writing(folder: Path) -> Iterator[None]:
     """This process alone writes the project, until the end of the block or of the process.
 
-    Raises:
-        ConfigError: another process writes it.
+    Raises ConfigError where another process writes it.
     """
     try:
         with FileLock(folder / LOCK_FILE, timeout=0):

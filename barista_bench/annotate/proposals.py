@@ -257,8 +257,7 @@ class Proposer:
     def proposals(self, video: VideoFiles) -> list[KeyframeProposals]:
         """For each keyframe that nobody has annotated, and each frame of prompts: masks, and the segment's objects.
 
-        Raises:
-            DataError: there are prompts, and nothing that can answer them.
+        Raises DataError where there are prompts, and nothing that can answer them.
         """
         asked, accepted = video.asked(), video.accepted()
         annotated = {keyframe.frame: keyframe for keyframe in accepted.keyframes}

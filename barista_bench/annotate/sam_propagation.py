@@ -201,8 +201,7 @@ def _fuse_sides(
 class _Tracking:
     """One session of the tracker: conditioned on all keyframes, then run over frames in either direction.
 
-    Raises:
-        ModelError: the session does not hold every mask of every keyframe as a condition.
+    Raises ModelError where the session does not hold every mask of every keyframe as a condition.
     """
 
     def __init__(self, model: Pretrained, scale: PixelScale, frames: FrameReader, keyframes: Keyframes) -> None:

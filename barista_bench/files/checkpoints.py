@@ -76,8 +76,7 @@ def require_libraries() -> None:
 def device_of(name: str) -> torch.device:
     """The device of a name; `auto` takes a CUDA GPU where there is one.
 
-    Raises:
-        ModelError: it is not a device, or a GPU that this machine does not have.
+    Raises ModelError where it is not a device, or a GPU that this machine does not have.
     """
     import torch
 

@@ -206,8 +206,7 @@ class StudioCommands:
     def call(self, step_id: str, values: Mapping[str, str]) -> CommandCall:
         """The command that a filled-in form means.
 
-        Raises:
-            DataError: there is no such step or field, or a value may not be given.
+        Raises DataError where there is no such step or field, or a value may not be given.
         """
         step = next((step for step in STEPS if step.id == step_id), None)
         if step is None:

@@ -96,8 +96,7 @@ class Making(View):
     async def take(self, query: Mapping[str, str], parts: AsyncIterator[bytes]) -> Json:
         """Write a video that the page sends into the folder, part by part; nothing stays of one that cannot be read.
 
-        Raises:
-            DataError: its name or size may not be, such a file is there already, or it is no video.
+        Raises DataError where its name or size may not be, such a file is there already, or it is no video.
         """
         target = self._place(query["folder"], query["name"])
         await to_thread.run_sync(lambda: target.parent.mkdir(parents=True, exist_ok=True))

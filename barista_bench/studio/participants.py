@@ -71,8 +71,7 @@ StudyTasks: TypeAlias = Mapping[tuple[str, str], tuple[AskedTask, Mapping[str, i
 class Session:
     """One participant's way through their questions. Methods may be called from several threads.
 
-    Raises:
-        ConfigError, DataError: a run folder is another run's, or a log cannot be read.
+    Raises ConfigError or DataError where a run folder is another run's, or a log cannot be read.
     """
 
     def __init__(self, folder: Path, participant: Participant, tasks: StudyTasks) -> None:
@@ -176,10 +175,8 @@ class Session:
     def answer(self, sent: SentAnswer) -> Json:
         """Keep an answer to the question that is open; what comes next, and after practice the right answer.
 
-        One that was answered already stays as it was: the page may send it again where the network failed.
-
-        Raises:
-            RefusedAnswer: the question is not open, or the task cannot read the answer: nothing is kept.
+        One that was answered already stays as it was: the page may send it again where the network failed. Raises
+        RefusedAnswer where the question is not open, or the task cannot read the answer: nothing is kept.
         """
         with self._lock:
             position = self._next()
@@ -201,8 +198,7 @@ class Session:
 class Sessions:
     """The participants of a study by their tokens; who is invited, or invited again, meanwhile counts at once.
 
-    Raises:
-        ConfigError, DataError: the study or its datasets cannot be opened.
+    Raises ConfigError or DataError where the study or its datasets cannot be opened.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -266,8 +262,7 @@ def _attention_check(asked: StudyQuestion) -> Json:
 def feedback(question: DrawnQuestion, text: str | None) -> Json:
     """What is shown after practice: the right answer, and what of the given one is right.
 
-    Raises:
-        TaskError: the task raised.
+    Raises TaskError where the task raised.
     """
     task, example = question.task, question.example
     prediction = None

@@ -159,8 +159,7 @@ class Answering(View):
     def next(self, number: int) -> Json:
         """The next open question, and how far the draw is.
 
-        Raises:
-            DataError, ConfigError: a dataset cannot be opened, or a run folder is another run's.
+        Raises DataError or ConfigError where a dataset cannot be opened, or a run folder is another run's.
         """
         with self._lock:
             drawn = self._questions_of(number)
@@ -182,8 +181,7 @@ class Answering(View):
     def answer(self, given: PersonAnswer) -> Json:
         """Log an answer; the next question. One that was answered already stays as it was.
 
-        Raises:
-            DataError: the question is not of the draw, or the task cannot read the answer: nothing is logged.
+        Raises DataError where the question is not of the draw, or the task cannot read the answer: nothing is logged.
         """
         with self._lock:
             drawn = self._questions_of(given.number)
@@ -221,8 +219,7 @@ def human_name(person: str) -> str:
 def tasks_to_ask(data: Path, out: Path, person: str, root: Path | None = None) -> list[tuple[RunConfig, OpenedTask]]:
     """The tasks of a built dataset as runs of a person, below `out`; `root`: of the videos of a linked one.
 
-    Raises:
-        ConfigError, DataError: the dataset cannot be opened.
+    Raises ConfigError or DataError where the dataset cannot be opened.
     """
     benchmark = str(read_manifest(data).get("benchmark", DEFAULT_BENCHMARK))
     settings = {"data": str(data), "out": out / benchmark, "task": ALL, "runs": 1, "temperature": 0.0, "root": root}
@@ -298,11 +295,7 @@ def question_json(question: DrawnQuestion) -> Json:
 
 
 def answer_text(task: Task, example: Example, answer: object) -> str:
-    """An answer from the page as the task's parser reads it.
-
-    Raises:
-        DataError: the parser makes nothing of it.
-    """
+    """An answer from the page as the task's parser reads it. Raises DataError where the parser makes nothing of it."""
     form, choices = form_of(task, example), task.choices(example)
     if form == "fields":
         text = json.dumps(answer, ensure_ascii=False)

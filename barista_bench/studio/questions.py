@@ -66,8 +66,7 @@ class Reviewing(View):
     def _decide(self, verdict: ItemVerdict) -> Json:
         """Write one verdict into its file, which is replaced whole. Returns the item.
 
-        Raises:
-            DataError: there is no such item, or the verdict lacks a reason or changes what it may not.
+        Raises DataError where there is no such item, or the verdict lacks a reason or changes what it may not.
         """
         reviews = self._workspace.reviews
         if not 0 <= verdict.file < len(reviews):

@@ -173,8 +173,7 @@ def check_person(name: str, option: str) -> None:
 def with_opened(workspace: Workspace, path: Path) -> Workspace:
     """The workspace with one more folder: a project or release takes the place of the one that was open.
 
-    Raises:
-        ConfigError, DataError: as `open_workspace`.
+    Raises ConfigError or DataError as `open_workspace`.
     """
     kind = _kind(path)
     kept = [other for other in workspace.paths if not other.resolve().is_relative_to(path.resolve())]

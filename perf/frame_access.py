@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sample_video import sample_video
 
 from barista_bench.media.video import open_reader
-from barista_bench.media.video.index import stamp_of, video_index
+from barista_bench.media.video.index import build_index
 
 decord = needed("decord")
 VideoDecoder = needed("torchcodec.decoders").VideoDecoder
@@ -72,7 +72,7 @@ def readers(path: Path) -> dict[str, Read]:
 def openers(path: Path) -> dict[str, Callable[[], object]]:
     """A function per reader that opens the video, with all that frame-exact reading needs, and nothing cached."""
     return {
-        OURS: lambda: video_index.__wrapped__(stamp_of(path)),
+        OURS: lambda: build_index(str(path)),
         "decord": lambda: decord.VideoReader(str(path)),
         "torchcodec, 1 thread": lambda: VideoDecoder(str(path), seek_mode="exact", num_ffmpeg_threads=1),
         "torchcodec, auto": lambda: VideoDecoder(str(path), seek_mode="exact", num_ffmpeg_threads=0),
@@ -109,7 +109,7 @@ def measure(path: Path, quick: bool) -> list[tuple[str, dict[str, float], dict[s
     opens = {name: [timed(call) for _ in range(rounds + 2)] for name, call in openers(path).items()}
     table.append(("open", {name: min(times) for name, times in opens.items()}, {}))
     calls = readers(path)
-    count = video_index(stamp_of(path)).pts.size
+    count = build_index(str(path)).pts.size
     for pattern, asked in requests(count, quick).items():
         true = reference(path, {index for request in asked for index in request})
         times: dict[str, list[float]] = {name: [] for name in calls}

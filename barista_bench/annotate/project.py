@@ -9,7 +9,6 @@ read without the others: where its lines begin is looked up once for each file.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -30,6 +29,7 @@ from barista_bench.annotate import records
 from barista_bench.annotate.identities import Identities
 from barista_bench.cluster import map_in_processes
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.files.kept import FileStamp, kept
 from barista_bench.files.owned_folders import check_place
 from barista_bench.files.reading import confined, read_bounded, read_json_lines, valid_video_id
 from barista_bench.files.writing import write_whole
@@ -225,7 +225,7 @@ class VideoFiles(NamedTuple):
 
 
 @lru_cache(4)
-def _read_accepted(path: Path, stamp: FileStamp, source: VideoSource) -> records.AcceptedFile:
+def _read_accepted(path: Path, stamp: FileStamp | None, source: VideoSource) -> records.AcceptedFile:
     """Read once while the file stays the same: an hour has 50,000 masks. Nobody changes what is in it."""
     accepted = records.read_record(path, records.AcceptedFile)
     check_masks((mask.rle for keyframe in accepted.keyframes for mask in keyframe.masks.values()), source, path)
@@ -365,12 +365,11 @@ def _probe_video(videos: Path, file: str) -> VideoSource | str:
 
 
 _CHUNK = 2**22
-FileStamp: TypeAlias = tuple[int, int, int] | None
 
 
-def file_stamp(path: Path) -> FileStamp:
+def file_stamp(path: Path) -> FileStamp | None:
     """A stamp that changes when a file is replaced; None where there is none."""
-    return _stamp(os.stat(path)) if path.is_file() else None
+    return FileStamp.of(path) if path.is_file() else None
 
 
 class TrackIndex:
@@ -396,10 +395,10 @@ class TrackIndex:
         return track
 
     def _starts_of(self, path: Path, file: BinaryIO) -> NDArray[np.int64]:
-        key = path, _stamp(os.fstat(file.fileno()))
+        key = path, FileStamp.of(file.fileno())
         with self._lock:
             if key not in self._starts:
-                self._starts[key] = np.concatenate(([0], *_line_ends(file)))
+                self._starts[key] = kept(*key, "lines", np.ndarray, lambda: np.concatenate(([0], *_line_ends(file))))
             return self._starts[key]
 
 
@@ -408,7 +407,3 @@ def _line_ends(file: BinaryIO) -> Iterator[NDArray[np.int64]]:
     while chunk := file.read(_CHUNK):
         yield np.flatnonzero(np.frombuffer(chunk, np.uint8) == ord("\n")) + position + 1
         position += len(chunk)
-
-
-def _stamp(status: os.stat_result) -> FileStamp:
-    return status.st_ino, status.st_mtime_ns, status.st_size

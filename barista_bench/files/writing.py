@@ -63,12 +63,6 @@ def locked_for_update(path: Path) -> Iterator[Path]:
         yield target
 
 
-def user_cache(name: str) -> Path:
-    """The folder `name` of this package in the user's cache: below `$XDG_CACHE_HOME`, by default `~/.cache`."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "barista_bench" / name
-
-
 def sync(path: Path) -> None:
     """Make a file's content, or the names in a folder, survive a loss of power."""
     handle = os.open(path, os.O_RDONLY)

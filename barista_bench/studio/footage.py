@@ -28,8 +28,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.errors import DataError, VideoError
+from barista_bench.files.kept import user_cache
 from barista_bench.files.text_out import NO_SPACE
-from barista_bench.files.writing import atomic_write, user_cache
+from barista_bench.files.writing import atomic_write
 from barista_bench.media.video import FrameReader, open_reader, read_frames, video_facts
 from barista_bench.media.video.frame_folder import video_sha256
 from barista_bench.media.video.index import AV_ERRORS, Stamp, reason, stamp_of

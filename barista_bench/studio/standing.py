@@ -8,8 +8,9 @@ from typing import TypeVar
 import msgspec
 
 from barista_bench.annotate import records
-from barista_bench.annotate.project import FileStamp, file_stamp
+from barista_bench.annotate.project import file_stamp
 from barista_bench.errors import BaristaError, DataError
+from barista_bench.files.kept import FileStamp
 from barista_bench.files.reading import read_bounded
 from barista_bench.studio.annotating import draft_name
 from barista_bench.studio.workspace import Json
@@ -82,7 +83,7 @@ _FILES = (
 """The files of a video that its card is made of, beside the person's draft."""
 
 
-def stamp(folder: Path, person: str) -> tuple[FileStamp, ...]:
+def stamp(folder: Path, person: str) -> tuple[FileStamp | None, ...]:
     """Another one once anything that `standing` reads has changed."""
     return tuple(file_stamp(folder / name) for name in (*(kind.FILE for kind in _FILES), draft_name(person)))
 

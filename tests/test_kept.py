@@ -1,4 +1,4 @@
-"""A file is hashed anew whenever it may have changed, and else not."""
+"""A file is read anew whenever it may have changed, and else not."""
 
 import hashlib
 import os
@@ -6,10 +6,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from barista_bench.files import hashes
+from barista_bench.files import hashes, kept
 from barista_bench.files.hashes import file_sha256
+from barista_bench.media.video import index
+from barista_bench.media.video.index import build_index, stamp_of, video_index
+from tests.video_samples import render
 
 Settle = Callable[[Path], os.stat_result]
 
@@ -18,7 +22,12 @@ Settle = Callable[[Path], os.stat_result]
 def hashed(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Each file that is read, as often as it is."""
     paths, original = list[Path](), hashes.read_sha256
-    monkeypatch.setattr(hashes, "read_sha256", lambda path: paths.append(path) or original(path))
+
+    def counted(path: Path) -> str:
+        paths.append(path)
+        return original(path)
+
+    monkeypatch.setattr(hashes, "read_sha256", counted)
     return paths
 
 
@@ -37,10 +46,10 @@ def settle(monkeypatch: pytest.MonkeyPatch) -> Settle:
 @pytest.fixture
 def next_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Forgets what a process forgets; every file is a large one, and the cache is the test's."""
-    monkeypatch.setattr(hashes, "_LARGE", 0)
+    monkeypatch.setattr(kept, "LARGE", 0)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    hashes._kept_sha256.cache_clear()
-    return hashes._kept_sha256.cache_clear
+    hashes._sha256_of.cache_clear()
+    return hashes._sha256_of.cache_clear
 
 
 def test_a_hash_is_kept_while_a_file_stays_the_same(tmp_path: Path, hashed: list[Path], settle: Settle) -> None:
@@ -58,7 +67,7 @@ def test_a_hash_is_kept_while_a_file_stays_the_same(tmp_path: Path, hashed: list
 
 def test_a_file_that_was_just_written_is_read_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, tick = tmp_path / "file", os.stat(tmp_path)
-    monkeypatch.setattr(Path, "stat", lambda path: tick)  # a clock of so few ticks that no change shows
+    monkeypatch.setattr(os, "stat", lambda path: tick)  # a clock of so few ticks that no change shows
     monkeypatch.setattr(time, "time_ns", lambda: tick.st_ctime_ns + 10**9)
     for content in (b"first", b"other"):
         path.write_bytes(content)
@@ -83,7 +92,31 @@ def test_the_next_process_reads_a_large_file_again_only_if_it_has_changed(
     assert file_sha256(path, across_processes=True) == hashlib.sha256(b"other").hexdigest()
 
 
-@pytest.mark.parametrize("damage", [b"", b"{}", b'{"stamp":[1],"sha256":"0"}', b"\xff"])
+def test_the_next_process_knows_the_frames_of_a_large_video_without_reading_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settle: Settle, next_process: Callable[[], None]
+) -> None:
+    path = tmp_path / "video.mp4"
+    render(path, 20)
+    settle(path)
+    built = build_index(str(path))
+    for _ in range(2):
+        video_index.cache_clear()
+        found = video_index(stamp_of(path))
+        assert all(np.array_equal(getattr(found, name), value) for name, value in vars(built).items())
+        monkeypatch.setattr(index, "build_index", None)
+
+
+def test_a_cache_keeps_what_was_made_last(tmp_path: Path) -> None:
+    for number in range(5):
+        (tmp_path / f"{number}.jpg").touch()
+        os.utime(tmp_path / f"{number}.jpg", (number, number))
+    kept.keep_newest(tmp_path, 3)
+    assert {path.name for path in tmp_path.iterdir()} == {"2.jpg", "3.jpg", "4.jpg"}
+    kept.keep_newest(tmp_path, 3)
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+@pytest.mark.parametrize("damage", [b"", b"{}", b"\x92\x95\x01\x01\x01\x01\x01\x01", b"\xff"])
 def test_a_cache_that_is_damaged_or_cannot_be_written_costs_time_alone(
     tmp_path: Path, settle: Settle, next_process: Callable[[], None], damage: bytes
 ) -> None:
@@ -91,7 +124,7 @@ def test_a_cache_that_is_damaged_or_cannot_be_written_costs_time_alone(
     path.write_bytes(b"video")
     settle(path)
     expected = file_sha256(path, across_processes=True)
-    (entry,) = (tmp_path / "cache/barista_bench/hashes").iterdir()
+    (entry,) = (tmp_path / "cache/barista_bench/kept").iterdir()
     entry.write_bytes(damage)
     next_process()
     assert file_sha256(path, across_processes=True) == expected

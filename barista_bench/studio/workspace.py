@@ -276,19 +276,16 @@ def first_opened(folder: Path) -> list[Path]:
     """
     by_kind: dict[FoundKind, list[Path]] = {}
     for kind, name in found_in(folder):
-        if kind in OPENABLE and _can_open(folder / name):
+        if kind not in OPENABLE:
+            continue
+        try:
+            _open(Workspace("", Path()), folder / name)
+        except BaristaError as error:
+            log.warning("not opened: %s", error)
+        else:
             by_kind.setdefault(kind, []).append(folder / name)
     newest = [max(by_kind[kind], key=lambda path: path.stat().st_mtime) for kind in _SINGLE if kind in by_kind]
     return [*newest, *by_kind.get("dataset", ()), *by_kind.get("runs", ()), *by_kind.get("review", ())]
-
-
-def _can_open(path: Path) -> bool:
-    try:
-        _open(Workspace("", Path()), path)
-    except BaristaError as error:
-        log.warning("not opened: %s", error)
-        return False
-    return True
 
 
 def _project(folder: Path) -> Project:

@@ -21,8 +21,7 @@ import numpy as np
 from playwright.sync_api import sync_playwright
 
 from barista_bench.annotate import records
-from barista_bench.annotate.project import PROJECT_FILE
-from barista_bench.annotate.project_file import ProjectFile, ProjectSettings, VideoSource
+from barista_bench.annotate.project import PROJECT_FILE, ProjectFile, ProjectSettings, VideoSource
 from barista_bench.media.video.frame_folder import video_sha256
 from barista_bench.scene_graph.masks import Rle
 from barista_bench.studio.server import serving

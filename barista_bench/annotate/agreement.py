@@ -11,7 +11,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import cohen_kappa_score
 
 from barista_bench.annotate.project import VideoFiles
-from barista_bench.annotate.propagation import is_empty
+from barista_bench.annotate.propagation import drawn_masks
 from barista_bench.annotate.records import LayerAttribute, LayerRelation, ProjectRecord, Range, SegmentsFile
 from barista_bench.errors import DataError
 from barista_bench.metrics.region_boundary.scoring import boundary_f
@@ -44,8 +44,7 @@ class AnnotatorAgreement(ProjectRecord, frozen=True, kw_only=True):
 def agreement(first: VideoFiles, second: VideoFiles) -> AnnotatorAgreement:
     """Two people's decisions about one video. Their objects are paired by masks and categories.
 
-    Raises:
-        DataError: the videos are not the same file, or a file of either cannot be read.
+    Raises DataError where the videos are not the same file, or a file of either cannot be read.
     """
     if first.source.sha256 != second.source.sha256:
         remedy = "start both projects from the same files"
@@ -81,7 +80,7 @@ class _SharedKeyframes:
     def __init__(self, first: VideoFiles, second: VideoFiles) -> None:
         self._mine, self._theirs = _masks(first), _masks(second)
         self.frames = sorted(self._mine.keys() & self._theirs.keys())
-        self.pairs = _paired([(self._mine[frame], self._theirs[frame]) for frame in self.frames])
+        self.pairs = _pair_objects([(self._mine[frame], self._theirs[frame]) for frame in self.frames])
 
     def ious(self, frame: int) -> list[float]:
         """Of each object of a keyframe; 0 for one that one of them alone has drawn."""
@@ -104,15 +103,13 @@ def _masks(video: VideoFiles) -> dict[int, dict[CategorizedObject, Rle]]:
     identities = video.identities()
     return {
         keyframe.frame: {
-            (identities.categories[name], name): rle
-            for name, rle in identities.masks(keyframe).items()
-            if not is_empty(rle)
+            (identities.categories[name], name): rle for name, rle in drawn_masks(identities.masks(keyframe)).items()
         }
         for keyframe in video.accepted().keyframes
     }
 
 
-def _paired(
+def _pair_objects(
     frames: Sequence[tuple[Mapping[CategorizedObject, Rle], Mapping[CategorizedObject, Rle]]],
 ) -> dict[CategorizedObject, CategorizedObject]:
     """Objects of the first annotator and of the second that are one, by the sum of their masks' overlaps."""
@@ -130,7 +127,7 @@ def _paired(
     return {names[row]: others[column] for row, column in pairs if shared[row, column] > 0}
 
 
-def _stated(
+def _values_by_objects(
     layer: Iterable[LayerAttribute | LayerRelation], names: Mapping[str, str] | None = None
 ) -> dict[tuple[str, ...], list[tuple[str, Range]]]:
     """Values and their ranges by objects and type. Objects take the `names` that are given; those without one go."""
@@ -149,7 +146,7 @@ def _kappa(
     frames: int,
 ) -> float | None:
     """Over all frames and all keys that either side has; several values at once are one label."""
-    sides = [_stated(mine, names), _stated(theirs)]
+    sides = [_values_by_objects(mine, names), _values_by_objects(theirs)]
     keys = sorted(sides[0].keys() | sides[1].keys())
     labels = [[label for key in keys for label in _labels(side.get(key, []), frames)] for side in sides]
     if len(set(labels[0]) | set(labels[1])) < 2:

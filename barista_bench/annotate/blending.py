@@ -54,7 +54,8 @@ def maps_to_keyframe(grays: Mapping[int, Gray], order: Sequence[int]) -> Iterato
     """
     flow = cv2.DISOpticalFlow_create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
     keyframe = grays[order[0]]
-    identity = _identity(keyframe)
+    rows, columns = np.indices(keyframe.shape, dtype=np.float32)
+    identity: Plane = np.dstack([columns, rows])
     positions, agreement = identity, np.ones(keyframe.shape, dtype=np.float32)
     yield MapToKeyframe(order[0], positions, agreement)
     for before, frame in pairwise(order):
@@ -65,7 +66,7 @@ def maps_to_keyframe(grays: Mapping[int, Gray], order: Sequence[int]) -> Iterato
         disagreement = np.linalg.norm(back + sample(forth, origin), axis=2)
         excess = np.maximum(disagreement - _FREE_DISAGREEMENT, 0)
         agreement = sample(agreement, origin) * np.exp(-excess / _DISAGREEMENT)
-        positions = _anchored(sample(positions, origin), identity, keyframe, gray, flow)
+        positions = _without_drift(sample(positions, origin), identity, keyframe, gray, flow)
         error = cv2.boxFilter(_difference(keyframe, positions, gray), -1, (7, 7))
         height, width = keyframe.shape
         x, y = positions[..., 0], positions[..., 1]
@@ -78,12 +79,7 @@ def sample(image: NDArray[np.generic], positions: Plane, *, border: int = cv2.BO
     return cv2.remap(image, positions[..., 0], positions[..., 1], cv2.INTER_LINEAR, borderMode=border)
 
 
-def _identity(image: Gray) -> Plane:
-    y, x = np.indices(image.shape, dtype=np.float32)
-    return np.dstack([x, y])
-
-
-def _anchored(positions: Plane, identity: Plane, keyframe: Gray, gray: Gray, flow: cv2.DISOpticalFlow) -> Plane:
+def _without_drift(positions: Plane, identity: Plane, keyframe: Gray, gray: Gray, flow: cv2.DISOpticalFlow) -> Plane:
     """Positions corrected by the flow that is left between the keyframe as mapped and the frame: this stops drift."""
     left_over = flow.calc(gray, sample(keyframe, positions), None)
     corrected = sample(positions, identity + left_over)
@@ -111,7 +107,7 @@ _FLOOR = 1e-4  # of a probability: a colour never seen proves nothing
 def colour_table(picture: Picture, mask: Plane) -> ColourTable | None:
     """A table that separates an object's colours from those around it; None where either is too small."""
     inside = mask > 0.5
-    outside = (_grown(inside, _SURROUNDINGS) > 0) & ~inside
+    outside = (_dilate(inside, _SURROUNDINGS) > 0) & ~inside
     if min(inside.sum(), outside.sum()) < _FEWEST_PIXELS:
         return None
     codes = _codes(picture)
@@ -122,13 +118,13 @@ def colour_table(picture: Picture, mask: Plane) -> ColourTable | None:
 def refine(mask: Plane, picture: Picture, table: ColourTable) -> Plane:
     """The mask with its rim decided by colour and by how far inside of the old outline a pixel lies."""
     inside = mask > 0.5
-    rim = (_grown(inside, _RIM) > 0) & (_grown(~inside, _RIM) > 0)
+    rim = (_dilate(inside, _RIM) > 0) & (_dilate(~inside, _RIM) > 0)
     soft = np.clip(cv2.GaussianBlur(mask, (0, 0), _RIM / 2), 0.02, 0.98)
     log_odds = np.log(soft / (1 - soft)) + cv2.boxFilter(table[_codes(picture)], -1, (5, 5))
     return np.where(rim, 1 / (1 + np.exp(-log_odds)), mask).astype(np.float32)
 
 
-def _grown(region: NDArray[np.bool_], radius: int) -> NDArray[np.uint8]:
+def _dilate(region: NDArray[np.bool_], radius: int) -> NDArray[np.uint8]:
     return cv2.dilate(region.astype(np.uint8), np.ones((2 * radius + 1, 2 * radius + 1), dtype=np.uint8))
 
 
@@ -206,7 +202,7 @@ def blended_frames(
     from_left = views(working, span, left) if left else iter(())
     for frame in span:
         sides = [(next(from_left, None), left), (from_right.pop(frame, None), right)]
-        yield frame, _blended(frame, [(view, known) for view, known in sides if view is not None])
+        yield frame, _blend_objects(frame, [(view, known) for view, known in sides if view is not None])
 
 
 class KeyframeView(NamedTuple):
@@ -253,7 +249,7 @@ def views(working: WorkingFrames, order: range, known: Mapping[str, KnownMask]) 
         yield KeyframeView(to_keyframe.frame, objects, np.rint(to_keyframe.confidence * 255).astype(np.uint8))
 
 
-def _blended(frame: int, sides: Sequence[tuple[KeyframeView, Mapping[str, KnownMask]]]) -> dict[str, Blend]:
+def _blend_objects(frame: int, sides: Sequence[tuple[KeyframeView, Mapping[str, KnownMask]]]) -> dict[str, Blend]:
     blends = {}
     for name in sorted({name for _, known in sides for name in known}):
         seen = [(view, known[name]) for view, known in sides if name in known]

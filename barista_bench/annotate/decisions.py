@@ -30,7 +30,6 @@ from typing import Annotated
 
 import msgspec
 import numpy as np
-from scipy import ndimage
 
 from barista_bench.annotate.identities import Identities
 from barista_bench.annotate.project import VOCABULARY_FILE, Project, VideoFiles, check_masks, writing
@@ -58,6 +57,7 @@ from barista_bench.annotate.records import (
     SignalFile,
     SignedEdit,
     decode_record,
+    frame_ranges,
 )
 from barista_bench.errors import DataError
 from barista_bench.files.reading import read_bounded
@@ -100,8 +100,7 @@ class Decisions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 def read_decisions(path: Path) -> Decisions:
     """A JSON file; or a CSV file of confidences with columns `frame` and `confidence`, named as its video.
 
-    Raises:
-        DataError: names the file, and the field or line.
+    Raises DataError, which names the file, and the field or line.
     """
     data = read_bounded(path, MAX_BYTES, remedy="name the file of decisions")
     if path.suffix.casefold() == ".csv":
@@ -157,10 +156,9 @@ def from_graph(graph: VideoGraph, frames: Collection[int] | None = None) -> Deci
     for relation in graph.relations():
         if relation.type == HAND_RELATION:
             touching[max(relation.start, 0) : max(relation.end, 0)] = True
-    labels, _ = ndimage.label(touching)
     return Decisions(
         video=graph.video_id,
-        contacts=[(span.start, span.stop) for (span,) in ndimage.find_objects(labels)],
+        contacts=frame_ranges(np.flatnonzero(touching)),
         objects={item.id: item.category for item in graph.objects},
         keyframes=keyframes,
         layers=layers_of(graph),
@@ -229,10 +227,10 @@ def _accept(project: Project, decisions: Decisions, by: str | None) -> list[str]
     signal = _signal(decisions, video, who)
     records: list[ProjectRecord] = [signal] if signal else []
     if decisions.prompts:
-        records.append(_prompts(decisions.prompts, video, domain))
+        records.append(_prompts_file(decisions.prompts, video, domain))
     accepted = video.accepted()
     if decisions.keyframes or decisions.objects or decisions.withdrawn:
-        accepted = _accepted(decisions, video, domain, accepted, who)
+        accepted = _accepted_file(decisions, video, domain, accepted, who)
         records.append(accepted)
     edits = [*video.edits(), *(SignedEdit(by=who, edit=edit) for edit in decisions.edits)]
     try:
@@ -266,8 +264,10 @@ def _signal(decisions: Decisions, video: VideoFiles, who: str) -> SignalFile | N
     return SignalFile(by=who, verified=True, confidence=confidence)
 
 
-def _accepted(decisions: Decisions, video: VideoFiles, domain: Domain, before: AcceptedFile, who: str) -> AcceptedFile:
-    taken = {keyframe.frame: _proposed(keyframe, video) for keyframe in decisions.keyframes}
+def _accepted_file(
+    decisions: Decisions, video: VideoFiles, domain: Domain, before: AcceptedFile, who: str
+) -> AcceptedFile:
+    taken = {keyframe.frame: _chosen_proposals(keyframe, video) for keyframe in decisions.keyframes}
     proposed = {name: proposal.category for masks in taken.values() for name, proposal in masks.items()}
     objects = {**proposed, **before.objects, **decisions.objects}
     for name, category in objects.items():
@@ -303,7 +303,7 @@ def _check_category(category: str, video: VideoFiles, key: str, domain: Domain) 
         raise DataError(f"{video.video_id}: {key}: no category {category!r}. Remedy: {remedy}")
 
 
-def _prompts(prompts: Sequence[MaskPrompt], video: VideoFiles, domain: Domain) -> PromptsFile:
+def _prompts_file(prompts: Sequence[MaskPrompt], video: VideoFiles, domain: Domain) -> PromptsFile:
     source = video.source
     for prompt in prompts:
         key = f"prompts: frame {prompt.frame}"
@@ -321,7 +321,7 @@ def _prompts(prompts: Sequence[MaskPrompt], video: VideoFiles, domain: Domain) -
     return PromptsFile(prompts=sorted([*kept, *prompts], key=lambda prompt: prompt.frame))
 
 
-def _proposed(keyframe: DecidedKeyframe, video: VideoFiles) -> dict[str, Proposal]:
+def _chosen_proposals(keyframe: DecidedKeyframe, video: VideoFiles) -> dict[str, Proposal]:
     """The proposals that a keyframe accepts, by object."""
     if not keyframe.proposals:
         return {}

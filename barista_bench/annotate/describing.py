@@ -15,9 +15,8 @@ from PIL import Image
 
 from barista_bench.annotate import records
 from barista_bench.annotate.geometry import until_next
-from barista_bench.annotate.project import Project, VideoFiles, writing
-from barista_bench.annotate.project_file import VideoSource
-from barista_bench.annotate.propagation import is_empty
+from barista_bench.annotate.project import Project, VideoFiles, VideoSource, writing
+from barista_bench.annotate.propagation import drawn_masks
 from barista_bench.core.example import FrameTimes
 from barista_bench.core.prompt import Prompt, packaged_prompts
 from barista_bench.errors import ConfigError, DataError
@@ -41,7 +40,7 @@ class VideoDescription(NamedTuple):
     problem: str = ""
 
 
-class _SeenAttribute(msgspec.Struct):
+class _AnsweredAttribute(msgspec.Struct):
     object: int
     type: str
     value: str
@@ -51,7 +50,7 @@ class _SeenAttribute(msgspec.Struct):
         return (self.object,)
 
 
-class _SeenRelation(msgspec.Struct):
+class _AnsweredRelation(msgspec.Struct):
     source: int
     target: int
     type: str
@@ -63,8 +62,8 @@ class _SeenRelation(msgspec.Struct):
 
 
 class _KeyframeAnswer(msgspec.Struct):
-    attributes: list[_SeenAttribute]
-    relations: list[_SeenRelation]
+    attributes: list[_AnsweredAttribute]
+    relations: list[_AnsweredRelation]
 
 
 class _SegmentAnswer(msgspec.Struct):
@@ -88,11 +87,8 @@ def describe(project: Project, model: Model, config: GenerationConfig) -> Iterat
     """Ask a model about all keyframes and stretches of contact, video by video, and write `described.json` of each.
 
     What the model could not be asked (`Failure`) is asked again by the next call. A video that is not propagated yet,
-    or cannot be used, costs that video.
-
-    Raises:
-        ConfigError: the model reads text alone, while all questions show pictures, or another process writes the
-            project.
+    or cannot be used, costs that video. Raises ConfigError where the model reads text alone, while all questions show
+    pictures, or another process writes the project.
     """
     if reads_text_alone(model):
         what = "reads text alone, and every question about a video shows pictures"
@@ -100,12 +96,12 @@ def describe(project: Project, model: Model, config: GenerationConfig) -> Iterat
     with writing(project.folder):
         for video_id in sorted(project.file.videos):
             try:
-                yield _described(project.video(video_id), model, config)
+                yield _describe_video(project.video(video_id), model, config)
             except DataError as error:
                 yield VideoDescription(video_id, problem=str(error))
 
 
-def _described(video: VideoFiles, model: Model, config: GenerationConfig) -> VideoDescription:
+def _describe_video(video: VideoFiles, model: Model, config: GenerationConfig) -> VideoDescription:
     domain = video.project.vocabulary()
     if not video.has(records.LinksFile):
         raise DataError(f"{video.video_id}: has no tracks yet. Remedy: run `barista-bench annotate run` first")
@@ -131,11 +127,11 @@ def _described(video: VideoFiles, model: Model, config: GenerationConfig) -> Vid
                     failures.append(answer.error)
                 else:
                     answers[question.key] = answer.text.encode("utf-8", "backslashreplace").decode()
-            video.write(_read(questions, answers, video.source.frames, provenance))
+            video.write(_described_file(questions, answers, video.source.frames, provenance))
     if failures:
         what = f"{len(failures)} of {len(questions)} questions failed, first: {failures[0]}"
         raise DataError(f"{video.video_id}: {what}. Remedy: see to the cause, and start the same command again")
-    described = _read(questions, answers, video.source.frames, provenance)
+    described = _described_file(questions, answers, video.source.frames, provenance)
     video.write(described)
     return VideoDescription(video.video_id, len(questions), len(answers), described.unusable)
 
@@ -155,7 +151,7 @@ def _about_keyframe(
     asked_with: tuple[object, ...],
     read: Reader,
 ) -> _Question:
-    masks = {name: mask.rle for name, mask in sorted(keyframe.masks.items()) if not is_empty(mask.rle)}
+    masks = drawn_masks({name: mask.rle for name, mask in keyframe.masks.items()})
     names = list(masks)
     attributes = {kind: words.values for kind, words in domain.attributes.items()}
     relations = {domain.contact_type: tuple(domain.contacts), domain.place_type: tuple(domain.places)}
@@ -191,11 +187,7 @@ def _about_segment(span: records.Range, domain: Domain, asked_with: tuple[object
     )
     key = records.digest(*asked_with, span, prompt.as_text())
     schema = _object(verb={"type": "string"}, thing={"type": "string"})
-
-    def images() -> tuple[Image.Image, ...]:
-        return tuple(map(Image.fromarray, read(indices)))
-
-    return _Question(key, span, [], prompt, images, tuple(indices), schema)
+    return _Question(key, span, [], prompt, lambda: tuple(map(Image.fromarray, read(indices))), tuple(indices), schema)
 
 
 def _lines(values: Mapping[str, tuple[str, ...]]) -> str:
@@ -210,7 +202,7 @@ def _array(**properties: object) -> dict[str, object]:
     return {"type": "array", "items": _object(**properties)}
 
 
-def _read(
+def _described_file(
     questions: list[_Question], answers: Mapping[str, str], count: int, provenance: records.Provenance
 ) -> records.DescribedFile:
     """The claims of the answers; claims about a keyframe hold until the next one that was asked about."""
@@ -243,7 +235,7 @@ def _read(
 def _claims(answer: _KeyframeAnswer, names: list[str]) -> Iterator[records.Claim]:
     """Those about marks that were shown, with words that a file of layers can hold."""
     known = dict(enumerate(names, start=1))
-    items: list[_SeenAttribute | _SeenRelation] = [*answer.attributes, *answer.relations]
+    items: list[_AnsweredAttribute | _AnsweredRelation] = [*answer.attributes, *answer.relations]
     for item in items:
         objects = tuple(known.get(mark, "") for mark in item.marks)
         kind, value = item.type.strip(), item.value.strip()

@@ -198,10 +198,8 @@ def as_mask_tracks(video: VideoFiles) -> MaskTracks:
 def remux(source: Path, out: Path) -> None:
     """Copy the pictures of a video into MP4 as they are; neither sound nor metadata.
 
-    What encoders write inside of the pictures' own stream stays.
-
-    Raises:
-        DataError: MP4 cannot hold the stream, or shows other frames than the source.
+    What encoders write inside of the pictures' own stream stays. Raises DataError where MP4 cannot hold the stream, or
+    shows other frames than the source.
     """
     try:
         with atomic_write(out) as partial_path, av.open(str(source)) as container:

@@ -70,8 +70,11 @@ class FlowPropagator:
         """As `Propagator.propagate`. Also raises DataError for more than 600 frames without a keyframe."""
         check_keyframes(frames, keyframes, span)
         indices = sorted(keyframes)
-        _check_distances(frames, [span.start, *indices, span.stop - 1])
-        coloured = _helped_by_colour(frames, keyframes) if self._colour else frozenset()
+        for start, end in pairwise([span.start, *indices, span.stop - 1]):
+            if end - start > _LONGEST:
+                what = f"no keyframe between frames {start} and {end}, and flow bridges {_LONGEST} at the most"
+                raise DataError(f"{frames.path}: {what}. Remedy: give a keyframe every second or two")
+        coloured = _objects_helped_by_colour(frames, keyframes) if self._colour else frozenset()
         from_left = _known_at_keyframes(frames, keyframes, indices)
         from_right = _known_at_keyframes(frames, keyframes, indices[::-1])
         _weaken_absences(frames, indices, from_left, from_right)
@@ -105,14 +108,7 @@ def _stretch_masks(
         yield FrameMasks(frame, masks)
 
 
-def _check_distances(frames: FrameReader, indices: Sequence[int]) -> None:
-    for before, after in pairwise(indices):
-        if after - before > _LONGEST:
-            what = f"no keyframe between frames {before} and {after}, and flow bridges {_LONGEST} at the most"
-            raise DataError(f"{frames.path}: {what}. Remedy: give a keyframe every second or two")
-
-
-def _given(keyframes: Keyframes, frame: int) -> KnownObjects:
+def _given_objects(keyframes: Keyframes, frame: int) -> KnownObjects:
     return {name: KnownMask(rle, frame, 1.0) for name, rle in keyframes[frame].items()}
 
 
@@ -123,19 +119,19 @@ def _known_at_keyframes(frames: FrameReader, keyframes: Keyframes, order: Sequen
     Args:
         order: all keyframes, forward or backward.
     """
-    known = {order[0]: _given(keyframes, order[0])}
+    known = {order[0]: _given_objects(keyframes, order[0])}
     for before, here in pairwise(order):
         unmentioned = {name: mask for name, mask in known[before].items() if name not in keyframes[here]}
-        known[here] = _carried(frames, before, here, unmentioned) | _given(keyframes, here)
+        known[here] = _carry_masks(frames, before, here, unmentioned) | _given_objects(keyframes, here)
     return known
 
 
-def _carried(frames: FrameReader, start: int, end: int, known: KnownObjects) -> KnownObjects:
+def _carry_masks(frames: FrameReader, start: int, end: int, known: KnownObjects) -> KnownObjects:
     """Objects known at one keyframe as they are at the next. Of an object that is lost on the way nothing is known."""
     carried = {name: mask for name, mask in known.items() if is_empty(mask.rle)}
     if len(carried) == len(known):
         return carried
-    working, view = _seen_from(frames, start, end, known)
+    working, view = _view_from(frames, start, end, known)
     for name in known.keys() - carried.keys():
         coverage = view.objects[name].plane(view.confidence.shape)
         region = coverage > 0.5
@@ -159,7 +155,7 @@ def _weaken_absences(
         }
         if not doubted:
             continue
-        working, view = _seen_from(frames, before, here, {})
+        working, view = _view_from(frames, before, here, {})
         for name, rle in doubted.items():
             region = working.shrunk(rle) > 0.5
             if region.any():
@@ -167,7 +163,7 @@ def _weaken_absences(
                 known[here][name] = known[here][name]._replace(confidence=confidence)
 
 
-def _seen_from(frames: FrameReader, start: int, end: int, known: KnownObjects) -> tuple[WorkingFrames, KeyframeView]:
+def _view_from(frames: FrameReader, start: int, end: int, known: KnownObjects) -> tuple[WorkingFrames, KeyframeView]:
     """Frame `end` as seen from `start`, before or after it."""
     span = range(min(start, end), max(start, end) + 1)
     working = WorkingFrames(frames, span)
@@ -188,7 +184,7 @@ def _colour_tables(
     return tables
 
 
-def _helped_by_colour(frames: FrameReader, keyframes: Keyframes) -> frozenset[str]:
+def _objects_helped_by_colour(frames: FrameReader, keyframes: Keyframes) -> frozenset[str]:
     """The objects whose masks on keyframes left out come out better with colour than without."""
     indices = sorted(keyframes)
     triples = zip(indices, indices[1:], indices[2:], strict=False)

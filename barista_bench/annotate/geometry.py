@@ -16,7 +16,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from barista_bench.annotate.records import AcceptedKeyframe, Claim, Layers, Range, TrackLine
+from barista_bench.annotate.records import AcceptedKeyframe, Claim, Layers, Range, TrackLine, extend_ranges
 from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.masks import Rle, decode_mask, mask_boxes
 
@@ -33,7 +33,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
 
 
-class _Seen(NamedTuple):
+class _FrameObjects(NamedTuple):
     """A frame's objects; boxes are `[x, y, width, height]`, centres and far ends of hands `[x, y]`, in pixels."""
 
     names: list[str]
@@ -70,12 +70,12 @@ def bootstrap_layers(
         if line.frame % step:
             continue
         hand_masks = {name: decode_mask(Rle(line.masks[name].counts, size)) for name in hands & line.masks.keys()}
-        seen = _seen(line, hand_masks, size)
+        seen = _frame_objects(line, hand_masks, size)
         contacts = _contacts(line, seen, last, hand_masks, size)
         held = {pair for pair in contacts if pair in held or (last and _moves_along(pair, last, seen, size))}
         claims: list[Claim] = [(pair, domain.contact_type, _HOLDS if pair in held else _TOUCHES) for pair in contacts]
         for claim in [*claims, *_places(seen, categories, domain)]:
-            _extend(ranges.setdefault(claim, []), line.frame, line.frame + step, round(_GAP_S * fps))
+            extend_ranges(ranges.setdefault(claim, []), line.frame, line.frame + step, round(_GAP_S * fps))
         last = seen
     words = {*domain.contacts, *domain.places}
     lasting = {
@@ -112,22 +112,15 @@ def until_next(stated: Mapping[int, Collection[Claim]], count: int) -> dict[Clai
     ranges: dict[Claim, list[Range]] = {}
     for start, end in zip([0, *frames[1:]], [*frames[1:], count], strict=True):
         for claim in stated[max(start, frames[0])]:
-            _extend(ranges.setdefault(claim, []), start, end, 0)
+            extend_ranges(ranges.setdefault(claim, []), start, end, 0)
     return ranges
 
 
-def _extend(spans: list[Range], start: int, end: int, gap: int) -> None:
-    if spans and start - spans[-1][1] <= gap:
-        spans[-1] = (spans[-1][0], end)
-    else:
-        spans.append((start, end))
-
-
-def _seen(line: TrackLine, hand_masks: Mapping[str, Mask], size: tuple[int, int]) -> _Seen:
+def _frame_objects(line: TrackLine, hand_masks: Mapping[str, Mask], size: tuple[int, int]) -> _FrameObjects:
     names = sorted(line.masks)
     boxes = mask_boxes([line.masks[name].counts for name in names], *size)
     far_ends = {name: far_end for name, mask in hand_masks.items() if (far_end := _far_end(mask)) is not None}
-    return _Seen(names, boxes, dict(zip(names, boxes[:, :2] + boxes[:, 2:] / 2, strict=True)), far_ends)
+    return _FrameObjects(names, boxes, dict(zip(names, boxes[:, :2] + boxes[:, 2:] / 2, strict=True)), far_ends)
 
 
 def _far_end(mask: Mask) -> Floats | None:
@@ -144,7 +137,11 @@ def _far_end(mask: Mask) -> Floats | None:
 
 
 def _contacts(
-    line: TrackLine, seen: _Seen, last: _Seen | None, hand_masks: Mapping[str, Mask], size: tuple[int, int]
+    line: TrackLine,
+    seen: _FrameObjects,
+    last: _FrameObjects | None,
+    hand_masks: Mapping[str, Mask],
+    size: tuple[int, int],
 ) -> list[tuple[str, str]]:
     """Hands and the objects that they reach with their far ends, and do not sweep over."""
     reach = max(2, round(_NEAR * size[1]))
@@ -160,14 +157,14 @@ def _contacts(
             cv2.circle(disc, centre, max(1, round(_FAR_END * size[1])), 1, thickness=-1)
             fingers &= disc
         for name in near:
-            if name in hand_masks or (last is not None and _against(hand, name, last, seen) > _SWEEPS * size[1]):
+            if name in hand_masks or (last is not None and _motion_against(hand, name, last, seen) > _SWEEPS * size[1]):
                 continue
             if (fingers.astype(bool) & decode_mask(Rle(line.masks[name].counts, size))).any():
                 pairs.append((hand, name))
     return pairs
 
 
-def _against(hand: str, name: str, last: _Seen, seen: _Seen) -> float:
+def _motion_against(hand: str, name: str, last: _FrameObjects, seen: _FrameObjects) -> float:
     """Pixels that a hand has moved against an object since the last look; 0 where that is not known."""
     ends = (last.far_ends, seen.far_ends) if hand in last.far_ends and hand in seen.far_ends else None
     before, now = ends or (last.centres, seen.centres)
@@ -181,7 +178,7 @@ def _overlaps(boxes: Floats, row: int, reach: int) -> NDArray[np.bool_]:
     return ((low <= high[row] + reach) & (high >= low[row] - reach)).all(axis=1)
 
 
-def _moves_along(pair: tuple[str, str], last: _Seen, seen: _Seen, size: tuple[int, int]) -> bool:
+def _moves_along(pair: tuple[str, str], last: _FrameObjects, seen: _FrameObjects, size: tuple[int, int]) -> bool:
     """Whether an object goes with the hand rather than with the rest of the picture."""
     if not all(name in last.centres for name in pair):
         return False
@@ -192,7 +189,7 @@ def _moves_along(pair: tuple[str, str], last: _Seen, seen: _Seen, size: tuple[in
     return is_moving and float(np.linalg.norm(thing - hand)) < float(np.linalg.norm(thing - background))
 
 
-def _places(seen: _Seen, categories: Mapping[str, str], domain: Domain) -> list[Claim]:
+def _places(seen: _FrameObjects, categories: Mapping[str, str], domain: Domain) -> list[Claim]:
     """Objects on and in others, hands left out; each object in or on the smallest that fits."""
     rows = [row for row, name in enumerate(seen.names) if domain.side(categories[name]) is None]
     claims: list[Claim] = []

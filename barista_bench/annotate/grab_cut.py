@@ -39,14 +39,14 @@ class GrabCutSegmenter:
 
     def segment(self, picture: NDArray[np.uint8], prompts: Sequence[ShapePrompt]) -> list[SegmentedMask]:
         """As `Segmenter.segment`."""
-        return [_segmented(picture, prompt) for prompt in prompts]
+        return [_segment(picture, prompt) for prompt in prompts]
 
 
-def _segmented(picture: NDArray[np.uint8], prompt: ShapePrompt) -> SegmentedMask:
+def _segment(picture: NDArray[np.uint8], prompt: ShapePrompt) -> SegmentedMask:
     box, points = prompt
     height, width = picture.shape[:2]
     mask = np.zeros((height, width), np.bool_)
-    wanted = _wanted(prompt, width, height)
+    wanted = _search_area(prompt, width, height)
     if wanted is None:
         return SegmentedMask(mask, 0.0)
     margin = max(2, round(_MARGIN * max(wanted[2] - wanted[0], wanted[3] - wanted[1])))
@@ -61,14 +61,16 @@ def _segmented(picture: NDArray[np.uint8], prompt: ShapePrompt) -> SegmentedMask
 
     marks = np.full(crop.shape[:2], cv2.GC_BGD if box else cv2.GC_PR_BGD, np.uint8)
     cv2.rectangle(marks, scaled(*wanted[:2]), scaled(wanted[2] - 1, wanted[3] - 1), cv2.GC_PR_FGD, cv2.FILLED)
-    _mark(crop, marks, [(scaled(point.x, point.y), point.inside) for point in points])
+    _mark_clicks(crop, marks, [(scaled(point.x, point.y), point.inside) for point in points])
     inside = _cut(crop, marks)
     size = (right - left, bottom - top)
     mask[top:bottom, left:right] = cv2.resize(inside.astype(np.float32), size, interpolation=cv2.INTER_LINEAR) > 0.5
     return SegmentedMask(mask, _score(mask, box))
 
 
-def _mark(crop: NDArray[np.uint8], marks: NDArray[np.uint8], clicks: Sequence[tuple[tuple[int, int], bool]]) -> None:
+def _mark_clicks(
+    crop: NDArray[np.uint8], marks: NDArray[np.uint8], clicks: Sequence[tuple[tuple[int, int], bool]]
+) -> None:
     """What clicks say of the pixels around them; a patch of one colour does not override what another click touches."""
     is_looked_for, smooth = marks == cv2.GC_PR_FGD, cv2.GaussianBlur(crop, (0, 0), 1)
     for radius, is_patch in ((_PATCH, True), (_TOUCH, False)):
@@ -86,7 +88,7 @@ def _mark(crop: NDArray[np.uint8], marks: NDArray[np.uint8], clicks: Sequence[tu
             marks[(reached > 0) & is_looked_for if inside else reached > 0] = value
 
 
-def _wanted(prompt: ShapePrompt, width: int, height: int) -> Area | None:
+def _search_area(prompt: ShapePrompt, width: int, height: int) -> Area | None:
     """Where the object is looked for; None where nothing says so."""
     box, points = prompt
     around = 0.0 if box else _AROUND_CLICKS * max(width, height)

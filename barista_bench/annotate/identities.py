@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from barista_bench.annotate import records
-from barista_bench.annotate.propagation import FrameMasks, Propagator, is_empty
+from barista_bench.annotate.propagation import FrameMasks, Propagator, drawn_masks
 from barista_bench.errors import DataError
 from barista_bench.media.video import FrameReader
 from barista_bench.scene_graph.masks import Rle, encode_mask, mask_ious
@@ -45,8 +45,7 @@ def segments_of(accepted: records.AcceptedFile, asked: Mapping[int, int]) -> lis
 class Identities:
     """From the ids of accepted.json to those of tracks.
 
-    Raises:
-        DataError: an edit names an object that is not there, or merges two that stand on one keyframe.
+    Raises DataError where an edit names an object that is not there, or merges two that stand on one keyframe.
     """
 
     def __init__(
@@ -57,7 +56,7 @@ class Identities:
         for boundary in links:
             self._links.update(boundary.links)
         self._edits: list[records.Merge | records.Split] = []
-        for edit in _standing(edits):
+        for edit in _edits_in_force(edits):
             self._apply(edit)
         self._check(accepted)
 
@@ -112,7 +111,7 @@ class Identities:
                     raise DataError(f"{what}. Remedy: {_REMEDY}")
 
 
-def _standing(edits: Sequence[records.SignedEdit]) -> list[records.Merge | records.Split | records.Rename]:
+def _edits_in_force(edits: Sequence[records.SignedEdit]) -> list[records.Merge | records.Split | records.Rename]:
     """The edits that are not undone. An undo can itself be undone."""
     standing: dict[int, records.Edit] = dict(enumerate((signed.edit for signed in edits), start=1))
     for line in range(len(edits), 0, -1):
@@ -159,22 +158,17 @@ def link_segments(
     for before, after in pairwise(segments):
         identities = Identities(accepted, boundaries, [])
         last, first = before.keyframes[-1], after.keyframes[0]
-        masks = [_seen(identities.masks(keyframe)) for keyframe in (last, first)]
+        masks = [drawn_masks(identities.masks(keyframe)) for keyframe in (last, first)]
+        names = [
+            {name for keyframe in part.keyframes for name in identities.masks(keyframe)} for part in (before, after)
+        ]
         # One id in both segments is one object, as the person said.
-        fresh = [sorted(masks[side].keys() - _names(part, identities)) for side, part in ((0, after), (1, before))]
-        given = [{name: side[name] for name in names} for side, names in zip(masks, fresh, strict=True)]
-        apart = [pair for pair in _apart(accepted, identities) if pair <= {*fresh[0], *fresh[1]}]
+        fresh = [sorted(masks[0].keys() - names[1]), sorted(masks[1].keys() - names[0])]
+        given = [{name: side[name] for name in chosen} for side, chosen in zip(masks, fresh, strict=True)]
+        apart = [pair for pair in _pairs_on_one_keyframe(accepted, identities) if pair <= {*fresh[0], *fresh[1]}]
         categories = {name: identities.categories[name] for name in sorted({*fresh[0], *fresh[1]})}
-        key = records.digest(
-            propagator.identity,
-            video,
-            last.frame,
-            first.frame,
-            given,
-            threshold,
-            categories,
-            sorted(map(sorted, apart)),
-        )
+        compared = (last.frame, first.frame, given, threshold, categories, sorted(map(sorted, apart)))
+        key = records.digest(propagator.identity, video, *compared)
         if key not in known:
             links: dict[str, str] = {}
             if all(given):
@@ -218,15 +212,7 @@ def link_identities(
     return {others[column]: names[row] for row, column in pairs if agreement[row, column]}
 
 
-def _seen(masks: Mapping[str, Rle]) -> dict[str, Rle]:
-    return {name: rle for name, rle in sorted(masks.items()) if not is_empty(rle)}
-
-
-def _names(segment: KeyframeGroup, identities: Identities) -> set[str]:
-    return {name for keyframe in segment.keyframes for name in identities.masks(keyframe)}
-
-
-def _apart(accepted: records.AcceptedFile, identities: Identities) -> set[frozenset[str]]:
+def _pairs_on_one_keyframe(accepted: records.AcceptedFile, identities: Identities) -> set[frozenset[str]]:
     """Pairs of objects that are on one keyframe, and so are two."""
     pairs: set[frozenset[str]] = set()
     for keyframe in accepted.keyframes:

@@ -17,7 +17,7 @@ from functools import lru_cache, partial
 from importlib import resources
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, TypeVar
+from typing import Annotated, BinaryIO, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 
 from barista_bench.annotate import records
 from barista_bench.annotate.identities import Identities
-from barista_bench.annotate.project_file import ProjectFile, ProjectSettings, VideoSource
 from barista_bench.cluster import map_in_processes
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.kept import FileStamp, kept
@@ -53,6 +52,66 @@ _MOST_EDIT = 2**20
 REMAKE = "remove the file and run `barista-bench annotate run` again"
 _decode_track = msgspec.json.Decoder(records.TrackLine).decode
 RecordT = TypeVar("RecordT", bound=records.ProjectRecord)
+Size: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
+Seconds: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
+
+
+class VideoSource(records.ProjectRecord, frozen=True, kw_only=True):
+    """`file` is relative to the project's folder of videos; sizes in pixels, as displayed; a single frame has 0 fps."""
+
+    file: str
+    sha256: str
+    width: Size
+    height: Size
+    frames: Size
+    fps: Annotated[float, msgspec.Meta(ge=0)]
+
+
+class SegmentSettings(records.ProjectRecord, frozen=True, kw_only=True):
+    """How stretches of contact come from confidences; durations in seconds.
+
+    Args:
+        threshold: contact is a filtered confidence of at least this.
+        median_s: width of the median filter, made odd: `2 * floor(frames / 2) + 1`; 0 for none.
+        shortest_s: shorter stretches are no interaction.
+        gap_s: stretches no farther apart than this are one.
+    """
+
+    threshold: float = 0.5
+    median_s: Seconds = 0.3
+    shortest_s: Seconds = 0.3
+    gap_s: Seconds = 0.5
+
+
+class ProjectSettings(records.ProjectRecord, frozen=True, kw_only=True):
+    """The settings that people may change in project.json; `run` then makes anew what depends on it.
+
+    Args:
+        propagator: `flow`, `flow:colour`, `copy_nearest`, `linear_box`, `sam:CHECKPOINT`, or another package's.
+        segments: from contact signal to segments.
+        detector: an open-vocabulary detector of transformers, or `sam3:CHECKPOINT`, which bootstraps the contact signal
+            and looks for words; null for none.
+        segmenter: what makes masks of prompts, in the studio and as proposals, and on keyframes in the boxes of the
+            detector: `grabcut` (needs no weights), `sam:CHECKPOINT` (SAM 2 or 3), or another package's; null for none.
+        link_threshold: agreement of masks (0..1) from which objects of adjacent segments are one.
+    """
+
+    propagator: str = "flow"
+    segments: SegmentSettings = SegmentSettings()
+    detector: str | None = None
+    segmenter: str | None = "grabcut"
+    link_threshold: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.5
+
+
+class ProjectFile(records.ProjectRecord, frozen=True, kw_only=True):
+    """project.json. `lost`: files that could not be read as a video, by name, with the reason."""
+
+    version: Literal[1] = 1
+    made_with: str
+    folder: str
+    settings: ProjectSettings
+    videos: dict[str, VideoSource]
+    lost: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -108,7 +167,7 @@ class VideoFiles(NamedTuple):
         if not self.has(records.AcceptedFile):
             return records.AcceptedFile(objects={}, keyframes=[])
         path = self.file(records.AcceptedFile)
-        return _accepted(path, file_stamp(path), self.source)
+        return _read_accepted(path, file_stamp(path), self.source)
 
     def asked(self) -> dict[int, int]:
         """The segment of each frame that people are asked to annotate; empty before keyframes are chosen."""
@@ -166,7 +225,7 @@ class VideoFiles(NamedTuple):
 
 
 @lru_cache(4)
-def _accepted(path: Path, stamp: FileStamp | None, source: VideoSource) -> records.AcceptedFile:
+def _read_accepted(path: Path, stamp: FileStamp | None, source: VideoSource) -> records.AcceptedFile:
     """Read once while the file stays the same: an hour has 50,000 masks. Nobody changes what is in it."""
     accepted = records.read_record(path, records.AcceptedFile)
     check_masks((mask.rle for keyframe in accepted.keyframes for mask in keyframe.masks.values()), source, path)
@@ -230,7 +289,7 @@ def start(
     sources: dict[str, VideoSource] = {}
     lost: dict[str, str] = {}
     for (video_id, file), outcome in zip(
-        names, map_in_processes(partial(_probed, videos), [file for _, file in names], num_proc), strict=True
+        names, map_in_processes(partial(_probe_video, videos), [file for _, file in names], num_proc), strict=True
     ):
         if isinstance(outcome, str):
             lost[file] = outcome
@@ -263,8 +322,7 @@ def open_project(folder: Path) -> Project:
 def writing(folder: Path) -> Iterator[None]:
     """This process alone writes the project, until the end of the block or of the process.
 
-    Raises:
-        ConfigError: another process writes it.
+    Raises ConfigError where another process writes it.
     """
     try:
         with FileLock(folder / LOCK_FILE, timeout=0):
@@ -284,7 +342,7 @@ def _video_files(videos: Path) -> Iterator[tuple[str, str]]:
             yield (path.parent.name if is_release else path.stem), path.relative_to(videos).as_posix()
 
 
-def _probed(videos: Path, file: str) -> VideoSource | str:
+def _probe_video(videos: Path, file: str) -> VideoSource | str:
     """A video's facts, or why it cannot be used."""
     try:
         path = confined(videos, file)
@@ -333,8 +391,7 @@ class TrackIndex:
             return None
         track = decoded_track(line, f"{path}: frame {frame}", video.source)
         if track.frame != frame:
-            remedy = "remove the file and run `barista-bench annotate run` again"
-            raise DataError(f"{path}: frame {frame} is not in its line. Remedy: {remedy}")
+            raise DataError(f"{path}: frame {frame} is not in its line. Remedy: {REMAKE}")
         return track
 
     def _starts_of(self, path: Path, file: BinaryIO) -> NDArray[np.int64]:

@@ -8,7 +8,6 @@ one: memory does not grow with the length of the video.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
@@ -103,9 +102,14 @@ def is_empty(rle: Rle) -> bool:
     return not coco_mask.area({"size": list(rle.size), "counts": rle.counts.encode("ascii")})
 
 
+def drawn_masks(masks: Mapping[str, Rle]) -> dict[str, Rle]:
+    """The masks that are not empty, by sorted names."""
+    return {name: rle for name, rle in sorted(masks.items()) if not is_empty(rle)}
+
+
 def given_masks(masks: Mapping[str, Rle]) -> dict[str, PropagatedMask]:
     """The objects seen on a keyframe, as it gives them."""
-    return {name: PropagatedMask(masks[name], 1.0) for name in sorted(masks) if not is_empty(masks[name])}
+    return {name: PropagatedMask(rle, 1.0) for name, rle in drawn_masks(masks).items()}
 
 
 class _Mention(NamedTuple):
@@ -115,13 +119,13 @@ class _Mention(NamedTuple):
     rle: Rle | None
 
 
-class _WithoutPictures(ABC):
-    """A propagator that knows of an object only the keyframes before and after a frame.
+class CopyNearest:
+    """The mask of the nearest keyframe, the earlier one where two are equally near. A baseline.
 
-    Its confidence ranks frames by their distance to the nearest mention, and means nothing more.
+    It looks at no picture. Its confidence ranks frames by distance to the nearest mention, and means nothing more.
     """
 
-    identity: ModelIdentity
+    identity = ModelIdentity("copy_nearest")
 
     def reach(self, fps: float) -> int:
         return max(1, round(fps / 2))  # at 25 frames of 30 fps, masks of moving objects agree by about two thirds
@@ -134,39 +138,30 @@ class _WithoutPictures(ABC):
                 mentions.setdefault(name, []).append(_Mention(frame, None if is_empty(rle) else rle))
         names = sorted(mentions)
         for frame in span:
-            propagated = {name: self._propagated(mentions[name], frame) for name in names}
+            propagated = {name: self._mask_at(mentions[name], frame) for name in names}
             yield FrameMasks(frame, {name: mask for name, mask in propagated.items() if mask is not None})
 
-    def _propagated(self, mentions: Sequence[_Mention], frame: int) -> PropagatedMask | None:
+    def _mask_at(self, mentions: Sequence[_Mention], frame: int) -> PropagatedMask | None:
         later = bisect_left(mentions, frame, key=lambda mention: mention.frame)
         before, after = mentions[max(later - 1, 0)], mentions[min(later, len(mentions) - 1)]
         nearest = min(before, after, key=lambda mention: abs(mention.frame - frame))
         if nearest.rle is None:
             return None
-        rle = self._moved(nearest, after if nearest is before else before, frame)
+        rle = self._move(nearest, after if nearest is before else before, frame)
         return None if is_empty(rle) else PropagatedMask(rle, 1 / (1 + abs(nearest.frame - frame)))
 
-    @abstractmethod
-    def _moved(self, nearest: _Mention, other: _Mention, frame: int) -> Rle:
+    def _move(self, nearest: _Mention, other: _Mention, frame: int) -> Rle:
         """The nearest mask as it is on a frame; `other` is the mention on the other side, or the nearest once more."""
-
-
-class CopyNearest(_WithoutPictures):
-    """The mask of the nearest keyframe, the earlier one where two are equally near. A baseline."""
-
-    identity = ModelIdentity("copy_nearest")
-
-    def _moved(self, nearest: _Mention, other: _Mention, frame: int) -> Rle:
         assert nearest.rle is not None
         return nearest.rle
 
 
-class LinearBox(_WithoutPictures):
+class LinearBox(CopyNearest):
     """The mask of the nearest keyframe, moved and scaled to the box between both keyframes' boxes. A baseline."""
 
     identity = ModelIdentity("linear_box")
 
-    def _moved(self, nearest: _Mention, other: _Mention, frame: int) -> Rle:
+    def _move(self, nearest: _Mention, other: _Mention, frame: int) -> Rle:
         assert nearest.rle is not None
         if other.rle is None or nearest.frame in (frame, other.frame):
             return nearest.rle

@@ -135,12 +135,6 @@ class _PhraseBoxes(msgspec.Struct):
 Detector: TypeAlias = ObjectDetector | PhraseDetector
 
 
-def load_detector(name: str) -> Detector:
-    """The detector of project.json: `sam3:CHECKPOINT`, or a checkpoint of another one. Raises ModelError."""
-    kind, _, checkpoint = name.partition(":")
-    return PhraseDetector.load(checkpoint) if kind == "sam3" else ObjectDetector.load(name)
-
-
 def contact_confidence(detector: Detector, frames: FrameReader, domain: Domain) -> Iterator[float | None]:
     """For each frame how sure a hand's box overlaps an object's, 0..1; None for frames between those looked at.
 
@@ -153,12 +147,14 @@ def contact_confidence(detector: Detector, frames: FrameReader, domain: Domain) 
         detections = detector.detect(picture, labels)
         touching = [item for item in detections if item.label in hands]
         others = [item for item in detections if item.label not in hands]
-        pairs = (min(hand.score, item.score) * _shared(hand.box, item.box) for hand in touching for item in others)
+        pairs = (
+            min(hand.score, item.score) * _shared_fraction(hand.box, item.box) for hand in touching for item in others
+        )
         yield round(min(max(pairs, default=0.0), 1.0), 4)
         yield from [None] * (min(step, len(frames) - index) - 1)
 
 
-def _shared(first: tuple[float, ...], second: tuple[float, ...]) -> float:
+def _shared_fraction(first: tuple[float, ...], second: tuple[float, ...]) -> float:
     width = min(first[2], second[2]) - max(first[0], second[0])
     height = min(first[3], second[3]) - max(first[1], second[1])
     areas = [(box[2] - box[0]) * (box[3] - box[1]) for box in (first, second)]
@@ -238,7 +234,7 @@ class PromptedSegmenter:
         return segmented
 
 
-class _Asked(NamedTuple):
+class _SegmenterPrompt(NamedTuple):
     """One prompt for the segmenter, and what its answer is a proposal of."""
 
     category: str
@@ -261,8 +257,7 @@ class Proposer:
     def proposals(self, video: VideoFiles) -> list[KeyframeProposals]:
         """For each keyframe that nobody has annotated, and each frame of prompts: masks, and the segment's objects.
 
-        Raises:
-            DataError: there are prompts, and nothing that can answer them.
+        Raises DataError where there are prompts, and nothing that can answer them.
         """
         asked, accepted = video.asked(), video.accepted()
         annotated = {keyframe.frame: keyframe for keyframe in accepted.keyframes}
@@ -274,9 +269,9 @@ class Proposer:
             for frame, picture in decoded_frames(frames, sorted(waiting.union(prompt.frame for prompt in prompts))):
                 before = [annotated[k] for k in sorted(annotated) if k < frame and asked.get(k) == asked.get(frame, -1)]
                 known = {name: accepted.objects[name] for keyframe in before for name in keyframe.masks}
-                masks = list(self._segmented(picture, [prompt for prompt in prompts if prompt.frame == frame]))
+                masks = list(self._segment_prompts(picture, [prompt for prompt in prompts if prompt.frame == frame]))
                 if frame in waiting and before:
-                    masks += self._carried(frames, before[-1], frame, known)
+                    masks += self._carry_objects(frames, before[-1], frame, known)
                 keyframes.append(KeyframeProposals(frame=frame, proposals=masks, earlier=known))
         return keyframes
 
@@ -288,28 +283,28 @@ class Proposer:
             remedy = 'name a "detector" in project.json, or give a box or points'
             raise DataError(f"{video.file(PromptsFile)}: nothing can look for words. Remedy: {remedy}")
 
-    def _segmented(self, picture: NDArray[np.uint8], prompts: Sequence[MaskPrompt]) -> Iterator[Proposal]:
+    def _segment_prompts(self, picture: NDArray[np.uint8], prompts: Sequence[MaskPrompt]) -> Iterator[Proposal]:
         """A person's prompts, and where there is none, all that the detector sees."""
         if self.segmenter is None:
             return
-        asks = [ask for prompt in prompts for ask in self._asked(picture, prompt)]
+        asks = [ask for prompt in prompts for ask in self._segmenter_prompts(picture, prompt)]
         if not prompts and self.detector is not None:
             detections = _surest(self.detector.detect(picture, list(self.domain.categories)))
-            asks = [_Asked(item.label, None, "detected", item.score, item.box) for item in detections]
+            asks = [_SegmenterPrompt(item.label, None, "detected", item.score, item.box) for item in detections]
         segmented = self.segmenter.segment(picture, [(ask.box, ask.points) for ask in asks])
         for ask, (mask, score) in zip(asks, segmented, strict=True):
             if mask.any():
                 yield _proposal(ask.category, ask.object, ask.origin, encode_mask(mask), ask.score * score)
 
-    def _asked(self, picture: NDArray[np.uint8], prompt: MaskPrompt) -> Iterator[_Asked]:
+    def _segmenter_prompts(self, picture: NDArray[np.uint8], prompt: MaskPrompt) -> Iterator[_SegmenterPrompt]:
         if prompt.words is None:
-            yield _Asked(prompt.category, prompt.object, "prompted", 1.0, prompt.box, prompt.points)
+            yield _SegmenterPrompt(prompt.category, prompt.object, "prompted", 1.0, prompt.box, prompt.points)
             return
         assert self.detector is not None
         for item in _surest(self.detector.detect(picture, [prompt.words])):
-            yield _Asked(prompt.category, prompt.object, "words", item.score, item.box)
+            yield _SegmenterPrompt(prompt.category, prompt.object, "words", item.score, item.box)
 
-    def _carried(
+    def _carry_objects(
         self, frames: FrameReader, keyframe: AcceptedKeyframe, frame: int, categories: Mapping[str, str]
     ) -> Iterator[Proposal]:
         """The objects of an earlier keyframe of the segment, as the propagator carries them here."""

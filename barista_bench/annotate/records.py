@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from barista_bench.errors import DataError
 from barista_bench.files.reading import read_bounded
@@ -342,6 +344,27 @@ class SignedEdit(ProjectRecord, frozen=True, kw_only=True):
     FILE = "edits.jsonl"
     by: str
     edit: Edit
+
+
+# ---------------------------------------------------------------- ranges
+
+
+def frame_ranges(frames: NDArray[np.integer[Any]]) -> list[tuple[int, int]]:
+    """Sorted frames as half-open ranges.
+
+    >>> frame_ranges(np.array([3, 4, 5, 9]))
+    [(3, 6), (9, 10)]
+    """
+    parts = np.split(frames, np.flatnonzero(np.diff(frames) > 1) + 1)
+    return [(int(part[0]), int(part[-1]) + 1) for part in parts if len(part)]
+
+
+def extend_ranges(ranges: list[Range], start: int, end: int, gap: float) -> None:
+    """Add a range behind all others: to the last one where no more than `gap` frames lie between."""
+    if ranges and start - ranges[-1][1] <= gap:
+        ranges[-1] = (ranges[-1][0], end)
+    else:
+        ranges.append((start, end))
 
 
 # ---------------------------------------------------------------- reading and writing

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator
 
-import numpy as np
 from pycocotools import mask as coco_mask
 
 from barista_bench.annotate.records import Doubt, TrackLine
@@ -61,7 +60,9 @@ def _doubts(tracks: Iterable[TrackLine], width: int, height: int) -> Iterator[li
     for line in tracks:
         names = sorted(line.masks)
         now = dict(zip(names, _areas(line, names, height, width), strict=True))
-        now_inside = dict(zip(names, _are_inside(line, names, height, width), strict=True))
+        x, y, w, h = mask_boxes([line.masks[name].counts for name in names], height, width).T
+        keeps_away = (x > _EDGE) & (y > _EDGE) & (x + w < width - _EDGE) & (y + h < height - _EDGE)  # from the edge
+        now_inside = dict(zip(names, keeps_away.tolist(), strict=True))
         doubts = []
         for name in names:
             doubts.append(_doubt(line.frame, name, 1 - line.masks[name].confidence, "low confidence"))
@@ -83,11 +84,3 @@ def _doubt(frame: int, name: str, doubt: float, why: str) -> Doubt:
 def _areas(line: TrackLine, names: list[str], height: int, width: int) -> list[float]:
     codes = [{"size": [height, width], "counts": line.masks[name].counts.encode("ascii")} for name in names]
     return [float(area) + _SMALL * height * width for area in coco_mask.area(codes)] if codes else []
-
-
-def _are_inside(line: TrackLine, names: list[str], height: int, width: int) -> list[bool]:
-    """Whether each object keeps away from the picture's edge."""
-    boxes = mask_boxes([line.masks[name].counts for name in names], height, width)
-    x, y, w, h = boxes.T
-    away = (x > _EDGE) & (y > _EDGE) & (x + w < width - _EDGE) & (y + h < height - _EDGE)
-    return np.asarray(away).tolist()

@@ -121,10 +121,10 @@ def run_video(folder: Path, video_id: str, starting: Callable[[str], object] | N
     made: list[str] = []
     try:
         video = project.video(video_id)
-        made += _made(video, BEFORE_MASKS, starting)
+        made += _make_stages(video, BEFORE_MASKS, starting)
         missing = missing_masks(video)
         if not missing:
-            made += _made(video, AFTER_MASKS, starting)
+            made += _make_stages(video, AFTER_MASKS, starting)
     except (ConfigError, ModelError):
         raise
     except BaristaError as error:
@@ -132,7 +132,7 @@ def run_video(folder: Path, video_id: str, starting: Callable[[str], object] | N
     return VideoOutcome(video_id=video_id, made=made, missing=missing)
 
 
-def _made(
+def _make_stages(
     video: VideoFiles, stages: Sequence[AnnotationStage], starting: Callable[[str], object] | None
 ) -> Iterator[str]:
     for stage in stages:

@@ -65,10 +65,10 @@ class PixelScale:
 
         planes = torch.from_numpy(image).permute(2, 0, 1).to(device, torch.float32)
         mean, std = (planes.new_tensor(values)[:, None, None] for values in (self.mean, self.std))
-        return (_squeezed(planes[None], side)[0] * self.factor - mean) / std
+        return (_squeeze(planes[None], side)[0] * self.factor - mean) / std
 
 
-def _squeezed(planes: torch.Tensor, side: int) -> torch.Tensor:
+def _squeeze(planes: torch.Tensor, side: int) -> torch.Tensor:
     """Planes (n, channels, height, width) squeezed into a square."""
     import torch
 
@@ -139,7 +139,7 @@ class SamPropagator:
             given = keyframes.get(frame, {})
             masks = given_masks(given)
             for name in set(tracking.names).difference(given):
-                mask = _fused(frame, mentions[name], before.get(name), after.get(name))
+                mask = _fuse_sides(frame, mentions[name], before.get(name), after.get(name))
                 if mask is not None:
                     masks[name] = mask
             yield FrameMasks(frame, dict(sorted(masks.items())))
@@ -177,7 +177,9 @@ def load_sam(
     return model, scale, ModelIdentity(f"sam:{name}", revision_of(name, model.config), loading_of(model))
 
 
-def _fused(frame: int, mentions: list[int], before: _Tracked | None, after: _Tracked | None) -> PropagatedMask | None:
+def _fuse_sides(
+    frame: int, mentions: list[int], before: _Tracked | None, after: _Tracked | None
+) -> PropagatedMask | None:
     """The side that counts, by nearness and by how sure the tracker is that the object is there or that it is not.
 
     A side counts only where a keyframe that mentions the object lies on it. Confidence is the side's presence times the
@@ -199,8 +201,7 @@ def _fused(frame: int, mentions: list[int], before: _Tracked | None, after: _Tra
 class _Tracking:
     """One session of the tracker: conditioned on all keyframes, then run over frames in either direction.
 
-    Raises:
-        ModelError: the session does not hold every mask of every keyframe as a condition.
+    Raises ModelError where the session does not hold every mask of every keyframe as a condition.
     """
 
     def __init__(self, model: Pretrained, scale: PixelScale, frames: FrameReader, keyframes: Keyframes) -> None:
@@ -238,7 +239,7 @@ class _Tracking:
         numbers = [self.names.index(name) for name in masks]
         for number, rle in zip(numbers, masks.values(), strict=True):
             mask = torch.from_numpy(decode_mask(rle)).to(torch.float32)
-            resized = _squeezed(mask[None, None], self._model.image_size) >= 0.5
+            resized = _squeeze(mask[None, None], self._model.image_size) >= 0.5
             self._session.add_mask_inputs(self._session.obj_id_to_idx(number), frame, resized)
         self._session.obj_with_new_inputs = numbers
 

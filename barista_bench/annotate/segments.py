@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 
-from barista_bench.annotate.project import VideoFiles
-from barista_bench.annotate.project_file import SegmentSettings
-from barista_bench.annotate.records import SegmentsFile, SignalFile
+from barista_bench.annotate.project import SegmentSettings, VideoFiles
+from barista_bench.annotate.records import SegmentsFile, SignalFile, extend_ranges, frame_ranges
 from barista_bench.errors import DataError, require_extra
 from barista_bench.files.reading import confined
 from barista_bench.files.writing import atomic_write
@@ -35,21 +34,20 @@ def interaction_segments(confidence: ArrayLike, fps: float, settings: SegmentSet
         return []
     shortest, gap = (round(duration * fps, 6) for duration in (settings.shortest_s, settings.gap_s))
     in_contact = filtered_signal(signal, fps, settings.median_s) >= settings.threshold
-    labels, _ = ndimage.label(in_contact)
-    runs = [(run.start, run.stop) for (run,) in ndimage.find_objects(labels)]
     merged: list[tuple[int, int]] = []
-    for start, end in [run for run in runs if run[1] - run[0] >= shortest]:
-        if merged and start - merged[-1][1] <= gap:
-            merged[-1] = (merged[-1][0], end)
-        else:
-            merged.append((start, end))
+    for start, end in frame_ranges(np.flatnonzero(in_contact)):
+        if end - start >= shortest:
+            extend_ranges(merged, start, end, gap)
     return merged
 
 
 def filtered_signal(confidence: NDArray[np.float64], fps: float, median_s: float) -> NDArray[np.float64]:
     """The confidences as they are compared with the threshold: held over NaN, then median-filtered."""
     width = 2 * math.floor(round(median_s * fps, 6) / 2) + 1
-    return ndimage.median_filter(_held(confidence), size=width, mode="nearest")
+    # The last measured value in place of NaN, and 0 before the first one.
+    last_measured = np.maximum.accumulate(np.where(np.isnan(confidence), -1, np.arange(confidence.size)))
+    held = np.where(last_measured >= 0, confidence[last_measured], 0.0)
+    return ndimage.median_filter(held, size=width, mode="nearest")
 
 
 def choose_keyframes(segments: Sequence[tuple[int, int]], frame_count: int, reach: int) -> list[int]:
@@ -75,12 +73,6 @@ def choose_keyframes(segments: Sequence[tuple[int, int]], frame_count: int, reac
     return sorted({*centres, *filling})
 
 
-def _held(signal: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The signal with the last measured value in place of NaN, and 0 before the first one."""
-    last_measured = np.maximum.accumulate(np.where(np.isnan(signal), -1, np.arange(signal.size)))
-    return np.where(last_measured >= 0, signal[last_measured], 0.0)
-
-
 def plot_signal(video: VideoFiles, folder: Path) -> Path:
     """`NAME.png`: raw and filtered confidence, threshold and segments over seconds.
 
@@ -94,7 +86,7 @@ def plot_signal(video: VideoFiles, folder: Path) -> Path:
     if not (video.has(SignalFile) and video.has(SegmentsFile)):
         raise DataError(f"{video.video_id}: has no segments yet. Remedy: accept a signal and run the project")
     settings, fps = video.project.settings.segments, video.source.fps or 1.0
-    raw = np.array([np.nan if v is None else v for v in video.read(SignalFile).confidence], dtype=np.float64)
+    raw = np.array(video.read(SignalFile).confidence, dtype=np.float64)
     seconds = np.arange(len(raw)) / fps
     figure = Figure(figsize=(9, 2.5), layout="constrained")
     axes = figure.subplots()

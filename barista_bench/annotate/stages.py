@@ -9,13 +9,14 @@ have changed since; so a run that was killed goes on where it stopped, and gives
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import cast
 
 import msgspec
+import numpy as np
 
 from barista_bench.annotate.flow_propagation import FlowPropagator
 from barista_bench.annotate.geometry import bootstrap_layers
@@ -25,11 +26,12 @@ from barista_bench.annotate.project import VideoFiles, read_tracks
 from barista_bench.annotate.propagation import CopyNearest, FrameMasks, LinearBox, Propagator, given_masks
 from barista_bench.annotate.proposals import (
     Detector,
+    ObjectDetector,
+    PhraseDetector,
     PromptedSegmenter,
     Proposer,
     Segmenter,
     contact_confidence,
-    load_detector,
 )
 from barista_bench.annotate.records import (
     AcceptedFile,
@@ -62,9 +64,6 @@ from barista_bench.scene_graph.masks import Rle
 
 _OURS = "barista_bench"
 _SEGMENT_FOLDER = "tracks"
-
-
-_load_detector = functools.cache(load_detector)
 
 
 @functools.cache
@@ -117,6 +116,13 @@ def sam_segmenter(rest: str) -> Segmenter:
     return PromptedSegmenter.load(rest)
 
 
+@functools.cache
+def detector_of(name: str) -> Detector:
+    """The detector of project.json: `sam3:CHECKPOINT`, or a checkpoint of another one. Raises ModelError."""
+    kind, _, checkpoint = name.partition(":")
+    return PhraseDetector.load(checkpoint) if kind == "sam3" else ObjectDetector.load(name)
+
+
 def _refuse_rest(name: str, rest: str, *known: str) -> None:
     if rest and rest not in known:
         plain = name.split()[-1]
@@ -130,7 +136,7 @@ def _propagator(video: VideoFiles) -> Propagator:
 
 def _detector(video: VideoFiles) -> Detector | None:
     name = video.project.settings.detector
-    return None if name is None else _load_detector(name)
+    return None if name is None else detector_of(name)
 
 
 def _segmenter(video: VideoFiles) -> Segmenter | None:
@@ -168,7 +174,7 @@ class AnnotationStage:
             return "waiting"
         if not video.has(self.writes):
             return "ready"
-        made_from = _made_from(video.file(self.writes))
+        made_from = _inputs_of(video.file(self.writes))
         return "done" if made_from == self.provenance(video, identity).inputs else "stale"
 
 
@@ -176,10 +182,10 @@ class AnnotationStage:
 
 
 def _detect(video: VideoFiles, provenance: Provenance) -> None:
-    domain, detector = video.project.vocabulary(), _detector(video)
+    detector = _detector(video)
     assert detector is not None
     with video.open() as frames:
-        confidence = list(contact_confidence(detector, frames, domain))
+        confidence = list(contact_confidence(detector, frames, video.project.vocabulary()))
     video.write(SignalFile(by=provenance.model, verified=False, confidence=confidence, provenance=provenance))
 
 
@@ -190,29 +196,24 @@ def _detecting(video: VideoFiles) -> ModelIdentity | None:
 
 
 def _segment(video: VideoFiles, provenance: Provenance) -> None:
-    signal = video.read(SignalFile)
-    confidence = [float("nan") if value is None else value for value in signal.confidence]
+    confidence = np.array(video.read(SignalFile).confidence, dtype=np.float64)  # null becomes NaN
     ranges = interaction_segments(confidence, video.source.fps, video.project.settings.segments)
     video.write(SegmentsFile(provenance=provenance, segments=ranges))
 
 
 def _choose(video: VideoFiles, provenance: Provenance) -> None:
-    ranges = video.segments()
-    source = video.source
-    chosen = choose_keyframes(ranges, source.frames, _propagator(video).reach(source.fps))
-    asked = [AskedKeyframe(frame=frame, segment=_segment_of(frame, ranges)) for frame in chosen]
-    video.write(KeyframesFile(provenance=provenance, keyframes=asked))
-
-
-def _segment_of(frame: int, ranges: Sequence[tuple[int, int]]) -> int:
-    """The number of the last contact segment that has begun; what lies before the first one belongs to it."""
-    return max(0, sum(start <= frame for start, _ in ranges) - 1)
+    ranges, source = video.segments(), video.source
+    keyframes = []
+    for frame in choose_keyframes(ranges, source.frames, _propagator(video).reach(source.fps)):
+        # The last contact segment that has begun; a frame before the first one belongs to that.
+        segment = max(0, sum(start <= frame for start, _ in ranges) - 1)
+        keyframes.append(AskedKeyframe(frame=frame, segment=segment))
+    video.write(KeyframesFile(provenance=provenance, keyframes=keyframes))
 
 
 def _propose(video: VideoFiles, provenance: Provenance) -> None:
     proposer = Proposer(video.project.vocabulary(), _propagator(video), _segmenter(video), _detector(video))
-    keyframes = proposer.proposals(video)
-    video.write(ProposalsFile(provenance=provenance, keyframes=keyframes))
+    video.write(ProposalsFile(provenance=provenance, keyframes=proposer.proposals(video)))
 
 
 def _proposing(video: VideoFiles) -> ModelIdentity | None:
@@ -260,8 +261,8 @@ def _track(video: VideoFiles, provenance: Provenance) -> None:
             span = range(start, min(end + 1, len(frames)))
             key = Provenance.of("segment", propagator.identity, video.source, sorted(given.items()), span.stop)
             path = folder / f"{segment.number:04d}.jsonl"
-            if _made_from(path) != key.inputs:
-                _write_tracks(path, key, _propagated(propagator, frames, given, span))
+            if _inputs_of(path) != key.inputs:
+                _write_tracks(path, key, _track_lines(propagator, frames, given, span))
             parts.append((path, range(start, end)))
     lines = (line for path, span in parts for line in read_tracks(path, video.source) if line.frame in span)
     _write_tracks(video.file(TrackLine), provenance, lines)
@@ -269,15 +270,11 @@ def _track(video: VideoFiles, provenance: Provenance) -> None:
         path.unlink()
 
 
-def _propagated(
+def _track_lines(
     propagator: Propagator, frames: FrameReader, given: dict[int, dict[str, Rle]], span: range
 ) -> Iterator[TrackLine]:
-    results: Iterator[FrameMasks]
-    if set(span) <= given.keys():  # masks made elsewhere, on every frame
-        results = (FrameMasks(frame, given_masks(given[frame])) for frame in span)
-    else:
-        results = propagator.propagate(frames, given, span)
-    for frame, masks in results:
+    from_elsewhere = (FrameMasks(frame, given_masks(given[frame])) for frame in span)
+    for frame, masks in from_elsewhere if set(span) <= given.keys() else propagator.propagate(frames, given, span):
         rows = {
             name: TrackedMask(counts=mask.rle.counts, confidence=round(min(max(mask.confidence, 0.0), 1.0), 4))
             for name, mask in masks.items()
@@ -352,7 +349,7 @@ class _Header(msgspec.Struct):
     provenance: Provenance | None = None
 
 
-def _made_from(path: Path) -> str | None:
+def _inputs_of(path: Path) -> str | None:
     """The digest of what a stage's file was made from; None for a file that is not there or cannot be read."""
     if not path.is_file():
         return None

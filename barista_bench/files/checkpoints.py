@@ -40,6 +40,8 @@ _REMEDIES = (
     (r"\.safetensors|SafetensorError", "a part of its weights is missing or damaged: download it again"),
     (r"requires? the|is required|pip install", "install the library that is named"),
 )
+# What libraries raise at a checkpoint that they cannot read, beside SafetensorError.
+_UNREADABLE = (OSError, ImportError, ValueError, KeyError, TypeError, AttributeError, RuntimeError)
 _REMEDY = "give a folder with config.json and safetensors, or a Hub id that this machine can reach"
 
 
@@ -74,8 +76,7 @@ def require_libraries() -> None:
 def device_of(name: str) -> torch.device:
     """The device of a name; `auto` takes a CUDA GPU where there is one.
 
-    Raises:
-        ModelError: it is not a device, or a GPU that this machine does not have.
+    Raises ModelError where it is not a device, or a GPU that this machine does not have.
     """
     import torch
 
@@ -165,17 +166,11 @@ def naming_cause(failure: str) -> Iterator[None]:
 
     try:
         yield
-    except (
-        OSError,
-        ImportError,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        RuntimeError,
-        SafetensorError,
-    ) as error:
-        raise ModelError(f"{failure}: {type(error).__name__}: {first_line(error)}. Remedy: {_remedy(error)}") from error
+    except (*_UNREADABLE, SafetensorError) as error:
+        whole = f"{type(error).__name__}: {error}"
+        fitting = (remedy for pattern, remedy in _REMEDIES if re.search(pattern, whole, re.IGNORECASE))
+        cause = f"{type(error).__name__}: {first_line(error)}"
+        raise ModelError(f"{failure}: {cause}. Remedy: {next(fitting, _REMEDY)}") from error
 
 
 def fetch_checkpoint(name: str, revision: str | None = None) -> tuple[Path, str]:
@@ -198,11 +193,6 @@ def fetch_checkpoint(name: str, revision: str | None = None) -> tuple[Path, str]
     with naming_cause(f"model {name}: is not a folder and cannot be fetched"):
         snapshot = Path(snapshot_download(name, revision=revision, allow_patterns=wanted))
     return snapshot, snapshot.name
-
-
-def _remedy(error: Exception) -> str:
-    said = f"{type(error).__name__}: {error}"
-    return next((remedy for pattern, remedy in _REMEDIES if re.search(pattern, said, re.IGNORECASE)), _REMEDY)
 
 
 def _check_name(name: str, revision: str | None, role: str) -> None:

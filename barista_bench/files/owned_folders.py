@@ -83,22 +83,18 @@ def check_place(out: Path, kind: Kind | None = None) -> Path:
         if out.is_symlink():
             raise ConfigError(f"{out}: is a link to {target}, which is not there. Remedy: remove it") from None
     for path in dict.fromkeys((Path(os.path.abspath(out)), target)):
-        _refuse_owned(out, path, kind)
+        owned = owner(path)
+        if owned is not None and owned != kind:
+            problem = f"is {owned.name}, not {kind.name}" if kind else f"is there already, and is {owned.name}"
+            raise ConfigError(f"{out}: {problem}. Remedy: choose another place")
+        for folder in path.parents:
+            owned = owner(folder)
+            if owned is not None and path.relative_to(folder).as_posix() not in owned.parts:
+                raise ConfigError(f"{out}: lies inside {folder}, which is {owned.name}. Remedy: choose another place")
     existing = next(path for path in (target, *target.parents) if path.exists())
     if not os.access(existing, os.W_OK):
         raise ConfigError(f"{out}: {existing} may not be written. Remedy: choose another place, or change its rights")
     return target
-
-
-def _refuse_owned(out: Path, path: Path, kind: Kind | None) -> None:
-    owned = owner(path)
-    if owned is not None and owned != kind:
-        problem = f"is {owned.name}, not {kind.name}" if kind else f"is there already, and is {owned.name}"
-        raise ConfigError(f"{out}: {problem}. Remedy: choose another place")
-    for folder in path.parents:
-        owned = owner(folder)
-        if owned is not None and path.relative_to(folder).as_posix() not in owned.parts:
-            raise ConfigError(f"{out}: lies inside {folder}, which is {owned.name}. Remedy: choose another place")
 
 
 def refuse_inside(out: Path, *inputs: str | Path | None) -> None:
@@ -146,7 +142,11 @@ def replacing_folder(out: Path, kind: Kind | None = None) -> Iterator[Path]:
         ConfigError, OSError: as `check_target` does.
     """
     target = check_target(out, kind)
-    in_place = _must_stay(target)
+    in_place = target.is_dir() and (
+        not os.access(target.parent, os.W_OK | os.X_OK)
+        or os.path.ismount(target)
+        or Path.cwd().is_relative_to(target)  # a shell that stands in it would lose it
+    )
     parent = target if in_place else target.parent
     parent.mkdir(parents=True, exist_ok=True)
     with name_full_disk(out):
@@ -218,14 +218,6 @@ def _files(folder: Path, besides: Collection[str] = ()) -> dict[str, str]:
 def _raise(error: OSError) -> None:
     """`os.walk` would pass over folders that it cannot read, whatever they hold."""
     raise error
-
-
-def _must_stay(target: Path) -> bool:
-    """Whether an existing folder cannot, or should not, be renamed: a shell that stands in it would lose it."""
-    if not target.is_dir():
-        return False
-    is_writable = os.access(target.parent, os.W_OK | os.X_OK)
-    return not is_writable or os.path.ismount(target) or Path.cwd().is_relative_to(target)
 
 
 def _swapped(fresh: Path, target: Path, kind: Kind | None) -> bool:

@@ -198,8 +198,7 @@ def holds_key(text: str) -> bool:
 def check_variable_name(setting: str, value: str) -> None:
     """Refuse, without repeating it, what is not a plain name of an environment variable, or may be the secret itself.
 
-    Raises:
-        ConfigError: names the setting alone.
+    Raises ConfigError, which names the setting alone.
     """
     if not _VARIABLE.fullmatch(value) or holds_key(value) or _RANDOM.search(value):
         raise ConfigError(
@@ -254,8 +253,7 @@ def refuse_credentials(setting: str, value: object) -> None:
 def check_address(setting: str, url: str) -> None:
     """Refuse what is not plain http(s) address. Names at most the host: the rest may be the secret that is refused.
 
-    Raises:
-        ConfigError: it is not an address, or holds a user, a password, a query, a fragment or a key.
+    Raises ConfigError where it is not an address, or holds a user, a password, a query, a fragment or a key.
     """
     remedy = "Remedy: give one like http://localhost:8000/v1, and the key in an environment variable"
     try:
@@ -275,8 +273,7 @@ def check_address(setting: str, url: str) -> None:
 def check_way(setting: str, url: str) -> None:
     """Refuse to send a key by plain http to another machine; `url` is one that `check_address` takes.
 
-    Raises:
-        ConfigError: names the host.
+    Raises ConfigError, which names the host.
     """
     if urlsplit(url).scheme != "https" and not is_local(url):
         raise ConfigError(

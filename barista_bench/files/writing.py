@@ -55,10 +55,8 @@ def name_full_disk(path: Path) -> Iterator[None]:
 def locked_for_update(path: Path) -> Iterator[Path]:
     """The file that `path` leads to, links followed, for reading and replacing; other processes are locked out.
 
-    Its lock is a file beside it that stays behind; an unlocked one means nothing.
-
-    Raises:
-        OSError: the lock cannot be made, or another process holds it for 10 seconds.
+    Its lock is a file beside it that stays behind; an unlocked one means nothing. Raises OSError where the lock cannot
+    be made, or another process holds it for 10 seconds.
     """
     target = real_path(path)
     with FileLock(f"{target}.lock", timeout=_LONGEST_WAIT):

@@ -40,8 +40,20 @@ class LazyFrames:
 
     @property
     def path(self) -> str:
-        """Path of the video. Raises VideoError where it leads outside the root."""
-        return resolve_video(self.video, self.root)
+        """Absolute path of the video.
+
+        With a root, a relative path that stays inside it once links are followed (see `files.reading.confined`);
+        without one, an absolute path. Raises VideoError.
+        """
+        if self.root is not None:
+            try:
+                return str(confined(Path(self.root), self.video))
+            except DataError as error:
+                raise VideoError(f"video {self.video!r}: {error}") from error
+        if not os.path.isabs(self.video):
+            remedy = "give the videos' folder: root=..."
+            raise VideoError(f"{self.video!r}: a relative path without a root. Remedy: {remedy}")
+        return self.video
 
     def array(self) -> Images:
         """Decode all: uint8 RGB, shape (n, H, W, 3), x right, y down. Raises VideoError."""
@@ -112,22 +124,6 @@ class LazyFrames:
 
 
 Mapping.register(LazyFrames)
-
-
-def resolve_video(video: str, root: str | None) -> str:
-    """Absolute path of a video named in data.
-
-    With a root, a relative path that stays inside it once links are followed (see `paths.confined`); without one,
-    an absolute path. Raises VideoError.
-    """
-    if root is None:
-        if not os.path.isabs(video):
-            raise VideoError(f"{video!r}: a relative path without a root. Remedy: give the videos' folder: root=...")
-        return video
-    try:
-        return str(confined(Path(root), video))
-    except DataError as error:
-        raise VideoError(f"video {video!r}: {error}") from error
 
 
 def decode_count() -> int:

@@ -54,8 +54,7 @@ def draw_marks(
     labels = np.zeros((size[1], size[0]), dtype=np.int64)
     for mark in marks:
         labels[mark.mask] = mark.number
-    paint = _painted if darken_inside else _painted_bright
-    picture = Image.fromarray(paint(np.asarray(picture), labels, mask_alpha, boundary_alpha))
+    picture = Image.fromarray(_painted(np.asarray(picture), labels, mask_alpha, boundary_alpha, darken_inside))
     pen, font = ImageDraw.Draw(picture), ImageFont.load_default(size=font_size)
     for mark in marks:
         rows, columns = np.nonzero(mark.mask)
@@ -82,36 +81,18 @@ def mark_color(number: int) -> NDArray[np.float32]:
 
 
 def _painted(
-    frame: NDArray[np.uint8], labels: NDArray[np.int64], mask_alpha: float, boundary_alpha: float
+    frame: NDArray[np.uint8], labels: NDArray[np.int64], mask_alpha: float, boundary_alpha: float, darken_inside: bool
 ) -> NDArray[np.uint8]:
     """The frame with every labelled pixel painted, in single precision; 0 is the background, which stays."""
-    painted, outline = labels != 0, _colors(labels)
-    inside = (np.float32(1) - np.float32(boundary_alpha)) * outline
-    color = np.where(_is_boundary(labels)[painted][:, None], outline, inside)
-    return _mixed(frame, painted, color, np.float32(mask_alpha))
-
-
-def _painted_bright(
-    frame: NDArray[np.uint8], labels: NDArray[np.int64], mask_alpha: float, boundary_alpha: float
-) -> NDArray[np.uint8]:
-    """As `_painted`, the whole mark in its colour and the outline more opaque than the inside."""
     painted = labels != 0
-    opacity = np.where(_is_boundary(labels)[painted], np.float32(boundary_alpha), np.float32(mask_alpha))
-    return _mixed(frame, painted, _colors(labels), opacity[:, None])
-
-
-def _colors(labels: NDArray[np.int64]) -> NDArray[np.float32]:
-    """(P, 3) the mark's colour of every labelled pixel."""
-    numbers, inverse = np.unique(labels[labels != 0], return_inverse=True)
-    return np.array([mark_color(int(number)) for number in numbers], dtype=np.float32).reshape(-1, 3)[inverse]
-
-
-def _mixed(
-    frame: NDArray[np.uint8],
-    painted: NDArray[np.bool_],
-    color: NDArray[np.float32],
-    opacity: np.float32 | NDArray[np.float32],
-) -> NDArray[np.uint8]:
+    numbers, inverse = np.unique(labels[painted], return_inverse=True)
+    color = np.array([mark_color(int(number)) for number in numbers], dtype=np.float32).reshape(-1, 3)[inverse]
+    is_boundary = _is_boundary(labels)[painted][:, None]
+    opacity: np.float32 | NDArray[np.float32] = np.float32(mask_alpha)
+    if darken_inside:
+        color = np.where(is_boundary, color, (np.float32(1) - np.float32(boundary_alpha)) * color)
+    else:
+        opacity = np.where(is_boundary, np.float32(boundary_alpha), opacity)
     out = frame.copy()
     mixed = frame[painted].astype(np.float32) * (np.float32(1) - opacity) + color * opacity
     out[painted] = np.clip(np.rint(mixed), 0, 255).astype(np.uint8)

@@ -14,8 +14,8 @@ import msgspec
 
 from barista_bench.annotate.agreement import agreement, keyframe_agreement, paired_objects
 from barista_bench.annotate.project import Project, VideoFiles
-from barista_bench.annotate.propagation import is_empty
-from barista_bench.annotate.records import LayerAttribute, LayerRelation, Layers
+from barista_bench.annotate.propagation import drawn_masks
+from barista_bench.annotate.records import Layers
 from barista_bench.errors import DataError
 from barista_bench.scene_graph.masks import Rle
 from barista_bench.studio.workspace import Json
@@ -32,25 +32,17 @@ class OtherAnnotator(NamedTuple):
         """Frame, the lead's id, category and mask of all that is drawn."""
         identities = self.video.identities()
         for keyframe in self.video.accepted().keyframes:
-            for name, rle in identities.masks(keyframe).items():
-                if not is_empty(rle):
-                    yield keyframe.frame, self.names[name], identities.categories[name], rle
+            for name, rle in drawn_masks(identities.masks(keyframe)).items():
+                yield keyframe.frame, self.names[name], identities.categories[name], rle
 
     def layers(self) -> Layers:
         """Their layers under the lead's ids."""
-        layers, names = self.video.accepted_layers(), self.names
-
-        def attribute(entry: LayerAttribute) -> LayerAttribute:
-            return msgspec.structs.replace(entry, object=names.get(entry.object, entry.object))
-
-        def relation(entry: LayerRelation) -> LayerRelation:
-            source, target = (names.get(name, name) for name in entry.objects)
-            return msgspec.structs.replace(entry, source=source, target=target)
-
-        return msgspec.structs.replace(
+        layers, replace = self.video.accepted_layers(), msgspec.structs.replace
+        names = {name: self.names.get(name, name) for entry in layers.claims for name in entry.objects}
+        return replace(
             layers,
-            attributes=[attribute(entry) for entry in layers.attributes],
-            relations=[relation(entry) for entry in layers.relations],
+            attributes=[replace(a, object=names[a.object]) for a in layers.attributes],
+            relations=[replace(r, source=names[r.source], target=names[r.target]) for r in layers.relations],
         )
 
 

@@ -28,14 +28,14 @@ from barista_bench.annotate.project import (
     open_project,
     writing,
 )
-from barista_bench.annotate.records import Layers, decode_record, digest, read_record, write_record
+from barista_bench.annotate.records import Layers, decode_record, digest, frame_ranges, read_record, write_record
 from barista_bench.annotate.running import missing_masks, run_video
 from barista_bench.annotate.stages import AFTER_MASKS, BEFORE_MASKS
 from barista_bench.errors import DataError
 from barista_bench.files.kept import FileStamp
 from barista_bench.scene_graph.masks import Rle
 from barista_bench.studio.adjudicating import OtherAnnotator, other_annotators, others_videos, shown_agreement
-from barista_bench.studio.exploring import FrameRange, display_names, frame_ranges
+from barista_bench.studio.exploring import FrameRange, display_names
 from barista_bench.studio.workspace import BackgroundWork, ConflictError, Json, View, Workspace, whole_number
 
 log = logging.getLogger(__name__)
@@ -112,7 +112,8 @@ class Annotating(View):
         """All of a video but its masks: decisions, stages, what to do next, and the person's draft."""
         video.check_video()
         decided, missing = self._read(video), missing_masks(video)
-        draft, draft_problem = self._draft(video)
+        with self._drafts:
+            draft, draft_problem = self._stored_draft(video)
         stages = BEFORE_MASKS if missing else (*BEFORE_MASKS, *AFTER_MASKS)
         categories, names = decided.identities.categories, display_names(decided.identities.categories)
         domain = video.project.vocabulary()
@@ -175,7 +176,7 @@ class Annotating(View):
         with self._lock:
             known = self._decided.get(video.video_id)
             if known is None or known.stamp != stamp:
-                known = self._decided[video.video_id] = _decided(video, other_annotators(video, compared), stamp)
+                known = self._decided[video.video_id] = _read_decided(video, other_annotators(video, compared), stamp)
             return known
 
     def _accept(self, body: bytes) -> Json:
@@ -228,10 +229,6 @@ class Annotating(View):
             write_record(self._draft_file(video), msgspec.structs.replace(draft, by=self._workspace.person))
         return {}
 
-    def _draft(self, video: VideoFiles) -> tuple[Draft | None, str]:
-        with self._drafts:
-            return self._stored_draft(video)
-
     def _stored_draft(self, video: VideoFiles) -> tuple[Draft | None, str]:
         """The person's draft; one that cannot be read is set aside, and why is said."""
         path = self._draft_file(video)
@@ -263,7 +260,9 @@ def _is_signed(video: VideoFiles) -> bool:
     return video.has(records.SignalFile) and video.read(records.SignalFile).verified
 
 
-def _decided(video: VideoFiles, annotators: Sequence[OtherAnnotator], stamp: tuple[FileStamp | None, ...]) -> Decided:
+def _read_decided(
+    video: VideoFiles, annotators: Sequence[OtherAnnotator], stamp: tuple[FileStamp | None, ...]
+) -> Decided:
     identities = video.identities()
     suggestions: dict[int, list[Json]] = {}
     proposed = video.read(records.ProposalsFile).keyframes if video.has(records.ProposalsFile) else []
@@ -271,7 +270,7 @@ def _decided(video: VideoFiles, annotators: Sequence[OtherAnnotator], stamp: tup
     check_masks(rles, video.source, video.file(records.ProposalsFile), REMAKE)
     for entry in proposed:
         suggestions[entry.frame] = [_suggestion(p.object, p.category, p.origin, p.rle) for p in entry.proposals]
-    layers, contacts = list(_proposed(video)), []
+    layers, contacts = list(_proposed_layers(video)), []
     if video.has(records.SignalFile) and not (signal := video.read(records.SignalFile)).verified:
         contacts.append({"origin": signal.by, "ranges": _contacts(video)})
     for annotator in annotators:
@@ -284,12 +283,14 @@ def _decided(video: VideoFiles, annotators: Sequence[OtherAnnotator], stamp: tup
         keyframes={keyframe.frame: keyframe for keyframe in video.accepted().keyframes},
         identities=identities,
         suggestions=suggestions,
-        offered_layers=[{"origin": origin, "layers": _of_known(said, identities)} for origin, said in layers],
+        offered_layers=[
+            {"origin": origin, "layers": _about_known_objects(said, identities)} for origin, said in layers
+        ],
         offered_contacts=contacts,
     )
 
 
-def _proposed(video: VideoFiles) -> Iterator[tuple[str, Layers]]:
+def _proposed_layers(video: VideoFiles) -> Iterator[tuple[str, Layers]]:
     if video.has(records.LayersFile):
         yield "geometry", video.read(records.LayersFile).layers
     if video.has(records.DescribedFile):
@@ -304,12 +305,11 @@ def _contacts(video: VideoFiles) -> list[FrameRange]:
     """Ranges in which the confidence, unfiltered, reaches the project's threshold."""
     if not video.has(records.SignalFile):
         return []
-    values = [np.nan if value is None else value for value in video.read(records.SignalFile).confidence]
-    touching = np.flatnonzero(np.array(values) >= video.project.settings.segments.threshold)
-    return frame_ranges(touching.astype(np.int32))
+    confidence = np.array(video.read(records.SignalFile).confidence, dtype=np.float64)  # null becomes NaN
+    return frame_ranges(np.flatnonzero(confidence >= video.project.settings.segments.threshold))
 
 
-def _of_known(layers: Layers, identities: Identities) -> Layers:
+def _about_known_objects(layers: Layers, identities: Identities) -> Layers:
     """Statements about objects that the project has."""
     known = identities.categories.keys()
     return msgspec.structs.replace(

@@ -11,7 +11,7 @@ import re
 import shlex
 import unicodedata
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -51,13 +51,18 @@ class CommandField:
 
 @dataclass(frozen=True, slots=True)
 class CommandStep:
-    """A command. `makes` is the field whose path can be opened in the studio afterwards."""
+    """A command. `makes` is the field whose path can be opened in the studio afterwards; `words`: if not the id."""
 
     id: str
     title: str
-    words: tuple[str, ...]
     fields: tuple[CommandField, ...]
     makes: str = ""
+    words: tuple[str, ...] = ()
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The words that name it on the command line."""
+        return self.words or (self.id,)
 
 
 _PROJECT = CommandField("project", "input", ("project",))
@@ -67,14 +72,12 @@ STEPS = (
     CommandStep(
         "mini",
         "No videos at hand? Make a kitchen",
-        ("mini",),
         (CommandField("out", "new", value="kitchen"), CommandField("videos", "number", value="3")),
         makes="out",
     ),
     CommandStep(
         "start",
         "Start a project",
-        ("annotate", "start"),
         (
             CommandField("project", "new", value="project"),
             CommandField("videos", "anywhere", ("videos", "release"), required=True),
@@ -84,20 +87,20 @@ STEPS = (
             ),
         ),
         makes="project",
+        words=("annotate", "start"),
     ),
-    CommandStep("stages", "Run the stages that are due", ("annotate", "run"), (_PROJECT,), makes="project"),
+    CommandStep("stages", "Run the stages that are due", (_PROJECT,), makes="project", words=("annotate", "run")),
     CommandStep(
         "export",
         "Export scene graphs",
-        ("annotate", "export"),
         (_PROJECT, CommandField("out", "new", value="graphs")),
         makes="out",
+        words=("annotate", "export"),
     ),
-    CommandStep("validate", "Validate a release", ("validate",), (CommandField("root", "input", _RELEASE),)),
+    CommandStep("validate", "Validate a release", (CommandField("root", "input", _RELEASE),)),
     CommandStep(
         "generate",
         "Generate questions",
-        ("generate",),
         (
             CommandField("source", "input", _RELEASE),
             CommandField("out", "new", value="generated"),
@@ -110,7 +113,6 @@ STEPS = (
     CommandStep(
         "build",
         "Build a dataset",
-        ("build",),
         (
             CommandField("source", "input", _RELEASE, required=True),
             CommandField("out", "new", value="data/barista", required=True),
@@ -124,7 +126,6 @@ STEPS = (
     CommandStep(
         "run",
         "Run a model",
-        ("run",),
         (
             CommandField("data", "input", ("dataset",), required=True),
             CommandField("model", "text", choices=_MODELS, open=True, value="oracle"),
@@ -139,20 +140,17 @@ STEPS = (
     CommandStep(
         "score",
         "Score runs",
-        ("score",),
         (CommandField("folders", "input", ("runs",)), CommandField("data", "input", ("dataset",))),
         makes="folders",
     ),
     CommandStep(
         "report",
         "Write the report",
-        ("report",),
         (CommandField("folders", "input", ("runs",)), CommandField("out", "new", value="report")),
     ),
     CommandStep(
         "evaluate",
         "All three in one go: run, score, report",
-        ("evaluate",),
         (
             CommandField("data", "input", ("dataset",), required=True),
             CommandField("model", "text", choices=_MODELS, open=True, value="chance"),
@@ -199,22 +197,16 @@ class StudioCommands:
         for field in step.fields:
             parameter = self._parameters[step.id][field.name]
             yield {
-                "name": field.name,
+                **asdict(field),
                 "flag": "" if _is_positional(parameter) else parameter.opts[0],
                 "help": parameter.help or "",
-                "kind": field.kind,
-                "suggested": list(field.suggested),
-                "choices": list(field.choices),
-                "open": field.open,
-                "value": field.value,
                 "required": field.required or bool(parameter.required),
             }
 
     def call(self, step_id: str, values: Mapping[str, str]) -> CommandCall:
         """The command that a filled-in form means.
 
-        Raises:
-            DataError: there is no such step or field, or a value may not be given.
+        Raises DataError where there is no such step or field, or a value may not be given.
         """
         step = next((step for step in STEPS if step.id == step_id), None)
         if step is None:
@@ -238,7 +230,7 @@ class StudioCommands:
                 positional.append(value)
             else:
                 options += [text for part in parts for text in (parameter.opts[0], part)]
-        return CommandCall(step, (*step.words, *positional, *options), values.get(step.makes, "").strip())
+        return CommandCall(step, (*step.command, *positional, *options), values.get(step.makes, "").strip())
 
     def _check(self, field: CommandField, value: str) -> None:
         """Raise DataError for a value that may not be given."""
@@ -250,28 +242,23 @@ class StudioCommands:
         if field.kind == "number" and not _NUMBER.fullmatch(value):
             raise DataError(f"{name}: {value!r} is no number. Remedy: give one from 0")
         if field.kind == "text":
-            self._check_text(field, name, value)
+            if field.choices and not field.open and value not in field.choices:
+                raise DataError(f"{name}: {value!r} is none of {', '.join(field.choices)}. Remedy: choose one")
+            if _OUTSIDE.search(value):
+                remedy = "put it into the folder and name it from there, or use the terminal"
+                raise DataError(f"{name}: {value!r} leads out of the studio's folder. Remedy: {remedy}")
         elif field.kind == "anywhere":
-            path = self.folder / value
-            if not path.is_dir():
+            if not (self.folder / value).is_dir():
                 raise DataError(f"{name}: there is no folder {value!r}. Remedy: name a folder of this machine")
         elif field.kind in ("input", "new"):
             path = confined(self.folder, value)
             if field.kind == "input" and not path.exists():
                 raise DataError(f"{name}: there is no {value!r} in {self.folder}. Remedy: choose what is there")
 
-    @staticmethod
-    def _check_text(field: CommandField, name: str, value: str) -> None:
-        if field.choices and not field.open and value not in field.choices:
-            raise DataError(f"{name}: {value!r} is none of {', '.join(field.choices)}. Remedy: choose one")
-        if _OUTSIDE.search(value):
-            remedy = "put it into the folder and name it from there, or use the terminal"
-            raise DataError(f"{name}: {value!r} leads out of the studio's folder. Remedy: {remedy}")
-
 
 def _parameters(program: Any, step: CommandStep) -> Mapping[str, Any]:  # noqa: ANN401  (as above)
     command = program
-    for word in step.words:
+    for word in step.command:
         command = command.commands[word]
     by_name = {parameter.name: parameter for parameter in command.params}
     return {field.name: by_name[field.name] for field in step.fields}

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from difflib import SequenceMatcher
 from itertools import groupby
 
@@ -30,11 +30,6 @@ def _boxes(graph: VideoGraph, place: WordPlace) -> list[tuple[float, ...]]:
     boxes, size = graph.boxes(place.frame), (graph.video.width, graph.video.height) * 2
     known = [boxes[item] for item in place.objects if item in boxes]
     return [tuple(round(side / whole, 4) for side, whole in zip(box, size, strict=True)) for box in known]
-
-
-def _nearest(text: str, lines: Sequence[DraftLine]) -> DraftLine:
-    """The line that a person has most likely changed into `text`."""
-    return max(lines, key=lambda line: SequenceMatcher(None, line.text, text).ratio())
 
 
 class FinishedDraft(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -85,13 +80,14 @@ class Drafting(View):
             if line.word:
                 by_note[self._words.note(*line.word)].append(line)
         content = read_bounded(self._path, MAX_BYTES, remedy="delete it").decode(errors="replace")
-        rows = [line.rpartition(_NOTE) for line in content.splitlines()]
-        return [
-            self._line(text, _nearest(text, by_note[note]).word)
-            if note in by_note
-            else self._line(f"{text}{between}{note}", None)
-            for text, between, note in rows
-        ]
+        lines = []
+        for text, between, note in (line.rpartition(_NOTE) for line in content.splitlines()):
+            if note in by_note:  # the line that a person has most likely changed into this one
+                likeness = {line: SequenceMatcher(None, line.text, text).ratio() for line in by_note[note]}
+                lines.append(self._line(text, max(likeness, key=likeness.__getitem__).word))
+            else:
+                lines.append(self._line(f"{text}{between}{note}", None))
+        return lines
 
     def _line(self, text: str, word: Word | None) -> Json:
         places = self._words.places[word] if word else ()

@@ -9,14 +9,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-import numpy as np
-
+from barista_bench.annotate.records import frame_ranges
 from barista_bench.api import load_results
 from barista_bench.benchmarks import get_task
 from barista_bench.benchmarks.lexical import content_words
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.core.prompt import TextPart
-from barista_bench.core.task import Example
 from barista_bench.data.trace import explained_reference, trace
 from barista_bench.errors import DataError
 from barista_bench.reporting import write_report
@@ -70,17 +68,13 @@ def display_names(categories: Mapping[str, str]) -> dict[str, str]:
     return names
 
 
-def _names(graph: VideoGraph) -> dict[str, str]:
-    return display_names({item.id: item.category for item in graph.objects})
-
-
 def tables(graph: VideoGraph) -> Json:
     """All of a video but its boxes and masks: objects with the ranges in which they have a box, and rows of ranges.
 
     A row is {layer, text, objects, ranges}, ranges half-open in frames; a relation's are those on which both its ends
     have a box, as `VideoGraph.relations` has it.
     """
-    names = _names(graph)
+    names = display_names({item.id: item.category for item in graph.objects})
     return {
         "objects": [
             {"id": item.id, "name": names[item.id], "ranges": frame_ranges(graph.frames_of(index))}
@@ -131,7 +125,7 @@ def frame(graph: VideoGraph, number: int) -> Json:
     """
     if number >= graph.frame_count:
         raise DataError(f"{graph.video_id}: no frame {number}. Remedy: it has {graph.frame_count}, counted from 0")
-    names = _names(graph)
+    names = display_names({item.id: item.category for item in graph.objects})
     instances = graph.instances(number)
     shown = []
     for item, rle in zip(instances, graph.rles(instances), strict=True):
@@ -172,29 +166,20 @@ def search(graph: VideoGraph, text: str) -> Json:
 
 def moment(workspace: Workspace, video_id: str, number: int) -> Json:
     """Questions of the open datasets about a frame."""
-    return {"asked": [_asked(traced.example) for traced in trace(workspace.examples(), video_id, number).here]}
-
-
-def _asked(example: Example) -> Json:
-    prompt = get_task(example.benchmark, example.task).prompt(example, DEFAULT_BOX_FORMAT)
-    return {
-        "task": example.task,
-        "id": example.example_id,
-        "label": example.label,
-        "question": "\n".join(part.text for part in prompt.parts if isinstance(part, TextPart)),
-        "frames": [reference.frame_index for reference in example.frames],
-        "reference": [row.text for row in explained_reference(example)],
-    }
-
-
-def frame_ranges(frames: np.ndarray[tuple[int, ...], np.dtype[np.int32]]) -> list[FrameRange]:
-    """Sorted frames as half-open ranges.
-
-    >>> frame_ranges(np.array([3, 4, 5, 9], dtype=np.int32))
-    [(3, 6), (9, 10)]
-    """
-    parts = np.split(frames, np.flatnonzero(np.diff(frames) > 1) + 1)
-    return [(int(part[0]), int(part[-1]) + 1) for part in parts if len(part)]
+    questions = []
+    for example in (traced.example for traced in trace(workspace.examples(), video_id, number).here):
+        prompt = get_task(example.benchmark, example.task).prompt(example, DEFAULT_BOX_FORMAT)
+        questions.append(
+            {
+                "task": example.task,
+                "id": example.example_id,
+                "label": example.label,
+                "question": "\n".join(part.text for part in prompt.parts if isinstance(part, TextPart)),
+                "frames": [reference.frame_index for reference in example.frames],
+                "reference": [row.text for row in explained_reference(example)],
+            }
+        )
+    return {"asked": questions}
 
 
 class Inspecting(View):

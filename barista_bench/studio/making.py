@@ -96,14 +96,13 @@ class Making(View):
     async def take(self, query: Mapping[str, str], parts: AsyncIterator[bytes]) -> Json:
         """Write a video that the page sends into the folder, part by part; nothing stays of one that cannot be read.
 
-        Raises:
-            DataError: its name or size may not be, such a file is there already, or it is no video.
+        Raises DataError where its name or size may not be, such a file is there already, or it is no video.
         """
         target = self._place(query["folder"], query["name"])
         await to_thread.run_sync(lambda: target.parent.mkdir(parents=True, exist_ok=True))
         with atomic_write(target) as partial:
             with partial.open("wb") as file:
-                await _written(file, parts, target)
+                await _write_parts(file, parts, target)
             await to_thread.run_sync(_check_video, partial, target)
         return {"path": target.relative_to(self._commands.folder).as_posix()}
 
@@ -121,7 +120,7 @@ class Making(View):
         return target
 
 
-async def _written(file: BinaryIO, parts: AsyncIterator[bytes], target: Path) -> None:
+async def _write_parts(file: BinaryIO, parts: AsyncIterator[bytes], target: Path) -> None:
     """Raises DataError for a video that is too large, or that would fill the disk."""
     size = checked = 0
     async for part in parts:
@@ -143,5 +142,4 @@ def _check_video(partial: Path, target: Path) -> None:
         with open_reader(partial) as frames:
             frames.read([0])
     except VideoError as error:
-        reason = str(error).replace(str(partial), target.name)
-        raise DataError(f"{reason}") from error
+        raise DataError(str(error).replace(str(partial), target.name)) from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from pathlib import Path
 
 from starlette.requests import Request
@@ -23,7 +22,9 @@ def page_routes() -> list[Route | Mount]:
     """The page, and below `/static/VERSION` its files, whatever version is named."""
     return [
         Route("/", _page),
-        Route("/static/{version}/report.css", _style),
+        Route(
+            "/static/{version}/report.css", lambda request: Response(page_style(), media_type="text/css", headers=_KEPT)
+        ),
         Mount("/static/{version}", _KeptFiles(directory=STATIC)),
     ]
 
@@ -35,20 +36,13 @@ class _KeptFiles(StaticFiles):
         return response
 
 
-def _style(request: Request) -> Response:
-    return Response(page_style(), media_type="text/css", headers=_KEPT)
-
-
 def _page(request: Request) -> Response:
     """index.html, which names all modules: a browser asks for them at once, not for one after the other it reads."""
     folder = f"/static/{_version()}/"
-    modules = "".join(f'<link rel="modulepreload" href="{folder}{name}">\n' for name in _modules())
+    names = (path.name for path in sorted(STATIC.glob("*.js")) if path.name not in _LOADED_OTHERWISE)
+    modules = "".join(f'<link rel="modulepreload" href="{folder}{name}">\n' for name in names)
     page = (STATIC / "index.html").read_text(encoding="utf-8").replace("/static/", folder)
     return HTMLResponse(page.replace("</head>", f"{modules}</head>"))
-
-
-def _modules() -> Iterator[str]:
-    return (path.name for path in sorted(STATIC.glob("*.js")) if path.name not in _LOADED_OTHERWISE)
 
 
 def _version() -> str:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
@@ -21,9 +21,7 @@ from barista_bench.core.guarding import guarded
 from barista_bench.core.task import ParseError
 from barista_bench.errors import DataError, TaskError
 from barista_bench.files.owned_folders import RUN, check_place
-from barista_bench.runs.ask.config import RunConfig
-from barista_bench.runs.ask.opening import OpenedTask
-from barista_bench.runs.log.asked import AskedInput, asked_inputs, digest
+from barista_bench.runs.log.asked import asked_inputs, digest
 from barista_bench.runs.log.log_reader import finished_samples
 from barista_bench.studio.inviting import ATTENTION_CHOICES, study_tasks
 from barista_bench.studio.people import (
@@ -66,28 +64,22 @@ class SentAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     skipped: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _StudyTask:
-    config: RunConfig
-    opened: OpenedTask
-    inputs: tuple[AskedInput, ...]
-    positions: Mapping[str, int]
-    """Of its examples, by id."""
+StudyTasks: TypeAlias = Mapping[tuple[str, str], tuple[AskedTask, Mapping[str, int]]]
+"""By benchmark and name: a task, and the positions of its examples by id."""
 
 
 class Session:
     """One participant's way through their questions. Methods may be called from several threads.
 
-    Raises:
-        ConfigError, DataError: a run folder is another run's, or a log cannot be read.
+    Raises ConfigError or DataError where a run folder is another run's, or a log cannot be read.
     """
 
-    def __init__(self, folder: Path, participant: Participant, tasks: Mapping[tuple[str, str], _StudyTask]) -> None:
+    def __init__(self, folder: Path, participant: Participant, tasks: StudyTasks) -> None:
         self.participant = participant
         self._lock = threading.Lock()
         self._log = AnswerLog(folder / participant.name / ANSWERS_FILE)
         self._runs = PersonRuns(participant.name, ASKED)
-        self._questions = [self._drawn(folder, tasks, question) for question in participant.questions]
+        self._questions = [self._drawn_question(folder, tasks, question) for question in participant.questions]
         self._unreadable = set[int]()
         self._shown: tuple[int, Json] | None = None
         folders = {question.of.opened.folder for question in self._questions if question is not None}
@@ -97,20 +89,18 @@ class Session:
             if question is not None and question.digest not in entered:
                 self._enter(position, answer)
 
-    def _drawn(
-        self, folder: Path, tasks: Mapping[tuple[str, str], _StudyTask], question: StudyQuestion
-    ) -> DrawnQuestion | None:
+    def _drawn_question(self, folder: Path, tasks: StudyTasks, question: StudyQuestion) -> DrawnQuestion | None:
         """None for an attention check, which is of no example."""
         if question.kind == "attention":
             return None
-        task = tasks[question.benchmark, question.task]
-        if question.example not in task.positions:
+        task, positions = tasks[question.benchmark, question.task]
+        if question.example not in positions:
             raise DataError(f"{question.example}: is not in its dataset any more. Remedy: bring the dataset back")
         person = self.participant.name
         run = check_place(folder / person / question.benchmark / question.task, RUN)
         config = task.config.model_copy(update={"model": human_name(person), "out": run.parent})
         asked = AskedTask(replace(task.opened, folder=run), task.inputs, config)
-        (drawn,) = self._runs.questions(asked, [task.positions[question.example]])
+        (drawn,) = self._runs.questions(asked, [positions[question.example]])
         return drawn
 
     def _enter(self, position: int, answer: LoggedAnswer) -> None:
@@ -185,10 +175,8 @@ class Session:
     def answer(self, sent: SentAnswer) -> Json:
         """Keep an answer to the question that is open; what comes next, and after practice the right answer.
 
-        One that was answered already stays as it was: the page may send it again where the network failed.
-
-        Raises:
-            RefusedAnswer: the question is not open, or the task cannot read the answer: nothing is kept.
+        One that was answered already stays as it was: the page may send it again where the network failed. Raises
+        RefusedAnswer where the question is not open, or the task cannot read the answer: nothing is kept.
         """
         with self._lock:
             position = self._next()
@@ -210,18 +198,15 @@ class Session:
 class Sessions:
     """The participants of a study by their tokens; who is invited, or invited again, meanwhile counts at once.
 
-    Raises:
-        ConfigError, DataError: the study or its datasets cannot be opened.
+    Raises ConfigError or DataError where the study or its datasets cannot be opened.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._lock = folder, threading.Lock()
         self.study: Study = read_study(folder)
         self._tasks = {
-            (opened.task.benchmark, opened.task.name): _StudyTask(
-                config,
-                opened,
-                tuple(asked_inputs(opened.task, opened.examples, DEFAULT_BOX_FORMAT)),
+            (opened.task.benchmark, opened.task.name): (
+                AskedTask(opened, tuple(asked_inputs(opened.task, opened.examples, DEFAULT_BOX_FORMAT)), config),
                 {example.example_id: at for at, example in enumerate(opened.examples.examples)},
             )
             for config, opened in study_tasks(self.study, folder)
@@ -277,8 +262,7 @@ def _attention_check(asked: StudyQuestion) -> Json:
 def feedback(question: DrawnQuestion, text: str | None) -> Json:
     """What is shown after practice: the right answer, and what of the given one is right.
 
-    Raises:
-        TaskError: the task raised.
+    Raises TaskError where the task raised.
     """
     task, example = question.task, question.example
     prediction = None

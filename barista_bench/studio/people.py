@@ -159,8 +159,7 @@ class Answering(View):
     def next(self, number: int) -> Json:
         """The next open question, and how far the draw is.
 
-        Raises:
-            DataError, ConfigError: a dataset cannot be opened, or a run folder is another run's.
+        Raises DataError or ConfigError where a dataset cannot be opened, or a run folder is another run's.
         """
         with self._lock:
             drawn = self._questions_of(number)
@@ -182,8 +181,7 @@ class Answering(View):
     def answer(self, given: PersonAnswer) -> Json:
         """Log an answer; the next question. One that was answered already stays as it was.
 
-        Raises:
-            DataError: the question is not of the draw, or the task cannot read the answer: nothing is logged.
+        Raises DataError where the question is not of the draw, or the task cannot read the answer: nothing is logged.
         """
         with self._lock:
             drawn = self._questions_of(given.number)
@@ -197,15 +195,12 @@ class Answering(View):
         """All questions of the draw, in the person's own order over all tasks."""
         self._tasks = self._tasks or list(self._opened())
         if number not in self._draws:
-            person = self._workspace.person
-            questions = [question for task in self._tasks for question in self._drawn_of(task, number)]
-            questions.sort(key=lambda question: content_seed("people", person, question.token))
-            self._draws[number] = questions
+            person, questions = self._workspace.person, list[DrawnQuestion]()
+            for task in self._tasks:
+                positions = draw(task.opened.task, task.opened.examples.examples, number)
+                questions += self._runs.questions(task, positions)
+            self._draws[number] = sorted(questions, key=lambda row: content_seed("people", person, row.token))
         return self._draws[number]
-
-    def _drawn_of(self, asked: AskedTask, number: int) -> Iterator[DrawnQuestion]:
-        opened = asked.opened
-        return self._runs.questions(asked, draw(opened.task, opened.examples.examples, number))
 
     def _opened(self) -> Iterator[AskedTask]:
         person, release = self._workspace.person, self._workspace.release
@@ -224,8 +219,7 @@ def human_name(person: str) -> str:
 def tasks_to_ask(data: Path, out: Path, person: str, root: Path | None = None) -> list[tuple[RunConfig, OpenedTask]]:
     """The tasks of a built dataset as runs of a person, below `out`; `root`: of the videos of a linked one.
 
-    Raises:
-        ConfigError, DataError: the dataset cannot be opened.
+    Raises ConfigError or DataError where the dataset cannot be opened.
     """
     benchmark = str(read_manifest(data).get("benchmark", DEFAULT_BENCHMARK))
     settings = {"data": str(data), "out": out / benchmark, "task": ALL, "runs": 1, "temperature": 0.0, "root": root}
@@ -301,11 +295,7 @@ def question_json(question: DrawnQuestion) -> Json:
 
 
 def answer_text(task: Task, example: Example, answer: object) -> str:
-    """An answer from the page as the task's parser reads it.
-
-    Raises:
-        DataError: the parser makes nothing of it.
-    """
+    """An answer from the page as the task's parser reads it. Raises DataError where the parser makes nothing of it."""
     form, choices = form_of(task, example), task.choices(example)
     if form == "fields":
         text = json.dumps(answer, ensure_ascii=False)

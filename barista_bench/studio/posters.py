@@ -52,16 +52,16 @@ def seconds_of(path: Path) -> float | None:
     """The length that the header of a video gives; None where it gives none. Raises VideoError."""
     stamp = stamp_of(path)
     if stamp not in _lengths:
-        _lengths[stamp] = None if path.is_dir() else _header_seconds(stamp.path)
+        seconds = None
+        if not path.is_dir():
+            container, stream = open_video(stamp.path)
+            with container:
+                if stream.duration is not None and stream.time_base is not None:
+                    seconds = float(stream.duration * stream.time_base)
+                elif container.duration is not None:
+                    seconds = container.duration / av.time_base
+        _lengths[stamp] = seconds
     return _lengths[stamp]
-
-
-def _header_seconds(name: str) -> float | None:
-    container, stream = open_video(name)
-    with container:
-        if stream.duration is not None and stream.time_base is not None:
-            return float(stream.duration * stream.time_base)
-        return container.duration / av.time_base if container.duration is not None else None
 
 
 def _picture(path: Path) -> NDArray[np.uint8]:

@@ -66,8 +66,7 @@ class Reviewing(View):
     def _decide(self, verdict: ItemVerdict) -> Json:
         """Write one verdict into its file, which is replaced whole. Returns the item.
 
-        Raises:
-            DataError: there is no such item, or the verdict lacks a reason or changes what it may not.
+        Raises DataError where there is no such item, or the verdict lacks a reason or changes what it may not.
         """
         reviews = self._workspace.reviews
         if not 0 <= verdict.file < len(reviews):
@@ -76,13 +75,13 @@ class Reviewing(View):
             rows = read_review(path)  # as it is now: somebody may have edited it
             if verdict.item not in rows:
                 raise DataError(f"{path}: no item {verdict.item!r}. Remedy: load the page again")
-            rows[verdict.item] = decided = _decided(rows[verdict.item], verdict, self._workspace.person)
+            rows[verdict.item] = decided = _with_verdict(rows[verdict.item], verdict, self._workspace.person)
             with atomic_write(path, durable=True) as partial:
                 partial.write_bytes(review_bytes(rows.values()))
         return msgspec.to_builtins(decided)
 
 
-def _decided(row: ReviewedItem, verdict: ItemVerdict, person: str) -> ReviewedItem:
+def _with_verdict(row: ReviewedItem, verdict: ItemVerdict, person: str) -> ReviewedItem:
     """The item with its verdict. Raises DataError for one that `generate` would refuse or misunderstand."""
     is_changed = (verdict.question, verdict.choices) != (row.question, row.choices)
     problem = ""

@@ -67,8 +67,7 @@ class RatingAnswers(View):
     def _next(self) -> Json:
         """The next answer as a judge sees it, without its author or the ratings of others.
 
-        Raises:
-            DataError: the file of ratings cannot be read.
+        Raises DataError where the file of ratings cannot be read.
         """
         with self._lock:
             answers = self._opened()
@@ -82,8 +81,7 @@ class RatingAnswers(View):
     def _rate(self, sent: SentRating) -> Json:
         """Add the scores of one answer to the file, which is replaced whole; the next answer.
 
-        Raises:
-            DataError: there is no such answer, or not each criterion has a score.
+        Raises DataError where there is no such answer, or not each criterion has a score.
         """
         with self._lock:
             answer = next((answer for answer in self._opened() if answer.token == sent.answer), None)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import functools
 import threading
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
+import cv2
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.annotate.project import Project, VideoFiles, open_project
 from barista_bench.annotate.records import Frame, Name, PromptPoint
-from barista_bench.annotate.scissors import edge_between
 from barista_bench.annotate.stages import segmenter_of
 from barista_bench.errors import DataError
 from barista_bench.media.video import read_frames
@@ -20,6 +20,9 @@ from barista_bench.media.video.index import Stamp, stamp_of
 from barista_bench.scene_graph.masks import encode_mask
 from barista_bench.studio.workspace import Json, View, sent_as
 
+_LEAST_MARGIN = 24  # pixels around two corners within which the way between them may lie
+_LONGEST = 512  # pixels between corners from which on the way is straight: it would take seconds
+Corner = tuple[float, float]
 Points = Annotated[list[PromptPoint], msgspec.Meta(max_length=4000)]
 
 
@@ -38,13 +41,6 @@ class EdgeQuestion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     video: Name
     frame: Frame
     points: Annotated[list[PromptPoint], msgspec.Meta(min_length=2, max_length=2)]
-
-
-class _Place(NamedTuple):
-    """A frame of a video file as it is now."""
-
-    stamp: Stamp
-    frame: int
 
 
 class Segmenting(View):
@@ -67,7 +63,7 @@ class Segmenting(View):
         if asked.box is not None and not (asked.box[0] < asked.box[2] and asked.box[1] < asked.box[3]):
             raise DataError(f"{asked.video}: the box is empty. Remedy: give left, top, right, bottom")
         with self._one_at_a_time:
-            picture = self._picture(_Place(stamp_of(video.path), asked.frame))
+            picture = self._picture(stamp_of(video.path), asked.frame)
             ((mask, score),) = segmenter_of(name).segment(picture, [(asked.box, asked.points)])
         return {"mask": encode_mask(mask), "score": round(score, 4)}
 
@@ -76,13 +72,13 @@ class Segmenting(View):
         video = open_project(self._project.folder).video(asked.video)
         _check(video, asked.frame, asked.points)
         with self._one_at_a_time:
-            picture = self._picture(_Place(stamp_of(video.path), asked.frame))
+            picture = self._picture(stamp_of(video.path), asked.frame)
             start, end = ((point.x, point.y) for point in asked.points)
             return {"points": edge_between(picture, start, end)}
 
 
-def _picture(place: _Place) -> NDArray[np.uint8]:
-    (picture,) = read_frames(place.stamp.path, [place.frame])
+def _picture(stamp: Stamp, frame: int) -> NDArray[np.uint8]:
+    (picture,) = read_frames(stamp.path, [frame])
     return picture
 
 
@@ -90,7 +86,26 @@ def _check(video: VideoFiles, frame: int, points: list[PromptPoint]) -> None:
     source = video.source
     is_within = all(0 <= point.x <= source.width and 0 <= point.y <= source.height for point in points)
     if frame >= source.frames or not is_within:
-        what = (
-            f"frame {frame}: what is asked lies outside of {source.frames} frames of {source.width}x{source.height} px"
-        )
+        size = f"{source.frames} frames of {source.width}x{source.height} px"
+        what = f"frame {frame}: what is asked lies outside of {size}"
         raise DataError(f"{video.video_id}: {what}. Remedy: load the page again")
+
+
+def edge_between(picture: NDArray[np.uint8], start: Corner, end: Corner) -> list[tuple[int, int]]:
+    """Pixels (x, y) from one corner of a polygon to the other, both among them, along the strongest edges seen.
+
+    By intelligent scissors (Mortensen, Barrett, SIGGRAPH 1995); `picture` is RGB, (height, width, 3).
+    """
+    height, width = picture.shape[:2]
+    (x0, y0), (x1, y1) = ((min(max(int(x), 0), width - 1), min(max(int(y), 0), height - 1)) for x, y in (start, end))
+    if max(abs(x0 - x1), abs(y0 - y1)) > _LONGEST or (x0, y0) == (x1, y1):
+        return [(x0, y0), (x1, y1)]
+    left, top = max(min(x0, x1) - _LEAST_MARGIN, 0), max(min(y0, y1) - _LEAST_MARGIN, 0)
+    crop = picture[top : max(y0, y1) + _LEAST_MARGIN, left : max(x0, x1) + _LEAST_MARGIN]
+    scissors = cv2.segmentation.IntelligentScissorsMB()
+    scissors.setEdgeFeatureCannyParameters(32, 100)
+    scissors.setGradientMagnitudeMaxLimit(200)
+    scissors.applyImage(np.ascontiguousarray(crop))
+    scissors.buildMap((x0 - left, y0 - top))
+    way = scissors.getContour((x1 - left, y1 - top)).reshape(-1, 2)
+    return [(int(x) + left, int(y) + top) for x, y in way]

@@ -218,13 +218,13 @@ class _Routes:
         return await self._in_turn(request.scope["visitor"], sent)
 
     async def _in_turn(self, name: str, sent: SentAnswer | None) -> Response:
+        def reply() -> Json:
+            session = self._sessions.of(name)
+            return session.state() if sent is None else session.answer(sent)
+
         self._threads = self._threads or CapacityLimiter(_THREADS)
         async with self._turns.setdefault(name, Lock()):
-            return answered(await to_thread.run_sync(self._of, name, sent, limiter=self._threads))
-
-    def _of(self, name: str, sent: SentAnswer | None) -> Json:
-        session = self._sessions.of(name)
-        return session.state() if sent is None else session.answer(sent)
+            return answered(await to_thread.run_sync(reply, limiter=self._threads))
 
 
 def _refused(request: Request, error: Exception) -> Response:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from barista_bench.annotate import records
+from barista_bench.annotate.project import file_stamp
 from barista_bench.errors import BaristaError, DataError
+from barista_bench.files.kept import FileStamp
 from barista_bench.files.reading import read_bounded
 from barista_bench.studio.annotating import draft_name
 from barista_bench.studio.workspace import Json
 
 _REMEDY = "open the video: it says what is wrong"
 PartT = TypeVar("PartT", bound=msgspec.Struct)
-StandingStamp: TypeAlias = tuple[tuple[int, int] | None, ...]
 
 
 class _Signed(msgspec.Struct):
@@ -57,23 +58,16 @@ class _AcceptedLayers(msgspec.Struct):
     layers: _Layers = msgspec.field(default_factory=_Layers)
 
 
-class _Segments(msgspec.Struct):
-    segments: list[msgspec.Raw] = []
-
-
-class _Asked(msgspec.Struct):
+class _Frame(msgspec.Struct):
     frame: int
 
 
-class _Keyframes(msgspec.Struct):
-    keyframes: list[_Asked] = []
+class _Frames(msgspec.Struct):
+    """The list of one file: stretches of contact, keyframes asked for, doubtful frames, or those of a draft."""
 
-
-class _Review(msgspec.Struct):
-    frames: list[_Asked] = []
-
-
-class _Draft(msgspec.Struct):
+    segments: list[msgspec.Raw] = []
+    keyframes: list[_Frame] = []
+    frames: list[_Frame] = []
     looked_at: list[int] = []
 
 
@@ -89,9 +83,9 @@ _FILES = (
 """The files of a video that its card is made of, beside the person's draft."""
 
 
-def stamp(folder: Path, person: str) -> StandingStamp:
+def stamp(folder: Path, person: str) -> tuple[FileStamp | None, ...]:
     """Another one once anything that `standing` reads has changed."""
-    return tuple(_file_stamp(folder / name) for name in (*(kind.FILE for kind in _FILES), draft_name(person)))
+    return tuple(file_stamp(folder / name) for name in (*(kind.FILE for kind in _FILES), draft_name(person)))
 
 
 def standing(folder: Path, person: str) -> Json:
@@ -106,10 +100,10 @@ def _standing(folder: Path, person: str) -> Json:
     signal = _part(folder, records.SignalFile.FILE, _Signed)
     accepted = _part(folder, records.AcceptedFile.FILE, _Accepted)
     layers = _part(folder, records.AcceptedLayersFile.FILE, _AcceptedLayers)
-    asked = {keyframe.frame for keyframe in _part(folder, records.KeyframesFile.FILE, _Keyframes).keyframes}
+    asked = {keyframe.frame for keyframe in _part(folder, records.KeyframesFile.FILE, _Frames).keyframes}
     done = {keyframe.frame for keyframe in accepted.keyframes if keyframe.complete}
-    looked_at = set(_part(folder, draft_name(person), _Draft).looked_at)
-    review = _part(folder, records.ReviewFile.FILE, _Review).frames
+    looked_at = set(_part(folder, draft_name(person), _Frames).looked_at)
+    review = _part(folder, records.ReviewFile.FILE, _Frames).frames
     doubtful = sum(doubt.frame not in looked_at for doubt in review)
     people = {mask.by for keyframe in accepted.keyframes for mask in keyframe.masks.values()}
     people |= {signed.by for signed in (signal if signal.verified else None, layers) if signed and signed.by}
@@ -124,7 +118,7 @@ def _standing(folder: Path, person: str) -> Json:
         following = "doubtful" if doubtful else "export"
     return {
         "next": following,
-        "contacts": len(_part(folder, records.SegmentsFile.FILE, _Segments).segments),
+        "contacts": len(_part(folder, records.SegmentsFile.FILE, _Frames).segments),
         "asked": len(asked),
         "done": len(asked & done) if asked else len(done),
         "masks": sum(len(keyframe.masks) for keyframe in accepted.keyframes),
@@ -147,11 +141,3 @@ def _part(folder: Path, name: str, shown: type[PartT]) -> PartT:
         return msgspec.json.decode(content, type=shown)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(f"{path}: cannot be read ({error}). Remedy: {_REMEDY}") from error
-
-
-def _file_stamp(path: Path) -> tuple[int, int] | None:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size

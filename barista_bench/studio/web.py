@@ -74,7 +74,7 @@ class Guard:
         await (self._refusal(Request(scope)) or self.app)(scope, receive, guarded)
 
     def add_headers(self, headers: MutableHeaders) -> None:
-        """Of this server alone."""
+        """Add the headers that this server alone sends."""
 
     def visitor(self, token: str) -> str | None:
         """Who has this token; None for a stranger."""

@@ -44,6 +44,14 @@ GRAPH, PROJECT = "graph", "project"
 FoundKind: TypeAlias = Literal["project", "release", "dataset", "runs", "review", "report", "videos", "vocabulary"]
 OPENABLE: tuple[FoundKind, ...] = ("project", "release", "dataset", "runs", "review")
 _REVIEWS = "review*.jsonl"
+_PROJECT_FILE = "project.json"
+_KIND_BY_FILE: dict[str, FoundKind] = {
+    _PROJECT_FILE: "project",
+    MANIFEST: "dataset",
+    CONFIG_FILE: "runs",
+    ANNOTATION_FILE: "release",
+}
+"""What a folder is by a file in it; `release`: one video of it."""
 _SINGLE: tuple[FoundKind, ...] = ("project", "release")
 """Of which one is open at a time."""
 _MOST_SCANNED, _DEEPEST = 20_000, 5
@@ -140,7 +148,11 @@ def open_workspace(
     for folder in compared:
         workspace.compared = (*workspace.compared, _project(folder))
     for folder in workspace.runs if not workspace.datasets else ():
-        _follow_run(workspace, folder)
+        stored = read_run(folder).data
+        places = map(Path, data_places(folder, stored.path, stored.absolute_path))
+        dataset = next((path for path in places if (path / MANIFEST).is_file()), None)
+        if dataset is not None and dataset not in workspace.datasets:
+            workspace.datasets = (*workspace.datasets, dataset)
     for folder in workspace.datasets if workspace.release is None else ():
         root = recorded_root(folder)
         if root is not None and workspace.release is None:
@@ -161,8 +173,7 @@ def check_person(name: str, option: str) -> None:
 def with_opened(workspace: Workspace, path: Path) -> Workspace:
     """The workspace with one more folder: a project or release takes the place of the one that was open.
 
-    Raises:
-        ConfigError, DataError: as `open_workspace`.
+    Raises ConfigError or DataError as `open_workspace`.
     """
     kind = _kind(path)
     kept = [other for other in workspace.paths if not other.resolve().is_relative_to(path.resolve())]
@@ -177,7 +188,7 @@ def _kind(path: Path) -> FoundKind | None:
     """What a path can be opened as; None where nothing is known of it, which may be a release."""
     if path.is_file():
         return "review" if path.suffix == ".jsonl" else None
-    if (path / "project.json").is_file():
+    if (path / _PROJECT_FILE).is_file():
         return "project"
     if (path / MANIFEST).is_file():
         return "dataset"
@@ -231,7 +242,7 @@ def found_in(folder: Path) -> list[FoundFolder]:
         scanned += len(entries)
         files = {entry.name for entry in entries if entry.is_file()}
         name = path.relative_to(folder).as_posix()
-        kind = _kind_by(files)
+        kind = next((kind for name, kind in _KIND_BY_FILE.items() if name in files), None)
         if kind == "release":  # the folder of one of its videos
             found.add(FoundFolder("release", path.parent.relative_to(folder).as_posix()))
         elif kind == "runs":
@@ -244,13 +255,6 @@ def found_in(folder: Path) -> list[FoundFolder]:
                 folders = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
                 waiting += [(Path(entry.path), depth + 1) for entry in folders if not entry.name.startswith(".")]
     return sorted(found)
-
-
-def _kind_by(files: set[str]) -> FoundKind | None:
-    """What a folder is by its files; `release`: one video of it."""
-    kinds: dict[str, FoundKind] = {"project.json": "project", MANIFEST: "dataset", CONFIG_FILE: "runs"}
-    kinds[ANNOTATION_FILE] = "release"
-    return next((kind for name, kind in kinds.items() if name in files), None)
 
 
 def _found_files(folder: Path, files: set[str], depth: int) -> Iterator[FoundFolder]:
@@ -272,34 +276,22 @@ def first_opened(folder: Path) -> list[Path]:
     """
     by_kind: dict[FoundKind, list[Path]] = {}
     for kind, name in found_in(folder):
-        if kind in OPENABLE and _can_open(folder / name):
+        if kind not in OPENABLE:
+            continue
+        try:
+            _open(Workspace("", Path()), folder / name)
+        except BaristaError as error:
+            log.warning("not opened: %s", error)
+        else:
             by_kind.setdefault(kind, []).append(folder / name)
     newest = [max(by_kind[kind], key=lambda path: path.stat().st_mtime) for kind in _SINGLE if kind in by_kind]
     return [*newest, *by_kind.get("dataset", ()), *by_kind.get("runs", ()), *by_kind.get("review", ())]
-
-
-def _can_open(path: Path) -> bool:
-    try:
-        _open(Workspace("", Path()), path)
-    except BaristaError as error:
-        log.warning("not opened: %s", error)
-        return False
-    return True
 
 
 def _project(folder: Path) -> Project:
     from barista_bench.annotate.project import open_project
 
     return open_project(folder)
-
-
-def _follow_run(workspace: Workspace, folder: Path) -> None:
-    """Open the dataset that a run was made on, where it is still there."""
-    stored = read_run(folder).data
-    places = data_places(folder, stored.path, stored.absolute_path)
-    dataset = next((Path(path) for path in places if (Path(path) / MANIFEST).is_file()), None)
-    if dataset is not None and dataset not in workspace.datasets:
-        workspace.datasets = (*workspace.datasets, dataset)
 
 
 @cache

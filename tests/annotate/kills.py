@@ -38,3 +38,23 @@ def killed_at(write: int, *, before: bool, work: Callable[[], object]) -> int:
         work()
 
     return in_child(child)
+
+
+def survived_kills(video: Path, whole: Callable[[], object], files: dict[str, bytes], *, before: bool) -> int:
+    """How many kills the work survives: at each of its writes once, and then it ends with the same files.
+
+    Args:
+        video: the folder that the work fills; emptied each time, so that every write is the fatal one once.
+        files: what it ends with when nobody kills it, by path.
+    """
+    for kills in range(100):
+        for path in sorted(video.rglob("*"), reverse=True):
+            path.rmdir() if path.is_dir() else path.unlink()
+        status = killed_at(kills + 1, before=before, work=whole)
+        if status == 0:
+            return kills
+        assert status == -signal.SIGKILL
+        whole()
+        left = {path.relative_to(video).as_posix(): path for path in video.rglob("*") if path.is_file()}
+        assert {name: path.read_bytes() for name, path in left.items() if "partial" not in name} == files
+    raise AssertionError("it does not end")

@@ -11,9 +11,9 @@ from barista_bench.annotate.grab_cut import GrabCutSegmenter
 from barista_bench.annotate.project import start
 from barista_bench.annotate.proposals import ShapePrompt
 from barista_bench.annotate.records import PromptPoint
-from barista_bench.annotate.scissors import edge_between
 from barista_bench.annotate.stages import segmenter_of
 from barista_bench.errors import ConfigError
+from barista_bench.studio.segmenting import edge_between
 
 HEIGHT, WIDTH = 240, 320
 INSIDE = PromptPoint(x=160, y=120)

@@ -22,14 +22,11 @@ def doubts(lines: list[TrackLine], given: tuple[int, ...] = ()) -> list[tuple[in
 BOX = rectangle(50, 30, 40, 30)
 
 
-def test_frames_come_by_doubt_and_not_those_that_a_person_annotated() -> None:
+def test_frames_come_by_doubt_and_neither_annotated_ones_nor_those_close_to_a_worse_one() -> None:
     lines = [line(k, 0.3 if k == 7 else 0.6 if k == 20 else 0.1 if k == 30 else 1.0, cup=BOX) for k in range(40)]
     assert doubts(lines, (30,)) == [(7, "low confidence"), (20, "low confidence")]
-
-
-def test_frames_close_to_a_worse_one_are_left_out() -> None:
-    lines = [line(k, 0.5 if k in (10, 12, 15) else 1.0, cup=BOX) for k in range(20)]
-    assert doubts(lines) == [(10, "low confidence"), (15, "low confidence")]
+    close = [line(k, 0.5 if k in (10, 12, 15) else 1.0, cup=BOX) for k in range(20)]
+    assert doubts(close) == [(10, "low confidence"), (15, "low confidence")]
 
 
 def test_a_sudden_change_of_area_is_doubtful() -> None:

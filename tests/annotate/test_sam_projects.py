@@ -16,7 +16,7 @@ from barista_bench.annotate.project import Project, VideoFiles, open_project, st
 from barista_bench.annotate.records import Layers, LayerSegment, LinksFile, MaskPrompt, Rename, TrackLine  # noqa: E402
 from barista_bench.annotate.running import run_video  # noqa: E402
 from barista_bench.scene_graph.masks import encode_mask  # noqa: E402
-from tests.annotate.kills import killed_at  # noqa: E402
+from tests.annotate.kills import killed_at, survived_kills  # noqa: E402
 from tests.annotate.projects import contents, with_models  # noqa: E402
 from tests.annotate.sam_checkpoints import write_checkpoint  # noqa: E402
 from tests.video_samples import HEIGHT, WIDTH, render  # noqa: E402
@@ -119,16 +119,4 @@ def test_killed_at_every_write_with_models_in_every_stage_it_ends_with_the_same_
     whole(quiet.folder)
     files = contents(open_project(quiet.folder).video(CLIP))
     assert {"signal.json", "proposals.json", "prompts.json", "edits.jsonl", "tracks.jsonl", "layers.json"} <= set(files)
-    kills = 0
-    for write in range(1, 100):
-        for path in sorted((killed.folder / CLIP).rglob("*"), reverse=True):
-            path.rmdir() if path.is_dir() else path.unlink()
-        status = killed_at(write, before=True, work=lambda: whole(killed.folder))
-        if status == 0:
-            break
-        assert status == -signal.SIGKILL
-        kills += 1
-        whole(killed.folder)
-        left = contents(open_project(killed.folder).video(CLIP))
-        assert {name: data for name, data in left.items() if "partial" not in name} == files
-    assert kills >= 14
+    assert survived_kills(killed.folder / CLIP, lambda: whole(killed.folder), files, before=True) >= 14

@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch", reason="SAM runs on torch")
 pytest.importorskip("transformers", reason="SAM is loaded through transformers")
 
 from barista_bench.annotate.propagation import FrameMasks  # noqa: E402
-from barista_bench.annotate.sam_propagation import SamPropagator, _fused, _Tracked, _Tracking  # noqa: E402
+from barista_bench.annotate.sam_propagation import SamPropagator, _fuse_sides, _Tracked, _Tracking  # noqa: E402
 from barista_bench.errors import ModelError  # noqa: E402
 from barista_bench.media.video import FrameReader  # noqa: E402
 from tests.annotate.sam_checkpoints import write_checkpoint  # noqa: E402
@@ -118,15 +118,15 @@ BOX, LID = reference(0)["box"], reference(0)["lid"]
     [(2, (0.9, 0.9), BOX), (8, (0.9, 0.9), LID), (5, (0.9, 0.9), BOX), (5, (0.6, 0.9), LID), (1, (0.6, 0.9), BOX)],
 )
 def test_the_nearer_and_surer_side_counts(frame: int, presence: tuple[float, float], chosen: Any) -> None:
-    mask = _fused(frame, [0, 10], _Tracked(BOX, presence[0]), _Tracked(LID, presence[1]))
+    mask = _fuse_sides(frame, [0, 10], _Tracked(BOX, presence[0]), _Tracked(LID, presence[1]))
     assert mask is not None
     assert mask.rle == chosen
     assert mask.confidence == pytest.approx((presence[1] if chosen is LID else presence[0]) * 16 * 12 / (40 * 30))
 
 
 def test_a_side_that_is_sure_of_an_absence_hides_the_object() -> None:
-    assert _fused(5, [0, 10], _Tracked(BOX, 0.7), _Tracked(NOTHING, 0.05)) is None
-    shown = _fused(5, [0, 10], _Tracked(BOX, 0.97), _Tracked(NOTHING, 0.05))
+    assert _fuse_sides(5, [0, 10], _Tracked(BOX, 0.7), _Tracked(NOTHING, 0.05)) is None
+    shown = _fuse_sides(5, [0, 10], _Tracked(BOX, 0.97), _Tracked(NOTHING, 0.05))
     assert shown is not None
     assert shown.confidence == 0  # the sides do not agree at all
 
@@ -134,7 +134,7 @@ def test_a_side_that_is_sure_of_an_absence_hides_the_object() -> None:
 def test_a_side_without_a_keyframe_of_the_object_does_not_count() -> None:
     unrelated = _Tracked(LID, 1.0)
     for mentions, before, after in ([8], unrelated, _Tracked(BOX, 0.6)), ([2], _Tracked(BOX, 0.6), unrelated):
-        mask = _fused(5, mentions, before, after)
+        mask = _fuse_sides(5, mentions, before, after)
         assert mask is not None
         assert mask == (BOX, 0.6)
 

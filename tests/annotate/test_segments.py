@@ -8,12 +8,18 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from barista_bench.annotate.project_file import SegmentSettings
+from barista_bench.annotate.project import SegmentSettings
 from barista_bench.annotate.segments import choose_keyframes, interaction_segments
 from tests.conftest import SHARED
 
 NAN = math.nan
-EXACT = SegmentSettings(median_s=0, shortest_s=0, gap_s=0)
+
+
+def settings(**changed: float) -> SegmentSettings:
+    return SegmentSettings(**{"median_s": 0, "shortest_s": 0, "gap_s": 0, **changed})
+
+
+EXACT = settings()
 
 
 def test_recorded_signals_give_their_segments_and_keyframes() -> None:
@@ -27,34 +33,28 @@ def test_recorded_signals_give_their_segments_and_keyframes() -> None:
         assert choose_keyframes(segments, len(signal), 500) == case["keyframes"], case["name"]
 
 
-def test_an_unmeasured_frame_keeps_the_last_value_and_is_no_contact_before_the_first() -> None:
-    assert interaction_segments([NAN, NAN, 1, NAN, NAN, 0, NAN], 10, EXACT) == [(2, 5)]
-
-
-def test_contact_begins_at_the_threshold() -> None:
-    assert interaction_segments([0.49, 0.5, 0.49], 10, EXACT) == [(1, 2)]
-
-
-def test_the_median_takes_out_a_single_frame_and_closes_a_single_gap() -> None:
-    signal = [0, 1, 0, 0, 0, 1, 1, 0, 1, 1, 0, 0]
-    assert interaction_segments(signal, 10, SegmentSettings(median_s=0.3, shortest_s=0, gap_s=0)) == [(5, 10)]
-
-
-def test_short_segments_are_dropped_before_gaps_are_closed() -> None:
-    signal = [1, 1, 0, 1, 1, 0, 1, 1]
-    assert interaction_segments(signal, 10, SegmentSettings(median_s=0, shortest_s=0.3, gap_s=0.2)) == []
-    assert interaction_segments(signal, 10, SegmentSettings(median_s=0, shortest_s=0.2, gap_s=0.2)) == [(0, 8)]
+@pytest.mark.parametrize(
+    ("signal", "settings", "segments"),
+    [
+        pytest.param([NAN, NAN, 1, NAN, NAN, 0, NAN], EXACT, [(2, 5)], id="unmeasured: the last value, before it none"),
+        pytest.param([0.49, 0.5, 0.49], EXACT, [(1, 2)], id="contact begins at the threshold"),
+        pytest.param([0, 1, 0, 0, 0, 1, 1, 0, 1, 1, 0, 0], settings(median_s=0.3), [(5, 10)], id="median"),
+        pytest.param([1, 1, 0, 1, 1, 0, 1, 1], settings(shortest_s=0.3, gap_s=0.2), [], id="dropped, then closed"),
+        pytest.param([1, 1, 0, 1, 1, 0, 1, 1], settings(shortest_s=0.2, gap_s=0.2), [(0, 8)], id="gaps are closed"),
+    ],
+)
+def test_stretches_of_contact_at_ten_frames_a_second(
+    signal: list[float], settings: SegmentSettings, segments: list[tuple[int, int]]
+) -> None:
+    assert interaction_segments(signal, 10, settings) == segments
 
 
 def test_a_duration_of_whole_frames_is_that_many_frames() -> None:
     assert 1.1 * 50 > 55  # in floating point
     assert 0.29 * 100 < 29
     signal = [1] * 55 + [0] * 29 + [1] * 55
-    assert interaction_segments(signal, 50, SegmentSettings(median_s=0, shortest_s=1.1, gap_s=0)) == [
-        (0, 55),
-        (84, 139),
-    ]
-    assert interaction_segments(signal, 100, SegmentSettings(median_s=0, shortest_s=0, gap_s=0.29)) == [(0, 139)]
+    assert interaction_segments(signal, 50, settings(shortest_s=1.1)) == [(0, 55), (84, 139)]
+    assert interaction_segments(signal, 100, settings(gap_s=0.29)) == [(0, 139)]
 
 
 def test_a_single_frame_which_has_no_rate_may_be_contact() -> None:

@@ -1,8 +1,8 @@
 """The annotation page in a browser: opened, drawn on, and what was accepted."""
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 from playwright.sync_api import Browser, Page, expect
 
@@ -11,6 +11,9 @@ from barista_bench.scene_graph.masks import decode_mask
 from tests.annotate.projects import VIDEO
 from tests.reporting.browser import Watched
 
+Annotating = Callable[..., AbstractContextManager[Page]]
+Visited = Callable[..., AbstractContextManager[Watched]]
+"""Types of the fixtures `annotating` and `visited`."""
 WIDTH, HEIGHT = 128, 72
 HOSTILE = "<img src=x onerror=alert(1)>"
 

@@ -1,9 +1,19 @@
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from playwright.sync_api import Browser, Page
 
+from barista_bench.annotate.project import Project
 from barista_bench.data.folder import build
+from barista_bench.studio.workspace import open_workspace
+from tests.annotate.projects import VIDEO, started
 from tests.conftest import MadeOnce
+from tests.reporting.browser import Watched
+from tests.studio.annotating_page import Annotating, Visited, page_of
+from tests.studio.serving import studio_at
 
 
 @pytest.fixture(autouse=True)
@@ -25,3 +35,37 @@ def asked_data(small_kitchen: Path, made_once: MadeOnce) -> Path:
 def out(tmp_path: Path) -> Path:
     """Where people's answers go."""
     return tmp_path / "people"
+
+
+@pytest.fixture
+def project(small_kitchen: Path, tmp_path: Path) -> Project:
+    """Asks for its keyframes."""
+    return started(small_kitchen, tmp_path)
+
+
+@pytest.fixture
+def annotating(chromium: Browser, out: Path) -> Annotating:
+    """Opens a studio of some folders at a video of its project; see `page_of`."""
+
+    @contextmanager
+    def opened(*paths: Path, route: str = f"#/project/{VIDEO}", person: str = "anna", **more: Any) -> Iterator[Page]:
+        workspace = open_workspace(paths, person=person, out=out, **more)
+        with studio_at(workspace) as address, page_of(chromium, address, route) as page:
+            yield page
+
+    return opened
+
+
+@pytest.fixture
+def visited(chromium: Browser, out: Path) -> Visited:
+    """Opens a studio of some folders at its home page."""
+
+    @contextmanager
+    def opened(*paths: Path, **more: Any) -> Iterator[Watched]:
+        workspace = open_workspace(paths, person="anna", out=out, **more)
+        with studio_at(workspace) as address, chromium.new_context() as context:
+            watched = Watched(context.new_page())
+            watched.page.goto(address)
+            yield watched
+
+    return opened

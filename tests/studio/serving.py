@@ -3,6 +3,7 @@
 import json
 import ssl
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
@@ -62,6 +63,22 @@ class Visitor:
         status, content, _ = self.answer(path, body)
         assert status == 200, content
         return json.loads(content)
+
+    def refusal(self, path: str, body: object = None, *, status: int = 400) -> str:
+        """The error of a request that is refused."""
+        got, content, _ = self.answer(path, body)
+        assert got == status, content
+        return str(json.loads(content)["error"])
+
+    def with_copies(self, video: str) -> dict[str, Any]:
+        """The facts of a release's video once its copies are made."""
+        for _ in range(600):
+            state: dict[str, Any] = self.json(f"/api/footage?kind=graph&video={video}")
+            if state["copy"]["state"] == "done":
+                return state
+            assert state["copy"]["state"] != "failed", state["copy"]
+            time.sleep(0.05)
+        raise AssertionError(state)
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

@@ -16,13 +16,21 @@ from typer.testing import CliRunner
 
 from barista_bench.annotate.project import Project, open_project, start
 from barista_bench.annotate.records import SignalFile
-from barista_bench.annotate.running import run_video
 from barista_bench.cli import app
 from barista_bench.scene_graph import SceneGraph
-from barista_bench.studio.workspace import open_workspace
-from tests.annotate.projects import VIDEO, annotated, only, started
-from tests.studio.annotating_page import HOSTILE, area, at_frame, at_rest, drag, drag_range, draw_box, page_of, press
-from tests.studio.serving import studio_at
+from tests.annotate.projects import VIDEO, only, started, tracked
+from tests.studio.annotating_page import (
+    HOSTILE,
+    Annotating,
+    area,
+    at_frame,
+    at_rest,
+    drag,
+    drag_range,
+    draw_box,
+    page_of,
+    press,
+)
 from tests.studio.test_accessibility import serious_faults
 from tests.studio.test_annotating import second_annotator
 
@@ -30,11 +38,10 @@ pytestmark = pytest.mark.full
 
 
 def test_a_whole_annotation_by_mouse_becomes_a_release_that_validates(
-    chromium: Browser, small_kitchen: Path, tmp_path: Path, out: Path
+    small_kitchen: Path, tmp_path: Path, annotating: Annotating
 ) -> None:
     project = start(tmp_path / "project", only(small_kitchen, tmp_path / "videos"))
-    workspace = open_workspace([project.folder], person="anna", out=out)
-    with studio_at(workspace) as address, page_of(chromium, address) as page:
+    with annotating(project.folder) as page:
         expect(page.locator(".next")).to_contain_text("drag over each stretch")
         drag_range(page, "hands touch things", 0.1, 0.4)
         expect(page.locator(".next")).to_contain_text("Next keyframe", timeout=20_000)
@@ -96,12 +103,11 @@ def test_a_whole_annotation_by_mouse_becomes_a_release_that_validates(
 
 
 def test_polygon_brush_and_eraser_change_the_chosen_mask_and_undo_takes_it_back(
-    chromium: Browser, small_kitchen: Path, tmp_path: Path, out: Path
+    small_kitchen: Path, tmp_path: Path, annotating: Annotating
 ) -> None:
     project = started(small_kitchen, tmp_path, propagator="flow")
     frame, later = sorted(project.video(VIDEO).asked())[:2]
-    workspace = open_workspace([project.folder], person="anna", out=out)
-    with studio_at(workspace) as address, page_of(chromium, address) as page:
+    with annotating(project.folder) as page:
         at_frame(page, frame)
         page.get_by_label("category of what is drawn next").fill("no such thing")
         press(page, "polygon")
@@ -137,12 +143,8 @@ def test_polygon_brush_and_eraser_change_the_chosen_mask_and_undo_takes_it_back(
         assert area(project.video(VIDEO).accepted(), frame, "coffee_cup-1") == erased
 
 
-def test_contacts_are_made_and_removed_without_a_mouse(
-    chromium: Browser, small_kitchen: Path, tmp_path: Path, out: Path
-) -> None:
-    project = started(small_kitchen, tmp_path)
-    workspace = open_workspace([project.folder], person="anna", out=out)
-    with studio_at(workspace) as address, page_of(chromium, address, f"#/project/{VIDEO}?frame=170") as page:
+def test_contacts_are_made_and_removed_without_a_mouse(project: Project, annotating: Annotating) -> None:
+    with annotating(project.folder, route=f"#/project/{VIDEO}?frame=170") as page:
         at_frame(page, 170)
         press(page, "Statements")
         page.get_by_label("what", exact=True).select_option(label="hands touch things")
@@ -168,12 +170,8 @@ def test_contacts_are_made_and_removed_without_a_mouse(
     assert [at for at, value in enumerate(confidence) if value] == [*range(20, 60), *range(110, 150), *range(170, 201)]
 
 
-def test_a_bar_that_is_dragged_leaves_the_frame_as_it_is(
-    chromium: Browser, small_kitchen: Path, tmp_path: Path, out: Path
-) -> None:
-    project = started(small_kitchen, tmp_path)
-    workspace = open_workspace([project.folder], person="anna", out=out)
-    with studio_at(workspace) as address, page_of(chromium, address, f"#/project/{VIDEO}?frame=90") as page:
+def test_a_bar_that_is_dragged_leaves_the_frame_as_it_is(project: Project, annotating: Annotating) -> None:
+    with annotating(project.folder, route=f"#/project/{VIDEO}?frame=90") as page:
         at_frame(page, 90)
         bar = page.get_by_role("button", name=re.compile("things: .*frames 110 to 149"))
         bar.scroll_into_view_if_needed()
@@ -197,19 +195,11 @@ WITHOUT_PICTURE = """elements => elements
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("route", [f"#/project/{VIDEO}", "#/agreement"])
 def test_a_checker_of_accessibility_has_no_serious_fault_to_report(
-    chromium: Browser,
-    axe: str,
-    small_kitchen: Path,
-    tmp_path: Path,
-    out: Path,
-    scheme: Literal["light", "dark"],
-    route: str,
+    axe: str, small_kitchen: Path, tmp_path: Path, scheme: Literal["light", "dark"], route: str, annotating: Annotating
 ) -> None:
-    video = annotated(small_kitchen, started(small_kitchen, tmp_path))
-    assert not run_video(video.project.folder, VIDEO).problem
+    video = tracked(small_kitchen, tmp_path)
     other = second_annotator(small_kitchen, tmp_path / "b", "bob")
-    workspace = open_workspace([video.project.folder], person="anna", out=out, compared=[other.folder])
-    with studio_at(workspace) as address, page_of(chromium, address, route) as page:
+    with annotating(video.project.folder, route=route, compared=[other.folder]) as page:
         page.emulate_media(color_scheme=scheme)
         expect(page.locator("tbody td, .facts-list .thing").first).to_be_visible()
         for panel in ("Frame", "Doubtful", "Statements", "Edits") if "project" in route else ("",):
@@ -227,13 +217,11 @@ def test_a_checker_of_accessibility_has_no_serious_fault_to_report(
 
 
 def test_objects_are_renamed_split_merged_and_edits_undone(
-    chromium: Browser, small_kitchen: Path, tmp_path: Path, out: Path
+    small_kitchen: Path, tmp_path: Path, annotating: Annotating
 ) -> None:
-    video = annotated(small_kitchen, started(small_kitchen, tmp_path))
-    assert not run_video(video.project.folder, VIDEO).problem
+    video = tracked(small_kitchen, tmp_path)
     frame = sorted(video.asked())[-1]
-    workspace = open_workspace([video.project.folder], person="anna", out=out)
-    with studio_at(workspace) as address, page_of(chromium, address, f"#/project/{VIDEO}?frame={frame}") as page:
+    with annotating(video.project.folder, route=f"#/project/{VIDEO}?frame={frame}") as page:
         at_frame(page, frame)
         page.locator(".facts-list .thing").first.click()
         name = page.locator(".thing[aria-pressed=true]").inner_text()
@@ -275,8 +263,7 @@ def studio_process(project: Project, cache: Path) -> Iterator[tuple[subprocess.P
 def test_a_review_that_is_killed_goes_on_with_nothing_lost(
     chromium: Browser, small_kitchen: Path, tmp_path: Path
 ) -> None:
-    video = annotated(small_kitchen, started(small_kitchen, tmp_path))
-    assert not run_video(video.project.folder, VIDEO).problem
+    video = tracked(small_kitchen, tmp_path)
     with studio_process(video.project, tmp_path / "cache") as (process, address), page_of(chromium, address) as page:
         left = page.locator(".next span")
         expect(left).to_contain_text("doubtful frame")
@@ -310,16 +297,14 @@ def test_a_review_that_is_killed_goes_on_with_nothing_lost(
 
 
 def test_a_lead_decides_where_two_annotators_differ(
-    chromium: Browser, small_kitchen: Path, tmp_path: Path, out: Path
+    small_kitchen: Path, project: Project, tmp_path: Path, annotating: Annotating
 ) -> None:
-    lead = started(small_kitchen, tmp_path)
     first = second_annotator(small_kitchen, tmp_path / "a", "ann")
     second = second_annotator(small_kitchen, tmp_path / HOSTILE, "bob", fewer=True)
-    workspace = open_workspace([lead.folder], person="lead", out=out, compared=[first.folder, second.folder])
-    with studio_at(workspace) as address, page_of(chromium, address, "#/agreement") as page:
+    with annotating(project.folder, route="#/agreement", person="lead", compared=[first.folder, second.folder]) as page:
         row = page.locator("tbody tr")
         expect(row).to_contain_text(VIDEO)
-        frame = min(lead.video(VIDEO).asked())
+        frame = min(project.video(VIDEO).asked())
         row.get_by_role("link").first.click()
         at_frame(page, frame)
         drawn = {by: p.video(VIDEO).accepted().keyframes[0].masks for by, p in (("ann", first), ("bob", second))}
@@ -336,6 +321,6 @@ def test_a_lead_decides_where_two_annotators_differ(
         expect(page.locator(".facts-list .thing")).to_have_count(len(drawn["ann"]))
         press(page, f"Accept keyframe {frame}")
         expect(page.locator("#status")).to_have_text(f"accepted: frame {frame}")
-    (keyframe,) = open_project(lead.folder).video(VIDEO).accepted().keyframes
+    (keyframe,) = open_project(project.folder).video(VIDEO).accepted().keyframes
     assert {name: mask.rle for name, mask in keyframe.masks.items()} == {n: m.rle for n, m in drawn["ann"].items()}
     assert {mask.by for mask in keyframe.masks.values()} == {"lead"}

@@ -7,16 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
+from barista_bench.annotate.project import Project
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import load_domain
 from barista_bench.scene_graph.domain_draft import draft
 from barista_bench.scene_graph.graph_words import survey
-from barista_bench.studio.workspace import open_workspace
-from tests.annotate.projects import VIDEO, started
-from tests.studio.annotating_page import HOSTILE, page_of, press
-from tests.studio.serving import Visitor, studio_at, visiting
+from tests.annotate.projects import VIDEO
+from tests.studio.annotating_page import HOSTILE, Annotating, Visited, press
+from tests.studio.serving import Visitor, visiting
 from tests.studio.test_accessibility import serious_faults
 
 
@@ -74,8 +74,7 @@ def test_what_is_no_domain_file_is_refused_and_leaves_the_kept_one(small_release
         visitor.json("/api/draft/keep", {"lines": kept})
         before = (out / "domain.yaml").read_bytes()
         for lines in BROKEN:
-            status, answer, _ = visitor.answer("/api/draft/keep", {"lines": lines})
-            assert (status, "Remedy" in json.loads(answer)["error"]) == (400, True), lines
+            assert "Remedy" in visitor.refusal("/api/draft/keep", {"lines": lines}), lines
         assert visitor.answer("/api/draft/keep", {"lines": kept, "path": "/etc/passwd"})[0] == 400
     assert (out / "domain.yaml").read_bytes() == before
 
@@ -103,12 +102,9 @@ def test_what_is_missing_of_a_video_comes_the_most_useful_first(review: Path, sm
 
 @pytest.mark.full
 def test_a_person_finishes_a_draft_beside_its_pictures(
-    chromium: Browser, axe: str, small_kitchen: Path, out: Path
+    axe: str, small_kitchen: Path, out: Path, annotating: Annotating
 ) -> None:
-    with (
-        studio_at(open_workspace([small_kitchen], person="anna", out=out)) as address,
-        page_of(chromium, address, "#/words") as page,
-    ):
+    with annotating(small_kitchen, route="#/words") as page:
         grasp = page.locator("li.proposed", has=page.locator('input.draft-line[value*="grasp: grasping"]'))
         expect(grasp.locator(".count")).to_have_text(re.compile(r"^\d+ ×$"))
         picture = grasp.locator("img").first
@@ -132,11 +128,9 @@ def test_a_person_finishes_a_draft_beside_its_pictures(
 
 
 @pytest.mark.full
-def test_what_the_file_may_not_say_is_told_beside_it(chromium: Browser, small_release: Path, out: Path) -> None:
-    workspace = open_workspace([small_release], person="anna", out=out)
-    with studio_at(workspace) as address, chromium.new_context() as context:
-        page = context.new_page()
-        page.goto(address)
+def test_what_the_file_may_not_say_is_told_beside_it(small_release: Path, out: Path, visited: Visited) -> None:
+    with visited(small_release) as watched:
+        page = watched.page
         page.get_by_role("link", name="Words").click()
         page.locator('input.draft-line[value^="version"]').fill("version: 7")
         press(page, "keep")
@@ -150,13 +144,9 @@ def test_what_the_file_may_not_say_is_told_beside_it(chromium: Browser, small_re
 
 @pytest.mark.full
 def test_who_annotates_sees_what_would_let_most_be_asked_and_goes_there(
-    chromium: Browser, axe: str, review: Path, small_kitchen: Path, tmp_path: Path, out: Path
+    axe: str, review: Path, project: Project, annotating: Annotating
 ) -> None:
-    project = started(small_kitchen, tmp_path / "project")
-    with (
-        studio_at(open_workspace([project.folder, review], person="anna", out=out)) as address,
-        page_of(chromium, address) as page,
-    ):
+    with annotating(project.folder, review) as page:
         press(page, "Missing")
         panel = page.get_by_role("region", name="annotation")
         expect(panel).to_contain_text(f"{HOSTILE}: up to 3 more questions")

@@ -5,27 +5,24 @@ from typing import Any
 
 import msgspec
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
 from barista_bench.annotate.decisions import DecidedKeyframe, Decisions, accept
-from barista_bench.studio.workspace import open_workspace
-from tests.annotate.projects import VIDEO, started, with_models
-from tests.studio.annotating_page import WIDTH, area, at_frame, at_rest, drag, draw_box, page_of, press
-from tests.studio.serving import studio_at
+from barista_bench.annotate.project import Project
+from tests.annotate.projects import VIDEO, with_models
+from tests.studio.annotating_page import WIDTH, Annotating, Visited, area, at_frame, at_rest, drag, draw_box, press
 from tests.studio.test_annotating import rectangle
 
 pytestmark = pytest.mark.full
 
 
-def test_a_box_and_clicks_ask_the_segmenter(chromium: Browser, small_kitchen: Path, tmp_path: Path, out: Path) -> None:
+def test_a_box_and_clicks_ask_the_segmenter(tmp_path: Path, project: Project, annotating: Annotating) -> None:
     pytest.importorskip("transformers", reason="SAM is loaded through transformers")
     from tests.annotate.sam_checkpoints import write_checkpoint
 
-    project = started(small_kitchen, tmp_path)
     with_models(project, segmenter=f"sam:{write_checkpoint(tmp_path / 'sam', 'sam2')}")
     frame = min(project.video(VIDEO).asked())
-    workspace = open_workspace([project.folder], person="anna", out=out)
-    with studio_at(workspace) as address, page_of(chromium, address) as page:
+    with annotating(project.folder) as page:
         at_frame(page, frame)
         page.get_by_label("category of what is drawn next").fill("coffee cup")
         press(page, "box")
@@ -40,13 +37,9 @@ def test_a_box_and_clicks_ask_the_segmenter(chromium: Browser, small_kitchen: Pa
     assert [(round(point["x"]), point["inside"]) for point in asked[-1]["points"]] == [(30, True), (40, True)]
 
 
-def test_zoomed_in_the_brush_draws_a_pixel_and_the_frame_is_moved(
-    chromium: Browser, small_kitchen: Path, tmp_path: Path, out: Path
-) -> None:
-    project = started(small_kitchen, tmp_path)
+def test_zoomed_in_the_brush_draws_a_pixel_and_the_frame_is_moved(project: Project, annotating: Annotating) -> None:
     frame = min(project.video(VIDEO).asked())
-    workspace = open_workspace([project.folder], person="anna", out=out)
-    with studio_at(workspace) as address, page_of(chromium, address) as page:
+    with annotating(project.folder) as page:
         at_frame(page, frame)
         picture = page.locator(".picture")
         box = picture.bounding_box()
@@ -76,13 +69,9 @@ def test_zoomed_in_the_brush_draws_a_pixel_and_the_frame_is_moved(
     assert area(project.video(VIDEO).accepted(), frame, "coffee_cup-1") == 1
 
 
-def test_a_first_decision_is_undone_and_done_again_by_keys(
-    chromium: Browser, small_kitchen: Path, tmp_path: Path, out: Path
-) -> None:
-    project = started(small_kitchen, tmp_path)
+def test_a_first_decision_is_undone_and_done_again_by_keys(project: Project, annotating: Annotating) -> None:
     frame, later = sorted(project.video(VIDEO).asked())[:2]
-    workspace = open_workspace([project.folder], person="anna", out=out)
-    with studio_at(workspace) as address, page_of(chromium, address) as page:
+    with annotating(project.folder) as page:
         at_frame(page, frame)
         page.keyboard.press("?")
         page.get_by_role("searchbox", name="what to do").fill("new object")
@@ -111,16 +100,11 @@ def test_a_first_decision_is_undone_and_done_again_by_keys(
     assert first.masks["coffee_cup-1"].rle == second.masks["coffee_cup-1"].rle, "copied"
 
 
-def test_what_two_decided_is_shown_side_by_side_and_one_of_them_is_taken(
-    chromium: Browser, small_kitchen: Path, tmp_path: Path, out: Path
-) -> None:
-    project = started(small_kitchen, tmp_path)
+def test_what_two_decided_is_shown_side_by_side_and_one_of_them_is_taken(project: Project, visited: Visited) -> None:
     frame = min(project.video(VIDEO).asked())
-    workspace = open_workspace([project.folder], person="anna", out=out)
-    with studio_at(workspace) as address, chromium.new_context(viewport={"width": 1280, "height": 900}) as context:
-        page = context.new_page()
-        page.goto(address)
-        page.goto(f"{address.partition('?')[0]}#/project/{VIDEO}")
+    with visited(project.folder) as watched:
+        page = watched.page
+        page.goto(f"{page.url.partition('#')[0]}#/project/{VIDEO}")
         at_frame(page, frame)
         draw_box(page, "coffee cup", (20, 20))
         mask = rectangle(project, 8)
@@ -136,20 +120,15 @@ def test_what_two_decided_is_shown_side_by_side_and_one_of_them_is_taken(
     assert {name: mask.by for name, mask in keyframe.masks.items()} == {"coffee_cup-1": "anna"}
 
 
-def test_a_draft_that_cannot_be_kept_is_said_and_kept_later(
-    chromium: Browser, small_kitchen: Path, tmp_path: Path, out: Path
-) -> None:
-    project = started(small_kitchen, tmp_path)
-    workspace = open_workspace([project.folder], person="anna", out=out)
-    with studio_at(workspace) as address, chromium.new_context() as context:
-        page = context.new_page()
-        page.goto(address)
-        page.goto(f"{address.partition('?')[0]}#/project/{VIDEO}")
+def test_a_draft_that_cannot_be_kept_is_said_and_kept_later(project: Project, visited: Visited) -> None:
+    with visited(project.folder) as watched:
+        page = watched.page
+        page.goto(f"{page.url.partition('#')[0]}#/project/{VIDEO}")
         at_frame(page, min(project.video(VIDEO).asked()))
-        context.route("**/api/project/draft", lambda route: route.abort())
+        page.context.route("**/api/project/draft", lambda route: route.abort())
         draw_box(page, "coffee cup", (20, 20))
         expect(page.locator(".kept")).to_contain_text("not saved, tried again")
-        context.unroute("**/api/project/draft")
+        page.context.unroute("**/api/project/draft")
         expect(page.locator(".kept")).to_have_text("saved")
     (draft,) = project.video(VIDEO).folder.glob("draft-*.json")
     assert b"coffee_cup-1" in draft.read_bytes()

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from barista_bench.studio import footage
-from barista_bench.studio.workspace import open_workspace
 from tests.releases import document, write_release
 from tests.reporting.browser import Watched
-from tests.studio.serving import Visitor, studio_at
+from tests.studio.annotating_page import Visited
 from tests.video_samples import BITS, BLOCK, WIDTH, render
 
 pytestmark = pytest.mark.full
@@ -56,13 +55,11 @@ def _go(page: Page, frame: int) -> int:
 
 @pytest.mark.parametrize("ticks", [None, _uneven(FRAMES)], ids=["even times", "uneven times"])
 def test_every_frame_shown_is_the_frame_asked_for(
-    chromium: Browser, tmp_path: Path, out: Path, ticks: list[int] | None, monkeypatch: pytest.MonkeyPatch
+    visited: Visited, tmp_path: Path, ticks: list[int] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    workspace = open_workspace([_painted_release(tmp_path / "release", ticks)], person="anna", out=out)
-    with studio_at(workspace) as address, chromium.new_context() as context:
-        page = context.new_page()
-        page.goto(address)
+    with visited(_painted_release(tmp_path / "release", ticks)) as watched:
+        page = watched.page
         page.get_by_role("link", name="clip").click()
         wanted = [*random.Random(0).sample(range(FRAMES), 40), *range(30, 45), *range(45, 30, -1), 0, FRAMES - 1]
         expect(page.locator(".player[data-frame]")).to_be_visible()
@@ -74,11 +71,9 @@ def test_every_frame_shown_is_the_frame_asked_for(
         assert not stills, "the copy shows every frame"
 
 
-def test_playing_goes_on_in_order_and_stops_on_a_frame(chromium: Browser, tmp_path: Path, out: Path) -> None:
-    workspace = open_workspace([_painted_release(tmp_path / "release", None)], person="anna", out=out)
-    with studio_at(workspace) as address, chromium.new_context() as context:
-        page = context.new_page()
-        page.goto(address)
+def test_playing_goes_on_in_order_and_stops_on_a_frame(visited: Visited, tmp_path: Path) -> None:
+    with visited(_painted_release(tmp_path / "release", None)) as watched:
+        page = watched.page
         page.get_by_role("link", name="clip").click()
         expect(page.locator(".player[data-ready]")).to_be_visible()
         page.get_by_role("button", name="play").click()
@@ -91,17 +86,12 @@ def test_playing_goes_on_in_order_and_stops_on_a_frame(chromium: Browser, tmp_pa
 
 
 @pytest.fixture
-def explored(chromium: Browser, small_release: Path, out: Path) -> Iterator[Watched]:
-    with (
-        studio_at(open_workspace([small_release], person="anna", out=out)) as address,
-        chromium.new_context() as context,
-    ):
-        watched = Watched(context.new_page())
-        watched.page.goto(address)
+def explored(visited: Visited, small_release: Path) -> Iterator[Watched]:
+    with visited(small_release) as watched:
         watched.page.get_by_role("link", name="v1", exact=True).click()
         expect(watched.page.locator(".player[data-frame]")).to_be_visible()
         yield watched
-        base = Visitor(address).base
+        base = watched.page.url.partition("#")[0]
         assert all(url.startswith((base, "blob:")) for url in watched.requests), watched.requests
         assert not watched.console
 
@@ -149,7 +139,7 @@ def test_arrow_keys_step_by_a_frame_and_by_a_second(explored: Watched) -> None:
     expect(page.locator('.player[data-frame="31"]')).to_be_visible()
 
 
-def test_hostile_names_and_texts_are_shown_and_do_nothing(chromium: Browser, tmp_path: Path, out: Path) -> None:
+def test_hostile_names_and_texts_are_shown_and_do_nothing(visited: Visited, tmp_path: Path) -> None:
     evil = "<img src=x onerror=alert(1)>\u202e<script>alert(2)</script>"
     content = document()
     content["categories"][1]["name"] = evil
@@ -157,13 +147,8 @@ def test_hostile_names_and_texts_are_shown_and_do_nothing(chromium: Browser, tmp
     content["relations"][0]["value"] = evil
     root = tmp_path / "release"
     write_release(root, "clip <b>one", content)
-    with (
-        studio_at(open_workspace([root], person="anna".replace("/", ""), out=out)) as address,
-        chromium.new_context() as context,
-    ):
-        watched = Watched(context.new_page())
+    with visited(root) as watched:
         page = watched.page
-        page.goto(address)
         page.get_by_role("link", name="clip").click()
         expect(page.locator(".player[data-frame]")).to_be_visible()
         for tab in ("This frame", "Graph", "Questions"):
@@ -174,15 +159,14 @@ def test_hostile_names_and_texts_are_shown_and_do_nothing(chromium: Browser, tmp
         assert not watched.console
 
 
-def test_a_release_of_185_full_videos_opens_without_reading_them(chromium: Browser, tmp_path: Path, out: Path) -> None:
+def test_a_release_of_185_full_videos_opens_without_reading_them(visited: Visited, tmp_path: Path) -> None:
     root = tmp_path / "many"
     for number in range(185):
         folder = root / f"video_{number:03d}"
         folder.mkdir(parents=True)
         (folder / "coco_annotation.json").write_bytes(b"not read")
-    with studio_at(open_workspace([root], person="anna", out=out)) as address, chromium.new_context() as context:
-        page = context.new_page()
-        page.goto(address)
+    with visited(root) as watched:
+        page = watched.page
         expect(page.get_by_role("status").filter(has_text="185 of 185 videos")).to_be_visible()
         page.get_by_label("find").fill("184")
         page.get_by_role("link", name="video_184").click()

@@ -3,21 +3,20 @@
 import errno
 import os
 import resource
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
 from barista_bench.api import evaluate
 from barista_bench.data.folder import build
 from barista_bench.studio.footage import cache_folder, kept_copy
 from barista_bench.studio.workspace import open_workspace
 from tests.releases import document, write_release
-from tests.reporting.browser import Watched
-from tests.studio.serving import Visitor, studio_at, visiting
+from tests.studio.annotating_page import Visited
+from tests.studio.serving import Visitor, visiting
 from tests.video_samples import render
 
 STILL = "/media/graph/clip/5.jpg"
@@ -40,17 +39,6 @@ def anna(release: Path, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         yield visitor
 
 
-def with_copy(visitor: Visitor) -> str:
-    """The version of the video, once its copy is made."""
-    for _ in range(600):
-        state = visitor.json("/api/footage?kind=graph&video=clip")
-        if state["copy"]["state"] == "done":
-            return str(state["version"])
-        assert state["copy"]["state"] != "failed", state["copy"]
-        time.sleep(0.05)
-    raise AssertionError(state)
-
-
 def test_a_still_is_asked_for_again_and_sent_only_where_the_video_changed(anna: Visitor, release: Path) -> None:
     status, _, headers = anna.answer(STILL)
     assert (status, headers["cache-control"]) == (200, "no-cache")
@@ -62,22 +50,22 @@ def test_a_still_is_asked_for_again_and_sent_only_where_the_video_changed(anna: 
 
 
 def test_a_video_that_is_replaced_gets_a_copy_of_its_own(anna: Visitor, release: Path) -> None:
-    version, copy = with_copy(anna), anna.answer(PROXY)[1]
+    version, copy = anna.with_copies("clip")["version"], anna.answer(PROXY)[1]
     render(release / "clip" / "video.mp4", 40, size=(320, 240))
     assert anna.answer(PROXY)[0] == 404
-    assert with_copy(anna) != version
+    assert anna.with_copies("clip")["version"] != version
     assert anna.answer(PROXY)[1] != copy
 
 
 def test_a_copy_that_is_gone_or_a_link_is_not_served_and_is_made_again(anna: Visitor, tmp_path: Path) -> None:
-    with_copy(anna)
+    anna.with_copies("clip")
     (copy,) = cache_folder().glob("*.mp4")
     other = tmp_path / "other.mp4"
     other.write_bytes(b"other")
     copy.unlink()
     copy.symlink_to(other)
     assert anna.answer(PROXY)[0] == 404
-    with_copy(anna)
+    anna.with_copies("clip")
     assert anna.answer(PROXY)[0] == 200
     assert not copy.is_symlink()
     assert other.read_bytes() == b"other"
@@ -136,13 +124,10 @@ def test_every_example_is_known_by_its_video_and_frames(run: Path, small_release
 
 @pytest.mark.full
 def test_a_sample_of_the_report_leads_to_its_frame_and_question(
-    chromium: Browser, run: Path, small_release: Path, out: Path
+    run: Path, small_release: Path, visited: Visited
 ) -> None:
-    workspace = open_workspace([run, small_release], person="anna", out=out)
-    with studio_at(workspace) as address, chromium.new_context() as context:
-        watched = Watched(context.new_page())
+    with visited(run, small_release) as watched:
         page = watched.page
-        page.goto(address)
         page.get_by_role("link", name="Runs", exact=True).click()
         page.get_by_role("link", name="relations", exact=True).first.click()
         page.locator(".tile a").first.click()

@@ -7,23 +7,16 @@ from typing import Any
 import msgspec
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
 from barista_bench.annotate.project import Project
 from barista_bench.annotate.records import AcceptedFile, ReviewFile, write_record
 from barista_bench.studio import posters
-from barista_bench.studio.time_left import MASK_SECONDS
-from barista_bench.studio.workspace import open_workspace
-from tests.annotate.projects import VIDEO, annotated, propagated, started
-from tests.reporting.browser import Watched
-from tests.studio.serving import Visitor, studio_at, visiting
+from barista_bench.studio.home import MASK_SECONDS
+from tests.annotate.projects import VIDEO, annotated, propagated
+from tests.studio.annotating_page import Visited
+from tests.studio.serving import Visitor, visiting
 from tests.studio.test_accessibility import serious_faults
-
-
-@pytest.fixture
-def project(small_kitchen: Path, tmp_path: Path) -> Project:
-    """Asks for its keyframes."""
-    return started(small_kitchen, tmp_path)
 
 
 def card(visitor: Visitor) -> dict[str, Any]:
@@ -94,13 +87,10 @@ def test_a_poster_is_small_and_kept_until_the_video_is_another(
 
 @pytest.mark.full
 def test_cards_are_found_filtered_and_sorted_and_the_way_back_leads_to_the_same(
-    chromium: Browser, axe: str, project: Project, small_release: Path, out: Path
+    axe: str, project: Project, small_release: Path, visited: Visited
 ) -> None:
-    workspace = open_workspace([project.folder, small_release], person="anna", out=out)
-    with studio_at(workspace) as address, chromium.new_context() as context:
-        page = context.new_page()
-        watched = Watched(page)
-        page.goto(address)
+    with visited(project.folder, small_release) as watched:
+        page = watched.page
         cards = page.locator("article")
         expect(cards).to_have_count(7)
         assert serious_faults(page, axe) == []

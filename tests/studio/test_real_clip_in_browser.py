@@ -17,16 +17,14 @@ import msgspec
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 from typer.testing import CliRunner
 
 from barista_bench.annotate.project import VideoFiles, start
 from barista_bench.cli import app
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 from barista_bench.scene_graph.masks import Rle, decode_mask
-from barista_bench.studio.workspace import open_workspace
-from tests.studio.annotating_page import at_frame, page_of
-from tests.studio.serving import studio_at
+from tests.studio.annotating_page import Annotating, at_frame
 
 pytestmark = pytest.mark.full
 CLIP = "real_coffee_pour"
@@ -196,15 +194,14 @@ def state_what_holds(person: Person) -> None:
 
 @pytest.mark.timeout(1800)
 def test_a_clip_of_ten_seconds_takes_few_actions_and_its_masks_are_good(
-    chromium: Browser, real_release: Path, tmp_path: Path, out: Path
+    real_release: Path, tmp_path: Path, annotating: Annotating
 ) -> None:
     videos = tmp_path / "videos"
     videos.mkdir()
     (videos / f"{CLIP}.mp4").write_bytes((real_release / CLIP / "video.mp4").read_bytes())
     project, graph = start(tmp_path / "project", videos), SceneGraph(real_release)[CLIP]
     video = project.video(CLIP)
-    workspace = open_workspace([project.folder], person="anna", out=out)
-    with studio_at(workspace) as address, page_of(chromium, address, f"#/project/{CLIP}") as page:
+    with annotating(project.folder, route=f"#/project/{CLIP}") as page:
         person = Person(page, (video.source.width, video.source.height))
         at_frame(page, 0)
         person.think()

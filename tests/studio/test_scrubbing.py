@@ -1,17 +1,16 @@
 """A large video in the browser: small pictures on the way, the sharp one where one stays, each of the right frame."""
 
 import random
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from barista_bench.studio.footage import cache_folder
-from barista_bench.studio.workspace import open_workspace
 from tests.releases import document, write_release
-from tests.studio.serving import Visitor, studio_at, visiting
+from tests.studio.annotating_page import Visited
+from tests.studio.serving import visiting
 from tests.video_samples import BITS, BLOCK, WIDTH, render
 
 FRAMES = 90
@@ -53,11 +52,9 @@ def release(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def page(chromium: Browser, release: Path, out: Path) -> Iterator[Page]:
-    workspace = open_workspace([release], person="anna", out=out)
-    with studio_at(workspace) as address, chromium.new_context() as context:
-        page = context.new_page()
-        page.goto(address)
+def page(visited: Visited, release: Path) -> Iterator[Page]:
+    with visited(release) as watched:
+        page = watched.page
         page.get_by_role("link", name="clip").click()
         expect(page.locator(".player[data-ready]")).to_be_visible()
         yield page
@@ -90,7 +87,7 @@ def test_the_panel_beside_the_picture_follows_where_one_stays(page: Page) -> Non
 def test_a_small_copy_is_served_of_a_large_video_alone(release: Path, out: Path, small_release: Path) -> None:
     for root, name, has_small in ((release, "clip", True), (small_release, "v0", False)):
         with visiting(root, out=out) as visitor:
-            assert _ready(visitor, name)["has_small"] is has_small
+            assert visitor.with_copies(name)["has_small"] is has_small
             status = visitor.answer(f"/media/graph/{name}/small.mp4")[0]
             assert (status, visitor.answer(f"/media/graph/{name}/proxy.mp4")[0]) == (200 if has_small else 404, 200)
             assert visitor.answer(f"/media/graph/{name}/other.mp4")[0] == 404
@@ -98,22 +95,9 @@ def test_a_small_copy_is_served_of_a_large_video_alone(release: Path, out: Path,
 
 def test_a_small_copy_that_is_gone_is_made_again(release: Path, out: Path) -> None:
     with visiting(release, out=out) as visitor:
-        _ready(visitor, "clip")
+        visitor.with_copies("clip")
         before = visitor.answer("/media/graph/clip/small.mp4")[1]
         for path in cache_folder().glob("*-small.mp4"):
             path.unlink()
-        _ready(visitor, "clip")
+        visitor.with_copies("clip")
         assert visitor.answer("/media/graph/clip/small.mp4")[1] == before
-
-
-def _ready(visitor: Visitor, name: str) -> dict[str, object]:
-    """The facts of a video once its copies are made."""
-    for _ in range(600):
-        state: dict[str, object] = visitor.json(f"/api/footage?kind=graph&video={name}")
-        copy = state["copy"]
-        assert isinstance(copy, dict)
-        if copy["state"] == "done":
-            return state
-        assert copy["state"] != "failed", copy
-        time.sleep(0.05)
-    raise AssertionError(state)

@@ -53,9 +53,8 @@ def check_size(name: str, width: int, height: int, remedy: str = REMUX) -> None:
 def frame_files(folder: str | os.PathLike[str]) -> tuple[Path, ...]:
     """The images of a folder, frame 0 first.
 
-    Raises:
-        VideoError: it cannot be listed, holds no image or too many, two images claim one place, or one of them is a
-            link out of the folder.
+    Raises VideoError where it cannot be listed, holds no image or too many, two images claim one place, or one of them
+    is a link out of the folder.
     """
     return tuple(path for path, _, _ in _listed(folder))
 
@@ -102,8 +101,7 @@ def _folder_sha256(folder: Path, state: tuple[int, int]) -> str:
 def folder_size(files: tuple[Path, ...]) -> tuple[int, int]:
     """(width, height) in pixels of all of a folder's frames, as displayed; only headers are read.
 
-    Raises:
-        VideoError: an image cannot be read, is too large, or is of another size than the first.
+    Raises VideoError where an image cannot be read, is too large, or is of another size than the first.
     """
     first = _displayed_size(files[0])
     for path in files[1:]:

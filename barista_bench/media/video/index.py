@@ -45,9 +45,9 @@ _CACHE_LIMIT = 256  # an index takes about 60 KB for 2,500 frames
 
 REDOWNLOAD = "fetch the file again, or check that it is the video you meant"
 
-# What PyAV raises for bad input: its own errors, and the built-in classes that it maps some of them to.
 VIDEO_SUFFIXES = frozenset({".mp4", ".mov", ".m4v", ".mkv", ".webm", ".avi"})
 """Of the files that are taken for videos, in small letters."""
+# What PyAV raises for bad input: its own errors, and the built-in classes that it maps some of them to.
 AV_ERRORS = (av.error.FFmpegError, OSError, ValueError)
 
 # Decoding trouble is reported by exceptions, not on stderr. Not a level: PyAV's own callback asks for the interpreter,
@@ -230,17 +230,17 @@ def video_index(stamp: Stamp) -> VideoIndex:
 def build_index(name: str) -> VideoIndex:
     """Read the file's packets (one pass over its bytes) and decode its first frame. Raises VideoError."""
     if os.path.isdir(name):
-        return _of_folder(name)
+        return _index_of_folder(name)
     container, stream = open_video(name)
     with container:
         if container.format.name not in _SEEKABLE:
             return _scan(name)
         packets = _read_packets(container, stream, name)
-        index = _from_packets(container, stream, packets, name)
+        index = _index_from_packets(container, stream, packets, name)
     return index or _scan(name)
 
 
-def _of_folder(name: str) -> VideoIndex:
+def _index_of_folder(name: str) -> VideoIndex:
     files = frame_files(name)
     each = np.arange(len(files), dtype=np.int64)
     return VideoIndex(
@@ -283,16 +283,17 @@ def _truncated(name: str, got: int, promised: int, cause: str = "") -> str:
     return f"{name}: the data end or are damaged at frame {got}{of}: a truncated file{cause}. Remedy: {REDOWNLOAD}"
 
 
-def _from_packets(container: InputContainer, stream: VideoStream, packets: _Packets, name: str) -> VideoIndex | None:
+def _index_from_packets(
+    container: InputContainer, stream: VideoStream, packets: _Packets, name: str
+) -> VideoIndex | None:
     """The index from packet times, or None where they do not tell the frames surely."""
     times = np.array(packets.pts, dtype=np.int64)
     keys_at = np.array(packets.key_at, dtype=np.int64)
     displayed = np.flatnonzero(packets.displayed)
     if not packets.complete or not len(keys_at) or len(np.unique(times)) != len(times) or not len(displayed):
         return None
-    order = displayed[
-        np.argsort(times[displayed], kind="stable")
-    ]  # decode position of each frame, in presentation order
+    # Decode position of each frame, in presentation order.
+    order = displayed[np.argsort(times[displayed], kind="stable")]
     pts, key_pts = times[order], times[keys_at]
     start = np.searchsorted(keys_at, order, side="right") - 1
     leading = pts < key_pts[start]  # shown before the keyframe that precedes it in the file

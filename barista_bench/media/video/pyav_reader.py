@@ -153,7 +153,10 @@ class PyavReader(FrameReader):
         try:
             for index, frame in decoder.forward():
                 if index in left and not frame.is_corrupt:
-                    self._check_time(index, frame)
+                    expected = int(self.index.pts[index])
+                    if frame.pts not in (None, expected):
+                        what = f"frame {index} comes at {frame.pts}, not at {expected} ticks"
+                        raise VideoError(f"{self.path}: {what}. Remedy: {REMUX}")
                     self._hand_over(frame, index, deliver)
                     left.remove(index)
                 if not left:
@@ -163,13 +166,6 @@ class PyavReader(FrameReader):
             text = f"{self.path}: frame {min(left)} cannot be decoded ({reason(error)}). Remedy: {REMUX}"
             raise VideoError(text) from error
         raise VideoError(f"{self.path}: frame {min(left)} does not appear in a second pass. Remedy: {REMUX}")
-
-    def _check_time(self, index: int, frame: VideoFrame) -> None:
-        expected = int(self.index.pts[index])
-        if frame.pts is not None and frame.pts != expected:
-            raise VideoError(
-                f"{self.path}: frame {index} comes at {frame.pts}, not at {expected} ticks. Remedy: {REMUX}"
-            )
 
     def _hand_over(self, frame: VideoFrame, index: int, deliver: Deliver) -> None:
         deliver(index, self.index.orientation.apply(np.asarray(frame.to_ndarray(format="rgb24"), dtype=np.uint8)))

@@ -21,15 +21,6 @@ const MOST_SHOWN = 8;
 const figure = (value) => (value === null ? "–" : String(Number(value.toFixed(3))));
 
 /**
- * @param {string} video
- * @param {{ frame: number, iou: number }} keyframe
- */
-function linkTo(video, { frame, iou }) {
-  const href = `#/project/${encodeURIComponent(video)}?${new URLSearchParams({ frame: String(frame) })}`;
-  return node("a", { href }, `frame ${frame} (${iou.toFixed(2)})`);
-}
-
-/**
  * @param {string[]} videos
  * @returns {View}
  */
@@ -43,9 +34,13 @@ export function agreementView(videos) {
     const hint = "A frame leads to the lead's project, where masks and statements of both are suggestions.";
     heading.textContent = `${both}. ${hint}`;
     const worst = keyframes.filter(({ iou }) => iou < 1).slice(0, MOST_SHOWN);
+    const links = worst.flatMap(({ frame, iou }) => {
+      const href = `#/project/${encodeURIComponent(video)}?frame=${frame}`;
+      return [node("a", { href }, `frame ${frame} (${iou.toFixed(2)})`), " "];
+    });
     return [
       ...Object.keys(FIGURES).map((key) => node("td", { class: "number" }, figure(figures[key]))),
-      node("td", { class: "text" }, ...worst.flatMap((keyframe) => [linkTo(video, keyframe), " "])),
+      node("td", { class: "text" }, ...links),
     ];
   };
   /** @param {unknown} error */

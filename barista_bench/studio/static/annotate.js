@@ -210,11 +210,7 @@ export class AnnotateView {
       ];
     });
     const next = button("next doubtful (d)", () => this.doubtful(), { "data-icon": "arrow-right" });
-    const right = button(
-      "looks right (y)",
-      explained(() => this.looksRight()),
-      { "data-icon": "check" },
-    );
+    const right = button("looks right (y)", () => this.looksRight(), { "data-icon": "check" });
     return [node("p", {}, next, " ", right), ...listed("Doubtful frames", items, "No frame is in doubt.")];
   }
 
@@ -286,12 +282,12 @@ export class AnnotateView {
   /** @returns {Keys} */
   keys() {
     const { work, player, side } = this;
-    const undo = explained(() => work.undo());
-    const redo = explained(() => work.redo());
+    const undo = () => work.undo();
+    const redo = () => work.redo();
     /** @type {Keys} */
     const numbers = {};
     for (let number = 1; number <= 9; number += 1) {
-      numbers[number] = ["choose an object of this frame, as listed", explained(() => this.pickNumber(number))];
+      numbers[number] = ["choose an object of this frame, as listed", () => this.pickNumber(number)];
     }
     const ghosts = () => {
       this.showsGhosts = !this.showsGhosts;
@@ -300,20 +296,20 @@ export class AnnotateView {
     return {
       n: ["what comes next", () => this.next.querySelector("button")?.click()],
       o: ["new object: name its category, Enter, and draw its box", () => this.newObject()],
-      Enter: ["close the polygon, or accept the frame", explained(() => this.enter())],
-      a: ["take all that is suggested on this frame", explained(() => takeAll(work, this.frame))],
+      Enter: ["close the polygon, or accept the frame", () => this.enter()],
+      a: ["take all that is suggested on this frame", () => takeAll(work, this.frame)],
       p: [
         "copy the masks of the annotated frame before, of the chosen object or of all",
-        explained(async () => copyLast(work, this.frame, (await this.chosen())?.id ?? null)),
+        async () => copyLast(work, this.frame, (await this.chosen())?.id ?? null),
       ],
-      k: ["outlines of the annotated frames before and after", explained(ghosts)],
-      x: ["the chosen object is not seen here", explained(() => this.notHere())],
+      k: ["outlines of the annotated frames before and after", ghosts],
+      x: ["the chosen object is not seen here", () => this.notHere()],
       u: ["undo", undo],
       U: ["do again what was undone", redo],
       "ctrl+z": ["undo", undo],
       "ctrl+Z": ["do again what was undone", redo],
       d: ["next doubtful frame", () => this.doubtful()],
-      y: ["this frame looks right", explained(() => this.looksRight())],
+      y: ["this frame looks right", () => this.looksRight()],
       ...player.keys(),
       ...this.drawing.keys(),
       ...numbers,

@@ -1,10 +1,9 @@
 // Questions to a person as a model is asked them, one after the other.
-import { drawn, node } from "./elements.js";
+import { drawn, form, node } from "./elements.js";
 import { field } from "./fields.js";
 import { present, radios } from "./next_of_many.js";
 import { send } from "./server.js";
 import { Sheets } from "./sheets.js";
-import { form } from "./status.js";
 
 /** @import { View } from "./page.d.ts" */
 /** @import { NextQuestion, PersonState, Question } from "./shapes.d.ts" */

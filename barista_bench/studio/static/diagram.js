@@ -41,12 +41,6 @@ function edgeOf({ type, value }, [x1, y1], [x2, y2]) {
   );
 }
 
-function arrowTip() {
-  const box = { viewBox: "0 0 8 8", refX: 4, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" };
-  const shape = drawn("path", { d: "M0 0 8 4 0 8z", class: "tip-shape" });
-  return drawn("defs", {}, drawn("marker", { id: "tip", ...box }, shape));
-}
-
 /**
  * @param {FrameGraph} graph
  * @param {Map<string, string>} names of objects
@@ -68,9 +62,12 @@ export function diagram({ instances, relations }, names, chosen) {
     return drawn("g", {}, dot, drawn("text", { x, y: y - 11, class: "node-name" }, names.get(id)));
   });
   const told = relations.map(({ source, target, value }) => `${names.get(source)} ${value} ${names.get(target)}`);
+  const box = { viewBox: "0 0 8 8", refX: 4, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" };
+  const shape = drawn("path", { d: "M0 0 8 4 0 8z", class: "tip-shape" });
+  const arrowTip = drawn("defs", {}, drawn("marker", { id: "tip", ...box }, shape));
   const look = { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "diagram", role: "img" };
   return [
-    drawn("svg", { ...look, "aria-label": told.join("; ") || "no relations" }, arrowTip(), ...edges, ...dots),
+    drawn("svg", { ...look, "aria-label": told.join("; ") || "no relations" }, arrowTip, ...edges, ...dots),
     alone.length ? node("p", { class: "note" }, `In view and related to nothing: ${alone.join(", ")}.`) : "",
   ];
 }

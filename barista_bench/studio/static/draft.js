@@ -1,8 +1,8 @@
 // A domain file proposed from the graphs' words: each proposal with its count and pictures, to be finished by a person.
-import { button, node } from "./elements.js";
+import { button, form, node } from "./elements.js";
 import { address } from "./graph_player.js";
 import { ask, finished, send } from "./server.js";
-import { form, reasonOf, say } from "./status.js";
+import { reasonOf, say } from "./status.js";
 import { counted } from "./words.js";
 
 /** @import { View } from "./page.d.ts" */

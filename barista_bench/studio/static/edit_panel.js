@@ -1,6 +1,5 @@
 // The edits of identities, each of which can be undone.
 import { button, listed, node } from "./elements.js";
-import { explained } from "./status.js";
 /** @import { Annotation } from "./annotation.js" */
 /** @import { Edit } from "./shapes.d.ts" */
 
@@ -15,7 +14,7 @@ export function editPanel(work) {
   };
   const items = edits.map(({ by, edit }, at) => {
     const line = at + 1;
-    const undo = explained(() => work.handIn({ edits: [{ edit: "undo", line }] }, `undo of edit ${line}`));
+    const undo = () => work.handIn({ edits: [{ edit: "undo", line }] }, `undo of edit ${line}`);
     return [
       `${line}. ${textOf(edit)} (${by}) `,
       undone.has(line)
@@ -23,16 +22,8 @@ export function editPanel(work) {
         : button("undo", undo, { "aria-label": `undo edit ${line}`, "data-icon": "undo-2" }),
     ];
   });
-  const undoLast = button(
-    "undo the last thing done here (u)",
-    explained(() => work.undo()),
-    { "data-icon": "undo-2" },
-  );
-  const again = button(
-    "do it again (U)",
-    explained(() => work.redo()),
-    { "data-icon": "redo-2" },
-  );
+  const undoLast = button("undo the last thing done here (u)", () => work.undo(), { "data-icon": "undo-2" });
+  const again = button("do it again (U)", () => work.redo(), { "data-icon": "redo-2" });
   return [
     node("p", {}, undoLast, " ", again),
     ...listed("Edits of identities", items, "None: merge, split or rename an object that is chosen."),

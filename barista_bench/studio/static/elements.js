@@ -1,4 +1,6 @@
 // Elements of the page, and what follows a pressed pointer.
+import { explained } from "./status.js";
+
 /** @import { Child, Properties } from "./page.d.ts" */
 
 /**
@@ -37,12 +39,31 @@ export const drawn = (tag, properties = {}, ...children) =>
   fill(document.createElementNS("http://www.w3.org/2000/svg", tag), properties, children);
 
 /**
+ * A button; an error of what it starts is said.
  * @param {string} label
  * @param {(event: MouseEvent) => unknown} click
  * @param {Properties} [properties]
  */
 export const button = (label, click, properties = {}) =>
-  node("button", { type: "button", click, ...properties }, label);
+  node("button", { type: "button", click: explained(click), ...properties }, label);
+
+/**
+ * A form whose fields `submit(form)` hands in, without leaving the page.
+ * @param {Properties} properties
+ * @param {(filled: HTMLFormElement) => unknown} submit
+ * @param {(Child | Child[])[]} children
+ */
+export function form(properties, submit, ...children) {
+  const handIn = explained(() => submit(made));
+  /** @param {Event} event */
+  const submitted = (event) => {
+    event.preventDefault();
+    return handIn();
+  };
+  /** @type {HTMLFormElement} */
+  const made = node("form", { ...properties, submit: submitted }, ...children);
+  return made;
+}
 
 /**
  * Items under a heading that counts them; without any, what to do.

@@ -1,13 +1,13 @@
 // A video of a release: the graph of each frame, what holds when, what is asked about a moment.
 import { diagram } from "./diagram.js";
-import { button, listed, node } from "./elements.js";
+import { button, form, listed, node } from "./elements.js";
 import { frameAt } from "./frame_source.js";
 import { address, graphPlayer } from "./graph_player.js";
 import { colour } from "./masks.js";
 import { missingAnnotations } from "./missing.js";
 import { moments, NEAREST, searchField } from "./search.js";
 import { ask } from "./server.js";
-import { form, say } from "./status.js";
+import { say } from "./status.js";
 import { tabbed } from "./tabbed.js";
 import { Timeline } from "./timeline.js";
 import { counted, words } from "./words.js";

@@ -14,10 +14,6 @@ const SHARP = 3; // pixels of the page for one of the frame, from which on pixel
 /** What is drawn over every video, as the person last chose it. */
 export const shows = { masks: true, boxes: false };
 
-export const withoutMasks = () => {
-  shows.masks = false;
-};
-
 /**
  * Puts shapes in the place of those of a layer. An empty one is not drawn anew: that takes as long as a full one.
  * @param {import("konva/lib/Layer").Layer} layer

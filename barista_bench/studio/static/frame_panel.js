@@ -44,8 +44,8 @@ function stateOf(view) {
     ? "a keyframe: draw all that is seen"
     : "between keyframes: what you draw here is carried on from here";
   const title = isWhole ? `Accept keyframe ${frame}` : `Accept correction of frame ${frame}`;
-  const accept = explained(() => view.acceptFrame());
-  const discard = explained(() => work.discard(frame));
+  const accept = () => view.acceptFrame();
+  const discard = () => work.discard(frame);
   return node(
     "p",
     {},
@@ -67,7 +67,7 @@ function objectItem({ work, player, frame }, { id, object, mask, origin }) {
   const thing = button(name, () => player.pick(isChosen ? [] : [object]), look);
   thing.style.borderLeftColor = colour(object);
   if (!boxOf(mask)) return [thing, node("small", {}, ` ${origin}: not seen here `), ""];
-  const remove = explained(() => work.remove(frame, id));
+  const remove = () => work.remove(frame, id);
   const hint = { "aria-label": `not here: ${name}`, title: "not seen on this frame; u undoes", "data-icon": "eye-off" };
   return [thing, node("small", {}, ` ${origin} `), button("not here", remove, hint)];
 }
@@ -79,7 +79,7 @@ function objectItem({ work, player, frame }, { id, object, mask, origin }) {
 function suggestionItem(view, suggestion) {
   const { object, category, origin } = suggestion;
   const name = object ? (view.work.names.get(object) ?? category) : `${category} (new)`;
-  const take = explained(() => view.take(suggestion));
+  const take = () => view.take(suggestion);
   return [
     button(name, take, { "aria-label": `accept suggestion ${name} of ${origin}`, "data-icon": "check" }),
     node("small", {}, ` ${origin}`),
@@ -126,14 +126,14 @@ function editsOf(work, frame, object, others) {
   const category = work.categoryOf(object) ?? "";
   const label = "category of the chosen object";
   const field = node("input", { list: "categories", value: category, "aria-label": label });
-  const rename = explained(() => work.edit({ edit: "rename", object, category: field.value }, `rename ${name}`));
+  const rename = () => work.edit({ edit: "rename", object, category: field.value }, `rename ${name}`);
   /** @param {string} into */
   const merge = (into) =>
     work.edit({ edit: "merge", into, objects: [object] }, `merge ${name} into ${work.nameOf(into)}`);
-  const split = explained(() => {
+  const split = () => {
     const edit = { edit: /** @type {const} */ ("split"), object, frame, new: work.newId(category) };
     return work.edit(edit, `split ${name}`);
-  });
+  };
   return [
     field,
     button("rename", rename, { "data-icon": "pencil" }),

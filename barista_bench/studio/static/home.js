@@ -39,7 +39,7 @@ const SORTS = {
   "most doubtful first": (one, other) => (other.doubtful ?? 0) - (one.doubtful ?? 0),
 };
 
-const MODEL = "by the keystroke-level model"; // studio/time_left.py
+const MODEL = "by the keystroke-level model"; // studio/home.py
 const AT_ONCE = 60; // cards that are made before one scrolls
 
 /** @type {Record<Folder["kind"], [title: string, link: string, icon: string]>} */

@@ -52,14 +52,11 @@ function jobCard({ number, title, line }, refresh) {
     output,
     actions,
   );
-  const cancel = button(
-    "cancel",
-    explained(async () => {
-      await send("/api/jobs/cancel", { job: number });
-      await refresh();
-    }),
-    { "data-icon": "x" },
-  );
+  const stop = async () => {
+    await send("/api/jobs/cancel", { job: number });
+    await refresh();
+  };
+  const cancel = button("cancel", stop, { "data-icon": "x" });
   /** @param {Job} now */
   const fill = (now) => {
     if (element.dataset.state !== now.state) {
@@ -75,14 +72,12 @@ function jobCard({ number, title, line }, refresh) {
 }
 
 /** Opens a folder in the studio, and shows the home page with it. @param {string} path */
-export const openButton = (path) =>
-  button(
-    `open ${path}`,
-    explained(async () => {
-      say(`opening ${path} ...`);
-      await send("/api/open", { path });
-      location.hash = "#/";
-      location.reload();
-    }),
-    { "data-icon": "folder-open" },
-  );
+export function openButton(path) {
+  const open = async () => {
+    say(`opening ${path} ...`);
+    await send("/api/open", { path });
+    location.hash = "#/";
+    location.reload();
+  };
+  return button(`open ${path}`, open, { "data-icon": "folder-open" });
+}

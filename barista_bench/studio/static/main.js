@@ -13,7 +13,7 @@ import { questionsView } from "./questions.js";
 import { rateView } from "./rate.js";
 import { searchView } from "./search.js";
 import { ask, finished } from "./server.js";
-import { part, reasonOf, say } from "./status.js";
+import { explained, part, reasonOf, say } from "./status.js";
 
 /** @import { Opened } from "./home_shapes.d.ts" */
 /** @import { Keys, View } from "./page.d.ts" */
@@ -133,7 +133,7 @@ document.addEventListener("keydown", (event) => {
   const [, act] = (key === "?" ? ["", () => openPalette(keys)] : keys[modifier + key]) ?? [];
   if (!act) return;
   event.preventDefault();
-  act();
+  explained(act)();
 });
 addEventListener("hashchange", show);
 show();

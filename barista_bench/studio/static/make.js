@@ -1,9 +1,9 @@
 // From a video to a score: each command as a form that shows its line, and the table of what was started.
 import { dropZone } from "./drop_videos.js";
-import { button, node } from "./elements.js";
+import { button, form, node } from "./elements.js";
 import { jobTable } from "./job_table.js";
 import { ask, send } from "./server.js";
-import { explained, form, say } from "./status.js";
+import { explained, say } from "./status.js";
 import { counted, words } from "./words.js";
 
 /** @import { View } from "./page.d.ts" */
@@ -50,11 +50,7 @@ function firstOf({ found }) {
 function stepForm(workshop, step, at, given, started) {
   const inputs = step.fields.map((field) => fieldInput(workshop, step, field, given?.get(field.name)));
   const line = node("code", { class: "command-line", tabindex: 0 });
-  const copy = button(
-    "copy",
-    explained(() => copied(line.textContent)),
-    { "data-icon": "copy" },
-  );
+  const copy = button("copy", () => copied(line.textContent), { "data-icon": "copy" });
   const problem = node("p", { class: "note", role: "status" });
   const run = node("button", { class: "primary", "data-icon": "play" }, "run");
   const values = () =>
@@ -100,7 +96,8 @@ function fieldInput({ found }, step, field, given) {
   const value = given ?? (field.value || (field.required && field.kind !== "new" ? (choices[0] ?? "") : ""));
   const input = inputFor(step, field, choices, value);
   const title = node("span", {}, words(field.name), node("small", {}, field.required ? " needed" : ""));
-  const list = field.open || field.kind !== "text" ? listFor(input, choices) : null;
+  const id = field.open || field.kind !== "text" ? input.getAttribute("list") : null;
+  const list = id && node("datalist", { id }, ...choices.map((choice) => node("option", { value: choice })));
   const about = node("small", { class: "about-field" }, field.help);
   return { name: field.name, input, element: node("label", {}, title, input, list, about) };
 }
@@ -121,15 +118,6 @@ function inputFor(step, field, choices, value) {
   const inputmode = field.kind === "number" ? "decimal" : null;
   const look = { list, inputmode, value, autocomplete: "off", spellcheck: "false", maxlength: 500 };
   return node("input", look);
-}
-
-/**
- * @param {HTMLElement} input
- * @param {string[]} choices
- */
-function listFor(input, choices) {
-  const id = input.getAttribute("list");
-  return id ? node("datalist", { id }, ...choices.map((value) => node("option", { value }))) : null;
 }
 
 /** @param {string} line */

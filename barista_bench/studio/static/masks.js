@@ -63,16 +63,11 @@ export const turned = (image, shrink = 1) => ({
 const waiting = new Map();
 let number = 0;
 /** Started with the page: it takes longer to start than to paint. */
-const worker = started();
-
-function started() {
-  const made = new Worker(new URL("./paint_worker.js", import.meta.url), { type: "module" });
-  made.onmessage = ({ data }) => {
-    waiting.get(data.number)?.(data.bitmap);
-    waiting.delete(data.number);
-  };
-  return made;
-}
+const worker = new Worker(new URL("./paint_worker.js", import.meta.url), { type: "module" });
+worker.onmessage = ({ data }) => {
+  waiting.get(data.number)?.(data.bitmap);
+  waiting.delete(data.number);
+};
 
 /**
  * @param {Mask[]} masks

@@ -1,6 +1,5 @@
 // What an annotator is to do next.
 import { button, node } from "./elements.js";
-import { explained } from "./status.js";
 
 /** @import { AnnotateView } from "./annotate.js" */
 
@@ -11,7 +10,7 @@ const FIRST =
  * @param {string} text
  * @param {() => unknown} action
  */
-const primary = (text, action) => button(text, explained(action), { class: "primary", "data-icon": "arrow-right" });
+const primary = (text, action) => button(text, action, { class: "primary", "data-icon": "arrow-right" });
 
 /**
  * @param {AnnotateView} view

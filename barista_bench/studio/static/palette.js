@@ -1,5 +1,6 @@
 // All that keys do in a view: to look up, to search and to run.
 import { node } from "./elements.js";
+import { explained } from "./status.js";
 
 /** @import { KeyAction, Keys } from "./page.d.ts" */
 
@@ -26,7 +27,7 @@ export function openPalette(keys) {
   /** @param {KeyAction} action */
   const run = ([, act]) => {
     dialog.close();
-    act();
+    explained(act)();
   };
   const rows = [...Map.groupBy(Object.entries(keys), ([, [words]]) => words).values()].map((same) => ({
     words: same[0][1][0].toLowerCase(),

@@ -1,9 +1,9 @@
 // Generated questions, one after the other, with their moment: accept, revise, reject. Every verdict is stored at once.
-import { button, node } from "./elements.js";
-import { withoutMasks } from "./frame_canvas.js";
+import { button, form, node } from "./elements.js";
+import { shows } from "./frame_canvas.js";
 import { graphPlayer } from "./graph_player.js";
 import { ask, send } from "./server.js";
-import { explained, form, say } from "./status.js";
+import { explained, say } from "./status.js";
 
 /** @import { Keys, View } from "./page.d.ts" */
 /** @import { ReviewItem, Verdict } from "./shapes.d.ts" */
@@ -24,7 +24,7 @@ const OF_A_SET = "Its whole set shares its texts, which are revised in the domai
 
 /** @returns {Promise<View>} */
 export async function questionsView() {
-  withoutMasks(); // they would hide the colours that questions are about
+  shows.masks = false; // they would hide the colours that questions are about
   const review = new Review((await ask("/api/review")).items);
   return { made: [review.element], keys: review.keys(), started: () => review.show(review.nextOpen(-1)) };
 }
@@ -55,7 +55,7 @@ class Review {
   /** @returns {Keys} */
   keys() {
     /** @param {(item: ReviewItem) => unknown} action */
-    const act = (action) => explained(() => (this.current ? action(this.current) : say("no question is shown")));
+    const act = (action) => () => (this.current ? action(this.current) : say("no question is shown"));
     const ofPlayer = Object.entries(PLAYER_KEYS).map(([key, does]) => [
       key,
       [does, () => this.player?.keys()[key][1]()],
@@ -113,11 +113,7 @@ class Review {
       return node("li", { class: isCorrect ? "right" : null }, text, mark);
     });
     const controls = [
-      button(
-        "accept (a)",
-        explained(() => this.accept(item)),
-        { "data-icon": "check" },
-      ),
+      button("accept (a)", () => this.accept(item), { "data-icon": "check" }),
       revisable ? button("revise (r)", () => this.revise(item), { "data-icon": "pencil" }) : "",
       button("reject (x)", () => this.reject(item), { "data-icon": "x" }),
     ];

@@ -1,8 +1,7 @@
 // Answers of models to be rated by the rubric of their judges, one after the other, blind.
-import { node } from "./elements.js";
+import { form, node } from "./elements.js";
 import { present, radios } from "./next_of_many.js";
 import { ask, send } from "./server.js";
-import { form } from "./status.js";
 import { words } from "./words.js";
 /** @import { View } from "./page.d.ts" */
 /** @import { AnswerToRate, NextRating, PersonState } from "./shapes.d.ts" */

@@ -1,8 +1,8 @@
 // Search for what is said of videos: the field, the moments found, and the search of a whole release.
-import { node } from "./elements.js";
+import { form, node } from "./elements.js";
 import { address } from "./graph_player.js";
 import { ask } from "./server.js";
-import { form, reasonOf, say } from "./status.js";
+import { reasonOf, say } from "./status.js";
 import { counted } from "./words.js";
 
 /** @import { Child, View } from "./page.d.ts" */

@@ -1,7 +1,7 @@
 // A form for a statement of one's own, from the frame that is shown.
-import { node } from "./elements.js";
+import { form, node } from "./elements.js";
 import { changedLayers } from "./statements.js";
-import { form, say } from "./status.js";
+import { say } from "./status.js";
 
 /** @import { FrameRange, Layers, Statement, Vocabulary } from "./shapes.d.ts" */
 /** @import { Annotation } from "./annotation.js" */

@@ -1,6 +1,4 @@
 // The status line: what just happened, for eyes and screen readers.
-import { node } from "./elements.js";
-/** @import { Child, Properties } from "./page.d.ts" */
 
 /**
  * An element of index.html.
@@ -40,21 +38,3 @@ export const explained =
       return undefined;
     }
   };
-
-/**
- * A form whose fields `submit(form)` hands in, without leaving the page.
- * @param {Properties} properties
- * @param {(filled: HTMLFormElement) => unknown} submit
- * @param {(Child | Child[])[]} children
- */
-export function form(properties, submit, ...children) {
-  const handIn = explained(() => submit(made));
-  /** @param {Event} event */
-  const submitted = (event) => {
-    event.preventDefault();
-    return handIn();
-  };
-  /** @type {HTMLFormElement} */
-  const made = node("form", { ...properties, submit: submitted }, ...children);
-  return made;
-}

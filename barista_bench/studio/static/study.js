@@ -2,7 +2,7 @@
 import { asking } from "./answer.js";
 import { button, drawn, node } from "./elements.js";
 import { ask, send } from "./server.js";
-import { explained, part, reasonOf, say } from "./status.js";
+import { part, reasonOf, say } from "./status.js";
 import { counted, words } from "./words.js";
 
 /** @import { Child } from "./page.d.ts" */
@@ -66,7 +66,7 @@ function showStage(state) {
   };
   const isFirst = done === 0 && !block.begun;
   const label = isFirst || !block.begun ? "start" : "go on";
-  const controls = node("p", { class: "controls" }, button(label, explained(begin), { class: "primary" }));
+  const controls = node("p", { class: "controls" }, button(label, begin, { class: "primary" }));
   const whole = isFirst ? [node("p", {}, ABOUT)] : [];
   const title = practice || !block.practice ? words(block.title) : `${words(block.title)}: questions that count`;
   fill(title, node("div", { class: "told" }, ...whole, ...partsOf(block, practice, system), controls));
@@ -98,12 +98,7 @@ async function showQuestion(state) {
     else await show(next);
   };
   /** @param {() => number} seconds */
-  const skip = (seconds) => [
-    button(
-      "skip: I cannot answer",
-      explained(() => handIn(null, seconds(), true)),
-    ),
-  ];
+  const skip = (seconds) => [button("skip: I cannot answer", () => handIn(null, seconds(), true))];
   const put = await asking(state, handIn, skip);
   fill(`${practice ? "Practice" : "Question"} ${block.number} of ${block.of}`, put.element);
   put.shown();
@@ -117,7 +112,9 @@ async function showQuestion(state) {
  * @param {StudyNext} next
  */
 function showFeedback(answers, sheets, { right, text, rows, boxes }, next) {
-  for (const input of answers.querySelectorAll("input")) if (right.includes(input.value)) markRight(input);
+  for (const input of answers.querySelectorAll("input")) {
+    if (right.includes(input.value)) input.closest("label")?.classList.add("right");
+  }
   for (const field of answers.elements) field.setAttribute("disabled", "");
   for (const { image, box, label } of boxes) {
     const [x, y, right, bottom] = box;
@@ -129,21 +126,12 @@ function showFeedback(answers, sheets, { right, text, rows, boxes }, next) {
   const written = text ? [node("p", {}, "A right answer:"), node("p", { class: "asked-text" }, text)] : [];
   const marked = boxes.length ? [node("p", {}, "What is right is outlined in blue on the picture.")] : [];
   const verdicts = rows.map(([verdict, row]) => node("li", {}, node("b", {}, `${VERDICTS[verdict]}: `), row));
-  const onwards = button(
-    "next",
-    explained(() => show(next)),
-    { class: "primary" },
-  );
+  const onwards = button("next", () => show(next), { class: "primary" });
   const panel = node("section", { class: "feedback" }, node("h3", {}, "The right answer"), ...given, ...written);
   panel.append(...marked, node("ul", {}, ...verdicts), node("p", { class: "controls" }, onwards));
   answers.after(panel);
   onwards.focus();
   say("practice: the right answer is shown");
-}
-
-/** @param {HTMLInputElement} input */
-function markRight(input) {
-  input.closest("label")?.classList.add("right");
 }
 
 try {

@@ -101,7 +101,7 @@ def test_a_finding_says_which_baselines_the_best_model_is_above_and_below() -> N
 
 def test_a_finding_names_the_weakest_group_of_several_examples() -> None:
     groups = KeyGroups("kind", {"a": of(5, one=0.25), "b": of(4, one=0.75), "c": of(1, one=0.0)}, 0)
-    said = finding(TaskStanding("garden / fruit", {"one": answering("one", "apple")}), None, (), (), groups)
+    said = finding(TaskStanding("garden / fruit", {"one": answering("one", "apple")}), Analyses(), groups)
     assert said == "one has 0.667. Weakest by kind: 0.250 for a, against 0.750 for b."
 
 

@@ -13,8 +13,9 @@ import msgspec
 import typer
 from pydantic import Field, model_validator
 
-from barista_bench.cli.app import MAKE, Cluster, Commands, app, echo, exit_on_error, print_result
+from barista_bench.cli.app import MAKE, Cluster, Commands, app, exit_on_error
 from barista_bench.cli.flags import FlagsBySection, given, with_flags
+from barista_bench.cli.output import echo, print_result, warn
 from barista_bench.core.model_names import ABLATIONS, SCRIPTED
 from barista_bench.errors import DataError
 from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, ModelSettings, resolve
@@ -56,7 +57,7 @@ def start(
         propagator_of(propagator)
         made = make(project, videos, vocabulary, propagator=propagator, num_proc=num_proc)
     for name, problem in made.file.lost.items():
-        echo(f"lost: {name}: {problem}", color="yellow", err=True)
+        warn(f"lost: {name}: {problem}")
     echo(f"{project}: {len(made.file.videos)} videos, {len(made.file.lost)} lost")
 
 
@@ -71,7 +72,7 @@ def run(project: ProjectFolder, num_proc: Processes = 1, cluster: Cluster = None
         for outcome in run_all(open_project(project), num_proc=num_proc, cluster=cluster):
             if outcome.problem:
                 lost += 1
-                echo(f"lost: {outcome.video_id}: {outcome.problem}", color="yellow", err=True)
+                warn(f"lost: {outcome.video_id}: {outcome.problem}")
                 continue
             echo(f"{outcome.video_id}: {', '.join(outcome.made) or 'nothing to do'}")
             if outcome.missing:
@@ -152,7 +153,7 @@ def _readers(source: Path, source_format: FormatChoice) -> Iterator[Callable[[],
 
 def _refuse(problems: list[str], what: str) -> None:
     for problem in problems:
-        echo(f"lost: {problem}", color="yellow", err=True)
+        warn(f"lost: {problem}")
     if problems:
         echo(f"{len(problems)} {what} could not be used")
         raise typer.Exit(1)
@@ -218,7 +219,7 @@ def status(project: ProjectFolder) -> None:
             if missing := missing_masks(video):
                 print_result(f"  a person is needed: {missing}")
         for name, problem in opened.file.lost.items():
-            echo(f"lost: {name}: {problem}", color="yellow", err=True)
+            warn(f"lost: {name}: {problem}")
 
 
 @group.command()
@@ -270,7 +271,7 @@ def export(
             return
         statistics = write_release(project, out, second=second, num_proc=num_proc)
     for name, problem in statistics.left_out.items():
-        echo(f"left out: {name}: {problem}", color="yellow", err=True)
+        warn(f"left out: {name}: {problem}")
     for video_id, video in statistics.videos.items():
         echo(f"{video_id}: {video.frames} frames, {video.objects} objects, {video.masks} masks")
         if video.left_out:

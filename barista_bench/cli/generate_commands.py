@@ -7,17 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from barista_bench.cli.app import (
-    LOOK,
-    MAKE,
-    Cluster,
-    Progress,
-    app,
-    echo,
-    exit_on_error,
-    parsed_box_format,
-    print_result,
-)
+from barista_bench.cli.app import LOOK, MAKE, Cluster, Progress, app, exit_on_error, parsed_box_format
+from barista_bench.cli.output import echo, print_result, warn
 
 if TYPE_CHECKING:
     from barista_bench.generate.generator import FamilyReport
@@ -84,7 +75,7 @@ def generate(
         _print_report(report)
     for report in reports:
         if not report.sampled:
-            echo(f"warning: {report.shortage}", color="yellow", err=True)
+            warn(f"warning: {report.shortage}")
     for line in in_lines(read_missing(out)):
         echo(line)
     echo(f"wrote {out}")
@@ -104,7 +95,7 @@ def _print_report(report: FamilyReport) -> None:
         for reason, count in kept.reasons.items():
             echo(f"    {count} x {reason}")
     for video_id, problem in report.lost_videos.items():
-        echo(f"  lost: {video_id}: {problem}", color="yellow", err=True)
+        warn(f"  lost: {video_id}: {problem}")
 
 
 @app.command(rich_help_panel=LOOK)

@@ -15,13 +15,12 @@ from barista_bench.cli.app import (
     Options,
     Root,
     app,
-    echo,
     exit_on_error,
     exit_on_failures,
-    print_result,
     scored_runs,
 )
 from barista_bench.cli.flags import FlagsBySection, settings, with_flags
+from barista_bench.cli.output import echo, print_result, warn
 from barista_bench.errors import ConfigError
 from barista_bench.files.text_out import decimal
 from barista_bench.generate.writing.config import QuestionConfig, RewordConfig
@@ -62,7 +61,7 @@ def judge(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve
     print_result(judged_line(judged.results))
     echo(f"{session.asked} verdicts given, {session.already_done} were given before; see {session.folder}")
     if config.judge == "lexical":
-        echo("lexical counts shared words: a floor, and no number to publish", color="yellow", err=True)
+        warn("lexical counts shared words: a floor, and no number to publish")
     exit_on_failures(session, "verdicts", " (a server that gives no log-probabilities wants --top-logprobs 0)")
 
 
@@ -96,9 +95,15 @@ def judges(
 
     with exit_on_error():
         check_target(out, JUDGES)
+        vendors = dict[str, str]()
+        for pair in family or []:
+            name, _, vendor = pair.partition("=")
+            if not (name and vendor):
+                raise ConfigError(f"--family: {pair!r} names no vendor. Remedy: write NAME=VENDOR")
+            vendors[name] = vendor
         runs = scored_runs(folders, data, root, option)
         judged = [judged_run for run in runs for judged_run in all_judged(run)]
-        analysis = cross_judge(judged, _vendors(family or []))
+        analysis = cross_judge(judged, vendors)
         people = human_agreement(judged, read_ratings(human)) if human else []
         text = as_markdown(analysis, people)
         content = {**msgspec.to_builtins(analysis), "human": msgspec.to_builtins(people)}
@@ -120,7 +125,7 @@ def questions(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `res
         f"{session.asked} replies asked for, {session.already_done} were there before"
     )
     for reason in session.refused[:20]:
-        echo(f"  left out: {reason}", color="yellow", err=True)
+        warn(f"  left out: {reason}")
     exit_on_failures(session, "replies")
 
 
@@ -139,7 +144,7 @@ def reword(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolv
         f"{session.asked} replies asked for, {session.already_done} were there before"
     )
     for reason, count in session.kept.items():
-        echo(f"  the template stays: {count} x {reason}", color="yellow", err=True)
+        warn(f"  the template stays: {count} x {reason}")
     exit_on_failures(session, "replies")
 
 
@@ -162,13 +167,3 @@ def judged_line(results: JudgedResults) -> str:
         f"over {results.runs} run(s), {coverage.judged}/{coverage.expected} answers judged ({statuses}), "
         f"rubric {results.rubric.wording}, wording {results.answers.wording}"
     )
-
-
-def _vendors(pairs: list[str]) -> dict[str, str]:
-    vendors = dict[str, str]()
-    for pair in pairs:
-        name, _, vendor = pair.partition("=")
-        if not (name and vendor):
-            raise ConfigError(f"--family: {pair!r} names no vendor. Remedy: write NAME=VENDOR")
-        vendors[name] = vendor
-    return vendors

@@ -1,4 +1,4 @@
-"""Commands that ask and score: demo, run, evaluate, score, compact, merge."""
+"""Commands that ask and score: demo, doctor, run, evaluate, score, compact, merge."""
 
 from __future__ import annotations
 
@@ -8,21 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from barista_bench.benchmarks import parse_pairs
-from barista_bench.cli.app import (
-    RUN,
-    Data,
-    Json,
-    Options,
-    Progress,
-    Root,
-    app,
-    echo,
-    exit_on_error,
-    exit_on_failures,
-    print_json,
-    print_result,
-)
+from barista_bench.cli.app import LOOK, RUN, Data, Json, Options, Progress, Root, app, exit_on_error, exit_on_failures
 from barista_bench.cli.flags import FlagsBySection, settings, with_flags
+from barista_bench.cli.output import echo, print_json, print_result, warn
 from barista_bench.core.guarding import note_fault
 from barista_bench.errors import BudgetError, ConfigError
 from barista_bench.interchange.trackers import Tracker, log_results
@@ -65,6 +53,25 @@ _NEXT = """next, each with what it needs:
   barista-bench studio {out}/kitchen {out}/data {out}/runs
 served models need [api], videos of your own [annotate]; docs/tutorial.md goes on from here"""
 """What there is to do after the demo, and what each needs."""
+
+
+@app.command(rich_help_panel=LOOK)
+def doctor(json: Json = False) -> None:
+    """Say what this machine has (Python, GPUs, codecs, optional parts, caches), and what adds the rest."""
+    from itertools import groupby
+
+    from barista_bench.doctor import examine
+
+    facts = examine()
+    if json:
+        print_json(facts)
+        return
+    for topic, findings in groupby(facts, key=lambda finding: finding.topic):
+        print_result(topic)
+        for finding in findings:
+            print_result(f"  {finding.verdict:<7}  {finding.name:<13} {finding.found}")
+            if finding.remedy:
+                print_result(f"{'':<25}{finding.remedy}")
 
 
 _HELP = f"""Ask a model every example; every answer is logged at once, and nothing answered is asked again.
@@ -114,7 +121,7 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
         for scored in runs:
             print_result(summary_line(scored.results))
         for name, error in unscored.items():
-            echo(f"not scored: {name}: {error}", color="yellow", err=True)
+            warn(f"not scored: {name}: {error}")
         if runs:
             page, _ = write_report(runs, config.out / "report")
             echo(f"wrote {page}")
@@ -217,7 +224,7 @@ def merge(
     out: Annotated[Path, typer.Option(help="Run folder to write.")],
 ) -> None:
     """Join the run folders that machines without a common disk have written of one run."""
-    from barista_bench.runs.log.merging import merge as merge_runs
+    from barista_bench.runs.log.log_reader import merge as merge_runs
 
     with exit_on_error():
         done = merge_runs(folders, out)

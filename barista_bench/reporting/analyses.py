@@ -24,7 +24,7 @@ from barista_bench.stats.breakdowns import (
     by_thinking,
     failure_rows,
 )
-from barista_bench.stats.comparison import Comparison, compare_pair, corrected, labelled, turned
+from barista_bench.stats.comparison import Comparison, compare_pair, corrected, turned
 from barista_bench.stats.labels import Labels, comparable, run_labels
 from barista_bench.stats.propagation import PropagationGraph, propagation
 
@@ -116,7 +116,7 @@ def _comparisons(
         for first, second in pairwise(ranked or best_first(group)):
             names = labels[first.folder], labels[second.folder]
             try:
-                yield first.folder, labelled(compare(first, second), *names)
+                yield first.folder, replace(compare(first, second), first=names[0], second=names[1])
             except BaristaError as error:
                 left_out.append(f"Comparison of {names[0]} and {names[1]}: {error}")
 

@@ -228,7 +228,9 @@ def claim(folder: Path, described: RunDescription) -> None:
     if (folder / CONFIG_FILE).exists():
         before = read_run(folder)
         before, described = _with_known_prompts(before, described), _with_known_prompts(described, before)
-        _refuse_another(folder, before, described)
+        if difference := first_difference(before, described):
+            name, old, new = difference
+            raise ConfigError(f"{folder}: holds a run with {name} {old!r}, not {new!r}. Remedy: use another --out")
     elif any(file.stat().st_size for file in logs):
         raise ConfigError(f"{folder}: holds samples, but no {CONFIG_FILE} that says of what. Remedy: use another --out")
     write_run(folder, described)
@@ -245,12 +247,6 @@ def _with_known_prompts(described: RunDescription, other: RunDescription) -> Run
         return described
     identity = described.identity.model_copy(update={"prompts_hash": other.identity.prompts_hash})
     return described.model_copy(update={"identity": identity})
-
-
-def _refuse_another(folder: Path, before: RunDescription, now: RunDescription) -> None:
-    if difference := first_difference(before, now):
-        name, old, new = difference
-        raise ConfigError(f"{folder}: holds a run with {name} {old!r}, not {new!r}. Remedy: use another --out")
 
 
 def first_difference(before: RunDescription, now: RunDescription) -> tuple[str, object, object] | None:

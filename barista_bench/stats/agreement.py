@@ -59,7 +59,12 @@ def rank_agreement(runs: Sequence[ScoredRun], *, labels: Labels | None = None) -
         DataError: a model has two comparable runs of one task.
     """
     called = run_labels(runs) if labels is None else labels
-    names = _named(runs)
+    several = len({run.task.benchmark for run in runs}) > 1
+    apart = told_apart([run.results.comparability for run in runs])  # a task's runs may not all be comparable
+    names = [
+        f"{f'{run.task.benchmark} / ' if several else ''}{run.task.name}{f' ({difference})' if difference else ''}"
+        for run, difference in zip(runs, apart, strict=True)
+    ]
     means: dict[str, dict[str, float]] = {}
     for task, run in zip(names, runs, strict=True):
         model = called[run.folder]
@@ -74,14 +79,6 @@ def rank_agreement(runs: Sequence[ScoredRun], *, labels: Labels | None = None) -
             f"Remedy: name runs of two tasks and {FEWEST_MODELS} models or more"
         )
     return agreement_of(tasks, {model: [by_task[task] for task in tasks] for model, by_task in complete.items()})
-
-
-def _named(runs: Sequence[ScoredRun]) -> list[str]:
-    """Each run's task; where its runs are not all comparable, with what tells them apart."""
-    several = len({run.task.benchmark for run in runs}) > 1
-    names = [f"{run.task.benchmark} / {run.task.name}" if several else run.task.name for run in runs]
-    apart = told_apart([run.results.comparability for run in runs])
-    return [f"{name} ({difference})" if difference else name for name, difference in zip(names, apart, strict=True)]
 
 
 def agreement_of(tasks: Sequence[str], means: Mapping[str, Sequence[float]]) -> RankAgreement:

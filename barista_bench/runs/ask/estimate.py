@@ -43,7 +43,6 @@ def estimate(config: RunConfig) -> RunEstimate:
     Raises:
         ConfigError, DataError, ModelError: as `run`.
     """
-
     opened = open_tasks(config)
     several = len({asked.task.benchmark for asked in opened}) > 1
     by_name = {f"{asked.task.benchmark}/{asked.task.name}" if several else asked.task.name: asked for asked in opened}
@@ -51,8 +50,10 @@ def estimate(config: RunConfig) -> RunEstimate:
     later = tuple(name for name, asked in by_name.items() if asks_on(asked.task))
     is_served = "served:" in config.model
     is_light = is_served or config.model.rpartition(":")[2] in SCRIPTED or "predictions:" in config.model
-    stand_in = config if is_light else config.model_copy(update={"model": _without_checkpoint(config.model)})
-    model = load_model(stand_in, [(asked.task, asked.examples) for asked in opened])
+    if not is_light:  # the same ablations of a model that needs no checkpoint: it is asked as much
+        ablations = [part for part in config.model.split(":")[:-1] if part in ABLATIONS]
+        config = config.model_copy(update={"model": ":".join([*ablations, "chance"])})
+    model = load_model(config, [(asked.task, asked.examples) for asked in opened])
     inner, change = unwrapped(model)
     asker = Asker(model, config, Shard())
     runs = [
@@ -73,21 +74,16 @@ def estimate(config: RunConfig) -> RunEstimate:
             counts.update(samples=len(changed.seeds), requests=1, images=len(changed.images))
             yield changed
 
+    priced: tuple[int | None, int | None, float | None] = None, None, None
     if is_served:
         from barista_bench.models.served.model import ServedModel
 
         assert isinstance(inner, ServedModel)
         most = inner.estimate(counted_requests(), config.generation)
-        priced = (*most, prices_of(config, config.model).cost(*most))
-        return RunEstimate(tasks, counts["samples"], counts["requests"], counts["images"], *priced, later)
-    deque(counted_requests(), maxlen=0)
-    return RunEstimate(tasks, counts["samples"], counts["requests"], counts["images"], asks_on=later)
-
-
-def _without_checkpoint(name: str) -> str:
-    """The same ablations of a model that needs no checkpoint: it is asked as much."""
-    ablations = [part for part in name.split(":")[:-1] if part in ABLATIONS]
-    return ":".join([*ablations, "chance"])
+        priced = *most, prices_of(config, config.model).cost(*most)
+    else:
+        deque(counted_requests(), maxlen=0)
+    return RunEstimate(tasks, counts["samples"], counts["requests"], counts["images"], *priced, later)
 
 
 def as_text(counted: RunEstimate) -> str:

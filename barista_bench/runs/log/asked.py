@@ -154,15 +154,12 @@ log = logging.getLogger(__name__)
 
 
 def read_inputs(folder: Path) -> dict[str, str]:
-    """Example id to the fingerprint of what it asks, of all examples of a run.
-
-    Raises:
-        DataError: the file is missing or damaged.
-    """
+    """Example id to the fingerprint of what it asks, of all examples of a run. Raises DataError as `_read`."""
     return {example_id: line.fingerprint for example_id, line in _read(folder / INPUTS_FILE).items()}
 
 
 def _read(path: Path) -> dict[str, _Line]:
+    """The lines by example id. Raises DataError where the file is missing or damaged."""
     if not path.is_file():
         raise DataError(f"{path}: missing, so nobody knows what was asked. Remedy: start the run again")
     if path.stat().st_size > MAX_BYTES:

@@ -169,16 +169,17 @@ def faulty(sample: ScoredSample, error: TaskError) -> ScoredSample:
 
 def without_faults(task: Task, samples: Iterable[ScoredSample]) -> tuple[ScoredSample, ...]:
     """All samples; those of which alone the task cannot make statistics are `faulty`."""
-    checked = []
-    for sample in samples:
+
+    def checked(sample: ScoredSample) -> ScoredSample:
         try:
             if sample.counts:
                 with guarded(task, "statistics", sample.example):
                     ResampledRun.of(task, [sample.as_scored], sample.example).statistics.scores()
         except TaskError as error:
-            sample = faulty(sample, error)
-        checked.append(sample)
-    return tuple(checked)
+            return faulty(sample, error)
+        return sample
+
+    return tuple(map(checked, samples))
 
 
 @dataclass(frozen=True)

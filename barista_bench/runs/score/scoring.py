@@ -24,7 +24,7 @@ from barista_bench.benchmarks import task_class
 from barista_bench.core.example import Status, status_counts
 from barista_bench.core.guarding import guarded, note_fault
 from barista_bench.core.resampling import Interval
-from barista_bench.core.task import Example, Json, Task
+from barista_bench.core.task import Json, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import BaristaError, ConfigError, DataError, TaskError
 from barista_bench.files.writing import atomic_write
@@ -134,7 +134,13 @@ def _scored(
     folder: str | Path, data: str | Path | None, root: str | Path | None, options: Mapping[str, object] | None
 ) -> ScoredRun:
     read = read_samples(folder, data=data, root=root, options=options)
-    answers = {example.example_id: _has_answer(read.task, example) for example in read.examples.examples}
+    answers: dict[str, bool | TaskError] = {}
+    for example in read.examples.examples:
+        try:
+            with guarded(read.task, "has_answer", example):
+                answers[example.example_id] = read.task.has_answer(example)
+        except TaskError as error:
+            answers[example.example_id] = error
     known = len(answers) - list(answers.values()).count(False)
     # Where all answers are hidden, the task says so itself, and what to do.
     samples = tuple(
@@ -144,7 +150,11 @@ def _scored(
     )
     if 0 < known < len(read.examples):
         log.warning("%s: %d answers are hidden: not scored", folder, len(read.examples) - known)
-    samples, counted = _counted(read.task, samples)
+    try:
+        counted = counted_samples(read.task, samples)
+    except TaskError:  # one that the task cannot score alone costs no other
+        samples = without_faults(read.task, samples)
+        counted = counted_samples(read.task, samples)
     faults = [s.record.error for s in samples if s.record.status is Status.TASK_ERROR and s.record.error]
     for fault in faults:
         note_fault(fault)
@@ -161,27 +171,6 @@ def _scored(
             "compared. Remedy: run more examples (without a limit, or with a larger one)"
         )
     return ScoredRun(read.folder, read.task, read.examples, samples, results, counted)
-
-
-def _has_answer(task: Task, example: Example) -> bool | TaskError:
-    try:
-        with guarded(task, "has_answer", example):
-            return task.has_answer(example)
-    except TaskError as error:
-        return error
-
-
-def _counted(task: Task, samples: tuple[ScoredSample, ...]) -> tuple[tuple[ScoredSample, ...], Counted]:
-    """The samples, and those that count with their scores. One that the task cannot score alone costs no other.
-
-    Raises:
-        TaskError: the task cannot score them together.
-    """
-    try:
-        return samples, counted_samples(task, samples)
-    except TaskError:
-        samples = without_faults(task, samples)
-        return samples, counted_samples(task, samples)
 
 
 def score_tasks(
@@ -324,8 +313,8 @@ def _write_scores(samples: Sequence[ScoredSample], path: Path) -> None:
 
 def result_files(folder: Path, results: Results) -> tuple[Path, Path]:
     """The files for these figures, and for those of every sample."""
-    started_with = read_run(folder).all_options
-    return _files(folder) if {**results.options, **started_with} == results.options else _files(folder, results)
+    is_own = {**results.options, **read_run(folder).all_options} == results.options
+    return _files(folder) if is_own else _files(folder, results)
 
 
 def claim_result_files(folder: Path, results: Results) -> tuple[Path, Path]:

@@ -320,8 +320,8 @@ def build(
                 warn(f"  left out: {reason}")
             if len(left_out) > _SHOWN_REASONS:
                 warn(f"  left out: {len(left_out) - _SHOWN_REASONS} more")
-    counts = Counter(problem.severity for problem in built.problems)
     if built.problems:
+        counts = Counter(problem.severity for problem in built.problems)
         warn(f"the release has {counts['error']} errors and {counts['warning']} warnings: see `barista-bench validate`")
     echo("dry run: nothing was written" if dry_run else f"wrote {built.folder}")
 

@@ -86,14 +86,13 @@ Run folders lie in OUT, and the report in OUT/report. What is answered already i
 
 
 def run(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
-    from barista_bench.runs.ask.estimate import as_text, estimate
-    from barista_bench.runs.ask.runner import run_config
+    from barista_bench.runs.ask.runner import estimate, estimate_text, run_config
 
     dry_run = flags.pop("dry_run")
     with exit_on_error():
         config = settings(RunConfig, flags)
         if dry_run:
-            print_result(*as_text(estimate(config)).split("\n"))
+            print_result(*estimate_text(estimate(config)).split("\n"))
             return
         session = run_config(config)
     _report_session(session)

@@ -288,20 +288,15 @@ class ClusterModel:
     def _drop(self, holder: _Holder, error: Exception, in_hand: int) -> None:
         import ray
 
-        log.warning(
-            "node %s: a copy of the model is lost, with %d requests in hand: %s",
-            holder.node.name,
-            in_hand,
-            reason(error),
-        )
+        lost = "node %s: a copy of the model is lost, with %d requests in hand: %s"
+        log.warning(lost, holder.node.name, in_hand, reason(error))
         self._holders = [other for other in self._holders if other is not holder]
         ray.kill(holder.actor)  # or it would keep its GPU, if it comes back
 
     def _refuse_none_left(self) -> None:
         if not self._holders and not self._loading:
-            raise ClusterError(
-                "all copies of the model were lost. Remedy: see to the nodes, and start the command again"
-            )
+            remedy = "Remedy: see to the nodes, and start the command again"
+            raise ClusterError(f"all copies of the model were lost. {remedy}")
 
 
 def placements(device: str, nodes: Sequence[ClusterNode]) -> list[tuple[ClusterNode, int, int]]:

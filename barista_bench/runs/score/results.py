@@ -95,7 +95,7 @@ Wording: TypeAlias = Annotated[str, StringConstraints(pattern=WORDING_PATTERN)]
 
 
 class PromptsInfo(Strict):
-    """`sha256` is of the prompt file."""
+    """The prompts that were asked; `sha256` is of the prompt file."""
 
     version: int
     sha256: str

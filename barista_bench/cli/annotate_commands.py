@@ -14,11 +14,11 @@ import typer
 from pydantic import Field, model_validator
 
 from barista_bench.cli.app import MAKE, Cluster, Commands, app, exit_on_error
-from barista_bench.cli.flags import FlagsBySection, given, with_flags
+from barista_bench.cli.flags import flag_command, given
 from barista_bench.cli.output import echo, print_result, warn
 from barista_bench.core.model_names import ABLATIONS, SCRIPTED
 from barista_bench.errors import DataError
-from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, ModelSettings, resolve
+from barista_bench.runs.ask.config import ModelSettings, resolve
 
 if TYPE_CHECKING:
     from barista_bench.annotate.decisions import Decisions
@@ -174,7 +174,16 @@ class DescribingSettings(ModelSettings):
         return self
 
 
+_OF_OTHERS = {"box_format", "threshold", "mask_threshold", "progress"}
+
+
+@flag_command(group, DescribingSettings, positional="project", hidden=_OF_OTHERS)
 def describe(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
+    """Have a vision-language model propose attributes, relations and activities, into described.json.
+
+    Nothing of it counts until a person accepts it. The same command goes on where it was stopped. A setting is taken
+    from the first of: flag, environment variable (BARISTA_BENCH_<NAME>), settings file (--config).
+    """
     from barista_bench.annotate.describing import describe as ask_about
     from barista_bench.annotate.project import open_project
     from barista_bench.runs.ask.catalog import load_model
@@ -191,16 +200,6 @@ def describe(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
             counts = f"{outcome.answered} of {outcome.questions} questions answered, {outcome.unusable} claims unusable"
             echo(f"{outcome.video_id}: {counts}")
         _refuse(problems, "videos")
-
-
-_DESCRIBE_HELP = f"""Have a vision-language model propose attributes, relations and activities, into described.json.
-
-Nothing of it counts until a person accepts it. The same command goes on where it was stopped. A setting is taken from
-the first of: flag, environment variable ({ENVIRONMENT_PREFIX}<NAME>), settings file (--config)."""
-_OF_OTHERS = {"box_format", "threshold", "mask_threshold", "progress"}
-group.command(help=_DESCRIBE_HELP, cls=FlagsBySection)(
-    with_flags(describe, DescribingSettings, positional="project", hidden=_OF_OTHERS)
-)
 
 
 @group.command()

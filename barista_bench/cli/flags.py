@@ -49,24 +49,30 @@ CONFIG_FLAG = inspect.Parameter("config", inspect.Parameter.KEYWORD_ONLY, defaul
 DRY_RUN_FLAG = inspect.Parameter("dry_run", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=_DRY_RUN)
 
 
-def with_flags(
-    function: Callable[..., None],
+def flag_command(
+    group: typer.Typer,
     kind: type[ModelSettings],
     *,
     positional: str,
     dry_run: bool = False,
     hidden: Collection[str] = (),
-) -> Callable[..., None]:
-    """Give a function of keywords one flag a field but the `hidden` ones; `positional` may stand without its name.
+    **command: Any,  # noqa: ANN401  (as typer's `command` has it)
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a function of keywords a command with one flag a field but the `hidden` ones; `positional` may stand
+    without its name.
 
     No flag has a default of its own: None or an empty list is "not given", and `given` leaves those out.
     """
     fields = {name: field for name, field in kind.model_fields.items() if name not in hidden}
     parameters = [_parameter(name, field, name == positional) for name, field in fields.items()]
     parameters += [CONFIG_FLAG, DRY_RUN_FLAG] if dry_run else [CONFIG_FLAG]
-    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return function
+
+    def made(function: Callable[..., None]) -> Callable[..., None]:
+        function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return group.command(cls=FlagsBySection, **command)(function)
+
+    return made
 
 
 def given(flags: dict[str, Any]) -> dict[str, Any]:

@@ -19,13 +19,12 @@ from barista_bench.cli.app import (
     exit_on_failures,
     scored_runs,
 )
-from barista_bench.cli.flags import FlagsBySection, settings, with_flags
+from barista_bench.cli.flags import flag_command, settings
 from barista_bench.cli.output import echo, print_result, warn
 from barista_bench.errors import ConfigError
 from barista_bench.files.text_out import decimal
 from barista_bench.generate.writing.config import QuestionConfig, RewordConfig
 from barista_bench.judging.config import JudgeConfig
-from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX
 
 if TYPE_CHECKING:
     from barista_bench.judging.results import JudgedResults
@@ -34,23 +33,15 @@ _ABOUT_IMAGES = {
     *("box_format", "min_pixels", "max_pixels", "frames_as", "video_fps"),
     *("image_format", "image_detail", "jpeg_quality", "max_image_side"),
 }
-_JUDGE_HELP = f"""Have a judge grade the free-text answers of a run; the model that was run is not asked.
-
-Every verdict is logged at once under RUN/judges, and the same command goes on where it was stopped. A setting is taken
-from the first of: flag, environment variable ({ENVIRONMENT_PREFIX}<NAME>), settings file (--config)."""
-_QUESTIONS_HELP = """Have a model write the questions of temporal_vqa from the changes in a release.
-
-Clips are drawn over all videos that have no questions yet, as released; what can be used is written as the release
-caches its own, for `build`. With --protocol paper a question must also name every change, and nothing else."""
 
 
-_REWORD_HELP = """Have a model put generated items into other words: what is asked, and what is true, stay as they are.
-
-Each wording is checked against the template's and asked for once more where it is refused; then the template stays.
-What can be used stands in OUT/review.jsonl: look at it, and generate again with --review and the same arguments."""
-
-
+@flag_command(app, JudgeConfig, positional="run", hidden={"model", *_ABOUT_IMAGES}, rich_help_panel=RUN)
 def judge(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
+    """Have a judge grade the free-text answers of a run; the model that was run is not asked.
+
+    Every verdict is logged at once under RUN/judges, and the same command goes on where it was stopped. A setting is
+    taken from the first of: flag, environment variable (BARISTA_BENCH_<NAME>), settings file (--config).
+    """
     from barista_bench.judging.scoring import score_judged
     from barista_bench.judging.session import judge_config
 
@@ -63,11 +54,6 @@ def judge(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve
     if config.judge == "lexical":
         warn("lexical counts shared words: a floor, and no number to publish")
     exit_on_failures(session, "verdicts", " (a server that gives no log-probabilities wants --top-logprobs 0)")
-
-
-app.command(help=_JUDGE_HELP, cls=FlagsBySection, rich_help_panel=RUN)(
-    with_flags(judge, JudgeConfig, positional="run", hidden={"model", *_ABOUT_IMAGES})
-)
 
 
 @app.command(rich_help_panel=LOOK)
@@ -114,7 +100,13 @@ def judges(
     echo(f"wrote {out / 'judges.md'} and {out / 'judges.json'}")
 
 
+@flag_command(app, QuestionConfig, positional="run", hidden=_ABOUT_IMAGES, rich_help_panel=MAKE)
 def questions(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
+    """Have a model write the questions of temporal_vqa from the changes in a release.
+
+    Clips are drawn over all videos that have no questions yet, as released; what can be used is written as the release
+    caches its own, for `build`. With --protocol paper a question must also name every change, and nothing else.
+    """
     from barista_bench.generate.writing.questions import write_questions
 
     with exit_on_error():
@@ -129,12 +121,13 @@ def questions(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `res
     exit_on_failures(session, "replies")
 
 
-app.command(help=_QUESTIONS_HELP, cls=FlagsBySection, rich_help_panel=MAKE)(
-    with_flags(questions, QuestionConfig, positional="run", hidden=_ABOUT_IMAGES)
-)
-
-
+@flag_command(app, RewordConfig, positional="folder", hidden=_ABOUT_IMAGES, rich_help_panel=MAKE)
 def reword(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
+    """Have a model put generated items into other words: what is asked, and what is true, stay as they are.
+
+    Each wording is checked against the template's and asked for once more where it is refused; then the template stays.
+    What can be used stands in OUT/review.jsonl: look at it, and generate again with --review and the same arguments.
+    """
     from barista_bench.generate.writing.rewording import reword as make
 
     with exit_on_error():
@@ -146,11 +139,6 @@ def reword(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolv
     for reason, count in session.kept.items():
         warn(f"  the template stays: {count} x {reason}")
     exit_on_failures(session, "replies")
-
-
-app.command(help=_REWORD_HELP, cls=FlagsBySection, rich_help_panel=MAKE)(
-    with_flags(reword, RewordConfig, positional="folder", hidden=_ABOUT_IMAGES)
-)
 
 
 def judged_line(results: JudgedResults) -> str:

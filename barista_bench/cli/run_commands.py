@@ -9,12 +9,12 @@ import typer
 
 from barista_bench.benchmarks import parse_pairs
 from barista_bench.cli.app import LOOK, RUN, Data, Json, Options, Progress, Root, app, exit_on_error, exit_on_failures
-from barista_bench.cli.flags import FlagsBySection, settings, with_flags
+from barista_bench.cli.flags import flag_command, settings
 from barista_bench.cli.output import echo, print_json, print_result, warn
 from barista_bench.core.guarding import note_fault
 from barista_bench.errors import BudgetError, ConfigError
 from barista_bench.interchange.trackers import Tracker, log_results
-from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, RunConfig
+from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.score.results import summary_line
 
 if TYPE_CHECKING:
@@ -74,18 +74,13 @@ def doctor(json: Json = False) -> None:
                 print_result(f"{'':<25}{finding.remedy}")
 
 
-_HELP = f"""Ask a model every example; every answer is logged at once, and nothing answered is asked again.
-
-A setting is taken from the first of: flag, environment variable ({ENVIRONMENT_PREFIX}<NAME>), run file (--config).
-Start it under `accelerate launch` to spread whole videos over processes."""
-
-
-_EVALUATE_HELP = """Run a model, score its answers and report them, in one go; --benchmark all takes every benchmark.
-
-Run folders lie in OUT, and the report in OUT/report. What is answered already is not asked again."""
-
-
+@flag_command(app, RunConfig, positional="data", dry_run=True, rich_help_panel=RUN)
 def run(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
+    """Ask a model every example; every answer is logged at once, and nothing answered is asked again.
+
+    A setting is taken from the first of: flag, environment variable (BARISTA_BENCH_<NAME>), run file (--config).
+    Start it under `accelerate launch` to spread whole videos over processes.
+    """
     from barista_bench.runs.ask.runner import estimate, estimate_text, run_config
 
     dry_run = flags.pop("dry_run")
@@ -98,7 +93,12 @@ def run(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` 
     _report_session(session)
 
 
+@flag_command(app, RunConfig, positional="data", rich_help_panel=RUN)
 def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
+    """Run a model, score its answers and report them, in one go; --benchmark all takes every benchmark.
+
+    Run folders lie in OUT, and the report in OUT/report. What is answered already is not asked again.
+    """
     from barista_bench.files.owned_folders import REPORT, check_target
     from barista_bench.reporting import write_report
     from barista_bench.runs.ask.config import Shard
@@ -137,14 +137,6 @@ def _report_session(session: Session) -> None:
     seconds = ", ".join(f"{name} {value:.1f} s" for name, value in session.seconds.items() if value)
     echo(f"{session.asked} samples answered, {session.already_done} were answered before ({seconds})")
     exit_on_failures(session, "samples")
-
-
-app.command(help=_HELP, cls=FlagsBySection, rich_help_panel=RUN)(
-    with_flags(run, RunConfig, positional="data", dry_run=True)
-)
-app.command(help=_EVALUATE_HELP, cls=FlagsBySection, rich_help_panel=RUN)(
-    with_flags(evaluate, RunConfig, positional="data")
-)
 
 
 @app.command(rich_help_panel=RUN)

@@ -12,25 +12,18 @@ from typing import NamedTuple
 from barista_bench.core.task import Example, Task
 from barista_bench.reporting.analyses import is_unranked
 from barista_bench.reporting.tables import MAX_ROWS, figure_cell, shortened
-from barista_bench.runs.score.results import Figure
+from barista_bench.runs.score.results import Breakdown
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import BreakdownRow
 from barista_bench.stats.breakdowns import facts
 from barista_bench.tables import Cell, Table, number_columns, text_columns, words
 
 
-class ModelGroup(NamedTuple):
-    """One model's primary figure over the examples of one group."""
-
-    examples: int
-    figure: Figure
-
-
 class KeyGroups(NamedTuple):
     """A breakdown: by value of `key`, the figures of the models by label, and how far apart models are in it."""
 
     key: str
-    values: Mapping[str, Mapping[str, ModelGroup]]
+    values: Mapping[str, Mapping[str, Breakdown]]
     separation: float
 
     @property
@@ -49,14 +42,15 @@ def key_groups(
     Args:
         rows: by run, what its results do not hold already.
     """
-    by_key: dict[str, dict[str, dict[str, ModelGroup]]] = {}
+    by_key: dict[str, dict[str, dict[str, Breakdown]]] = {}
     for label, run, others in zip(labels, runs, rows, strict=True):
         for key, parts in run.results.breakdowns.items():
             for value, part in parts.items():
-                by_key.setdefault(key, {}).setdefault(value, {})[label] = ModelGroup(part.examples, part.figure)
+                by_key.setdefault(key, {}).setdefault(value, {})[label] = part
         for key in others.keys() - run.results.breakdowns.keys():
             for row in sorted(others[key], key=lambda row: row.order):
-                by_key.setdefault(key, {}).setdefault(row.value, {})[label] = ModelGroup(row.examples, row.figure)
+                part = Breakdown(examples=row.examples, figure=row.figure)
+                by_key.setdefault(key, {}).setdefault(row.value, {})[label] = part
     compared = [label for label, run in zip(labels, runs, strict=True) if not is_unranked(run)] or list(labels)
     seen: set[frozenset[frozenset[str]]] = set()
     kept = []
@@ -69,7 +63,7 @@ def key_groups(
     return sorted(kept, key=lambda groups: -groups.separation)
 
 
-def separation(values: Mapping[str, Mapping[str, ModelGroup]], labels: Sequence[str]) -> float:
+def separation(values: Mapping[str, Mapping[str, Breakdown]], labels: Sequence[str]) -> float:
     """How far models are apart within the groups: best minus worst, the mean over groups by their examples.
 
     Of one model it is how far its groups are apart. Groups of one example, which tell of chance, do not count.

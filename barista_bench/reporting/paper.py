@@ -22,6 +22,7 @@ from barista_bench.tables import Table
 LabelledRuns = Sequence[tuple[str, ScoredRun]]
 """Runs of one benchmark by their models' labels."""
 Judged = Mapping[Path, Sequence[JudgedRun]]
+"""What judges say of a run, by its folder."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
-from pathlib import Path
 
 from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.errors import ConfigError
-from barista_bench.judging.judged_run import JudgedRun
 from barista_bench.reporting import diagnosis, judges, paper, tables
 from barista_bench.reporting.analyses import Analyses, best_first
 from barista_bench.reporting.breakdowns import breakdown_table, key_groups
 from barista_bench.reporting.judges import LabelledJudge
 from barista_bench.reporting.leaderboard import Leaderboard, TaskStanding, finding, leaderboard
-from barista_bench.reporting.paper import PaperPart
+from barista_bench.reporting.paper import Judged, PaperPart
 from barista_bench.reporting.samples import Sample, score_names, section_samples
 from barista_bench.runs.score.comparability import Comparability, told_apart
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import PropagationGraph, comparable
 from barista_bench.tables import Table, number
-
-Judged = Mapping[Path, Sequence[JudgedRun]]
-"""What judges say of a run, by its folder."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from barista_bench.runs.ask import runner
 from barista_bench.runs.ask.catalog import check_fit
 from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.ask.opening import benchmarks_in
-from barista_bench.runs.ask.runner import estimate
+from barista_bench.runs.ask.runner import estimate, estimate_text
 from barista_bench.runs.score import scoring
 from barista_bench.runs.score.scoring import ScoredRun, score
 from tests.made_benchmark import BENCHMARK, WORDS, Words

@@ -32,7 +32,8 @@ from barista_bench.files import text_out
 from barista_bench.runs.ask.config import RunConfig, Shard, checked
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.runner import run_config
-from barista_bench.runs.run_folder import CONFIG_FILE
+from barista_bench.runs.run_folder import CONFIG_FILE, Place
+from barista_bench.runs.score.samples import TaskOptions
 from barista_bench.runs.score.scoring import ScoredRun, options_of_each, read_scored, score_tasks
 from barista_bench.stats import compare_runs
 from barista_bench.stats.tables import breakdown_table, comparison_table, figure_table, headline_table, with_labels
@@ -206,11 +207,7 @@ def load_metric(name: str) -> EvaluationModule:
 
 
 def load_results(
-    folders: str | Path | Sequence[str | Path],
-    *,
-    data: str | Path | None = None,
-    root: str | Path | None = None,
-    options: Mapping[str, object] | None = None,
+    folders: str | Path | Sequence[str | Path], *, data: Place = None, root: Place = None, options: TaskOptions = None
 ) -> Evaluation:
     """The figures of run folders as frames, made anew from their logs. Writes nothing, and asks no model.
 

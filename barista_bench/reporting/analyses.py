@@ -75,11 +75,7 @@ def analyse(runs: Sequence[ScoredRun], *, compare: bool = True, resamples: int =
         comparisons=dict(zip(comparisons, corrected(list(comparisons.values())), strict=True)),
         agreements=list(_agreements(runs, labels, left_out)),
         gaps=gaps,
-        consistency=[
-            replace(consistent, model=labels[run.folder])
-            for run in runs
-            if (consistent := consistency(run)) is not None
-        ],
+        consistency=[replace(same, model=labels[run.folder]) for run in runs if (same := consistency(run)) is not None],
         graphs=list(_graphs(runs, labels, left_out)),
         failures={run.folder: failure_rows(run) for run in runs},
         breakdowns={run.folder: _further_breakdowns(run) for run in runs},

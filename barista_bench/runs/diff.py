@@ -100,8 +100,7 @@ class _Changes:
     """Counts, and the first few samples of each kind whatever order they come in."""
 
     def __init__(self, shown: int) -> None:
-        self.counts: Counter[Kind] = Counter()
-        self.statuses: Counter[tuple[str, str]] = Counter()
+        self.counts, self.statuses = Counter[Kind](), Counter[tuple[str, str]]()
         self.shown: dict[Kind, list[SampleChange]] = {kind: [] for kind in KINDS}
         self._limit = shown
 

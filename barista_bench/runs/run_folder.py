@@ -15,7 +15,7 @@ from dataclasses import asdict
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
@@ -63,6 +63,8 @@ def _plain(value: object, depth: int = 0) -> object:
 
 
 _Plain = Annotated[Any, AfterValidator(_plain)]
+Place: TypeAlias = str | Path | None
+"""Where data lie now; None where they lie as `run.json` says."""
 
 
 class _Part(BaseModel):
@@ -305,9 +307,7 @@ def _relative_and_absolute(folder: Path, path: str | Path) -> tuple[str, str]:
     return relative if relative.startswith("../") or relative in (".", "..") else f"./{relative}", str(absolute)
 
 
-def open_run_examples(
-    folder: Path, described: RunDescription, data: str | Path | None, root: str | Path | None
-) -> ExampleSet:
+def open_run_examples(folder: Path, described: RunDescription, data: Place, root: Place) -> ExampleSet:
     """The examples that a run was made on.
 
     Args:
@@ -320,16 +320,10 @@ def open_run_examples(
     """
     identity, stored = described.identity, described.data
     refusals: list[BaristaError] = []
+    settings: dict[str, Any] = {"split": identity.split, "root": root or _root(folder, stored), "limit": stored.limit}
     for candidate in [data] if data else data_places(folder, stored.path, stored.absolute_path):
         try:
-            examples = open_examples(
-                candidate,
-                identity.benchmark,
-                identity.task,
-                split=identity.split,
-                root=root or _root(folder, stored),
-                limit=stored.limit,
-            )
+            examples = open_examples(candidate, identity.benchmark, identity.task, **settings)
         except BaristaError as error:
             refusals.append(error)
             continue

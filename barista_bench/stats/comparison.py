@@ -331,7 +331,7 @@ class _Difference(NamedTuple):
 
 
 def _difference(name: str, repetitions: Sequence[_Sides], common: _Common, resamples: int, level: float) -> _Difference:
-    """Of one figure, made anew for each resample and each permutation."""
+    """The difference of one figure, made anew for each resample and each permutation."""
     weights = interval_weights(common.units, resamples)
     first = figures_of([sides.first for sides in repetitions], common.units, weights)[name]
     second = figures_of([sides.second for sides in repetitions], common.units, weights)[name]

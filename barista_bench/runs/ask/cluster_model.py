@@ -48,12 +48,8 @@ class LoadedCopy(NamedTuple):
     chunk: int
 
 
-class AnsweredRequest(NamedTuple):
-    """The answer of a node: one completion for each of the request's seeds, and the seconds of all of them."""
-
-    request_id: str
-    completions: list[Completion | Failure]
-    seconds: float
+AnsweredRequest = tuple[str, list[Completion | Failure], float]
+"""The answer of a node: the request's id, a completion for each of its seeds, and the seconds of all of them."""
 
 
 class ModelCopy:
@@ -97,8 +93,7 @@ class ModelCopy:
         def readable(prepared: Iterable[tuple[Request, Pictures | Unpictured]]) -> Iterator[tuple[str, Request]]:
             for request, pictures in prepared:
                 if not isinstance(pictures, Pictures):
-                    failures: list[Completion | Failure] = [Failure.of(pictures)] * len(request.seeds)
-                    failed.append(AnsweredRequest(request.request_id, failures, 0.0))
+                    failed.append((request.request_id, [Failure.of(pictures)] * len(request.seeds), 0.0))
                 else:
                     yield request.request_id, dataclasses.replace(request, images=pictures.images, files=pictures.files)
 
@@ -108,7 +103,7 @@ class ModelCopy:
             first = list(islice(ready, 1))  # begins the decoding
             with self._answering:
                 for name, completions, seconds in each_answered(self._model, readable(chain(first, ready)), config):
-                    yield AnsweredRequest(name, completions, seconds * len(completions))
+                    yield name, completions, seconds * len(completions)
         yield from failed
 
     def _ready(
@@ -149,13 +144,6 @@ class _Holder:
     node: ClusterNode
     actor: Any
     chunks: int = 0
-
-
-class _Call(NamedTuple):
-    """A chunk that a copy has in hand: the requests that it has not answered yet, by id."""
-
-    holder: _Holder
-    unanswered: dict[str, Request]
 
 
 class ClusterModel:
@@ -211,14 +199,15 @@ class ClusterModel:
         from ray.exceptions import RayError, RayTaskError
 
         source, returned, losses = iter(requests), deque[Request](), Counter[str]()
-        calls: dict[Any, _Call] = {}
+        # The chunks that copies have in hand: the requests that are not answered yet, by id.
+        calls: dict[Any, tuple[_Holder, dict[str, Request]]] = {}
         while True:
             for holder in self._with_room():
                 chunk = self._returned_chunk(returned, losses) or list(islice(source, self.window))
                 if not chunk:
                     break
                 handle = holder.actor.answer.options(num_returns="streaming").remote(chunk, config)
-                calls[handle] = _Call(holder, {request.request_id: request for request in chunk})
+                calls[handle] = holder, {request.request_id: request for request in chunk}
                 holder.chunks += 1
             if not calls and self._holders:
                 return
@@ -229,7 +218,7 @@ class ClusterModel:
                 continue
             holder, unanswered = calls[handle]
             try:
-                answered = ray.get(next(handle))
+                name, completions, seconds = ray.get(next(handle))
             except StopIteration:
                 del calls[handle]
                 holder.chunks -= 1
@@ -245,7 +234,7 @@ class ClusterModel:
                         failure = Failure(f"{name}: {MAX_LOSSES} copies of the model were lost with it in hand")
                         yield Answered(request, [failure] * len(request.seeds), 0.0)
             else:
-                yield Answered(unanswered.pop(answered.request_id), answered.completions, answered.seconds)
+                yield Answered(unanswered.pop(name), completions, seconds)
 
     def _returned_chunk(self, returned: deque[Request], losses: Counter[str]) -> list[Request]:
         """Requests that lost copies had in hand; one that may be to blame goes alone, and takes no other with it."""

@@ -96,20 +96,16 @@ def open_questions(config: RunConfig) -> list[OpenedTask]:
 
 
 def _wording(config: RunConfig, choice: _ChosenTask) -> PromptTexts | None:
-    """The wording in place of our own; None for ours."""
+    """The wording in place of our own; None for ours.
+
+    Prompts that lack a text are refused before anything is asked: a later question's would cost the answers before it.
+    A place that nothing fills would cost the whole run. One that is left out can be meant: a warning names it.
+    """
     if config.prompts is None:
         return None
     prompts = read_wording(choice.benchmark, choice.task, config.prompts)
-    if released_clone(config.prompts) is None:
-        _refuse_lacking_texts(choice, prompts)
-    return prompts
-
-
-def _refuse_lacking_texts(choice: _ChosenTask, prompts: PromptTexts) -> None:
-    """Refuse prompts that lack a text before anything is asked: a later question's would cost the answers before it.
-
-    A place that nothing fills would cost the whole run. One that is left out can be meant: a warning names it.
-    """
+    if released_clone(config.prompts) is not None:
+        return prompts
     packaged = get_task(choice.benchmark, choice.task).prompts
     whose = f"the prompts of {choice.benchmark}/{choice.task}"
     known, used = _placeholders(packaged), _placeholders(prompts)
@@ -124,6 +120,7 @@ def _refuse_lacking_texts(choice: _ChosenTask, prompts: PromptTexts) -> None:
         log.warning("%s have no place {%s}: the model does not see it", whose, name)
     if lacking := sorted(set(packaged.extra) - set(prompts.extra) - {IMAGE_TEXT, FROZEN_QUESTION}):
         raise ConfigError(f"{whose} have no text extra.{lacking[0]}, which this task asks. Remedy: write one")
+    return prompts
 
 
 def _placeholders(prompts: PromptTexts) -> set[str]:

@@ -29,7 +29,7 @@ from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import BaristaError, ConfigError, DataError, TaskError
 from barista_bench.files.writing import atomic_write
 from barista_bench.runs.log.asked import digest
-from barista_bench.runs.run_folder import other_options, read_run
+from barista_bench.runs.run_folder import Place, other_options, read_run
 from barista_bench.runs.score.costs import Prices, costs_of, token_sums
 from barista_bench.runs.score.results import (
     RESULTS_FILE,
@@ -49,6 +49,7 @@ from barista_bench.runs.score.samples import (
     Counted,
     ReadRun,
     ScoredSample,
+    TaskOptions,
     counted_samples,
     faulty,
     figure,
@@ -84,13 +85,7 @@ class ScoredRun:
         return f"<ScoredRun {self.folder}: {summary_line(self.results)}>"
 
 
-def score(
-    folder: str | Path,
-    *,
-    data: str | Path | None = None,
-    root: str | Path | None = None,
-    options: Mapping[str, object] | None = None,
-) -> ScoredRun:
+def score(folder: str | Path, *, data: Place = None, root: Place = None, options: TaskOptions = None) -> ScoredRun:
     """Score a run folder: writes `results.json`, and `scores.jsonl` with the figures of every sample.
 
     Figures by other options than those that the run was started with go beside them (`runs/score/scoring.py`).
@@ -115,11 +110,7 @@ def score(
 
 
 def read_scored(
-    folder: str | Path,
-    *,
-    data: str | Path | None = None,
-    root: str | Path | None = None,
-    options: Mapping[str, object] | None = None,
+    folder: str | Path, *, data: Place = None, root: Place = None, options: TaskOptions = None
 ) -> ScoredRun:
     """Score a run, but write nothing. Logs the options it reads by, unless they are the defaults and the only ones.
 
@@ -130,9 +121,7 @@ def read_scored(
     return scored
 
 
-def _scored(
-    folder: str | Path, data: str | Path | None, root: str | Path | None, options: Mapping[str, object] | None
-) -> ScoredRun:
+def _scored(folder: str | Path, data: Place, root: Place, options: TaskOptions) -> ScoredRun:
     read = read_samples(folder, data=data, root=root, options=options)
     answers: dict[str, bool | TaskError] = {}
     for example in read.examples.examples:
@@ -173,9 +162,7 @@ def _scored(
     return ScoredRun(read.folder, read.task, read.examples, samples, results, counted)
 
 
-def score_tasks(
-    opened: Iterable[OpenedTask], root: str | Path | None = None
-) -> tuple[list[ScoredRun], dict[str, BaristaError]]:
+def score_tasks(opened: Iterable[OpenedTask], root: Place = None) -> tuple[list[ScoredRun], dict[str, BaristaError]]:
     """Score the tasks of a run; and of those that cannot be, why: one that fails costs no other its score."""
     runs, unscored = [], {}
     for asked in opened:
@@ -351,9 +338,7 @@ def stored_options(folder: Path) -> Mapping[str, Any]:
     return read_results(files[0]).options if len(files) == 1 and files[0].name != RESULTS_FILE else {}
 
 
-def options_of_each(
-    folders: Sequence[str | Path], options: Mapping[str, object] | None
-) -> list[dict[str, object] | None]:
+def options_of_each(folders: Sequence[str | Path], options: TaskOptions) -> list[dict[str, object] | None]:
     """For each run the options that its task has; None where it has none of them.
 
     Raises:

@@ -81,9 +81,8 @@ def score_and_costs(models: Sequence[tuple[str, ScoredRun]]) -> Table | None:
         return None
     rows = []
     for label, run in models:
-        costs = [run.results.timing.costs.get(name) for name in known]
-        figure = figure_cell(run.results.primary_figure)
-        rows.append((label, figure, *(cost.mean if cost else None for cost in costs)))
+        costs = (run.results.timing.costs.get(name) for name in known)
+        rows.append((label, figure_cell(run.results.primary_figure), *(cost.mean if cost else None for cost in costs)))
     primary = words(models[0][1].results.primary)
     columns = (*text_columns("model"), *number_columns("", primary, *(f"{words(name)} a sample" for name in known)))
     return replace(Table.of(f"{primary} against costs", columns, rows), drawn="scatter")

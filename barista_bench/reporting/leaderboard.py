@@ -145,17 +145,14 @@ def _lead(label: str, mean: float, ahead: Comparison | None) -> str:
 
 def _beside_baselines(gaps: Sequence[BaselineGap]) -> Iterator[str]:
     same, unclear = "the same with", "not reliably better than"
-    sides: dict[str, list[str]] = {
-        name: [] for name in ("above", "below", "likely above", "likely below", unclear, same)
-    }
+    names = "above", "below", "likely above", "likely below", unclear, same
+    sides: dict[str, list[str]] = {name: [] for name in names}
     for gap in gaps:
         difference, certainty = gap.comparison.difference, gap.comparison.certainty
         side = "above" if difference > 0 else "below"
-        if certainty == "none":
-            sides[same].append(words(gap.kind))
-            continue
-        named = {"sure": side, "likely": f"likely {side}"}.get(certainty, unclear)
-        sides[named].append(f"{words(gap.kind)} ({decimal(difference, sign=True)})")
+        named = {"sure": side, "likely": f"likely {side}", "none": same}.get(certainty, unclear)
+        amount = f" ({decimal(difference, sign=True)})" if named != same else ""
+        sides[named].append(f"{words(gap.kind)}{amount}")
     if said := [f"{side} {', '.join(kinds)}" for side, kinds in sides.items() if kinds]:
         yield f"It is {'; '.join(said)}."
 

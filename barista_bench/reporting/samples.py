@@ -7,7 +7,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import NamedTuple
 
 from barista_bench.core.guarding import attempt
@@ -48,8 +48,7 @@ class ShownAnswer:
 
     `parsed` is what was read from the answer as JSON, empty where nothing was; `boxes` are those answered. `failures`
     are the kinds of what is wrong with it. `earlier` are the answers to the questions before, of tasks that ask in
-    several steps.
-    `verdicts` are those of judges: judge with criterion, and the verdict in words.
+    several steps. `verdicts` are those of judges: judge with criterion, and the verdict in words.
     """
 
     run: int
@@ -247,15 +246,10 @@ def _answer(
 
 def _rows(task: Task, sample: ScoredSample, max_text: int) -> tuple[ExplanationRow, ...]:
     """Explanation rows until they are as long as an answer may be; a broken model can repeat itself forever."""
-    rows: list[ExplanationRow] = []
-    left = max_text
     example, prediction = sample.example, sample.prediction
-    for row in attempt(task, "explain", example, lambda: task.explain(example, prediction).rows, ()):
-        left -= len(row.text) + 20
-        if left < 0:
-            break
-        rows.append(row)
-    return tuple(rows)
+    rows = attempt(task, "explain", example, lambda: task.explain(example, prediction).rows, ())
+    lengths = accumulate(len(row.text) + 20 for row in rows)
+    return tuple(row for row, length in zip(rows, lengths, strict=True) if length <= max_text)
 
 
 def _facts(sample: ScoredSample) -> tuple[tuple[str, str], ...]:

@@ -73,11 +73,9 @@ class Spending:
     ) -> None:
         self.prices, self._config, self._before, self._here = prices, config, spent, NOTHING
         self._most_cost, self._most_tokens = settings.max_cost, settings.max_tokens_total
-        self._is_bounded = settings.is_bounded
+        self._is_bounded, self._says_tokens, self._samples = settings.is_bounded, True, 0
         self._under_way: dict[str, Tokens] = {}
-        self._samples = 0
         self._per_estimated: float | None = None
-        self._says_tokens = True
 
     def fits(self, request: Request) -> bool:
         """Whether the bounds hold even if all that is under way, and this request too, take the most they can.

@@ -329,12 +329,10 @@ class Asker:
 
     def deal_out_seconds(self, task_runs: Sequence[TaskRun]) -> None:
         """Share the clock's seconds among the tasks, by samples asked."""
-        asked = {id(run): run.session.asked + run.session.failed for run in task_runs}
-        total = sum(asked.values())
-        for run in task_runs:
-            fraction = asked[id(run)] / total if total else 1 / len(task_runs)
-            for stage, seconds in self.clock.seconds.items():
-                run.session.seconds[stage] = seconds * fraction
+        asked = [run.session.asked + run.session.failed for run in task_runs]
+        for run, count in zip(task_runs, asked, strict=True):
+            fraction = count / sum(asked) if sum(asked) else 1 / len(task_runs)
+            run.session.seconds.update({stage: value * fraction for stage, value in self.clock.seconds.items()})
 
 
 def pictures_for(
@@ -350,11 +348,8 @@ def decoded_size(pictures: Pictures | Unpictured) -> int:
     """Bytes that a request's pictures take in memory; none where they could not be decoded."""
     if not isinstance(pictures, Pictures):
         return 0
-    files = pictures.files or (None,) * len(pictures.images)
-    return sum(
-        size_of_images([image]) if file is None else len(file)
-        for image, file in zip(pictures.images, files, strict=True)
-    )
+    pairs = zip(pictures.images, pictures.files or (None,) * len(pictures.images), strict=True)
+    return sum(size_of_images([image]) if file is None else len(file) for image, file in pairs)
 
 
 def _record(

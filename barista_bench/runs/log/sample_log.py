@@ -345,8 +345,8 @@ def running_elsewhere(folder: str | Path, launch: str | None = None) -> list[str
         folder: a run folder; may be missing.
         launch: the caller's own; None where it belongs to none.
     """
-    names = {path.name.removesuffix(".lock") for path in Path(folder).glob("samples*.jsonl.lock")}
-    suspects = [Path(folder) / name for name in names if _LOG_NAME.fullmatch(name)]
+    logs = {path.with_suffix("") for path in Path(folder).glob("samples*.jsonl.lock")}
+    suspects = [path for path in logs if _LOG_NAME.fullmatch(path.name)]
     until = time.monotonic() + LOCK_WAIT
     # Looked at more than once: another process that only looks, as this one does, holds a lock for a moment, and one
     # that has just taken its lock has yet to say whose it is.

@@ -48,8 +48,12 @@ class LoadedCopy(NamedTuple):
     chunk: int
 
 
-AnsweredRequest = tuple[str, list[Completion | Failure], float]
-"""The answer of a node: the request's id, a completion for each of its seeds, and the seconds of all of them."""
+class AnsweredRequest(NamedTuple):
+    """The answer of a node: one completion for each of the request's seeds, and the seconds of all of them."""
+
+    request_id: str
+    completions: list[Completion | Failure]
+    seconds: float
 
 
 class ModelCopy:
@@ -93,7 +97,8 @@ class ModelCopy:
         def readable(prepared: Iterable[tuple[Request, Pictures | Unpictured]]) -> Iterator[tuple[str, Request]]:
             for request, pictures in prepared:
                 if not isinstance(pictures, Pictures):
-                    failed.append((request.request_id, [Failure.of(pictures)] * len(request.seeds), 0.0))
+                    failures: list[Completion | Failure] = [Failure.of(pictures)] * len(request.seeds)
+                    failed.append(AnsweredRequest(request.request_id, failures, 0.0))
                 else:
                     yield request.request_id, dataclasses.replace(request, images=pictures.images, files=pictures.files)
 
@@ -103,7 +108,7 @@ class ModelCopy:
             first = list(islice(ready, 1))  # begins the decoding
             with self._answering:
                 for name, completions, seconds in each_answered(self._model, readable(chain(first, ready)), config):
-                    yield name, completions, seconds * len(completions)
+                    yield AnsweredRequest(name, completions, seconds * len(completions))
         yield from failed
 
     def _ready(

@@ -14,7 +14,7 @@ from __future__ import annotations
 import html
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -32,7 +32,8 @@ from barista_bench.files import text_out
 from barista_bench.runs.ask.config import RunConfig, Shard, checked
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.runner import run_config
-from barista_bench.runs.run_folder import CONFIG_FILE
+from barista_bench.runs.run_folder import CONFIG_FILE, Place
+from barista_bench.runs.score.samples import TaskOptions
 from barista_bench.runs.score.scoring import ScoredRun, options_of_each, read_scored, score_tasks
 from barista_bench.stats import compare_runs
 from barista_bench.stats.tables import breakdown_table, comparison_table, figure_table, headline_table, with_labels
@@ -76,14 +77,11 @@ class Evaluation:
 
     @property
     def _left_over(self) -> str:
-        more = [f"and {len(self.runs) - _SHOWN} more: see to_frame()"] if len(self.runs) > _SHOWN else []
-        unscored = [f"not scored: {text_out.one_line(f'{name}: {why}')}" for name, why in self.unscored.items()]
-        faults = (
-            [f"{len(self.faults)} samples not scored, first: {text_out.one_line(self.faults[0])}"]
-            if self.faults
-            else []
-        )
-        return "\n".join([*more, *unscored, *faults])
+        lines = [f"and {len(self.runs) - _SHOWN} more: see to_frame()"] if len(self.runs) > _SHOWN else []
+        lines += [f"not scored: {text_out.one_line(f'{name}: {why}')}" for name, why in self.unscored.items()]
+        if faults := self.faults:
+            lines.append(f"{len(faults)} samples not scored, first: {text_out.one_line(faults[0])}")
+        return "\n".join(lines)
 
     @property
     def faults(self) -> tuple[str, ...]:
@@ -106,7 +104,20 @@ class Evaluation:
 
         Scores are missing where infrastructure failed, unless the task counts that as an unread answer.
         """
-        return pd.DataFrame(row for run, called in with_labels(self.runs) for row in _sample_rows(run, called))
+        return pd.DataFrame(
+            {
+                **called,
+                "example_id": sample.example.example_id,
+                "video_id": sample.example.video_id,
+                "frame": sample.example.frames[0].frame_index,
+                "run": sample.record.run,
+                "status": str(sample.record.status),
+                "text": sample.record.text,
+                **(sample.scores if sample.counts else {}),
+            }
+            for run, called in with_labels(self.runs)
+            for sample in run.samples
+        )
 
     @cached_property
     def breakdowns(self) -> pd.DataFrame:
@@ -196,11 +207,7 @@ def load_metric(name: str) -> EvaluationModule:
 
 
 def load_results(
-    folders: str | Path | Sequence[str | Path],
-    *,
-    data: str | Path | None = None,
-    root: str | Path | None = None,
-    options: Mapping[str, object] | None = None,
+    folders: str | Path | Sequence[str | Path], *, data: Place = None, root: Place = None, options: TaskOptions = None
 ) -> Evaluation:
     """The figures of run folders as frames, made anew from their logs. Writes nothing, and asks no model.
 
@@ -265,18 +272,3 @@ def run_folders(folders: str | Path | Sequence[str | Path]) -> list[Path]:
             raise DataError(f"{path}: no run here. Remedy: name a folder that `barista-bench run` made")
         runs.update(dict.fromkeys(inside))
     return list(runs)
-
-
-def _sample_rows(run: ScoredRun, called: Mapping[str, str]) -> Iterator[dict[str, object]]:
-    for sample in run.samples:
-        record, example = sample.record, sample.example
-        yield {
-            **called,
-            "example_id": example.example_id,
-            "video_id": example.video_id,
-            "frame": example.frames[0].frame_index,
-            "run": record.run,
-            "status": str(record.status),
-            "text": record.text,
-            **(sample.scores if sample.counts else {}),
-        }

@@ -79,7 +79,7 @@ WRITERS_OF_FILES = {
     "annotate/decisions.py": "reads a table of confidences; what it writes is JSON",
     "stats/tables.py": "tables.to_csv",
     "cli/judge_commands.py": "cross_text.as_markdown",
-    "reporting/__init__.py": "render_markdown, render_html, tables.to_csv, tables.to_latex",
+    "reporting/__init__.py": "text_out.markdown, render_html, tables.to_csv, tables.to_latex",
     "scene_graph/statistics_files.py": "tables.markdown_page",
     "cli/data_commands.py": "tables.markdown_page",
     "cli/generate_commands.py": "audit_page, which render_html's environment escapes",

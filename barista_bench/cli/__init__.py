@@ -9,7 +9,6 @@ with ending_at_once():
         exchange_commands as exchange_commands,
         generate_commands as generate_commands,
         judge_commands as judge_commands,
-        machine_commands as machine_commands,
         results_commands as results_commands,
         run_commands as run_commands,
         studio_commands as studio_commands,

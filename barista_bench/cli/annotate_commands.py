@@ -13,11 +13,12 @@ import msgspec
 import typer
 from pydantic import Field, model_validator
 
-from barista_bench.cli.app import MAKE, Cluster, Commands, app, echo, exit_on_error, print_result
-from barista_bench.cli.flags import FlagsBySection, given, with_flags
+from barista_bench.cli.app import MAKE, Cluster, Commands, app, exit_on_error
+from barista_bench.cli.flags import flag_command, given
+from barista_bench.cli.output import echo, print_result, warn
 from barista_bench.core.model_names import ABLATIONS, SCRIPTED
 from barista_bench.errors import DataError
-from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, ModelSettings, resolve
+from barista_bench.runs.ask.config import ModelSettings, resolve
 
 if TYPE_CHECKING:
     from barista_bench.annotate.decisions import Decisions
@@ -56,7 +57,7 @@ def start(
         propagator_of(propagator)
         made = make(project, videos, vocabulary, propagator=propagator, num_proc=num_proc)
     for name, problem in made.file.lost.items():
-        echo(f"lost: {name}: {problem}", color="yellow", err=True)
+        warn(f"lost: {name}: {problem}")
     echo(f"{project}: {len(made.file.videos)} videos, {len(made.file.lost)} lost")
 
 
@@ -71,7 +72,7 @@ def run(project: ProjectFolder, num_proc: Processes = 1, cluster: Cluster = None
         for outcome in run_all(open_project(project), num_proc=num_proc, cluster=cluster):
             if outcome.problem:
                 lost += 1
-                echo(f"lost: {outcome.video_id}: {outcome.problem}", color="yellow", err=True)
+                warn(f"lost: {outcome.video_id}: {outcome.problem}")
                 continue
             echo(f"{outcome.video_id}: {', '.join(outcome.made) or 'nothing to do'}")
             if outcome.missing:
@@ -152,7 +153,7 @@ def _readers(source: Path, source_format: FormatChoice) -> Iterator[Callable[[],
 
 def _refuse(problems: list[str], what: str) -> None:
     for problem in problems:
-        echo(f"lost: {problem}", color="yellow", err=True)
+        warn(f"lost: {problem}")
     if problems:
         echo(f"{len(problems)} {what} could not be used")
         raise typer.Exit(1)
@@ -173,7 +174,16 @@ class DescribingSettings(ModelSettings):
         return self
 
 
+_OF_OTHERS = {"box_format", "threshold", "mask_threshold", "progress"}
+
+
+@flag_command(group, DescribingSettings, positional="project", hidden=_OF_OTHERS)
 def describe(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
+    """Have a vision-language model propose attributes, relations and activities, into described.json.
+
+    Nothing of it counts until a person accepts it. The same command goes on where it was stopped. A setting is taken
+    from the first of: flag, environment variable (BARISTA_BENCH_<NAME>), settings file (--config).
+    """
     from barista_bench.annotate.describing import describe as ask_about
     from barista_bench.annotate.project import open_project
     from barista_bench.runs.ask.catalog import load_model
@@ -192,16 +202,6 @@ def describe(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
         _refuse(problems, "videos")
 
 
-_DESCRIBE_HELP = f"""Have a vision-language model propose attributes, relations and activities, into described.json.
-
-Nothing of it counts until a person accepts it. The same command goes on where it was stopped. A setting is taken from
-the first of: flag, environment variable ({ENVIRONMENT_PREFIX}<NAME>), settings file (--config)."""
-_OF_OTHERS = {"box_format", "threshold", "mask_threshold", "progress"}
-group.command(help=_DESCRIBE_HELP, cls=FlagsBySection)(
-    with_flags(describe, DescribingSettings, positional="project", hidden=_OF_OTHERS)
-)
-
-
 @group.command()
 def status(project: ProjectFolder) -> None:
     """The state of each video, and the decision that it waits for."""
@@ -218,7 +218,7 @@ def status(project: ProjectFolder) -> None:
             if missing := missing_masks(video):
                 print_result(f"  a person is needed: {missing}")
         for name, problem in opened.file.lost.items():
-            echo(f"lost: {name}: {problem}", color="yellow", err=True)
+            warn(f"lost: {name}: {problem}")
 
 
 @group.command()
@@ -270,7 +270,7 @@ def export(
             return
         statistics = write_release(project, out, second=second, num_proc=num_proc)
     for name, problem in statistics.left_out.items():
-        echo(f"left out: {name}: {problem}", color="yellow", err=True)
+        warn(f"left out: {name}: {problem}")
     for video_id, video in statistics.videos.items():
         echo(f"{video_id}: {video.frames} frames, {video.objects} objects, {video.masks} masks")
         if video.left_out:

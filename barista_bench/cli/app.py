@@ -36,23 +36,20 @@ def _end(number: int, frame: object) -> None:
 
 
 with ending_at_once():  # little is imported above: nothing is understood before
-    import json
     import logging
     import sys
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from contextlib import contextmanager
-    from contextvars import ContextVar
     from pathlib import Path
     from typing import Annotated, Any, Literal
 
-    import msgspec
     import typer
     from typer.core import TyperGroup
 
     from barista_bench.benchmarks import parse_pairs
+    from barista_bench.cli.output import begin, echo, is_quiet, json_alone, print_result, warn, write_sections
     from barista_bench.core.guarding import faults_at_the_end
     from barista_bench.errors import BaristaError, BudgetError, ConfigError
-    from barista_bench.files import text_out
     from barista_bench.files.text_out import LogFormatter, system_problem
     from barista_bench.runs.ask.config import CLUSTER_HELP
     from barista_bench.version import __version__
@@ -65,53 +62,6 @@ if TYPE_CHECKING:
 
 MAKE, RUN, LOOK, PUBLISH = "Make data", "Run and score", "Look", "Exchange and publish"
 """What people do with commands: sections of the help."""
-_QUIET = ContextVar("quiet", default=False)
-_JSON_ALONE = ContextVar("json_alone", default=False)
-
-
-def is_quiet() -> bool:
-    """Whether --quiet or --json asks for no notes and no progress bars."""
-    return _QUIET.get()
-
-
-def echo(*lines: str, color: str | None = None, err: bool = False) -> None:
-    """As `text_out.echo`, for errors and warnings (`err`), and for notes of what was done.
-
-    Notes are left out where --quiet or --json asks for that; what a command was asked for is `print_result`'s.
-    """
-    if err or not is_quiet():
-        with _ending_unread():
-            text_out.echo(*lines, color=color, err=err)
-
-
-def print_result(*lines: str) -> None:
-    """Print the result of the command: shown with --quiet too. With --json the JSON is that."""
-    if not _JSON_ALONE.get():
-        with _ending_unread():
-            text_out.echo(*lines)
-
-
-def print_json(value: object) -> None:
-    """The only text on stdout of a command with --json, in ASCII; a figure that is not a number is null."""
-    with _ending_unread():
-        text_out.echo(*json.dumps(json.loads(msgspec.json.encode(value)), indent=1).splitlines())
-
-
-@contextmanager
-def _ending_unread() -> Iterator[None]:
-    """Ends the command where whoever read its output, such as `head`, has gone."""
-    try:
-        yield
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python flushes standard output once more at the end
-        raise typer.Exit(1) from None
-
-
-def write_sections(formatter: Any, sections: Mapping[str, list[tuple[str, str]]]) -> None:  # noqa: ANN401
-    for title, rows in sections.items():
-        if rows:
-            with formatter.section(title):
-                formatter.write_dl(rows)
 
 
 class Commands(TyperGroup):
@@ -133,17 +83,6 @@ class Commands(TyperGroup):
         except KeyboardInterrupt:
             echo(LINE, err=True)
             raise typer.Exit(INTERRUPTED) from None
-
-
-def _unless_quiet(shown: bool) -> bool:
-    return shown and not is_quiet()
-
-
-def _json_alone(asked: bool) -> bool:
-    if asked:
-        _QUIET.set(True)
-        _JSON_ALONE.set(True)
-    return asked
 
 
 app = typer.Typer(
@@ -174,8 +113,8 @@ Options = Annotated[
     typer.Option(help="Option of the task that changes scores alone, name=value; may be given several times."),
 ]
 Cluster = Annotated[str | None, typer.Option(help=CLUSTER_HELP)]
-Progress = Annotated[bool, typer.Option(help="Show progress bars.", callback=_unless_quiet)]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON alone, for programs.", callback=_json_alone)]
+Progress = Annotated[bool, typer.Option(help="Show progress bars.", callback=lambda shown: shown and not is_quiet())]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON alone, for programs.", callback=json_alone)]
 Data = Annotated[str | None, typer.Option(help="Where the dataset lies now, if it has moved.")]
 Root = Annotated[Path | None, typer.Option(help="Folder of the videos of a linked dataset, if they have moved.")]
 
@@ -233,7 +172,7 @@ def exit_on_error() -> Iterator[None]:
         with faults_at_the_end():
             yield
     except BudgetError as error:
-        echo(str(error), color="yellow", err=True)
+        warn(str(error))
         raise typer.Exit(SPENT) from error
     except (BaristaError, OSError) as error:
         message = system_problem(error) if isinstance(error, OSError) else str(error)
@@ -250,8 +189,8 @@ def parsed_box_format(text: str | None) -> BoxFormat | None:
         raise ConfigError(f"{error}. Remedy: say e.g. --box-format yxyx/1000") from error
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _print_version(wanted: bool) -> None:
+    if wanted:
         print_result(__version__)
         raise typer.Exit
 
@@ -274,7 +213,7 @@ All commands: barista-bench --help. One of them: barista-bench COMMAND --help.""
 def _options(
     ctx: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
     quiet: Annotated[
         bool,
@@ -284,7 +223,6 @@ def _options(
     ] = False,
 ) -> None:
     del version
-    _QUIET.set(quiet)
-    _JSON_ALONE.set(False)
+    begin(quiet)
     if ctx.invoked_subcommand is None:
         print_result(*_FIRST.splitlines())

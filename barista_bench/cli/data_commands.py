@@ -11,20 +11,8 @@ from typing import Annotated, Literal
 import typer
 
 from barista_bench.benchmarks import BENCHMARKS, get_benchmark, get_task, parse_pairs
-from barista_bench.cli.app import (
-    LOOK,
-    MAKE,
-    Cluster,
-    Json,
-    Progress,
-    Protocol,
-    app,
-    echo,
-    exit_on_error,
-    of_protocol,
-    print_json,
-    print_result,
-)
+from barista_bench.cli.app import LOOK, MAKE, Cluster, Json, Progress, Protocol, app, exit_on_error, of_protocol
+from barista_bench.cli.output import echo, print_json, print_result, warn
 from barista_bench.errors import ConfigError
 from barista_bench.files.owned_folders import STATISTICS, check_target, replacing_folder
 from barista_bench.scene_graph import Problem, SceneGraph, validate as check
@@ -147,9 +135,9 @@ def _validate_release(benchmark: str, root: Path, videos: Path | None, strict: b
     for name, plan in plans.plans.items():
         print_result(f"{name}: {plan.candidates} examples, {len(plan.skipped)} skipped")
         for item in plan.skipped[:show]:
-            echo(f"  skipped: {item.frame.video_id}: {item.text}", color="yellow", err=True)
+            warn(f"  skipped: {item.frame.video_id}: {item.text}")
     for name, reason in plans.empty.items():
-        echo(f"{name}: {reason}", color="yellow", err=True)
+        warn(f"{name}: {reason}")
     _report_problems(plans.problems, strict, show)
 
 
@@ -313,7 +301,7 @@ def build(
             prompts=prompts,
         )
     for name in built.empty:
-        echo(f"{name}: no example in this release: left out", color="yellow", err=True)
+        warn(f"{name}: no example in this release: left out")
     tell = print_result if dry_run else echo  # what would be made is all that a dry run is for
     for config in built.configs:
         rows = ", ".join(f"{split} {count}" for split, count in config.rows.items())
@@ -329,16 +317,12 @@ def build(
                 tell(f"  by class: {_counted(config.labels)}")
             left_out = [*config.skipped, *(f"{lost.example_id}: {lost.reason}" for lost in config.lost)]
             for reason in left_out[:_SHOWN_REASONS]:
-                echo(f"  left out: {reason}", color="yellow", err=True)
+                warn(f"  left out: {reason}")
             if len(left_out) > _SHOWN_REASONS:
-                echo(f"  left out: {len(left_out) - _SHOWN_REASONS} more", color="yellow", err=True)
-    counts = Counter(problem.severity for problem in built.problems)
+                warn(f"  left out: {len(left_out) - _SHOWN_REASONS} more")
     if built.problems:
-        echo(
-            f"the release has {counts['error']} errors and {counts['warning']} warnings: see `barista-bench validate`",
-            color="yellow",
-            err=True,
-        )
+        counts = Counter(problem.severity for problem in built.problems)
+        warn(f"the release has {counts['error']} errors and {counts['warning']} warnings: see `barista-bench validate`")
     echo("dry run: nothing was written" if dry_run else f"wrote {built.folder}")
 
 

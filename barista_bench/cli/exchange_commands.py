@@ -7,19 +7,9 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from barista_bench.cli.app import (
-    PUBLISH,
-    Data,
-    Protocol,
-    Root,
-    app,
-    echo,
-    exit_on_error,
-    of_protocol,
-    parsed_box_format,
-    print_result,
-)
-from barista_bench.cli.flags import FlagsBySection, given, with_flags
+from barista_bench.cli.app import PUBLISH, Data, Protocol, Root, app, exit_on_error, of_protocol, parsed_box_format
+from barista_bench.cli.flags import flag_command, given
+from barista_bench.cli.output import echo, print_result, warn
 from barista_bench.errors import ConfigError
 from barista_bench.runs.ask.config import QUESTION_SETTINGS, RunConfig
 
@@ -97,7 +87,7 @@ def import_run(
         ("keys of metrics.json with other values than we make of the same answers", done.other_figures),
     ):
         if names:
-            echo(f"{len(names)} {what}, first: {names[0]}", color="yellow", err=True)
+            warn(f"{len(names)} {what}, first: {names[0]}")
     echo(f"wrote {done.folder}")
 
 
@@ -128,7 +118,7 @@ def export_run(
             counts = write_fiftyone(run, out, data=data, root=root)
             echo(f"{counts.samples} samples", f"wrote {out}")
             if counts.left_out:
-                echo(f"{counts.left_out} examples left out: their images cannot be decoded", color="yellow", err=True)
+                warn(f"{counts.left_out} examples left out: their images cannot be decoded")
             return
         done = make(run, out, judge=judge, data=data, root=root)
     judged = f", judged by {done.judge}" if done.judge else ""
@@ -137,6 +127,10 @@ def export_run(
         echo(f"wrote {folder}")
 
 
+_ASKING = {"image_format", *(RunConfig.model_fields.keys() - QUESTION_SETTINGS)}
+
+
+@flag_command(app, RunConfig, positional="data", hidden=_ASKING, name="lmms-eval-tasks", rich_help_panel=PUBLISH)
 def lmms_eval_tasks(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
     """Write task files for lmms-eval and print their folder: --include_path $(barista-bench lmms-eval-tasks DATA)."""
     from barista_bench.harness.lmms_eval import write_tasks
@@ -146,9 +140,3 @@ def lmms_eval_tasks(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold
         folder, names = write_tasks({"task": "all", **given(flags)})
     echo(f"wrote {', '.join(names)}", err=True)
     print_result(str(folder))  # what the shell puts into --include_path
-
-
-_ASKING = {"image_format", *(RunConfig.model_fields.keys() - QUESTION_SETTINGS)}
-app.command(name="lmms-eval-tasks", cls=FlagsBySection, rich_help_panel=PUBLISH)(
-    with_flags(lmms_eval_tasks, RunConfig, positional="data", hidden=_ASKING)
-)

@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 from typer.core import TyperCommand
 
 from barista_bench.benchmarks import BENCHMARKS, task_names
-from barista_bench.cli.app import is_quiet, write_sections
+from barista_bench.cli.output import is_quiet, write_sections
 from barista_bench.core.model_names import ABLATIONS, BASELINES
 from barista_bench.core.plugins import registered
 from barista_bench.models.served.settings import ServedSettings
@@ -43,38 +43,36 @@ class FlagsBySection(TyperCommand):
         write_sections(formatter, sections)
 
 
-CONFIG_FLAG = inspect.Parameter(
-    "config",
-    inspect.Parameter.KEYWORD_ONLY,
-    default=None,
-    annotation=Annotated[Path | None, typer.Option(help="Settings file: YAML, one `name: value` a line.")],
-)
-DRY_RUN_FLAG = inspect.Parameter(
-    "dry_run",
-    inspect.Parameter.KEYWORD_ONLY,
-    default=False,
-    annotation=Annotated[bool, typer.Option("--dry-run", help="Count requests, images, tokens and cost; ask nothing.")],
-)
+_CONFIG = Annotated[Path | None, typer.Option(help="Settings file: YAML, one `name: value` a line.")]
+_DRY_RUN = Annotated[bool, typer.Option("--dry-run", help="Count requests, images, tokens and cost; ask nothing.")]
+CONFIG_FLAG = inspect.Parameter("config", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_CONFIG)
+DRY_RUN_FLAG = inspect.Parameter("dry_run", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=_DRY_RUN)
 
 
-def with_flags(
-    function: Callable[..., None],
+def flag_command(
+    group: typer.Typer,
     kind: type[ModelSettings],
     *,
     positional: str,
     dry_run: bool = False,
     hidden: Collection[str] = (),
-) -> Callable[..., None]:
-    """Give a function of keywords one flag a field but the `hidden` ones; `positional` may stand without its name.
+    **command: Any,  # noqa: ANN401  (as typer's `command` has it)
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a function of keywords a command with one flag a field but the `hidden` ones; `positional` may stand
+    without its name.
 
     No flag has a default of its own: None or an empty list is "not given", and `given` leaves those out.
     """
     fields = {name: field for name, field in kind.model_fields.items() if name not in hidden}
     parameters = [_parameter(name, field, name == positional) for name, field in fields.items()]
     parameters += [CONFIG_FLAG, DRY_RUN_FLAG] if dry_run else [CONFIG_FLAG]
-    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return function
+
+    def made(function: Callable[..., None]) -> Callable[..., None]:
+        function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return group.command(cls=FlagsBySection, **command)(function)
+
+    return made
 
 
 def given(flags: dict[str, Any]) -> dict[str, Any]:
@@ -129,25 +127,16 @@ _RARELY_SET = frozenset(
 )
 
 
-def _panel(name: str) -> str | None:
-    """The section of a flag: rare ones, then those that only one way of reaching a model reads."""
-    if name in _RARELY_SET:
-        return RARE
-    return next((title for title, table in _TABLES.items() if name in table.model_fields), None)
-
-
 def _parameter(name: str, field: FieldInfo, positional: bool) -> inspect.Parameter:
-    shown = _help(field)
-    option = typer.Option(help=shown, rich_help_panel=_panel(name), autocompletion=_COMPLETIONS.get(name))
-    annotation = Annotated[_type(field), typer.Argument(help=shown) if positional else option]  # type: ignore[valid-type]
+    text, default = str(field.description), field.get_default(call_default_factory=True, validated_data={})
+    if not field.is_required() and default not in (None, (), {}, False):
+        text += f" [default: {','.join(default) if isinstance(default, tuple) else default}]"
+    # Rare ones stand together, then those that only one way of reaching a model reads.
+    panel = next((title for title, table in _TABLES.items() if name in table.model_fields), None)
+    panel = RARE if name in _RARELY_SET else panel
+    option = typer.Option(help=text, rich_help_panel=panel, autocompletion=_COMPLETIONS.get(name))
+    annotation = Annotated[_type(field), typer.Argument(help=text) if positional else option]  # type: ignore[valid-type]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-
-
-def _help(field: FieldInfo) -> str:
-    default = field.get_default(call_default_factory=True, validated_data={})
-    if field.is_required() or default in (None, (), {}, False):
-        return str(field.description)
-    return f"{field.description} [default: {','.join(default) if isinstance(default, tuple) else default}]"
 
 
 def _type(field: FieldInfo) -> Any:  # noqa: ANN401  (a type, which has no type of its own)

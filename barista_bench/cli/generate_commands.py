@@ -7,21 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from barista_bench.cli.app import (
-    LOOK,
-    MAKE,
-    Cluster,
-    Progress,
-    app,
-    echo,
-    exit_on_error,
-    parsed_box_format,
-    print_result,
-)
+from barista_bench.cli.app import LOOK, MAKE, Cluster, Progress, app, exit_on_error, parsed_box_format
+from barista_bench.cli.output import echo, print_result, warn
 
 if TYPE_CHECKING:
     from barista_bench.generate.generator import FamilyReport
-    from barista_bench.reporting.audit_page import AblatedRun
 
 _SHOWN_REASONS = 3
 
@@ -84,7 +74,7 @@ def generate(
         _print_report(report)
     for report in reports:
         if not report.sampled:
-            echo(f"warning: {report.shortage}", color="yellow", err=True)
+            warn(f"warning: {report.shortage}")
     for line in in_lines(read_missing(out)):
         echo(line)
     echo(f"wrote {out}")
@@ -104,7 +94,7 @@ def _print_report(report: FamilyReport) -> None:
         for reason, count in kept.reasons.items():
             echo(f"    {count} x {reason}")
     for video_id, problem in report.lost_videos.items():
-        echo(f"  lost: {video_id}: {problem}", color="yellow", err=True)
+        warn(f"  lost: {video_id}: {problem}")
 
 
 @app.command(rich_help_panel=LOOK)
@@ -118,13 +108,16 @@ def audit(
     out: Annotated[Path, typer.Option(help="Page to write.")] = Path("audit.html"),
 ) -> None:
     """Look for what gives answers away: balance, places, alike choices, and guessers that see no video."""
+    from barista_bench.api import load_results
     from barista_bench.files.writing import write_whole
     from barista_bench.generate.audit import audit_sets, choice_sets, generated_sets
-    from barista_bench.reporting.audit_page import audit_page, verdict
+    from barista_bench.reporting.audit_page import AblatedRun, audit_page, verdict
 
     with exit_on_error():
         audits = audit_sets(generated_sets(Path(data)) or choice_sets(data, benchmark, split))
-        write_whole(out, audit_page(data, audits, _ablated(runs or [])))
+        results = [run.results for run in load_results(list(runs)).runs] if runs else []
+        ablated = [AblatedRun(r.dataset.task, r.model.label, r.figures[r.primary].mean) for r in results]
+        write_whole(out, audit_page(data, audits, ablated))
     for row in audits:
         guesses = ", ".join(
             f"{result.guesser} {result.guesses.accuracy:.3f} (chance {result.guesses.chance:.3f}, "
@@ -134,17 +127,6 @@ def audit(
         print_result(f"{row.task}: {row.items} questions of {row.videos} videos, {guesses or 'one video: no guessers'}")
     print_result(verdict(audits))
     echo(f"wrote {out}")
-
-
-def _ablated(folders: list[Path]) -> list[AblatedRun]:
-    """The primary figure of scored runs."""
-    from barista_bench.api import load_results
-    from barista_bench.reporting.audit_page import AblatedRun
-
-    if not folders:
-        return []
-    results = [run.results for run in load_results([str(folder) for folder in folders]).runs]
-    return [AblatedRun(r.dataset.task, r.model.label, r.figures[r.primary].mean) for r in results]
 
 
 @app.command(rich_help_panel=MAKE)

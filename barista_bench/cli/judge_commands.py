@@ -15,18 +15,16 @@ from barista_bench.cli.app import (
     Options,
     Root,
     app,
-    echo,
     exit_on_error,
     exit_on_failures,
-    print_result,
     scored_runs,
 )
-from barista_bench.cli.flags import FlagsBySection, settings, with_flags
+from barista_bench.cli.flags import flag_command, settings
+from barista_bench.cli.output import echo, print_result, warn
 from barista_bench.errors import ConfigError
 from barista_bench.files.text_out import decimal
 from barista_bench.generate.writing.config import QuestionConfig, RewordConfig
 from barista_bench.judging.config import JudgeConfig
-from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX
 
 if TYPE_CHECKING:
     from barista_bench.judging.results import JudgedResults
@@ -35,23 +33,15 @@ _ABOUT_IMAGES = {
     *("box_format", "min_pixels", "max_pixels", "frames_as", "video_fps"),
     *("image_format", "image_detail", "jpeg_quality", "max_image_side"),
 }
-_JUDGE_HELP = f"""Have a judge grade the free-text answers of a run; the model that was run is not asked.
-
-Every verdict is logged at once under RUN/judges, and the same command goes on where it was stopped. A setting is taken
-from the first of: flag, environment variable ({ENVIRONMENT_PREFIX}<NAME>), settings file (--config)."""
-_QUESTIONS_HELP = """Have a model write the questions of temporal_vqa from the changes in a release.
-
-Clips are drawn over all videos that have no questions yet, as released; what can be used is written as the release
-caches its own, for `build`. With --protocol paper a question must also name every change, and nothing else."""
 
 
-_REWORD_HELP = """Have a model put generated items into other words: what is asked, and what is true, stay as they are.
-
-Each wording is checked against the template's and asked for once more where it is refused; then the template stays.
-What can be used stands in OUT/review.jsonl: look at it, and generate again with --review and the same arguments."""
-
-
+@flag_command(app, JudgeConfig, positional="run", hidden={"model", *_ABOUT_IMAGES}, rich_help_panel=RUN)
 def judge(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
+    """Have a judge grade the free-text answers of a run; the model that was run is not asked.
+
+    Every verdict is logged at once under RUN/judges, and the same command goes on where it was stopped. A setting is
+    taken from the first of: flag, environment variable (BARISTA_BENCH_<NAME>), settings file (--config).
+    """
     from barista_bench.judging.scoring import score_judged
     from barista_bench.judging.session import judge_config
 
@@ -62,13 +52,8 @@ def judge(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve
     print_result(judged_line(judged.results))
     echo(f"{session.asked} verdicts given, {session.already_done} were given before; see {session.folder}")
     if config.judge == "lexical":
-        echo("lexical counts shared words: a floor, and no number to publish", color="yellow", err=True)
+        warn("lexical counts shared words: a floor, and no number to publish")
     exit_on_failures(session, "verdicts", " (a server that gives no log-probabilities wants --top-logprobs 0)")
-
-
-app.command(help=_JUDGE_HELP, cls=FlagsBySection, rich_help_panel=RUN)(
-    with_flags(judge, JudgeConfig, positional="run", hidden={"model", *_ABOUT_IMAGES})
-)
 
 
 @app.command(rich_help_panel=LOOK)
@@ -96,9 +81,15 @@ def judges(
 
     with exit_on_error():
         check_target(out, JUDGES)
+        vendors = dict[str, str]()
+        for pair in family or []:
+            name, _, vendor = pair.partition("=")
+            if not (name and vendor):
+                raise ConfigError(f"--family: {pair!r} names no vendor. Remedy: write NAME=VENDOR")
+            vendors[name] = vendor
         runs = scored_runs(folders, data, root, option)
         judged = [judged_run for run in runs for judged_run in all_judged(run)]
-        analysis = cross_judge(judged, _vendors(family or []))
+        analysis = cross_judge(judged, vendors)
         people = human_agreement(judged, read_ratings(human)) if human else []
         text = as_markdown(analysis, people)
         content = {**msgspec.to_builtins(analysis), "human": msgspec.to_builtins(people)}
@@ -109,7 +100,13 @@ def judges(
     echo(f"wrote {out / 'judges.md'} and {out / 'judges.json'}")
 
 
+@flag_command(app, QuestionConfig, positional="run", hidden=_ABOUT_IMAGES, rich_help_panel=MAKE)
 def questions(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
+    """Have a model write the questions of temporal_vqa from the changes in a release.
+
+    Clips are drawn over all videos that have no questions yet, as released; what can be used is written as the release
+    caches its own, for `build`. With --protocol paper a question must also name every change, and nothing else.
+    """
     from barista_bench.generate.writing.questions import write_questions
 
     with exit_on_error():
@@ -120,16 +117,17 @@ def questions(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `res
         f"{session.asked} replies asked for, {session.already_done} were there before"
     )
     for reason in session.refused[:20]:
-        echo(f"  left out: {reason}", color="yellow", err=True)
+        warn(f"  left out: {reason}")
     exit_on_failures(session, "replies")
 
 
-app.command(help=_QUESTIONS_HELP, cls=FlagsBySection, rich_help_panel=MAKE)(
-    with_flags(questions, QuestionConfig, positional="run", hidden=_ABOUT_IMAGES)
-)
-
-
+@flag_command(app, RewordConfig, positional="folder", hidden=_ABOUT_IMAGES, rich_help_panel=MAKE)
 def reword(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
+    """Have a model put generated items into other words: what is asked, and what is true, stay as they are.
+
+    Each wording is checked against the template's and asked for once more where it is refused; then the template stays.
+    What can be used stands in OUT/review.jsonl: look at it, and generate again with --review and the same arguments.
+    """
     from barista_bench.generate.writing.rewording import reword as make
 
     with exit_on_error():
@@ -139,13 +137,8 @@ def reword(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolv
         f"{session.asked} replies asked for, {session.already_done} were there before"
     )
     for reason, count in session.kept.items():
-        echo(f"  the template stays: {count} x {reason}", color="yellow", err=True)
+        warn(f"  the template stays: {count} x {reason}")
     exit_on_failures(session, "replies")
-
-
-app.command(help=_REWORD_HELP, cls=FlagsBySection, rich_help_panel=MAKE)(
-    with_flags(reword, RewordConfig, positional="folder", hidden=_ABOUT_IMAGES)
-)
 
 
 def judged_line(results: JudgedResults) -> str:
@@ -162,13 +155,3 @@ def judged_line(results: JudgedResults) -> str:
         f"over {results.runs} run(s), {coverage.judged}/{coverage.expected} answers judged ({statuses}), "
         f"rubric {results.rubric.wording}, wording {results.answers.wording}"
     )
-
-
-def _vendors(pairs: list[str]) -> dict[str, str]:
-    vendors = dict[str, str]()
-    for pair in pairs:
-        name, _, vendor = pair.partition("=")
-        if not (name and vendor):
-            raise ConfigError(f"--family: {pair!r} names no vendor. Remedy: write NAME=VENDOR")
-        vendors[name] = vendor
-    return vendors

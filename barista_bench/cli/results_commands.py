@@ -9,20 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from barista_bench.cli.app import (
-    LOOK,
-    PUBLISH,
-    Data,
-    Json,
-    Options,
-    Root,
-    app,
-    echo,
-    exit_on_error,
-    print_json,
-    print_result,
-    scored_runs,
-)
+from barista_bench.cli.app import LOOK, PUBLISH, Data, Json, Options, Root, app, exit_on_error, scored_runs
+from barista_bench.cli.output import echo, print_json, print_result
 from barista_bench.core.resampling import RESAMPLES
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.text_out import decimal
@@ -31,7 +19,6 @@ from barista_bench.runs.score.costs import costs_in_words
 from barista_bench.runs.score.results import summary_line
 
 if TYPE_CHECKING:
-    from barista_bench.hub.files import Existing
     from barista_bench.stats import AnswerAgreement, Comparison
 
 
@@ -237,7 +224,7 @@ def submit(
     Everything lands in OUT to look at: model/ (.eval_results, README.md) and results/ (for a leaderboard Space).
     """
     from barista_bench.files.owned_folders import SUBMISSION, check_target
-    from barista_bench.hub.files import all_files, model_files, write_files
+    from barista_bench.hub.files import README, Existing, all_files, eval_results_path, model_files, write_files
     from barista_bench.hub.pushing import Destination, Pusher, find_token
     from barista_bench.hub.submission import make_submission
 
@@ -257,9 +244,11 @@ def submit(
             runs, target, judge=judge, allow_incomplete=allow_incomplete, data=data, root=root, dataset=dataset
         )
         pusher = Pusher(find_token(token_env), Destination(branch, to_main)) if push else None
-        existing = _local(model_folder, made.benchmark) if model_folder else None
-        if pusher:
-            existing = pusher.existing(model_repo, made.benchmark)
+        existing = pusher.existing(model_repo, made.benchmark) if pusher else None
+        if model_folder:
+            results = model_folder / eval_results_path(made.benchmark)
+            results_there = results.read_bytes() if results.exists() else None
+            existing = Existing((model_folder / README).read_bytes(), results_there)
         files = all_files(made, existing)
         written = write_files(files, out)
         for row in made.rows:
@@ -284,10 +273,3 @@ def _refuse_contradictions(
         raise ConfigError("more than one place to upload to. Remedy: give one of --pull-request, --branch, --to-main")
     if push and model_folder:
         raise ConfigError("--push merges with what the Hub has, not with --model-folder. Remedy: leave one of them out")
-
-
-def _local(folder: Path, benchmark: str) -> Existing:
-    from barista_bench.hub.files import README, Existing, eval_results_path
-
-    card, results = folder / README, folder / eval_results_path(benchmark)
-    return Existing(card.read_bytes(), results.read_bytes() if results.exists() else None)

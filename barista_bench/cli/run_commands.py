@@ -1,4 +1,4 @@
-"""Commands that ask and score: demo, run, evaluate, score, compact, merge."""
+"""Commands that ask and score: demo, doctor, run, evaluate, score, compact, merge."""
 
 from __future__ import annotations
 
@@ -8,25 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from barista_bench.benchmarks import parse_pairs
-from barista_bench.cli.app import (
-    RUN,
-    Data,
-    Json,
-    Options,
-    Progress,
-    Root,
-    app,
-    echo,
-    exit_on_error,
-    exit_on_failures,
-    print_json,
-    print_result,
-)
-from barista_bench.cli.flags import FlagsBySection, settings, with_flags
+from barista_bench.cli.app import LOOK, RUN, Data, Json, Options, Progress, Root, app, exit_on_error, exit_on_failures
+from barista_bench.cli.flags import flag_command, settings
+from barista_bench.cli.output import echo, print_json, print_result, warn
 from barista_bench.core.guarding import note_fault
 from barista_bench.errors import BudgetError, ConfigError
 from barista_bench.interchange.trackers import Tracker, log_results
-from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, RunConfig
+from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.score.results import summary_line
 
 if TYPE_CHECKING:
@@ -67,32 +55,50 @@ served models need [api], videos of your own [annotate]; docs/tutorial.md goes o
 """What there is to do after the demo, and what each needs."""
 
 
-_HELP = f"""Ask a model every example; every answer is logged at once, and nothing answered is asked again.
+@app.command(rich_help_panel=LOOK)
+def doctor(json: Json = False) -> None:
+    """Say what this machine has (Python, GPUs, codecs, optional parts, caches), and what adds the rest."""
+    from itertools import groupby
 
-A setting is taken from the first of: flag, environment variable ({ENVIRONMENT_PREFIX}<NAME>), run file (--config).
-Start it under `accelerate launch` to spread whole videos over processes."""
+    from barista_bench.doctor import examine
+
+    facts = examine()
+    if json:
+        print_json(facts)
+        return
+    for topic, findings in groupby(facts, key=lambda finding: finding.topic):
+        print_result(topic)
+        for finding in findings:
+            print_result(f"  {finding.verdict:<7}  {finding.name:<13} {finding.found}")
+            if finding.remedy:
+                print_result(f"{'':<25}{finding.remedy}")
 
 
-_EVALUATE_HELP = """Run a model, score its answers and report them, in one go; --benchmark all takes every benchmark.
-
-Run folders lie in OUT, and the report in OUT/report. What is answered already is not asked again."""
-
-
+@flag_command(app, RunConfig, positional="data", dry_run=True, rich_help_panel=RUN)
 def run(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
-    from barista_bench.runs.ask.estimate import as_text, estimate
-    from barista_bench.runs.ask.runner import run_config
+    """Ask a model every example; every answer is logged at once, and nothing answered is asked again.
+
+    A setting is taken from the first of: flag, environment variable (BARISTA_BENCH_<NAME>), run file (--config).
+    Start it under `accelerate launch` to spread whole videos over processes.
+    """
+    from barista_bench.runs.ask.runner import estimate, estimate_text, run_config
 
     dry_run = flags.pop("dry_run")
     with exit_on_error():
         config = settings(RunConfig, flags)
         if dry_run:
-            print_result(*as_text(estimate(config)).split("\n"))
+            print_result(*estimate_text(estimate(config)).split("\n"))
             return
         session = run_config(config)
     _report_session(session)
 
 
+@flag_command(app, RunConfig, positional="data", rich_help_panel=RUN)
 def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
+    """Run a model, score its answers and report them, in one go; --benchmark all takes every benchmark.
+
+    Run folders lie in OUT, and the report in OUT/report. What is answered already is not asked again.
+    """
     from barista_bench.files.owned_folders import REPORT, check_target
     from barista_bench.reporting import write_report
     from barista_bench.runs.ask.config import Shard
@@ -114,7 +120,7 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
         for scored in runs:
             print_result(summary_line(scored.results))
         for name, error in unscored.items():
-            echo(f"not scored: {name}: {error}", color="yellow", err=True)
+            warn(f"not scored: {name}: {error}")
         if runs:
             page, _ = write_report(runs, config.out / "report")
             echo(f"wrote {page}")
@@ -131,14 +137,6 @@ def _report_session(session: Session) -> None:
     seconds = ", ".join(f"{name} {value:.1f} s" for name, value in session.seconds.items() if value)
     echo(f"{session.asked} samples answered, {session.already_done} were answered before ({seconds})")
     exit_on_failures(session, "samples")
-
-
-app.command(help=_HELP, cls=FlagsBySection, rich_help_panel=RUN)(
-    with_flags(run, RunConfig, positional="data", dry_run=True)
-)
-app.command(help=_EVALUATE_HELP, cls=FlagsBySection, rich_help_panel=RUN)(
-    with_flags(evaluate, RunConfig, positional="data")
-)
 
 
 @app.command(rich_help_panel=RUN)
@@ -217,7 +215,7 @@ def merge(
     out: Annotated[Path, typer.Option(help="Run folder to write.")],
 ) -> None:
     """Join the run folders that machines without a common disk have written of one run."""
-    from barista_bench.runs.log.merging import merge as merge_runs
+    from barista_bench.runs.log.log_reader import merge as merge_runs
 
     with exit_on_error():
         done = merge_runs(folders, out)

@@ -11,7 +11,8 @@ from typing import Annotated
 
 import typer
 
-from barista_bench.cli.app import LOOK, app, echo, exit_on_error, print_result
+from barista_bench.cli.app import LOOK, app, exit_on_error
+from barista_bench.cli.output import echo, print_result
 from barista_bench.errors import ConfigError
 
 _STUDY_ADDRESS = "127.0.0.1:8800"
@@ -60,7 +61,12 @@ def studio(
         from barista_bench.studio.study import is_study
         from barista_bench.studio.workspace import first_opened, open_workspace
 
-        _end_by_signals()
+        # A closed terminal and `kill` end the studio as Ctrl-C does: what it has started ends with it. uvicorn takes
+        # the signal while it serves, and raises it again afterwards.
+        signal.signal(signal.SIGTERM, _end)
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # which `nohup` sets
+            # An exception out of a handler could end a request in the place of the server.
+            signal.signal(signal.SIGHUP, lambda number, frame: signal.raise_signal(signal.SIGTERM))
         if share_on or tls_cert or tls_key or any(map(is_study, paths or ())):
             _serve_study(paths or [], bool(folder or by or compare or port), share_on, tls_cert, tls_key)
             return
@@ -136,13 +142,5 @@ def _serve_study(
         server.run()
 
 
-def _end_by_signals() -> None:
-    """Make a closed terminal and `kill` end the studio as Ctrl-C does: what it has started ends with it."""
-    signal.signal(signal.SIGTERM, _ending)  # uvicorn takes this signal while it serves, and raises it again afterwards
-    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # which `nohup` sets
-        # An exception out of a handler could end a request in the place of the server.
-        signal.signal(signal.SIGHUP, lambda number, frame: signal.raise_signal(signal.SIGTERM))
-
-
-def _ending(number: int, frame: FrameType | None) -> None:
+def _end(number: int, frame: FrameType | None) -> None:
     raise SystemExit(128 + number)

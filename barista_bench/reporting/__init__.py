@@ -7,21 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import quote
 
 from barista_bench.core.guarding import faults_at_the_end
 from barista_bench.errors import require_extra
 from barista_bench.files.owned_folders import REPORT, replacing_folder
+from barista_bench.files.text_out import markdown
 from barista_bench.judging.scoring import all_judged
 from barista_bench.plots import write_figure
 from barista_bench.reporting.analyses import analyse
 from barista_bench.reporting.figures import report_figures
 from barista_bench.reporting.html import render_html
-from barista_bench.reporting.markdown import render_markdown
 from barista_bench.reporting.pages import Details
 from barista_bench.reporting.pictures import Album, album
 from barista_bench.reporting.view import Report, build_report, distinct, report_samples
 from barista_bench.runs.score.scoring import ScoredRun
-from barista_bench.tables import to_csv, to_latex
+from barista_bench.tables import to_csv, to_latex, to_markdown
 
 __all__ = ["MAX_BYTES", "write_report"]
 
@@ -30,6 +31,10 @@ MAX_BYTES = 18_000_000
 SAMPLES = 1000
 """Examples of a task that can be paged through: all of the published sets."""
 PAGE, TEXT, TABLE_FOLDER, FIGURE_FOLDER = "report.html", "report.md", "report_tables", "report_figures"
+MAX_LINES = 200
+"""Lines of the Markdown file."""
+MAX_ROWS = 40
+"""Models of one leaderboard in it."""
 # Fractions of the samples, and characters of one answer, that are tried in turn: many models with endless answers would
 # fill the page.
 _SIZES = ((1.0, 20_000), (1.0, 4_000), (1.0, 1_000), (0.5, 1_000), (0.25, 500), (0.1, 200), (0.02, 100))
@@ -82,9 +87,13 @@ def write_report(
     page = render_html(report, shown, album(shown.samples, sources, max_bytes - bare), studio=studio)
     with replacing_folder(Path(out), REPORT) as folder:
         (folder / PAGE).write_bytes(_bytes(page))
-        (folder / TEXT).write_bytes(_bytes(render_markdown(report, PAGE)))
+        (folder / TEXT).write_bytes(_bytes(_markdown_page(report, PAGE)))
         if tables:
-            _write_tables(report, folder / TABLE_FOLDER)
+            (folder / TABLE_FOLDER).mkdir()
+            names = distinct(f"{heading} {table.title}" for heading, table in report.tables)
+            for name, (_, table) in zip(names, report.tables, strict=True):
+                (folder / TABLE_FOLDER / f"{name}.csv").write_bytes(to_csv(table).encode())
+                (folder / TABLE_FOLDER / f"{name}.tex").write_bytes(to_latex(table).encode())
         if figures:
             (folder / FIGURE_FOLDER).mkdir()
             for name, table in report_figures(report).items():
@@ -101,12 +110,32 @@ def _fitting(report: Report, wanted: int, max_bytes: int) -> Details:
     return fitting
 
 
-def _write_tables(report: Report, folder: Path) -> None:
-    folder.mkdir()
-    names = distinct(f"{heading} {table.title}" for heading, table in report.tables)
-    for name, (_, table) in zip(names, report.tables, strict=True):
-        (folder / f"{name}.csv").write_bytes(to_csv(table).encode())
-        (folder / f"{name}.tex").write_bytes(to_latex(table).encode())
+def _markdown_page(report: Report, page: str) -> str:
+    """The report as Markdown, short enough to read in a repository: leaderboards and findings, with links into `page`.
+
+    What does not fit is counted, and stands in the page.
+    """
+    lines = [f"# {markdown(report.title)}", "", f"All figures, and samples with their pictures: [{page}]({page}).", ""]
+    for board in report.boards:
+        table = board.table
+        lines += [f"## {markdown(board.title)}", "", *to_markdown(table, MAX_ROWS), "", markdown(table.note), ""]
+        sections = [section for section in report.sections if section.benchmark == board.benchmark]
+        lines += [
+            f"- [{markdown(section.standing.name)}]({page}#{quote(section.address)}): {markdown(section.finding)}"
+            for section in sections
+        ]
+        titles = [markdown(t.title) for part in report.papers if part.benchmark == board.benchmark for t in part.tables]
+        lines += (
+            [f"- Counterparts of the paper's tables, on the page of each task: {'; '.join(titles)}"] if titles else []
+        )
+        lines.append("")
+    warnings = [f"- {markdown(warning)}" for warning in report.warnings]
+    lines += ["## What to know before comparing", "", *warnings] if warnings else []
+    left_out = [f"- {markdown(text)}" for text in report.left_out]
+    lines += ["", "## Left out", "", *left_out] if left_out else []
+    if len(lines) > MAX_LINES - 5:
+        lines = [*lines[: MAX_LINES - 5], "", f"[… {len(lines) - MAX_LINES + 5} more lines: see {page}]"]
+    return "\n".join(lines).strip() + "\n"
 
 
 def _bytes(text: str) -> bytes:

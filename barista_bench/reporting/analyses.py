@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -12,30 +13,20 @@ from barista_bench.core.model_names import ABLATIONS, HUMAN, SCRIPTED
 from barista_bench.core.resampling import RESAMPLES
 from barista_bench.errors import BaristaError
 from barista_bench.runs.score.scoring import ScoredRun
-from barista_bench.stats import (
-    BaselineGap,
+from barista_bench.stats.agreement import FEWEST_MODELS, RankAgreement, rank_agreement
+from barista_bench.stats.baselines import BaselineGap, Consistency, baseline_gaps, consistency
+from barista_bench.stats.breakdowns import (
     BreakdownRow,
-    Comparison,
-    Consistency,
     FailureRow,
-    PropagationGraph,
-    RankAgreement,
     ThoughtBin,
-    baseline_gaps,
     breakdown_keys,
     breakdowns,
     by_thinking,
-    comparable,
-    compare_pair,
-    consistency,
     failure_rows,
-    propagation,
-    rank_agreement,
-    run_labels,
 )
-from barista_bench.stats.agreement import FEWEST_MODELS
-from barista_bench.stats.comparison import corrected, labelled, turned
-from barista_bench.stats.labels import Labels
+from barista_bench.stats.comparison import Comparison, compare_pair, corrected, turned
+from barista_bench.stats.labels import Labels, comparable, run_labels
+from barista_bench.stats.propagation import PropagationGraph, propagation
 
 MOST_GROUPS = 12
 REFERENCE = "oracle"
@@ -76,45 +67,43 @@ def analyse(runs: Sequence[ScoredRun], *, compare: bool = True, resamples: int =
     left_out: list[str] = []
     comparisons, gaps = dict[Path, Comparison](), list[BaselineGap]()
     if compare:
-        pairs = _Pairs(resamples)
-        comparisons = dict(_comparisons(groups, labels, pairs, left_out))
-        gaps = list(_gaps(groups, labels, pairs, left_out))
+        compare_once = _comparing_once(resamples)
+        comparisons = dict(_comparisons(groups, labels, compare_once, left_out))
+        gaps = list(_gaps(groups, labels, compare_once, left_out))
     return Analyses(
         labels=labels,
         comparisons=dict(zip(comparisons, corrected(list(comparisons.values())), strict=True)),
         agreements=list(_agreements(runs, labels, left_out)),
         gaps=gaps,
-        consistency=[
-            replace(consistent, model=labels[run.folder])
-            for run in runs
-            if (consistent := consistency(run)) is not None
-        ],
+        consistency=[replace(same, model=labels[run.folder]) for run in runs if (same := consistency(run)) is not None],
         graphs=list(_graphs(runs, labels, left_out)),
         failures={run.folder: failure_rows(run) for run in runs},
-        breakdowns={run.folder: _breakdowns(run) for run in runs},
+        breakdowns={run.folder: _further_breakdowns(run) for run in runs},
         thoughts={run.folder: by_thinking(run) for run in runs},
         left_out=left_out,
     )
 
 
-class _Pairs:
-    """Compares each pair of runs once: a model and a baseline are wanted as a pair, and as a gap."""
+_Compare = Callable[[ScoredRun, ScoredRun], Comparison]
 
-    def __init__(self, resamples: int) -> None:
-        self.resamples = resamples
-        self._known: dict[tuple[Path, Path], Comparison] = {}
 
-    def __call__(self, first: ScoredRun, second: ScoredRun) -> Comparison:
+def _comparing_once(resamples: int) -> _Compare:
+    """What compares each pair of runs once: a model and a baseline are wanted as a pair, and as a gap."""
+    known: dict[tuple[Path, Path], Comparison] = {}
+
+    def compare(first: ScoredRun, second: ScoredRun) -> Comparison:
         key = first.folder, second.folder
-        if key[::-1] in self._known:
-            return turned(self._known[key[::-1]])
-        if key not in self._known:
-            self._known[key] = compare_pair(first, second, resamples=self.resamples)
-        return self._known[key]
+        if key[::-1] in known:
+            return turned(known[key[::-1]])
+        if key not in known:
+            known[key] = compare_pair(first, second, resamples=resamples)
+        return known[key]
+
+    return compare
 
 
 def _comparisons(
-    groups: Sequence[Sequence[ScoredRun]], labels: Labels, compare: _Pairs, left_out: list[str]
+    groups: Sequence[Sequence[ScoredRun]], labels: Labels, compare: _Compare, left_out: list[str]
 ) -> Iterator[tuple[Path, Comparison]]:
     """Each model with the next one: whether an order is sure is asked of neighbours. Baselines have gaps of their own;
     they and people are compared only where there is no model beside them."""
@@ -123,23 +112,23 @@ def _comparisons(
         for first, second in pairwise(ranked or best_first(group)):
             names = labels[first.folder], labels[second.folder]
             try:
-                yield first.folder, labelled(compare(first, second), *names)
+                yield first.folder, replace(compare(first, second), first=names[0], second=names[1])
             except BaristaError as error:
                 left_out.append(f"Comparison of {names[0]} and {names[1]}: {error}")
 
 
 def best_first(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
     """Runs of one task in the order of a leaderboard: models by their primary figure, then what is not ranked."""
-    return sorted(runs, key=lambda run: (tier(run), -_primary_mean(run)))
 
+    def place(run: ScoredRun) -> tuple[int, float]:
+        figure = run.results.primary_figure
+        return tier(run), -figure.mean if figure else math.inf
 
-def _primary_mean(run: ScoredRun) -> float:
-    figure = run.results.primary_figure
-    return figure.mean if figure else float("-inf")
+    return sorted(runs, key=place)
 
 
 def _gaps(
-    groups: Sequence[Sequence[ScoredRun]], labels: Labels, compare: _Pairs, left_out: list[str]
+    groups: Sequence[Sequence[ScoredRun]], labels: Labels, compare: _Compare, left_out: list[str]
 ) -> Iterator[BaselineGap]:
     for group in groups:
         try:
@@ -215,7 +204,7 @@ def _graphs(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) -> I
         left_out.append(f"Error propagation of {len(graphs) - MAX_GRAPHS} models: only {MAX_GRAPHS} are shown")
 
 
-def _breakdowns(run: ScoredRun) -> Mapping[str, Sequence[BreakdownRow]]:
+def _further_breakdowns(run: ScoredRun) -> Mapping[str, Sequence[BreakdownRow]]:
     """Without intervals, which would take long; those of the results' own breakdowns are left to them."""
     keys = [key for key in breakdown_keys(run) if key not in run.results.breakdowns]
     return breakdowns(run, keys, resamples=0, most=MOST_GROUPS)

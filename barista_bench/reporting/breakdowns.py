@@ -5,6 +5,7 @@ Names no benchmark and no task: keys are those of `stats.breakdown_keys`.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -12,25 +13,18 @@ from typing import NamedTuple
 from barista_bench.core.task import Example, Task
 from barista_bench.reporting.analyses import is_unranked
 from barista_bench.reporting.tables import MAX_ROWS, figure_cell, shortened
-from barista_bench.runs.score.results import Figure
+from barista_bench.runs.score.results import Breakdown
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import BreakdownRow
 from barista_bench.stats.breakdowns import facts
 from barista_bench.tables import Cell, Table, number_columns, text_columns, words
 
 
-class ModelGroup(NamedTuple):
-    """One model's primary figure over the examples of one group."""
-
-    examples: int
-    figure: Figure
-
-
 class KeyGroups(NamedTuple):
     """A breakdown: by value of `key`, the figures of the models by label, and how far apart models are in it."""
 
     key: str
-    values: Mapping[str, Mapping[str, ModelGroup]]
+    values: Mapping[str, Mapping[str, Breakdown]]
     separation: float
 
     @property
@@ -49,14 +43,14 @@ def key_groups(
     Args:
         rows: by run, what its results do not hold already.
     """
-    by_key: dict[str, dict[str, dict[str, ModelGroup]]] = {}
+    by_key: dict[str, dict[str, dict[str, Breakdown]]] = defaultdict(lambda: defaultdict(dict))
     for label, run, others in zip(labels, runs, rows, strict=True):
         for key, parts in run.results.breakdowns.items():
             for value, part in parts.items():
-                by_key.setdefault(key, {}).setdefault(value, {})[label] = ModelGroup(part.examples, part.figure)
+                by_key[key][value][label] = part
         for key in others.keys() - run.results.breakdowns.keys():
             for row in sorted(others[key], key=lambda row: row.order):
-                by_key.setdefault(key, {}).setdefault(row.value, {})[label] = ModelGroup(row.examples, row.figure)
+                by_key[key][row.value][label] = Breakdown(examples=row.examples, figure=row.figure)
     compared = [label for label, run in zip(labels, runs, strict=True) if not is_unranked(run)] or list(labels)
     seen: set[frozenset[frozenset[str]]] = set()
     kept = []
@@ -69,7 +63,7 @@ def key_groups(
     return sorted(kept, key=lambda groups: -groups.separation)
 
 
-def separation(values: Mapping[str, Mapping[str, ModelGroup]], labels: Sequence[str]) -> float:
+def separation(values: Mapping[str, Mapping[str, Breakdown]], labels: Sequence[str]) -> float:
     """How far models are apart within the groups: best minus worst, the mean over groups by their examples.
 
     Of one model it is how far its groups are apart. Groups of one example, which tell of chance, do not count.
@@ -89,12 +83,12 @@ def separation(values: Mapping[str, Mapping[str, ModelGroup]], labels: Sequence[
 
 
 def _partition(task: Task, examples: Sequence[Example], key: str) -> frozenset[frozenset[str]]:
-    """How a key cuts the examples, whatever its values are called; a value in a list is that value."""
-    parts: dict[str, set[str]] = {}
+    """The parts into which a key cuts the examples, whatever its values are called; a value in a list is that value."""
+    parts: dict[str, set[str]] = defaultdict(set)
     for example in examples:
         value = facts(task, example).get(key)
         items = sorted(map(str, value)) if isinstance(value, list | tuple) else [str(value)]
-        parts.setdefault(repr(items), set()).add(example.example_id)
+        parts[repr(items)].add(example.example_id)
     return frozenset(map(frozenset, parts.values()))
 
 
@@ -102,14 +96,13 @@ def breakdown_table(groups: KeyGroups, labels: Sequence[str], primary: str) -> T
     """A row a value, a column a model; each figure leads to the samples behind it."""
     examples = groups.examples
     rows = []
-    for value in list(groups.values)[:MAX_ROWS]:
+    for value, of_value in list(groups.values.items())[:MAX_ROWS]:
         query = (("key", groups.key), ("value", value))
-        of_value = groups.values[value]
-        row = [Cell(shortened(value), query=query), Cell(examples[value])]
-        for label in labels:
-            group = of_value.get(label)
-            row.append(figure_cell(group.figure, (*query, ("model", label))) if group else Cell(None))
-        rows.append(row)
+        cells = (
+            figure_cell(group.figure, (*query, ("model", label))) if (group := of_value.get(label)) else Cell(None)
+            for label in labels
+        )
+        rows.append((Cell(shortened(value), query=query), Cell(examples[value]), *cells))
     columns = (*text_columns(words(groups.key)), *number_columns("", "examples", *labels))
     note = f"The first {MAX_ROWS} of {len(groups.values)} rows." if len(groups.values) > MAX_ROWS else ""
     title = f"By {words(groups.key)}: {words(primary)}"

@@ -110,7 +110,7 @@ def baselines(gaps: Sequence[BaselineGap]) -> Table:
     )
     rows = (
         (
-            _task(gap.comparison, several),
+            f"{gap.comparison.benchmark} / {words(gap.comparison.task)}" if several else words(gap.comparison.task),
             gap.model,
             _WITHOUT[gap.kind],
             gap.comparison.first_value,
@@ -122,10 +122,6 @@ def baselines(gaps: Sequence[BaselineGap]) -> Table:
     )
     note = "A gap whose interval holds 0 says that the score does not need what the baseline goes without."
     return Table.of("Gap to baselines", columns, rows, note)
-
-
-def _task(comparison: Comparison, several: bool) -> str:
-    return f"{comparison.benchmark} / {words(comparison.task)}" if several else words(comparison.task)
 
 
 _ABLATIONS = "images (text only)", "frames after the first", "the order of frames"
@@ -155,7 +151,7 @@ def failures(by_model: Sequence[tuple[str, Sequence[FailureRow]]]) -> Table | No
         (
             Cell(words(kind), query=(("failure", kind),)),
             FAILURE_KINDS[kind],
-            *(_failure_cell(label, rows_of.get((label, kind))) for label in labels),
+            *(_failure_cell(label, row) if (row := rows_of.get((label, kind))) else Cell(None) for label in labels),
         )
         for kind in kinds
     ]
@@ -167,9 +163,7 @@ def failures(by_model: Sequence[tuple[str, Sequence[FailureRow]]]) -> Table | No
     return replace(Table.of("What went wrong", columns, lines, note), drawn="stack") if lines else None
 
 
-def _failure_cell(label: str, row: FailureRow | None) -> Cell:
-    if row is None:
-        return Cell(None)
+def _failure_cell(label: str, row: FailureRow) -> Cell:
     query = (("failure", row.kind), ("model", label))
     return Cell(f"{100 * row.fraction:.1f}%", f"{number(row.count)}×", bar=Bar(row.fraction), query=query)
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from barista_bench.errors import ConfigError
@@ -81,9 +81,8 @@ def score_and_costs(models: Sequence[tuple[str, ScoredRun]]) -> Table | None:
         return None
     rows = []
     for label, run in models:
-        costs = [run.results.timing.costs.get(name) for name in known]
-        figure = figure_cell(run.results.primary_figure)
-        rows.append((label, figure, *(cost.mean if cost else None for cost in costs)))
+        costs = (run.results.timing.costs.get(name) for name in known)
+        rows.append((label, figure_cell(run.results.primary_figure), *(cost.mean if cost else None for cost in costs)))
     primary = words(models[0][1].results.primary)
     columns = (*text_columns("model"), *number_columns("", primary, *(f"{words(name)} a sample" for name in known)))
     return replace(Table.of(f"{primary} against costs", columns, rows), drawn="scatter")
@@ -95,7 +94,7 @@ def confusion(label: str, run: ScoredRun) -> Table | None:
     None for a task without choices, or where fewer than two texts are classes.
     """
     try:
-        pairs = list(_choice_texts(run))
+        pairs = _choice_texts(run)
     except ConfigError:  # the task does not say which choices an answer names
         return None
     examples = Counter(right for _, right in {(example, right) for example, right, _ in pairs})
@@ -111,12 +110,12 @@ def confusion(label: str, run: ScoredRun) -> Table | None:
     return replace(Table.of(title, columns, rows, note), drawn="heat")
 
 
-def _choice_texts(run: ScoredRun) -> Iterator[tuple[str, str, str]]:
-    """Of each sample with one right choice: its example, and the texts of the right and of the answered choice."""
+def _choice_texts(run: ScoredRun) -> list[tuple[str, str, str]]:
+    """The example of each sample with one right choice, and the texts of the right and of the answered choice."""
+    rows = []
     for sample in run.samples:
-        texts: Mapping[str, str] = run.task.choices(sample.example)
-        right = run.task.correct_choices(sample.example)
-        if not sample.counts or len(right) != 1:
-            continue
-        said = run.task.answered_choices(sample.prediction) if sample.prediction is not None else ()
-        yield sample.example.example_id, texts[right[0]], texts.get(said[0], OTHER) if said else UNREAD
+        texts, right = run.task.choices(sample.example), run.task.correct_choices(sample.example)
+        if sample.counts and len(right) == 1:
+            said = run.task.answered_choices(sample.prediction) if sample.prediction is not None else ()
+            rows.append((sample.example.example_id, texts[right[0]], texts.get(said[0], OTHER) if said else UNREAD))
+    return rows

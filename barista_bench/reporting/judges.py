@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from barista_bench.core.example import Status, status_counts
@@ -37,7 +38,13 @@ def tables(judges: Sequence[LabelledJudge]) -> tuple[Table, ...]:
     by_rubric: dict[str, list[LabelledJudge]] = {}
     for judge in judges:
         by_rubric.setdefault(judge[2].results.rubric.sha256, []).append(judge)
-    return tuple(table for members in by_rubric.values() for table in (_overview(members), *_by_category(members)))
+    made: list[Table] = []
+    for members in by_rubric.values():
+        results = [judged_run.results for _, _, judged_run in members]
+        made += [_overview(members), *_by("category", [each.per_category for each in results], members)]
+        for key in dict.fromkeys(key for each in results for key in each.breakdowns):
+            made += _by(words(key), [each.breakdowns.get(key, {}) for each in results], members)
+    return tuple(made)
 
 
 def warnings(judges: Sequence[LabelledJudge]) -> list[str]:
@@ -54,11 +61,10 @@ def warnings(judges: Sequence[LabelledJudge]) -> list[str]:
 
 def verdicts(judges: Sequence[LabelledJudge], model: str, max_text: int) -> SampleVerdicts:
     """The verdicts of each judge on each sample of one model, reasons cut at `max_text` characters."""
-    lines_of: dict[tuple[str, int], list[tuple[str, str]]] = {}
+    lines_of: dict[tuple[str, int], list[tuple[str, str]]] = defaultdict(list)
     for label, judge, judged_run in judges:
-        if label == model:
-            for sample, given in judged_run.verdicts.items():
-                lines_of.setdefault(sample, []).extend(_in_words(judge, given, judged_run.results.scale, max_text))
+        for sample, given in judged_run.verdicts.items() if label == model else ():
+            lines_of[sample] += _in_words(judge, given, judged_run.results.scale, max_text)
     return {sample: tuple(lines) for sample, lines in lines_of.items()}
 
 
@@ -113,29 +119,22 @@ def _row(model: str, judge: str, results: JudgedResults, names: Sequence[str], s
     )
 
 
-def _by_category(judges: Sequence[LabelledJudge]) -> Iterator[Table]:
-    """Each judge's main figure by category, then by what else its results are broken down by."""
-    yield from _by("category", [judged_run.results.per_category for _, _, judged_run in judges], judges)
-    for key in dict.fromkeys(key for _, _, judged_run in judges for key in judged_run.results.breakdowns):
-        yield from _by(words(key), [judged_run.results.breakdowns.get(key, {}) for _, _, judged_run in judges], judges)
-
-
 def _by(key: str, parts: Sequence[Mapping[str, CategoryFigures]], judges: Sequence[LabelledJudge]) -> Iterator[Table]:
-    """The mean over criteria, where there are several of them; none for one value alone."""
+    """Each judge's main figure by the values of a key: the mean over criteria, where there are several of them.
+
+    None for one value alone.
+    """
     values = list(dict.fromkeys(value for part in parts for value in part))
     if len(values) < 2:
         return
+    names = [_main(judged_run.results) for _, _, judged_run in judges]
     rows: list[Row] = []
     for value in values:
-        of_judges = [part.get(value) for part in parts]
-        pairs = zip(of_judges, judges, strict=True)
-        figures = (
-            of_judge.figures.get(_main(judged_run.results)) if of_judge else None
-            for of_judge, (_, _, judged_run) in pairs
-        )
-        rows.append((value, *(figure_cell(figure) for figure in figures)))
+        pairs = zip((part.get(value) for part in parts), names, strict=True)
+        figures = (of_judge.figures.get(name) if of_judge else None for of_judge, name in pairs)
+        rows.append((value, *map(figure_cell, figures)))
     columns = (*text_columns(key), *(Column(judge, model) for model, judge, _ in judges))
-    mains = dict.fromkeys(_with_end(_main(judged_run.results), judges) for _, _, judged_run in judges)
+    mains = dict.fromkeys(_with_end(name, judges) for name in names)
     title = "mean over criteria" if list(mains) == [MEAN] else ", ".join(mains)
     yield Table.of(f"Judges by {key}: {title}", columns, rows)
 

@@ -15,7 +15,7 @@ from barista_bench.reporting.breakdowns import KeyGroups
 from barista_bench.reporting.tables import figure_cell, p_text, shortened, ties
 from barista_bench.runs.score.results import Results
 from barista_bench.runs.score.scoring import ScoredRun
-from barista_bench.stats import BaselineGap, Comparison, FailureRow
+from barista_bench.stats import BaselineGap, Comparison
 from barista_bench.tables import Cell, GapToNext, Row, Table, interval, number, number_columns, text_columns, words
 
 MEAN = "mean over tasks"
@@ -58,7 +58,8 @@ def leaderboard(benchmark: str, title: str, tasks: Sequence[TaskStanding], analy
         mean, count = means[label]
         return tiers[label], -count, -mean
 
-    names = [f"{task.name}: {words(_primary_name(task))}" for task in tasks]
+    primaries = [next(iter(task.runs.values())).results.primary for task in tasks]
+    names = [f"{task.name}: {words(primary)}" for task, primary in zip(tasks, primaries, strict=True)]
     columns = (*text_columns("model"), *number_columns("", *([MEAN] if len(tasks) > 1 else []), *names))
     rows: list[Row] = []
     for label in sorted(labels, key=rank):
@@ -74,10 +75,6 @@ def leaderboard(benchmark: str, title: str, tasks: Sequence[TaskStanding], analy
     table = Table.of(f"Leaderboard: {title}", columns, rows, " ".join([note, *filter(None, by_order)]))
     unranked = sum(map(bool, tiers.values()))
     return Leaderboard(benchmark, title, replace(table, drawn="forest", apart=unranked), unranked)
-
-
-def _primary_name(task: TaskStanding) -> str:
-    return next(iter(task.runs.values())).results.primary
 
 
 def _mean(label: str, tasks: Sequence[TaskStanding]) -> tuple[float, int]:
@@ -99,11 +96,10 @@ def _score(run: ScoredRun | None, ahead: Mapping[Path, Comparison]) -> Cell:
     return replace(cell, notes=notes, warn=incomplete or bool(trained), gap=_gap(ahead.get(run.folder)))
 
 
-def _gap(comparison: Comparison | None) -> GapToNext | None:
-    if comparison is None:
+def _gap(pair: Comparison | None) -> GapToNext | None:
+    if pair is None:
         return None
-    measured = comparison.difference, comparison.p_adjusted, comparison.certainty
-    return GapToNext(comparison.second, *measured, comparison.wins, comparison.losses)
+    return GapToNext(pair.second, pair.difference, pair.p_adjusted, pair.certainty, pair.wins, pair.losses)
 
 
 def _missing(results: Results) -> Iterator[str]:
@@ -114,30 +110,21 @@ def _missing(results: Results) -> Iterator[str]:
             yield f"{number(errors)} {words(status)}"
 
 
-def finding(
-    task: TaskStanding,
-    ahead: Comparison | None,
-    gaps: Sequence[BaselineGap],
-    failures: Sequence[FailureRow],
-    breakdown: KeyGroups | None,
-) -> str:
-    """One line about the best model of a task: how sure its lead is, what it gets wrong, and where it is weakest.
-
-    Args:
-        ahead: the best model compared with the next one.
-        gaps: of the best model to baselines.
-        failures: of the best model.
-        breakdown: that which separates models most.
-    """
-    label, run = next(iter(task.runs.items()))
+def finding(standing: TaskStanding, analyses: Analyses, breakdown: KeyGroups | None) -> str:
+    """One line about the best model of a task: how sure its lead is, what it gets wrong, and where it is weakest by the
+    breakdown that separates models most."""
+    label, run = next(iter(standing.runs.items()))
     figure = run.results.primary_figure
     if run.results.model.name == REFERENCE:
         return "No model was asked."
     if figure is None:
         return f"{label} has no scored sample."
-    parts = [_lead(label, figure.mean, ahead), *_beside_baselines(gaps)]
-    total = sum(row.count for row in failures)
-    if total:
+    task = run.task.benchmark, run.task.name
+    compared = [gap for gap in analyses.gaps if (gap.comparison.benchmark, gap.comparison.task) == task]
+    gaps = [gap for gap in compared if gap.model == label]
+    parts = [_lead(label, figure.mean, analyses.comparisons.get(run.folder)), *_beside_baselines(gaps)]
+    failures = analyses.failures.get(run.folder, ())
+    if total := sum(row.count for row in failures):
         main = max(failures, key=lambda row: row.count)
         parts.append(f"Failures: {number(main.count)} of {number(total)} {words(main.kind)}.")
     return " ".join([*parts, *_weakest(label, breakdown)])
@@ -152,26 +139,20 @@ def _lead(label: str, mean: float, ahead: Comparison | None) -> str:
     if ahead.low is not None and ahead.high is not None:
         more += f" {interval(ahead.low, ahead.high)}"
     gap = f"({number(mean)}, {more}, p {p_text(ahead.p_adjusted)} on {number(ahead.units)} resampling units)"
-    if ahead.certainty == "sure":
-        return f"{label} leads {ahead.second} {gap}."
-    if ahead.certainty == "likely":
-        return f"{label} is likely ahead of {ahead.second} {gap}."
-    return f"{label} is ahead of {ahead.second} {gap}, which may be chance."
+    leads = {"sure": "leads", "likely": "is likely ahead of"}.get(ahead.certainty)
+    return f"{label} {leads or 'is ahead of'} {ahead.second} {gap}{'' if leads else ', which may be chance'}."
 
 
 def _beside_baselines(gaps: Sequence[BaselineGap]) -> Iterator[str]:
     same, unclear = "the same with", "not reliably better than"
-    sides: dict[str, list[str]] = {
-        name: [] for name in ("above", "below", "likely above", "likely below", unclear, same)
-    }
+    names = "above", "below", "likely above", "likely below", unclear, same
+    sides: dict[str, list[str]] = {name: [] for name in names}
     for gap in gaps:
         difference, certainty = gap.comparison.difference, gap.comparison.certainty
         side = "above" if difference > 0 else "below"
-        if certainty == "none":
-            sides[same].append(words(gap.kind))
-            continue
-        named = {"sure": side, "likely": f"likely {side}"}.get(certainty, unclear)
-        sides[named].append(f"{words(gap.kind)} ({decimal(difference, sign=True)})")
+        named = {"sure": side, "likely": f"likely {side}", "none": same}.get(certainty, unclear)
+        amount = f" ({decimal(difference, sign=True)})" if named != same else ""
+        sides[named].append(f"{words(gap.kind)}{amount}")
     if said := [f"{side} {', '.join(kinds)}" for side, kinds in sides.items() if kinds]:
         yield f"It is {'; '.join(said)}."
 

@@ -14,7 +14,7 @@ import math
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import cache, cached_property
 from typing import Any, Final
 
@@ -22,11 +22,9 @@ from barista_bench.core.example import Status
 from barista_bench.core.failures import FAILURE_KINDS
 from barista_bench.core.task import FrameRef
 from barista_bench.reporting.analyses import is_unranked
-from barista_bench.reporting.leaderboard import Leaderboard
-from barista_bench.reporting.pictures import Album, SamplePictures
-from barista_bench.reporting.samples import ModelAnswers, Sample
+from barista_bench.reporting.pictures import Album, PlacedPicture
+from barista_bench.reporting.samples import Sample
 from barista_bench.reporting.view import Report, Section
-from barista_bench.stats import PropagationGraph
 from barista_bench.tables import Cell, Ranged, Table, words
 
 CHUNK = 32
@@ -40,121 +38,56 @@ MAX_RELATED = 60
 Fields = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class TaskEntry:
-    """A task on the first screen. `first` is the number of its first sample of `count`, over the whole report."""
-
-    address: str
-    heading: str
-    name: str
-    finding: str
-    primary: str
-    metric: str
-    examples: int
-    labels: tuple[str, ...]
-    unranked: tuple[bool, ...]
-    warnings: tuple[str, ...]
-    scores: tuple[str, ...]
-    papers: tuple[int, ...]
-    first: int
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class Tab:
-    """A benchmark on the first screen: its leaderboard, and the numbers of its tasks in the order of the columns."""
-
-    address: str
-    board: Leaderboard
-    tasks: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PageIndex:
-    """The index, which is read when the page opens.
-
-    `bare` counts samples without pictures, for which there was no room.
-    """
-
-    title: str
-    tabs: tuple[Tab, ...]
-    tasks: tuple[TaskEntry, ...]
-    statuses: tuple[str, ...]
-    kinds: tuple[str, ...]
-    chunk: int
-    bare: int
-
-
-@dataclass(frozen=True, slots=True)
-class TaskBlock:
-    """A task's tables, and its samples.
-
-    A row of `samples` is [id, label, frames in words, number of its first picture or None, pictures, models]; a model
-    is [mean score or None, statuses of its runs by number, kinds of failure by number]. `filters` has the values of
-    each key and, by sample, the numbers of those that the sample has.
-    """
-
-    facts: tuple[tuple[str, str], ...]
-    figures: tuple[Table, ...]
-    breakdowns: tuple[Table, ...]
-    failures: tuple[Table, ...]
-    others: tuple[Table, ...]
-    samples: list[list[Any]]
-    filters: list[Fields]
-
-
-@dataclass(frozen=True, slots=True)
-class AcrossBlock:
-    """The block over all tasks."""
-
-    tables: tuple[Table, ...]
-    graphs: tuple[PropagationGraph, ...]
-    left_out: tuple[str, ...]
-
-
 def page_index(report: Report, samples: Sequence[Sample], album: Album) -> Fields:
-    """The first screen, as JSON values."""
+    """The first screen, as JSON values: the `PageIndex` of `templates/shapes.d.ts`."""
     counts = [sum(sample.section == number for sample in samples) for number in range(len(report.sections))]
-    tasks = tuple(
-        _task_entry(report, section, sum(counts[:number]), counts[number])
-        for number, section in enumerate(report.sections)
-    )
     benchmarks = [section.benchmark for section in report.sections]
-    tabs = tuple(
-        Tab(f"benchmark-{number}", board, tuple(at for at, name in enumerate(benchmarks) if name == board.benchmark))
-        for number, board in enumerate(report.boards)
-    )
-    bare = album.without_room(len(samples))
-    return plain(PageIndex(report.title, tabs, tasks, STATUSES, KINDS, CHUNK, bare))
+    return {
+        "title": report.title,
+        "tabs": [
+            {
+                "address": f"benchmark-{number}",
+                "board": plain(board),
+                "tasks": [at for at, name in enumerate(benchmarks) if name == board.benchmark],
+            }
+            for number, board in enumerate(report.boards)
+        ],
+        "tasks": [
+            {**_task_entry(report, section), "first": sum(counts[:number]), "count": counts[number]}
+            for number, section in enumerate(report.sections)
+        ],
+        "statuses": STATUSES,
+        "kinds": KINDS,
+        "chunk": CHUNK,
+        "bare": sum(number not in album.samples for number in range(len(samples))),
+    }
 
 
-def _task_entry(report: Report, section: Section, first: int, count: int) -> TaskEntry:
+def _task_entry(report: Report, section: Section) -> Fields:
     task = section.runs[0].task
-    return TaskEntry(
-        address=section.address,
-        heading=section.heading,
-        name=section.standing.name,
-        finding=section.finding,
-        primary=words(task.primary),
-        metric=task.primary_note,
-        examples=section.runs[0].results.dataset.examples,
-        labels=section.labels,
-        unranked=tuple(map(is_unranked, section.runs)),
-        warnings=section.warnings,
-        scores=section.scores,
-        papers=tuple(n for n, part in enumerate(report.papers) if part.benchmark == section.benchmark),
-        first=first,
-        count=count,
-    )
+    return {
+        "address": section.address,
+        "heading": section.heading,
+        "name": section.standing.name,
+        "finding": section.finding,
+        "primary": words(task.primary),
+        "metric": task.primary_note,
+        "examples": section.runs[0].results.dataset.examples,
+        "labels": section.labels,
+        "unranked": [is_unranked(run) for run in section.runs],
+        "warnings": section.warnings,
+        "scores": section.scores,
+        "papers": [number for number, part in enumerate(report.papers) if part.benchmark == section.benchmark],
+    }
 
 
 def blocks(report: Report, details: Details, album: Album) -> Iterator[tuple[str, str]]:
-    """Every block by its id in the page."""
+    """Every block by its id in the page: `TaskBlock`, `AcrossBlock` and so on of `templates/shapes.d.ts`."""
     for number, section in enumerate(report.sections):
-        yield f"task-{number}", _deflated(_json(plain(_task_block(number, section, details.samples, album))))
-    yield "across", _deflated(_json(plain(AcrossBlock(report.across, report.graphs, report.left_out))))
+        yield f"task-{number}", _block(_task_block(number, section, details.samples, album))
+    yield "across", _block({"tables": report.across, "graphs": report.graphs, "left_out": report.left_out})
     for number, part in enumerate(report.papers):
-        yield f"paper-{number}", _deflated(_json(plain(part)))
+        yield f"paper-{number}", _block(part)
     yield from details.chunks(album)
 
 
@@ -180,10 +113,11 @@ class Details:
 
     def _chunks(self, album: Album) -> Iterator[tuple[str, str]]:
         for start in range(0, len(self.samples), CHUNK):
-            details = (
-                f"{{{before},{_pictures_json(album.of_sample(number))},{after}}}"
-                for number, (before, after) in enumerate(self._around[start : start + CHUNK], start)
-            )
+            details = []
+            for number, (before, after) in enumerate(self._around[start : start + CHUNK], start):
+                shown = album.of_sample(number)
+                pictures = _json({"pictures": plain(shown.pictures), "problem": shown.problem})[1:-1]
+                details.append(f"{{{before},{pictures},{after}}}")
             yield f"chunk-{start // CHUNK}", _deflated(f"[{','.join(details)}]")
 
 
@@ -245,33 +179,34 @@ def _deflated(text: str) -> str:
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
-def _task_block(number: int, section: Section, samples: Sequence[Sample], album: Album) -> TaskBlock:
+def _block(content: object) -> str:
+    return _deflated(_json(plain(content)))
+
+
+def _task_block(number: int, section: Section, samples: Sequence[Sample], album: Album) -> Fields:
     places = [index for index, sample in enumerate(samples) if sample.section == number]
-    return TaskBlock(
-        facts=section.facts,
-        figures=section.figures,
-        breakdowns=section.breakdowns,
-        failures=section.failures,
-        others=section.others,
-        samples=[_row(samples[index], album, index) for index in places],
-        filters=_filters([samples[index] for index in places]),
-    )
+    return {
+        **{name: getattr(section, name) for name in ("facts", "figures", "breakdowns", "failures", "others")},
+        "samples": [_sample_row(samples[index], album.of_sample(index).pictures) for index in places],
+        "filters": _filters([samples[index] for index in places]),
+    }
 
 
-def _row(sample: Sample, album: Album, index: int) -> list[Any]:
-    pictures = album.of_sample(index).pictures
+def _sample_row(sample: Sample, pictures: Sequence[PlacedPicture]) -> list[Any]:
+    """[id, label, frames in words, number of its first picture or None, pictures, models]; a model is [mean score or
+    None, statuses of its runs by number, kinds of failure by number]."""
+    models = []
+    for model in sample.models:
+        mean = model.means[0] if model.means else None
+        codes = [STATUSES.index(answer.status) for answer in model.answers]
+        kinds = dict.fromkeys(KINDS.index(kind) for answer in model.answers for kind in answer.failures)
+        models.append([None if mean is None else round(mean, 4), codes or [STATUSES.index("not_run")], list(kinds)])
     first = pictures[0].file if pictures else None
-    return [sample.example_id, sample.label, sample.where, first, len(pictures), list(map(_outcome, sample.models))]
-
-
-def _outcome(model: ModelAnswers) -> list[Any]:
-    mean = model.means[0] if model.means else None
-    codes = [STATUSES.index(answer.status) for answer in model.answers]
-    kinds = dict.fromkeys(KINDS.index(kind) for answer in model.answers for kind in answer.failures)
-    return [None if mean is None else round(mean, 4), codes or [STATUSES.index("not_run")], list(kinds)]
+    return [sample.example_id, sample.label, sample.where, first, len(pictures), models]
 
 
 def _filters(samples: Sequence[Sample]) -> list[Fields]:
+    """The values of each key and, by sample, the numbers of those that the sample has."""
     filters = []
     for key in dict.fromkeys(name for sample in samples for name in sample.groups):
         values = sorted({value for sample in samples for value in sample.groups.get(key, ())}, key=_natural)
@@ -295,20 +230,10 @@ def _around_pictures(
     """The details of a sample before and after its pictures, as JSON without the braces."""
     sample = samples[number]
     related = sorted({other for frame in sample.frames for other in by_frame[frame]} - {number})[:MAX_RELATED]
-    before = {
-        "captions": sample.captions,
-        "boxes": sample.boxes,
-        "prompt": sample.prompt,
-        "reference": sample.reference,
-        "metadata": sample.metadata,
-        "evidence": sample.evidence,
-    }
+    names = ("captions", "boxes", "prompt", "reference", "metadata", "evidence")
+    before = {name: getattr(sample, name) for name in names}
     after = {
         "models": [plain(model.answers) for model in sample.models],
         "related": [[samples[other].section, samples[other].example_id, samples[other].label] for other in related],
     }
     return _json(before)[1:-1], _json(after)[1:-1]
-
-
-def _pictures_json(shown: SamplePictures) -> str:
-    return _json({"pictures": plain(shown.pictures), "problem": shown.problem})[1:-1]

@@ -22,6 +22,7 @@ from barista_bench.tables import Table
 LabelledRuns = Sequence[tuple[str, ScoredRun]]
 """Runs of one benchmark by their models' labels."""
 Judged = Mapping[Path, Sequence[JudgedRun]]
+"""What judges say of a run, by its folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +40,10 @@ def paper_part(benchmark: Benchmark, heading: str, runs: LabelledRuns, judged: J
     if benchmark.paper_tables is None:
         return PaperPart(benchmark.name, heading)
     try:
-        tables = benchmark.paper_tables([model_samples(label, run, judged.get(run.folder, ())) for label, run in runs])
+        samples = [model_samples(label, run, judged.get(run.folder, ())) for label, run in runs]
+        return PaperPart(benchmark.name, heading, tuple(benchmark.paper_tables(samples)))
     except BaristaError as error:
         return PaperPart(benchmark.name, heading, left_out=f"The tables of {heading}: {error}")
-    return PaperPart(benchmark.name, heading, tuple(tables))
 
 
 def model_samples(label: str, run: ScoredRun, judges: Sequence[JudgedRun]) -> ModelSamples:

@@ -57,10 +57,6 @@ class Album:
     def of_sample(self, number: int) -> SamplePictures:
         return self.samples.get(number, SamplePictures(problem=NO_ROOM))
 
-    def without_room(self, count: int) -> int:
-        """How many of the first `count` samples had no room."""
-        return sum(number not in self.samples for number in range(count))
-
 
 Sources = Sequence[tuple[ExampleSet, Task]]
 """By section of the report: its examples, and the task that makes images of them."""
@@ -130,7 +126,10 @@ def _add(
         key = hashlib.sha256(repr((image.mode, image.size)).encode() + image.tobytes()).digest()
         if key not in numbers and key not in added:
             added[key] = len(made.files) + len(new)
-            new.append(_jpeg(image, _shrunk(size, len(images))))
+            small, file = image.convert("RGB"), io.BytesIO()
+            small.thumbnail(_shrunk(size, len(images)), Image.Resampling.LANCZOS)
+            small.save(file, "JPEG", quality=QUALITY, optimize=True)
+            new.append(file.getvalue())
         placed.append(PlacedPicture(numbers.get(key, added.get(key, 0)), *image.size))
     budget -= 256 + sum(4 * len(file) // 3 + 96 for file in new)
     if budget >= 0:
@@ -147,14 +146,6 @@ def _shrunk(size: tuple[int, int], count: int) -> tuple[int, int]:
     """
     fraction = max(min(1.0, math.sqrt(STRIP / max(count, 1))), LEAST / size[0])
     return round(size[0] * fraction), round(size[1] * fraction)
-
-
-def _jpeg(image: Image.Image, size: tuple[int, int]) -> bytes:
-    small = image.convert("RGB")
-    small.thumbnail(size, Image.Resampling.LANCZOS)
-    file = io.BytesIO()
-    small.save(file, "JPEG", quality=QUALITY, optimize=True)
-    return file.getvalue()
 
 
 def spread_order(count: int) -> Iterable[int]:

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import NamedTuple
 
 from barista_bench.core.guarding import attempt
-from barista_bench.core.task import (
-    Example,
-    ExplanationRow,
-    Fields,
-    FrameRef,
-    Json,
-    Overlay,
-    OverlayKind,
-    Prediction,
-    Task,
-)
+from barista_bench.core.task import Example, ExplanationRow, Fields, FrameRef, Json, OverlayKind, Prediction, Task
 from barista_bench.reporting.judges import SampleVerdicts
 from barista_bench.runs.score.samples import ScoredSample
 from barista_bench.runs.score.scoring import ScoredRun
@@ -59,8 +48,7 @@ class ShownAnswer:
 
     `parsed` is what was read from the answer as JSON, empty where nothing was; `boxes` are those answered. `failures`
     are the kinds of what is wrong with it. `earlier` are the answers to the questions before, of tasks that ask in
-    several steps.
-    `verdicts` are those of judges: judge with criterion, and the verdict in words.
+    several steps. `verdicts` are those of judges: judge with criterion, and the verdict in words.
     """
 
     run: int
@@ -126,9 +114,7 @@ def spread(count: int, wanted: int) -> list[int]:
     >>> spread(10, 4), spread(3, 60)
     ([0, 2, 5, 7], [0, 1, 2])
     """
-    if wanted >= count:
-        return list(range(count))
-    return [position * count // wanted for position in range(wanted)]
+    return [position * count // wanted for position in range(wanted)] if wanted < count else list(range(count))
 
 
 def score_names(runs: Sequence[ScoredRun]) -> tuple[str, ...]:
@@ -147,12 +133,15 @@ def section_samples(
     """
     examples = runs[0].examples
     names = score_names(runs)
-    by_example = [_by_example(run) for run in runs]
+    by_example: list[dict[str, list[ScoredSample]]] = [defaultdict(list) for _ in runs]
+    for run, samples_of in zip(runs, by_example, strict=True):
+        for sample in run.samples:
+            samples_of[sample.example.example_id].append(sample)
     samples = []
     for index in spread(len(examples.examples), wanted):
         example = examples.examples[index]
         answers = [
-            _model_answers(run, samples_of.get(example.example_id, []), names, max_text, judged)
+            _model_answers(run, samples_of[example.example_id], names, max_text, judged)
             for run, samples_of, judged in zip(runs, by_example, verdicts or [{}] * len(runs), strict=True)
         ]
         samples.append(_sample(section, index, runs[0], example, tuple(answers), max_text))
@@ -193,21 +182,15 @@ def _groups(value: Json) -> tuple[str, ...]:
 
 
 def _overlays(task: Task, example: Example, prediction: Prediction | None) -> tuple[DrawnBox, ...]:
-    """Those of an answer; without one, those of the question and the reference."""
-    return _boxes(
-        [
-            overlay
-            for overlay in attempt(task, "overlays", example, lambda: task.overlays(example, prediction), ())
-            if prediction is None or overlay.kind == "predicted"
-        ]
-    )
+    """The boxes of an answer; without one, those of the question and the reference.
 
-
-def _boxes(overlays: Sequence[Overlay]) -> tuple[DrawnBox, ...]:
-    """Boxes that can be drawn: finite, and no more than `MAX_BOXES` of them; a broken model can repeat itself."""
+    Only those that can be drawn: finite, and no more than `MAX_BOXES` of them; a broken model can repeat itself.
+    """
+    overlays = attempt(task, "overlays", example, lambda: task.overlays(example, prediction), ())
+    wanted = [overlay for overlay in overlays if prediction is None or overlay.kind == "predicted"]
     return tuple(
         (overlay.image, overlay.kind, _cut(overlay.label, MAX_GROUP), _within(overlay.box), _mask(overlay.mask))
-        for overlay in overlays[:MAX_BOXES]
+        for overlay in wanted[:MAX_BOXES]
         if all(math.isfinite(number) for number in overlay.box)
     )
 
@@ -229,23 +212,10 @@ def _indented(value: Fields) -> str:
     return json.dumps(value, ensure_ascii=False, indent=1, default=str)
 
 
-def _by_example(run: ScoredRun) -> Mapping[str, list[ScoredSample]]:
-    samples: dict[str, list[ScoredSample]] = defaultdict(list)
-    for sample in run.samples:
-        samples[sample.example.example_id].append(sample)
-    return samples
-
-
 def _model_answers(
     run: ScoredRun, samples: Sequence[ScoredSample], names: Sequence[str], max_text: int, verdicts: SampleVerdicts
 ) -> ModelAnswers:
-    answers = tuple(
-        dataclasses.replace(
-            _answer(run.task, sample, names, max_text),
-            verdicts=verdicts.get((sample.example.example_id, sample.record.run), ()),
-        )
-        for sample in samples
-    )
+    answers = tuple(_answer(run.task, sample, names, max_text, verdicts.get(sample.name, ())) for sample in samples)
     means = []
     for column in range(len(names)):
         known = [score for answer in answers if (score := answer.scores[column]) is not None]
@@ -253,9 +223,10 @@ def _model_answers(
     return ModelAnswers(tuple(means), answers)
 
 
-def _answer(task: Task, sample: ScoredSample, names: Sequence[str], max_text: int) -> ShownAnswer:
-    record = sample.record
-    scored = sample.counts
+def _answer(
+    task: Task, sample: ScoredSample, names: Sequence[str], max_text: int, verdicts: tuple[tuple[str, str], ...]
+) -> ShownAnswer:
+    record, scored = sample.record, sample.counts
     return ShownAnswer(
         run=record.run,
         status=str(record.status),
@@ -266,29 +237,19 @@ def _answer(task: Task, sample: ScoredSample, names: Sequence[str], max_text: in
         facts=_facts(sample),
         rows=_rows(task, sample, max_text) if scored else (),
         parsed=_cut(_indented(sample.prediction.value), max_text) if sample.prediction else "",
-        boxes=_predicted_boxes(task, sample),
+        boxes=_overlays(task, sample.example, sample.prediction) if sample.prediction else (),
+        verdicts=verdicts,
         failures=tuple(dict.fromkeys(failure.kind for failure in answer_failures(task, sample))) if scored else (),
         earlier=tuple(_cut(text, max_text) for text in (record.earlier or ())[:MAX_STEPS]),
     )
 
 
-def _predicted_boxes(task: Task, sample: ScoredSample) -> tuple[DrawnBox, ...]:
-    if sample.prediction is None:
-        return ()
-    return _overlays(task, sample.example, sample.prediction)
-
-
 def _rows(task: Task, sample: ScoredSample, max_text: int) -> tuple[ExplanationRow, ...]:
     """Explanation rows until they are as long as an answer may be; a broken model can repeat itself forever."""
-    rows: list[ExplanationRow] = []
-    left = max_text
     example, prediction = sample.example, sample.prediction
-    for row in attempt(task, "explain", example, lambda: task.explain(example, prediction).rows, ()):
-        left -= len(row.text) + 20
-        if left < 0:
-            break
-        rows.append(row)
-    return tuple(rows)
+    rows = attempt(task, "explain", example, lambda: task.explain(example, prediction).rows, ())
+    lengths = accumulate(len(row.text) + 20 for row in rows)
+    return tuple(row for row, length in zip(rows, lengths, strict=True) if length <= max_text)
 
 
 def _facts(sample: ScoredSample) -> tuple[tuple[str, str], ...]:

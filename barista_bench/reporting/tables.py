@@ -1,18 +1,22 @@
-"""The tables of a report, as data: what both the page and the Markdown file print.
+"""The tables of a report, as data: what both the page and the Markdown file print, of one task and over all tasks.
 
-Everything here reads `Results` alone and knows no benchmark and no task: names of figures, of metadata and of details
-are printed as they come.
+Everything here knows no benchmark and no task: names of figures, of metadata and of details are printed as they come.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import statistics
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from barista_bench.core.example import Status, status_counts
-from barista_bench.runs.score.costs import COST_NAMES, Cost, cost_text
+from barista_bench.reporting.analyses import is_unranked
+from barista_bench.runs.score.costs import COST_NAMES, cost_text
 from barista_bench.runs.score.results import Figure, Results, tie_spread
+from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.tables import (
     Bar,
     Cell,
@@ -88,7 +92,16 @@ def coverage(models: Sequence[Labelled]) -> Table:
         *number_columns("coverage (samples)", "answered %", "answered", "scored", "expected"),
         *number_columns("samples by status", *map(words, statuses), "not run"),
     )
-    rows = ((label, results.runs, *_coverage_cells(results, statuses)) for label, results in models)
+    rows = []
+    for label, results in models:
+        found = results.coverage
+        fraction = f"{100 * found.answered / found.expected:.1f}%" if found.expected else None
+        counts = {status: found.statuses.get(status, 0) for status in statuses}
+        missing = max(0, found.expected - sum(counts.values()))
+        scored = Cell(found.scored, warn=not found.complete)
+        by_status = (Cell(count, warn=status != Status.OK and count > 0) for status, count in counts.items())
+        samples = fraction, found.answered, scored, found.expected
+        rows.append((label, results.runs, *samples, *by_status, Cell(missing, warn=missing > 0)))
     return Table.of("Coverage", columns, rows)
 
 
@@ -103,17 +116,6 @@ def ties(models: Sequence[Labelled]) -> str:
     )
 
 
-def _coverage_cells(results: Results, statuses: Iterable[str]) -> Row:
-    coverage = results.coverage
-    fraction = f"{100 * coverage.answered / coverage.expected:.1f}%" if coverage.expected else None
-    counts = {status: coverage.statuses.get(status, 0) for status in statuses}
-    missing = max(0, coverage.expected - sum(counts.values()))
-    scored = Cell(coverage.scored, warn=not coverage.complete)
-    by_status = (Cell(count, warn=status != Status.OK and count > 0) for status, count in counts.items())
-    missing_cell = Cell(missing, warn=missing > 0)
-    return fraction, coverage.answered, scored, coverage.expected, *by_status, missing_cell
-
-
 def details(models: Sequence[Labelled]) -> list[Table]:
     """Every entry of the tasks' aggregates that is a table itself, then the plain counts, averaged over runs."""
     keys = _union(entry for _, results in models for entry in results.details)
@@ -122,7 +124,8 @@ def details(models: Sequence[Labelled]) -> list[Table]:
         values = [entry.get(key) for _, results in models for entry in results.details]
         if any(isinstance(value, dict) and value for value in values):
             blocks = [(label, _mean_block(results, key)) for label, results in models]
-            tables.append(side_by_side(_capital(words(key)), words(key.removeprefix("per_")), blocks))
+            title = words(key)
+            tables.append(side_by_side(title[:1].upper() + title[1:], words(key.removeprefix("per_")), blocks))
         elif any(isinstance(value, int) and not isinstance(value, bool) for value in values):
             counts.append(key)
     if counts:
@@ -149,10 +152,11 @@ def costs(models: Sequence[Labelled]) -> Table | None:
     rows = []
     for label, results in models:
         of_model = [(name, results.timing.costs.get(name)) for name in names]
-        each = (
-            Cell(cost_text(name, cost.mean), notes=_of_samples(cost, results)) if cost else Cell(None)
-            for name, cost in of_model
-        )
+        each = []
+        for name, cost in of_model:
+            partial = cost is not None and cost.samples != results.coverage.scored
+            notes = (f"of {cost.samples:,} samples",) if cost and partial else ()
+            each.append(Cell(cost_text(name, cost.mean) if cost else None, notes=notes))
         rows.append((label, *each, *(cost_text(name, cost.total) if cost else None for name, cost in of_model)))
     note = (
         "Cached tokens are among the input's, tokens of thinking among the output's; seconds are of generation. What a "
@@ -160,11 +164,6 @@ def costs(models: Sequence[Labelled]) -> Table | None:
         "greedy answer is generated once: its repetitions count 0."
     )
     return Table.of("Costs", columns, rows, note)
-
-
-def _of_samples(cost: Cost, results: Results) -> tuple[str, ...]:
-    """Of how many samples a cost is known, where it is not of all that are scored."""
-    return () if cost.samples == results.coverage.scored else (f"of {cost.samples:,} samples",)
 
 
 def timing(models: Sequence[Labelled]) -> Table:
@@ -244,13 +243,13 @@ def _mean_block(results: Results, key: str) -> Block:
             fields = row if isinstance(row, dict) else {"value": row}
             for column, value in fields.items():
                 values.setdefault(name, {}).setdefault(column, []).append(value)
-    ordered = sorted(values.items(), key=lambda item: -_first_number(item[1].get("support")))
+
+    def support(item: tuple[str, Mapping[str, Sequence[object]]]) -> float:
+        first, *_ = item[1].get("support", [0])
+        return float(first) if isinstance(first, int | float) else 0.0
+
+    ordered = sorted(values.items(), key=support, reverse=True)
     return {name: {column: Cell(_mean(cell)) for column, cell in row.items()} for name, row in ordered}
-
-
-def _first_number(values: Sequence[object] | None) -> float:
-    first = values[0] if values else None
-    return float(first) if isinstance(first, int | float) else 0.0
 
 
 def _mean(values: Sequence[object]) -> Value:
@@ -268,12 +267,104 @@ def _union(mappings: Iterable[Iterable[str]]) -> list[str]:
     return list(dict.fromkeys(key for mapping in mappings for key in mapping))
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
 def shortened(text: str) -> str:
     """A name of at most `MAX_NAME` letters, since models invent labels; of a number three places, as of figures."""
     if re.fullmatch(r"-?\d+\.\d{4,}", text):
         return f"{float(text):.3f}"
     return text if len(text) <= MAX_NAME else text[: MAX_NAME - 1] + "…"
+
+
+TaskRuns = tuple[str, Mapping[str, ScoredRun]]
+"""A task's heading, and its runs by model label."""
+
+
+def by_group(tasks: Sequence[TaskRuns]) -> list[Table]:
+    """One table a metadata key of the results' breakdowns: the mean sample score by value and model, tasks beside.
+
+    The first row of a value is the mean over all models, each weighing the same as in the published tables, without
+    people and baselines: what chance and the reference itself score says nothing of a value. Samples that were not
+    scored are left out; keys of one value alone make no table.
+    """
+    tables = []
+    by_benchmark: dict[str, list[TaskRuns]] = {}
+    for heading, runs in tasks:
+        by_benchmark.setdefault(next(iter(runs.values())).task.benchmark, []).append((heading, runs))
+    for benchmark, part in by_benchmark.items():
+        where = f" of {benchmark}" if len(by_benchmark) > 1 else ""
+        keys = _union(run.results.breakdowns for _, runs in part for run in runs.values())
+        tables += [_by_key(part, key, f"All tasks{where} by {words(key)}") for key in keys]
+    return [table for table in tables if table is not None]
+
+
+def _by_key(tasks: Sequence[TaskRuns], key: str, title: str) -> Table | None:
+    broken_down = [
+        (heading, runs) for heading, runs in tasks if any(key in run.results.breakdowns for run in runs.values())
+    ]
+    columns = [*text_columns(words(key), "model")]
+    for heading, runs in broken_down:
+        columns.append(Column(", ".join(_union([words(run.task.sample_score)] for run in runs.values())), heading))
+    blocks = [_group_scores(runs, key) for _, runs in broken_down]
+    values = sorted({value for block in blocks for _, value in block})
+    if len(values) < 2:
+        return None
+    models = _union(runs for _, runs in broken_down)
+    unranked = {label for _, runs in broken_down for label, run in runs.items() if is_unranked(run)}
+    judged = [label for label in models if label not in unranked]
+    rows: list[Row] = []
+    for value in values:
+        if len(judged) > 1:
+            of_models = [[block[label, value] for label in judged if (label, value) in block] for block in blocks]
+            means = ([math.fsum(scores) / len(scores) for scores in of_block] for of_block in of_models)
+            rows.append((value, ALL_MODELS, *(_mean_cell(of_block, "models") for of_block in means)))
+        rows += [
+            (value, label, *(_mean_cell(block.get((label, value), []), "samples") for block in blocks))
+            for label in models
+        ]
+    note = "Mean sample score over runs and examples; how many samples stands below."
+    if len(judged) > 1:
+        left = f", without {', '.join(label for label in models if label in unranked)}" if unranked else ""
+        note += f" {ALL_MODELS}: the mean of the models' means{left}."
+    return replace(Table.of(title, columns, rows, note), drawn="heat")
+
+
+ALL_MODELS = "all models"
+
+
+def _group_scores(runs: Mapping[str, ScoredRun], key: str) -> dict[tuple[str, str], list[float]]:
+    """The sample scores by model label and value of a metadata key."""
+    scores: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for label, run in runs.items():
+        for sample in run.samples:
+            score = sample.scores.get(run.task.sample_score)
+            if score is not None and math.isfinite(score) and sample.counts and key in sample.example.metadata:
+                scores[label, str(sample.example.metadata[key])].append(score)
+    return scores
+
+
+def _mean_cell(scores: Sequence[float], of: str) -> Cell:
+    """The mean, and below it of how many of what."""
+    if not scores:
+        return Cell(None)
+    return Cell(math.fsum(scores) / len(scores), notes=(f"{number(len(scores))} {of}",))
+
+
+def tokens(tasks: Sequence[TaskRuns]) -> Table | None:
+    """Mean tokens a sample by task and model; None where no model counts tokens."""
+    models = _union(runs for _, runs in tasks)
+    of_runs = [{label: run.results.timing.costs for label, run in runs.items()} for _, runs in tasks]
+    said = {name for by_label in of_runs for costs in by_label.values() for name in costs}
+    names = [name for name in COST_NAMES if name in said and name.endswith("_tokens")]
+    if not names:
+        return None
+    columns = [*text_columns("task")]
+    for label in models:
+        columns += number_columns(label, *(name.removesuffix("_tokens") for name in names))
+    rows = []
+    for (heading, _), by_label in zip(tasks, of_runs, strict=True):
+        known = [by_label.get(label, {}).get(name) for label in models for name in names]
+        rows.append((heading, *(f"{cost.mean:,.0f}" if cost else None for cost in known)))
+    note = (
+        "Mean over the samples of which the log says it; output includes thinking, and input what was cached. "
+        "Repetitions of a greedy answer, which is generated once, count 0."
+    )
+    return Table.of("Tokens a sample", columns, rows, note)

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import chain, count
 
 from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.errors import ConfigError
-from barista_bench.judging.judged_run import JudgedRun
-from barista_bench.reporting import diagnosis, judges, paper, summary, tables
+from barista_bench.reporting import diagnosis, judges, paper, tables
 from barista_bench.reporting.analyses import Analyses, best_first
-from barista_bench.reporting.breakdowns import KeyGroups, breakdown_table, key_groups
+from barista_bench.reporting.breakdowns import breakdown_table, key_groups
 from barista_bench.reporting.judges import LabelledJudge
 from barista_bench.reporting.leaderboard import Leaderboard, TaskStanding, finding, leaderboard
-from barista_bench.reporting.paper import PaperPart
+from barista_bench.reporting.paper import Judged, PaperPart
 from barista_bench.reporting.samples import Sample, score_names, section_samples
 from barista_bench.runs.score.comparability import Comparability, told_apart
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import PropagationGraph, comparable
 from barista_bench.tables import Table, number
-
-Judged = Mapping[Path, Sequence[JudgedRun]]
-"""What judges say of a run, by its folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +124,14 @@ def build_report(
     by_set = comparable(runs)
     benchmarks = list(dict.fromkeys(record.benchmark for record in by_set))
     groups = dict(sorted(by_set.items(), key=lambda item: benchmarks.index(item[0].benchmark)))
+    # Benchmark and task, with what tells a section from others of its task: why they stand apart.
+    headings = [
+        f"{record.benchmark} / {record.task}{f' ({apart})' if apart else ''}"
+        for record, apart in zip(groups, told_apart(list(groups)), strict=True)
+    ]
     standings = [
         TaskStanding(heading, {analyses.labels[run.folder]: run for run in best_first(group)})
-        for heading, group in zip(_headings(list(groups)), groups.values(), strict=True)
+        for heading, group in zip(headings, groups.values(), strict=True)
     ]
     addresses = distinct(standing.heading for standing in standings)
     sections = tuple(
@@ -138,12 +139,13 @@ def build_report(
         for standing, address in zip(standings, addresses, strict=True)
     )
     papers = tuple(_papers(sections, judged or {}))
-    graph_tables = [diagnosis.propagation(graph) for graph in analyses.graphs]
+    tasks = [(section.heading, section.standing.runs) for section in sections]
+    summaries = (*tables.by_group(tasks), tables.tokens(tasks)) if len(sections) > 1 else ()
     return Report(
         title=title or _title(sections),
         boards=tuple(_boards(sections, analyses)),
         sections=sections,
-        across=(*_summary(sections), *_diagnosis(analyses), *graph_tables),
+        across=(*filter(None, summaries), *_diagnosis(analyses)),
         graphs=tuple(analyses.graphs),
         papers=tuple(part for part in papers if part.tables),
         left_out=(*analyses.left_out, *(part.left_out for part in papers if part.left_out)),
@@ -183,12 +185,6 @@ def _boards(sections: Sequence[Section], analyses: Analyses) -> Iterator[Leaderb
         yield leaderboard(benchmark, title, standings, analyses)
 
 
-def _summary(sections: Sequence[Section]) -> list[Table]:
-    tasks = [(section.heading, section.standing.runs) for section in sections]
-    overall = (*summary.by_group(tasks), summary.tokens(tasks)) if len(sections) > 1 else ()
-    return [table for table in overall if table]
-
-
 def _diagnosis(analyses: Analyses) -> Iterator[Table]:
     for benchmark, agreed in analyses.agreements:
         name = benchmark if len(analyses.agreements) > 1 else ""
@@ -197,6 +193,7 @@ def _diagnosis(analyses: Analyses) -> Iterator[Table]:
         yield diagnosis.baselines(analyses.gaps)
     if analyses.consistency:
         yield diagnosis.consistency(analyses.consistency)
+    yield from map(diagnosis.propagation, analyses.graphs)
 
 
 def _papers(sections: Sequence[Section], judged: Judged) -> Iterator[PaperPart]:
@@ -214,56 +211,46 @@ def _papers(sections: Sequence[Section], judged: Judged) -> Iterator[PaperPart]:
         seen += [] if record in seen else [record]
         parts.setdefault((record.benchmark, seen.index(record)), []).append(section)
     for (name, _), members in parts.items():
-        if name not in BENCHMARKS:
+        if (benchmark := BENCHMARKS.get(name)) is None:
             continue
-        title = BENCHMARKS[name].title
         several = (name, 1) in parts
-        heading = f"{title} ({', '.join(section.heading for section in members)})" if several else title
-        beside = [section for section in sections if section.of_task in BENCHMARKS[name].beside]
+        apart = f" ({', '.join(section.heading for section in members)})" if several else ""
+        beside = [section for section in sections if section.of_task in benchmark.beside]
         runs = [(label, run) for section in (*members, *beside) for label, run in section.standing.runs.items()]
-        yield paper.paper_part(BENCHMARKS[name], heading, runs, judged)
-
-
-def _headings(groups: Sequence[Comparability]) -> list[str]:
-    """Benchmark and task, with what tells a section from others of its task: why they stand apart."""
-    names = [f"{group.benchmark} / {group.task}" for group in groups]
-    return [f"{name} ({apart})" if apart else name for name, apart in zip(names, told_apart(groups), strict=True)]
+        yield paper.paper_part(benchmark, f"{benchmark.title}{apart}", runs, judged)
 
 
 def _section(standing: TaskStanding, address: str, judged: Judged, analyses: Analyses) -> Section:
     labels, runs = tuple(standing.runs), tuple(standing.runs.values())
-    by_judge = judges.labelled([(label, judged.get(run.folder, ())) for label, run in standing.runs.items()])
+    folders = {label: run.folder for label, run in standing.runs.items()}
+    by_judge = judges.labelled([(label, judged.get(folder, ())) for label, folder in folders.items()])
     models = [(label, run.results) for label, run in standing.runs.items()]
-    failed = [(label, analyses.failures.get(run.folder, ())) for label, run in standing.runs.items()]
     groups = key_groups(labels, runs, [analyses.breakdowns.get(run.folder, {}) for run in runs])
     compared = [pair for run in runs if (pair := analyses.comparisons.get(run.folder))]
     judge_tables = judges.tables(by_judge)
-    failure_table = diagnosis.failures(failed)
+    failures = diagnosis.failures([(label, analyses.failures.get(folder, ())) for label, folder in folders.items()])
     primary = runs[0].results.primary
-    thoughts = diagnosis.thoughts(
-        [(label, analyses.thoughts.get(run.folder, ())) for label, run in standing.runs.items()], primary
-    )
-    costs = tables.costs(models)
+    thoughts = [(label, analyses.thoughts.get(folder, ())) for label, folder in folders.items()]
     return Section(
         standing=standing,
         address=address,
-        finding=_finding(standing, analyses, groups[0] if groups else None),
+        finding=finding(standing, analyses, groups[0] if groups else None),
         facts=_facts(runs),
         warnings=(*_warnings(models), *judges.warnings(by_judge)),
         scores=score_names(runs),
-        figures=(
+        figures=_those_there(
             tables.figures(models),
-            *([diagnosis.comparisons(compared)] if compared else []),
+            diagnosis.comparisons(compared) if compared else None,
             *(table for table in judge_tables if table.title == judges.OVERVIEW),
-            *([thoughts] if thoughts else []),
+            diagnosis.thoughts(thoughts, primary),
         ),
         breakdowns=tuple(breakdown_table(key, labels, primary) for key in groups),
-        failures=(failure_table,) if failure_table else (),
-        others=(
+        failures=_those_there(failures),
+        others=_those_there(
             tables.coverage(models),
             *(table for table in judge_tables if table.title != judges.OVERVIEW),
             *tables.details(models),
-            *([costs] if costs else []),
+            tables.costs(models),
             tables.timing(models),
             tables.provenance(models),
         ),
@@ -271,16 +258,8 @@ def _section(standing: TaskStanding, address: str, judged: Judged, analyses: Ana
     )
 
 
-def _finding(standing: TaskStanding, analyses: Analyses, breakdown: KeyGroups | None) -> str:
-    label, run = next(iter(standing.runs.items()))
-    of_task = (run.task.benchmark, run.task.name)
-    gaps = [
-        gap
-        for gap in analyses.gaps
-        if gap.model == label and (gap.comparison.benchmark, gap.comparison.task) == of_task
-    ]
-    ahead, failures = analyses.comparisons.get(run.folder), analyses.failures.get(run.folder, ())
-    return finding(standing, ahead, gaps, failures, breakdown)
+def _those_there(*made: Table | None) -> tuple[Table, ...]:
+    return tuple(table for table in made if table is not None)
 
 
 def _facts(runs: Sequence[ScoredRun]) -> tuple[tuple[str, str], ...]:
@@ -303,15 +282,12 @@ def _facts(runs: Sequence[ScoredRun]) -> tuple[tuple[str, str], ...]:
 
 
 def _warnings(models: Sequence[tables.Labelled]) -> tuple[str, ...]:
-    warnings = []
-    for label, results in models:
-        coverage = results.coverage
-        if not coverage.complete:
-            missing = coverage.missing
-            warnings.append(
-                f"{label} is incomplete: {missing:,} of {coverage.expected:,} samples are not scored. "
-                "Its figures stand on the others alone and cannot be compared."
-            )
+    warnings = [
+        f"{label} is incomplete: {results.coverage.missing:,} of {results.coverage.expected:,} samples are not scored. "
+        "Its figures stand on the others alone and cannot be compared."
+        for label, results in models
+        if not results.coverage.complete
+    ]
     if len({results.runs for _, results in models}) > 1:
         warnings.append("The models were run a different number of times.")
     return tuple(warnings)
@@ -320,8 +296,9 @@ def _warnings(models: Sequence[tables.Labelled]) -> tuple[str, ...]:
 def distinct(texts: Iterable[str]) -> list[str]:
     """`plain_name` of each, numbered where it has come before."""
     names: dict[str, None] = {}
-    for text in texts:
-        names[next(name for name in _name_variants(plain_name(text)) if name not in names)] = None
+    for name in map(plain_name, texts):
+        numbered = (f"{name}_{number}" for number in count(2))
+        names[next(variant for variant in chain([name], numbered) if variant not in names)] = None
     return list(names)
 
 
@@ -332,11 +309,3 @@ def plain_name(text: str) -> str:
     'pets_grounding_per_class'
     """
     return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")[:80] or "table"
-
-
-def _name_variants(name: str) -> Iterator[str]:
-    yield name
-    number = 2
-    while True:
-        yield f"{name}_{number}"
-        number += 1

@@ -10,7 +10,7 @@ import bisect
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -100,8 +100,7 @@ class _Changes:
     """Counts, and the first few samples of each kind whatever order they come in."""
 
     def __init__(self, shown: int) -> None:
-        self.counts: Counter[Kind] = Counter()
-        self.statuses: Counter[tuple[str, str]] = Counter()
+        self.counts, self.statuses = Counter[Kind](), Counter[tuple[str, str]]()
         self.shown: dict[Kind, list[SampleChange]] = {kind: [] for kind in KINDS}
         self._limit = shown
 
@@ -214,13 +213,12 @@ def _scores(folders: tuple[Path, Path], changes: _Changes) -> tuple[ScoreChange,
                     changed.append([f"{name} {score:g}" for score in pair])
         if changed:
             changes.add("score", _change(line, *map(", ".join, zip(*changed, strict=True))))
-    return tuple(_score_change(name, pairs) for name, pairs in sorted(values.items()))
-
-
-def _score_change(name: str, pairs: Sequence[tuple[float, float]]) -> ScoreChange:
-    # fsum is exact, so that the order of the lines does not show in the means.
-    first, second = (math.fsum(side) / len(pairs) for side in zip(*pairs, strict=True))
-    return ScoreChange(name, len(pairs), sum(a != b for a, b in pairs), first, second)
+    rows = []
+    for name, pairs in sorted(values.items()):
+        # fsum is exact, so that the order of the lines does not show in the means.
+        means = (math.fsum(side) / len(pairs) for side in zip(*pairs, strict=True))
+        rows.append(ScoreChange(name, len(pairs), sum(pair[0] != pair[1] for pair in pairs), *means))
+    return tuple(rows)
 
 
 def _score_lines(path: Path) -> dict[tuple[str, int], _ScoreLine]:
@@ -260,10 +258,10 @@ def as_text(difference: Difference) -> str:
     if difference.scores is None:
         lines.append("Scores: not compared, since not both runs are scored")
     else:
-        lines += [
-            "Scores, by the options that each run was started with",
-            *(_score_text(change) for change in difference.scores),
-        ]
+        lines.append("Scores, by the options that each run was started with")
+    for change in difference.scores or ():
+        means = _arrow(f"{change.first:.6g}", f"{change.second:.6g}")
+        lines.append(f"  {printable(change.name)}: {change.changed} of {change.samples} changed, mean {means}")
     return "\n".join([*lines, ""])
 
 
@@ -279,11 +277,6 @@ def _kind_text(kind: Kind, difference: Difference) -> Iterator[str]:
         yield f"    {printable(sample.example_id)} run {sample.run}: {_both(sample.first, sample.second)}"
     if count > len(shown) > 0:
         yield f"    and {count - len(shown)} more"
-
-
-def _score_text(change: ScoreChange) -> str:
-    means = _arrow(f"{change.first:.6g}", f"{change.second:.6g}")
-    return f"  {printable(change.name)}: {change.changed} of {change.samples} changed, mean {means}"
 
 
 def _arrow(first: object, second: object) -> str:

@@ -15,7 +15,7 @@ from dataclasses import asdict
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
@@ -63,6 +63,8 @@ def _plain(value: object, depth: int = 0) -> object:
 
 
 _Plain = Annotated[Any, AfterValidator(_plain)]
+Place: TypeAlias = str | Path | None
+"""Where data lie now; None where they lie as `run.json` says."""
 
 
 class _Part(BaseModel):
@@ -228,7 +230,9 @@ def claim(folder: Path, described: RunDescription) -> None:
     if (folder / CONFIG_FILE).exists():
         before = read_run(folder)
         before, described = _with_known_prompts(before, described), _with_known_prompts(described, before)
-        _refuse_another(folder, before, described)
+        if difference := first_difference(before, described):
+            name, old, new = difference
+            raise ConfigError(f"{folder}: holds a run with {name} {old!r}, not {new!r}. Remedy: use another --out")
     elif any(file.stat().st_size for file in logs):
         raise ConfigError(f"{folder}: holds samples, but no {CONFIG_FILE} that says of what. Remedy: use another --out")
     write_run(folder, described)
@@ -245,12 +249,6 @@ def _with_known_prompts(described: RunDescription, other: RunDescription) -> Run
         return described
     identity = described.identity.model_copy(update={"prompts_hash": other.identity.prompts_hash})
     return described.model_copy(update={"identity": identity})
-
-
-def _refuse_another(folder: Path, before: RunDescription, now: RunDescription) -> None:
-    if difference := first_difference(before, now):
-        name, old, new = difference
-        raise ConfigError(f"{folder}: holds a run with {name} {old!r}, not {new!r}. Remedy: use another --out")
 
 
 def first_difference(before: RunDescription, now: RunDescription) -> tuple[str, object, object] | None:
@@ -309,9 +307,7 @@ def _relative_and_absolute(folder: Path, path: str | Path) -> tuple[str, str]:
     return relative if relative.startswith("../") or relative in (".", "..") else f"./{relative}", str(absolute)
 
 
-def open_run_examples(
-    folder: Path, described: RunDescription, data: str | Path | None, root: str | Path | None
-) -> ExampleSet:
+def open_run_examples(folder: Path, described: RunDescription, data: Place, root: Place) -> ExampleSet:
     """The examples that a run was made on.
 
     Args:
@@ -324,16 +320,10 @@ def open_run_examples(
     """
     identity, stored = described.identity, described.data
     refusals: list[BaristaError] = []
+    settings: dict[str, Any] = {"split": identity.split, "root": root or _root(folder, stored), "limit": stored.limit}
     for candidate in [data] if data else data_places(folder, stored.path, stored.absolute_path):
         try:
-            examples = open_examples(
-                candidate,
-                identity.benchmark,
-                identity.task,
-                split=identity.split,
-                root=root or _root(folder, stored),
-                limit=stored.limit,
-            )
+            examples = open_examples(candidate, identity.benchmark, identity.task, **settings)
         except BaristaError as error:
             refusals.append(error)
             continue

@@ -59,13 +59,18 @@ def rank_agreement(runs: Sequence[ScoredRun], *, labels: Labels | None = None) -
         DataError: a model has two comparable runs of one task.
     """
     called = run_labels(runs) if labels is None else labels
-    names = _named(runs)
+    several = len({run.task.benchmark for run in runs}) > 1
+    apart = told_apart([run.results.comparability for run in runs])  # a task's runs may not all be comparable
+    names = [
+        f"{f'{run.task.benchmark} / ' if several else ''}{run.task.name}{f' ({difference})' if difference else ''}"
+        for run, difference in zip(runs, apart, strict=True)
+    ]
     means: dict[str, dict[str, float]] = {}
     for task, run in zip(names, runs, strict=True):
         model = called[run.folder]
         if task in means.setdefault(model, {}):
             raise DataError(f"{run.folder}: a second run of {task} by {model}. Remedy: name one run a model and task")
-        means[model][task] = mean_sample_score(run)
+        means[model][task] = float(np.mean([s.scores[run.task.sample_score] for s in run.samples if s.counts]))
     tasks = tuple(dict.fromkeys(names))
     complete = {model: by_task for model, by_task in means.items() if len(by_task) == len(tasks)}
     if len(tasks) < 2 or len(complete) < FEWEST_MODELS:
@@ -76,16 +81,8 @@ def rank_agreement(runs: Sequence[ScoredRun], *, labels: Labels | None = None) -
     return agreement_of(tasks, {model: [by_task[task] for task in tasks] for model, by_task in complete.items()})
 
 
-def _named(runs: Sequence[ScoredRun]) -> list[str]:
-    """Each run's task; where its runs are not all comparable, with what tells them apart."""
-    several = len({run.task.benchmark for run in runs}) > 1
-    names = [f"{run.task.benchmark} / {run.task.name}" if several else run.task.name for run in runs]
-    apart = told_apart([run.results.comparability for run in runs])
-    return [f"{name} ({difference})" if difference else name for name, difference in zip(names, apart, strict=True)]
-
-
 def agreement_of(tasks: Sequence[str], means: Mapping[str, Sequence[float]]) -> RankAgreement:
-    """From each model's mean scores, in the order of `tasks`."""
+    """The agreement from each model's mean scores, in the order of `tasks`."""
     table = pd.DataFrame(means.values())
     tau = table.corr(method="kendall").to_numpy()
     return RankAgreement(
@@ -94,12 +91,6 @@ def agreement_of(tasks: Sequence[str], means: Mapping[str, Sequence[float]]) -> 
         tuple(map(tuple, table.to_numpy().tolist())),
         tuple(tuple(None if np.isnan(value) else value for value in row) for row in tau.tolist()),
     )
-
-
-def mean_sample_score(run: ScoredRun) -> float:
-    """The mean sample score over examples and runs."""
-    scores = [s.scores[run.task.sample_score] for s in run.samples if s.counts]
-    return float(np.mean(scores))
 
 
 log = logging.getLogger(__name__)
@@ -171,7 +162,7 @@ def answer_agreement(runs: Sequence[ScoredRun]) -> tuple[AnswerAgreement, ...]:
 
 
 def krippendorff_alpha(units: Iterable[Sequence[Hashable]]) -> float | None:
-    """Of the values that raters gave to each unit; None where no unit has two, or all values are equal.
+    """Krippendorff's alpha of the values that raters gave to each unit; None where no unit has two, or all are equal.
 
     >>> krippendorff_alpha(["aa", "bb", "ab", "a"]), krippendorff_alpha(["aa", "aa"])
     (0.4444444444444444, None)

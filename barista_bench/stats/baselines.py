@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from statistics import fmean, stdev
@@ -19,7 +19,7 @@ from barista_bench.core.model_names import ABLATIONS, GUESSES
 from barista_bench.core.resampling import RESAMPLES
 from barista_bench.runs.score.samples import ScoredSample
 from barista_bench.runs.score.scoring import ScoredRun
-from barista_bench.stats.comparison import Comparison, compare_pair, corrected, labelled
+from barista_bench.stats.comparison import Comparison, compare_pair, corrected
 from barista_bench.stats.labels import Labels, run_labels
 
 KINDS: Final = (*ABLATIONS, *GUESSES)
@@ -84,10 +84,11 @@ def baseline_gaps(
                 pairs.append((run, kind, baseline))
     compare = compare or partial(compare_pair, resamples=resamples)
     compared = corrected([compare(run, baseline) for run, _, baseline in pairs])
-    return tuple(
-        BaselineGap(called[run.folder], kind, labelled(comparison, called[run.folder], called[baseline.folder]))
-        for (run, kind, baseline), comparison in zip(pairs, compared, strict=True)
-    )
+    gaps = []
+    for (run, kind, baseline), comparison in zip(pairs, compared, strict=True):
+        model, other = called[run.folder], called[baseline.folder]
+        gaps.append(BaselineGap(model, kind, replace(comparison, first=model, second=other)))
+    return tuple(gaps)
 
 
 def consistency(run: ScoredRun) -> Consistency | None:
@@ -103,7 +104,8 @@ def consistency(run: ScoredRun) -> Consistency | None:
     answers, scores, spreads = [], [], []
     for samples in repeated:
         pairs = list(combinations(samples, 2))
-        answers.append(fmean(_answer(a) == _answer(b) for a, b in pairs))
+        parsed = [None if sample.prediction is None else sample.prediction.value for sample in samples]
+        answers.append(fmean(a == b for a, b in combinations(parsed, 2)))
         scores.append(fmean(math.isclose(a.scores[score], b.scores[score], abs_tol=1e-12) for a, b in pairs))
         spreads.append(stdev(sample.scores[score] for sample in samples))
     return Consistency(
@@ -120,7 +122,3 @@ def consistency(run: ScoredRun) -> Consistency | None:
 def _baseline(name: str) -> str | None:
     kind = name.partition(":")[0]
     return kind if kind in KINDS else None
-
-
-def _answer(sample: ScoredSample) -> object:
-    return None if sample.prediction is None else sample.prediction.value

@@ -66,13 +66,12 @@ def breakdown_keys(run: ScoredRun) -> tuple[str, ...]:
     described = [facts(task, example) for example in examples]
     units = [unit_of(task, example) if task.scores_whole_units else example.example_id for example in examples]
     keys = sorted({key for item in described for key in item})
-    return tuple(
-        key
-        for key in keys
-        if len({_hashable(item.get(key)) for item in described}) > 1
-        and len({(name, _hashable(item.get(key))) for name, item in zip(units, described, strict=True)})
-        == len(set(units))
-    )
+    kept = []
+    for key in keys:
+        values = [_hashable(item.get(key)) for item in described]
+        if len(set(values)) > 1 and len(set(zip(units, values, strict=True))) == len(set(units)):
+            kept.append(key)
+    return tuple(kept)
 
 
 def facts(task: Task, example: Example) -> Mapping[str, Json]:
@@ -109,14 +108,16 @@ def breakdowns(
     run: ScoredRun, keys: Iterable[str], *, resamples: int = RESAMPLES, most: int | None = None
 ) -> dict[str, tuple[BreakdownRow, ...]]:
     """As `breakdown`, by several keys; of each only the `most` groups with the most examples, None for all."""
-    return {
-        key: tuple(
+    rows: dict[str, tuple[BreakdownRow, ...]] = {}
+    for key in keys:
+        groups = _groups(run, key)
+        kept = sorted(groups, key=lambda group: -_examples(group.samples))[:most]
+        rows[key] = tuple(
             _row(run.task, key, group, figure)
-            for group in _largest(_groups(run, key), most)
+            for group in sorted(kept, key=lambda group: group.order)
             if (figure := group_figure(run.task, run.counted, group.samples, resamples=resamples)) is not None
         )
-        for key in keys
-    }
+    return rows
 
 
 class ThoughtBin(NamedTuple):
@@ -158,14 +159,6 @@ def _row(task: Task, key: str, group: _Group, figure: Figure) -> BreakdownRow:
     )
 
 
-def _largest(groups: list[_Group], most: int | None) -> list[_Group]:
-    """At most so many groups, those with the most examples, in their own order."""
-    if most is None or len(groups) <= most:
-        return groups
-    kept = sorted(groups, key=lambda group: (-_examples(group.samples), group.order))[:most]
-    return sorted(kept, key=lambda group: group.order)
-
-
 def _groups(run: ScoredRun, key: str) -> list[_Group]:
     valued = [(sample, facts(run.task, sample.example).get(key)) for sample in run.samples]
     present = [(sample, value) for sample, value in valued if value is not None]
@@ -178,10 +171,12 @@ def _groups(run: ScoredRun, key: str) -> list[_Group]:
     members: dict[str, list[ScoredSample]] = {}
     ranks: dict[str, tuple[int, float, str]] = {}
     for sample, value in present:
-        for item in _items(value):
-            members.setdefault(str(item), []).append(sample)
+        # Each value of a list once. What holds several fields counts by its text.
+        values = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+        for text, item in {str(item): item for item in values}.items():
+            members.setdefault(text, []).append(sample)
             numeric = isinstance(item, int | float) and not isinstance(item, bool)
-            ranks[str(item)] = (0, float(item), "") if numeric else (1, 0.0, str(item))  # type: ignore[arg-type]
+            ranks[text] = (0, float(item), "") if numeric else (1, 0.0, text)  # type: ignore[arg-type]
     names = sorted(members, key=lambda name: ranks[name])
     return [_Group(name, order, members[name]) for order, name in enumerate(names)]
 
@@ -197,13 +192,6 @@ def _binned(samples: Sequence[ScoredSample], values: np.ndarray[tuple[int], np.d
         if members:
             groups.append(_Group(f"[{edges[order]:.4g}, {edges[order + 1]:.4g}{end}", order, members))
     return groups
-
-
-def _items(value: Json) -> list[Json]:
-    """Each value of a list once; anything else alone. What holds several fields counts by its text."""
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return list({str(item): item for item in value}.values())
-    return [value]
 
 
 def _hashable(value: Json) -> str:
@@ -237,22 +225,12 @@ def answer_failures(task: Task, sample: ScoredSample) -> tuple[AnswerFailure, ..
 
 def failure_rows(run: ScoredRun) -> tuple[FailureRow, ...]:
     """One row for each kind that occurs, in the order of the vocabulary. Samples may fail in several ways."""
-    scored = [sample for sample in run.samples if sample.record.finished]
-    counts: Counter[str] = Counter()
-    samples: Counter[str] = Counter()
-    for sample in scored:
-        kinds = [failure.kind for failure in answer_failures(run.task, sample)]
-        counts.update(kinds)
-        samples.update(set(kinds))
+    failures = [answer_failures(run.task, sample) for sample in run.samples if sample.record.finished]
+    counts = Counter(failure.kind for of_sample in failures for failure in of_sample)
+    samples = Counter(kind for of_sample in failures for kind in {failure.kind for failure in of_sample})
+    task, model = run.task.name, run.results.model.label
     return tuple(
-        FailureRow(
-            task=run.task.name,
-            model=run.results.model.label,
-            kind=kind,
-            count=counts[kind],
-            samples=samples[kind],
-            fraction=samples[kind] / len(scored),
-        )
+        FailureRow(task, model, kind, counts[kind], samples[kind], samples[kind] / len(failures))
         for kind in FAILURE_KINDS
         if counts[kind]
     )

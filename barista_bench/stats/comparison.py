@@ -13,7 +13,7 @@ import math
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, product
+from itertools import chain, combinations, product
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -126,14 +126,8 @@ def compare_runs(
     if not pairs:
         raise DataError("no two runs are of the same task. Remedy: name two runs of one task or more")
     names = run_labels(runs)
-    return corrected(
-        [
-            labelled(
-                compare_pair(first, second, resamples=resamples, level=level), names[first.folder], names[second.folder]
-            )
-            for first, second in pairs
-        ]
-    )
+    compared = [(pair, compare_pair(*pair, resamples=resamples, level=level)) for pair in pairs]
+    return corrected([replace(item, first=names[a.folder], second=names[b.folder]) for (a, b), item in compared])
 
 
 def compare_pair(
@@ -149,7 +143,10 @@ def compare_pair(
     name, score = first.task.primary, first.task.sample_score
     figure = _difference(name, _of_figure(first, second, common), common, resamples, level)
     sample = _difference(score, _of_sample_score(first.task, common), common, resamples, level)
-    per_example = np.array(list(_by_example(score, common).values()))
+    gaps: dict[str, list[float]] = defaultdict(list)
+    for one, other in chain.from_iterable(common.pairs):
+        gaps[one.example.example_id].append(one.scores[score] - other.scores[score])
+    per_example = np.array([math.fsum(values) / len(values) for values in gaps.values()])
     spread = float(per_example.std(ddof=1)) if len(per_example) > 1 else 0.0
     return Comparison(
         benchmark=first.task.benchmark,
@@ -188,11 +185,6 @@ def corrected(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
     """The comparisons with `p_adjusted` by Holm's procedure over all of them."""
     adjusted = holm([item.p_value for item in comparisons])
     return tuple(replace(item, p_adjusted=p) for item, p in zip(comparisons, adjusted, strict=True))
-
-
-def labelled(comparison: Comparison, first: str, second: str) -> Comparison:
-    """The comparison under other names."""
-    return replace(comparison, first=first, second=second)
 
 
 def turned(comparison: Comparison) -> Comparison:
@@ -301,20 +293,15 @@ class _Sides(NamedTuple):
 def _of_figure(first: ScoredRun, second: ScoredRun, common: _Common) -> list[_Sides]:
     """The statistics of the primary figure, a repetition each."""
 
-    def resampled_run(run: ScoredRun, samples: list[ScoredSample]) -> ResampledRun:
-        return run.counted[samples[0].record.run].among(samples)
-
-    return [
-        _Sides(
-            resampled_run(first, [pair[0] for pair in pairs]),
-            resampled_run(second, [pair[1] for pair in pairs]),
-            # Side by side, so that the examples keep their order, on which some figures depend.
-            ResampledRun.of(
-                first.task, [sample.as_scored for pair in pairs for sample in pair], f"{first.folder}, {second.folder}"
-            ),
-        )
-        for pairs in common.pairs
-    ]
+    sides = []
+    for pairs in common.pairs:
+        samples = zip(*pairs, strict=True)
+        one, other = (run.counted[of[0].record.run].among(of) for run, of in zip((first, second), samples, strict=True))
+        # Side by side, so that the examples keep their order, on which some figures depend.
+        alternating = [sample.as_scored for pair in pairs for sample in pair]
+        both = ResampledRun.of(first.task, alternating, f"{first.folder}, {second.folder}")
+        sides.append(_Sides(one, other, both))
+    return sides
 
 
 def _of_sample_score(task: Task, common: _Common) -> list[_Sides]:
@@ -322,7 +309,7 @@ def _of_sample_score(task: Task, common: _Common) -> list[_Sides]:
     rows: dict[tuple[str, int], dict[Hashable, float]] = {
         (unit, side): {"score": 0.0, "n": 0.0} for unit in common.units for side in (0, 1)
     }
-    for pair in (pair for pairs in common.pairs for pair in pairs):
+    for pair in chain.from_iterable(common.pairs):
         for side, sample in enumerate(pair):
             row = rows[unit_of(task, sample.example), side]
             row["score"] += sample.scores[task.sample_score]
@@ -344,7 +331,7 @@ class _Difference(NamedTuple):
 
 
 def _difference(name: str, repetitions: Sequence[_Sides], common: _Common, resamples: int, level: float) -> _Difference:
-    """Of one figure, made anew for each resample and each permutation."""
+    """The difference of one figure, made anew for each resample and each permutation."""
     weights = interval_weights(common.units, resamples)
     first = figures_of([sides.first for sides in repetitions], common.units, weights)[name]
     second = figures_of([sides.second for sides in repetitions], common.units, weights)[name]
@@ -388,11 +375,3 @@ def p_value(permuted: Floats) -> float:
     """Two-sided: the fraction of permutations, the data as they are (the first) among them, that differ as much."""
     observed = abs(permuted[0])
     return float((np.abs(permuted) >= observed - TIE).mean())
-
-
-def _by_example(score: str, common: _Common) -> dict[str, float]:
-    """Mean difference of the sample score over repetitions, by example."""
-    gaps: dict[str, list[float]] = defaultdict(list)
-    for first, second in (pair for pairs in common.pairs for pair in pairs):
-        gaps[first.example.example_id].append(first.scores[score] - second.scores[score])
-    return {example: math.fsum(values) / len(values) for example, values in gaps.items()}

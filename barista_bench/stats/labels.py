@@ -44,7 +44,10 @@ def run_labels(runs: Sequence[ScoredRun]) -> dict[Path, str]:
     """
     groups: dict[tuple[str, ...], list[ScoredRun]] = defaultdict(list)
     for run in runs:
-        groups[_question_set(run)].append(run)  # in whatever wording: each has a label of its own
+        dataset = run.results.dataset
+        version, examples = str(dataset.task_version), (dataset.split, dataset.content_hash)
+        # In whatever wording: each has a label of its own.
+        groups[dataset.benchmark, dataset.task, version, *examples].append(run)
     twice = set[str]()
     for group in groups.values():
         names = [run.results.model.label for run in group]
@@ -61,12 +64,6 @@ def run_labels(runs: Sequence[ScoredRun]) -> dict[Path, str]:
             if len(set(folders)) > 1:
                 labels.update({folder: f"{label} ({number})" for number, folder in enumerate(folders, start=1)})
     return labels
-
-
-def _question_set(run: ScoredRun) -> tuple[str, ...]:
-    """The task and the examples of a run."""
-    dataset = run.results.dataset
-    return dataset.benchmark, dataset.task, str(dataset.task_version), dataset.split, dataset.content_hash
 
 
 def _start_name(run: ScoredRun) -> str:

@@ -115,27 +115,21 @@ def propagation(
 def object_errors(run: ScoredRun) -> dict[Place, list[ObjectError]]:
     """Whether each answer erred about each object that its example names."""
     errors: dict[Place, list[ObjectError]] = defaultdict(list)
-    for sample in run.samples:
-        if not sample.record.finished:
-            continue
-        example = sample.example
+    for sample in (sample for sample in run.samples if sample.record.finished):
         wrong = {name for failure in answer_failures(run.task, sample) for name in failure.objects}
-        frames = [frame.frame_index for frame in example.frames]
-        for name in dict.fromkeys(evidence_objects(example)):
-            key = sample.record.run, example.video_id, name
+        frames = [frame.frame_index for frame in sample.example.frames]
+        for name in dict.fromkeys(evidence_objects(sample.example)):
+            key = sample.record.run, sample.example.video_id, name
             errors[key].append(ObjectError(min(frames), max(frames), name in wrong))
     return errors
 
 
 def shared_errors(source: dict[Place, list[ObjectError]], target: dict[Place, list[ObjectError]]) -> dict[str, Floats]:
-    """(4,) both, source only, target only, neither, a video."""
+    """Units by video, (4,) each: those in which both erred, the source only, the target only, neither."""
     tables: dict[str, Floats] = {}
     for key, answers in target.items():
-        asked = source.get(key)
-        if not asked:
-            continue
         for answer in answers:
-            met = [a.erred for a in asked if a.start <= answer.end and answer.start <= a.end]
+            met = [a.erred for a in source.get(key, ()) if a.start <= answer.end and answer.start <= a.end]
             if met:
                 tables.setdefault(key[1], np.zeros(4))[2 * (not any(met)) + (not answer.erred)] += 1
     return dict(sorted(tables.items()))
@@ -167,7 +161,7 @@ def _edge(source: str, target: str, tables: dict[str, Floats], resamples: int) -
 
 
 def odds_ratio(table: Floats) -> Floats:
-    """Of (4, ...) cells, 1/2 added to each; NaN where a row or a column of the 2x2 table is empty.
+    """The odds ratios of (4, ...) cells, 1/2 added to each; NaN where a row or a column of the 2x2 table is empty.
 
     With the halves alone, a task that always errs would seem to err more often where the other does.
 

@@ -87,15 +87,14 @@ def figure_table(runs: Iterable[ScoredRun]) -> pd.DataFrame:
     `expected`, `scored`, `answered`; `trained_on`, videos of these examples that the model was trained on.
     """
     return pd.DataFrame(
-        {**called, "figure": name, "primary": name == run.results.primary, **numbers(figure), **_counts(run)}
+        {
+            **{**called, "figure": name, "primary": name == run.results.primary, **numbers(figure)},
+            **run.results.coverage.model_dump(include={"expected", "scored", "answered"}),
+            "trained_on": run.results.trained_on,
+        }
         for run, called in with_labels(runs)
         for name, figure in run.results.figures.items()
     )
-
-
-def _counts(run: ScoredRun) -> dict[str, int]:
-    coverage = run.results.coverage.model_dump(include={"expected", "scored", "answered"})
-    return {**coverage, "trained_on": run.results.trained_on}
 
 
 def headline_table(runs: Iterable[ScoredRun]) -> Table:

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from barista_bench.core.example import Status
 from barista_bench.reporting.analyses import Analyses, analyse
-from barista_bench.reporting.breakdowns import KeyGroups, ModelGroup, breakdown_table, key_groups, separation
+from barista_bench.reporting.breakdowns import KeyGroups, breakdown_table, key_groups, separation
 from barista_bench.reporting.leaderboard import TaskStanding, finding, leaderboard
 from barista_bench.reporting.view import Report, build_report
-from barista_bench.runs.score.results import Figure
+from barista_bench.runs.score.results import Breakdown, Figure
 from barista_bench.runs.score.scoring import ScoredRun
 from tests.reporting.made_runs import Fruit, MadeExamples, made_run
 
@@ -101,7 +101,7 @@ def test_a_finding_says_which_baselines_the_best_model_is_above_and_below() -> N
 
 def test_a_finding_names_the_weakest_group_of_several_examples() -> None:
     groups = KeyGroups("kind", {"a": of(5, one=0.25), "b": of(4, one=0.75), "c": of(1, one=0.0)}, 0)
-    said = finding(TaskStanding("garden / fruit", {"one": answering("one", "apple")}), None, (), (), groups)
+    said = finding(TaskStanding("garden / fruit", {"one": answering("one", "apple")}), Analyses(), groups)
     assert said == "one has 0.667. Weakest by kind: 0.250 for a, against 0.750 for b."
 
 
@@ -114,9 +114,10 @@ def test_a_breakdown_is_shown_once_and_not_with_one_example_a_row() -> None:
     assert key_groups(["one"], [few], [analyse([few], compare=False).breakdowns[few.folder]]) == []
 
 
-def of(examples: int, **means: float) -> dict[str, ModelGroup]:
+def of(examples: int, **means: float) -> dict[str, Breakdown]:
     """A group of examples, and the figure of each model on it."""
-    return {name: ModelGroup(examples, Figure(mean=mean, std=None, runs=[mean])) for name, mean in means.items()}
+    figures = {name: Figure(mean=mean, std=None, runs=[mean]) for name, mean in means.items()}
+    return {name: Breakdown(examples=examples, figure=figure) for name, figure in figures.items()}
 
 
 def test_what_separates_models_is_weighed_by_examples_and_leaves_single_ones_out() -> None:

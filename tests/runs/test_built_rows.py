@@ -25,6 +25,13 @@ def copied(dataset: Path, tmp_path: Path, datasets_cache: Path) -> Path:
     return Path(shutil.copytree(dataset, tmp_path / "copied"))
 
 
+def with_column(folder: Path, name: str, value: object) -> None:
+    """Put one value into every row of a column of relations."""
+    for file in folder.glob("relations/*.parquet"):
+        table = pq.read_table(file, partitioning=None)
+        pq.write_table(table.set_column(table.column_names.index(name), name, pa.array([value] * len(table))), file)
+
+
 @pytest.mark.parametrize("settings", [{}, {"limit": 5}, {"split": "test"}])
 def test_a_folder_and_the_same_without_a_manifest_have_the_same_examples_and_pictures(
     copied: Path, settings: dict[str, object]
@@ -132,20 +139,14 @@ def test_columns_that_no_example_has_are_not_looked_at(copied: Path) -> None:
     ],
 )
 def test_a_column_of_another_kind_is_refused_in_words(copied: Path, column: str, value: object) -> None:
-    for file in copied.glob("relations/*.parquet"):
-        table = pq.read_table(file, partitioning=None)
-        other = pa.array([value] * len(table))
-        pq.write_table(table.set_column(table.column_names.index(column), column, other), file)
+    with_column(copied, column, value)
     with pytest.raises(DataError, match="Remedy: build"):
         opened(copied)
 
 
 @pytest.mark.parametrize("value", [None, 1, "x", [b"x"], {"bytes": b"x"}, [{"path": "x"}], [{"bytes": 5}], [None], []])
 def test_a_picture_that_is_none_costs_its_example(copied: Path, value: object) -> None:
-    for file in copied.glob("relations/*.parquet"):
-        table = pq.read_table(file, partitioning=None)
-        other = pa.array([value] * len(table))
-        pq.write_table(table.set_column(table.column_names.index("images"), "images", other), file)
+    with_column(copied, "images", value)
     examples = opened(copied)
     with pytest.raises(DataError, match="a picture is missing"):
         examples[0]
@@ -163,10 +164,7 @@ def test_frames_that_name_no_frames_cost_their_example(
     linked_dataset: Path, small_release: Path, tmp_path: Path, frames: object
 ) -> None:
     copied = Path(shutil.copytree(linked_dataset, tmp_path / "copied"))
-    for file in copied.glob("relations/*.parquet"):
-        table = pq.read_table(file, partitioning=None)
-        other = pa.array([frames] * len(table))
-        pq.write_table(table.set_column(table.column_names.index("frames"), "frames", other), file)
+    with_column(copied, "frames", frames)
     examples = opened(copied, root=small_release)
     with pytest.raises(DataError, match="Remedy: build the dataset again"):
         examples[0]

@@ -2,8 +2,6 @@
 
 import json
 import random
-from collections.abc import Callable
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +26,8 @@ def test_a_run_does_not_differ_from_its_copy_in_another_order(tmp_path: Path) ->
     random.Random(0).shuffle(shuffled)
     difference = diff(make(tmp_path / "a"), make(tmp_path / "b", shuffled))
     assert difference.same
-    assert (difference.samples, difference.common, difference.left_out, difference.settings) == (
-        (24, 24),
-        24,
-        (0, 0),
-        (),
-    )
+    assert (difference.samples, difference.common) == ((24, 24), 24)
+    assert (difference.left_out, difference.settings) == ((0, 0), ())
     assert "Samples: 24 and 24, 24 in both, all the same" in as_text(difference)
     assert "Settings: all the same" in as_text(difference)
 
@@ -129,13 +123,8 @@ def test_samples_of_only_one_run_are_named(tmp_path: Path) -> None:
     assert (difference.samples, difference.common) == ((20, 23), 18)
     assert counted(difference) == {"only_first": 2, "only_second": 5}
     assert [(s.example_id, s.run) for s in difference.shown["only_first"]] == [("e00", 0), ("e00", 1)]
-    assert [(s.example_id, s.run) for s in difference.shown["only_second"]] == [
-        ("e06", 2),
-        ("e07", 0),
-        ("e07", 1),
-        ("e07", 2),
-        ("new", 0),
-    ]
+    only_second = [("e06", 2), ("e07", 0), ("e07", 1), ("e07", 2), ("new", 0)]
+    assert [(s.example_id, s.run) for s in difference.shown["only_second"]] == only_second
 
 
 def test_statuses_are_counted_by_both_sides(tmp_path: Path) -> None:
@@ -212,24 +201,6 @@ def test_a_folder_that_is_no_run_is_named(tmp_path: Path) -> None:
         diff(make(tmp_path / "a"), tmp_path / "empty")
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda described: described.update(runs="3"),
-        lambda described: described.update(identity=[]),
-        lambda described: described["identity"].update(model=None),
-        lambda described: described["identity"].pop("generation"),
-    ],
-)
-def test_a_description_of_another_form_is_an_error(tmp_path: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    folder = make(tmp_path / "a")
-    described = deepcopy(DESCRIBED)
-    change(described)
-    (folder / "run.json").write_text(json.dumps(described))
-    with pytest.raises(DataError, match=r"run.json: .*Remedy"):
-        diff(folder, folder)
-
-
 def test_what_models_wrote_reaches_no_terminal_as_a_command(tmp_path: Path) -> None:
     hostile = "\x1b[2J\x9b31m\r\n\u202e\ud800 grün 机器"
     a = make(tmp_path / "a", [sample("\x1b]0;id\x07", text=hostile.replace("\ud800", "?"))])
@@ -277,10 +248,7 @@ def test_every_count_is_what_a_plain_comparison_gives(
         for name, side in (("a", first), ("b", second))
     ]
     expected = dict.fromkeys(KINDS, 0)
-    expected["only_first"], expected["only_second"] = (
-        len(first.keys() - second.keys()),
-        len(second.keys() - first.keys()),
-    )
+    expected |= {"only_first": len(first.keys() - second.keys()), "only_second": len(second.keys() - first.keys())}
     for key in first.keys() & second.keys():
         a, b = first[key], second[key]
         prompt = a["prompt"] != b["prompt"] and "" not in (a["prompt"], b["prompt"])

@@ -260,9 +260,7 @@ def test_looking_for_runs_leaves_no_files_and_looks_at_no_foreign_locks(tmp_path
     with log_module.log_lock(tmp_path / "samples-x.jsonl"):
         assert running_elsewhere(tmp_path) == []
     assert not log_files(tmp_path)
-
-
-def test_a_log_whose_lock_is_held_and_that_says_no_launch_is_anothers(tmp_path: Path) -> None:
+    # A log whose lock is held, and that says no launch, is another's.
     with log_module.log_lock(tmp_path / "samples.jsonl"):
         assert running_elsewhere(tmp_path, launch="ours") == ["samples.jsonl"]
 

@@ -65,7 +65,7 @@ def test_a_second_answer_is_warned_of_but_a_copy_is_not(tmp_path: Path, caplog: 
 
 @settings(deadline=None)
 @given(folders())
-def test_any_split_over_ranks_gives_what_the_rule_says(
+def test_any_split_over_ranks_gives_what_the_rule_says_tidied_or_not(
     tmp_path_factory: pytest.TempPathFactory, logs: dict[str, list[SampleRecord]]
 ) -> None:
     folder = tmp_path_factory.mktemp("run")
@@ -76,6 +76,10 @@ def test_any_split_over_ranks_gives_what_the_rule_says(
     finished = finished_samples(folder)
     assert len(finished) == sum(r.finished for r in expected)
     assert all((sample_digest(*sample_of(r)) in finished) == r.finished for r in expected)
+    counts = compact(folder)
+    assert list(read_folder(folder)) == expected
+    assert (counts.before, counts.after) == (sum(map(len, logs.values())), len(expected))
+    assert (folder / "samples.jsonl").read_bytes().count(b"\n") == len(expected)
 
 
 @settings(deadline=None)
@@ -158,7 +162,7 @@ def content(folder: Path) -> list[tuple[str, str | None]]:
     return [(record.key, record.text) for record in read_folder(folder)]
 
 
-def test_all_logs_become_one_that_reads_the_same(tmp_path: Path) -> None:
+def test_all_logs_become_one_that_reads_the_same_and_stays_as_it_is(tmp_path: Path) -> None:
     size = sum(path.stat().st_size for path in log_files(make(tmp_path)))
     assert content(tmp_path) == COUNTING
     counts = compact(tmp_path)
@@ -166,10 +170,6 @@ def test_all_logs_become_one_that_reads_the_same(tmp_path: Path) -> None:
     assert content(tmp_path) == COUNTING
     assert counts == Compacted(10, 7, size - (tmp_path / "samples.jsonl").stat().st_size)
     assert not list(tmp_path.glob("*.partial"))
-
-
-def test_compacting_twice_changes_nothing(tmp_path: Path) -> None:
-    compact(make(tmp_path))
     before = (tmp_path / "samples.jsonl").read_bytes()
     assert compact(tmp_path) == Compacted(7, 7, 0)
     assert (tmp_path / "samples.jsonl").read_bytes() == before
@@ -181,21 +181,6 @@ def test_torn_and_damaged_lines_go_and_the_rest_stays_byte_for_byte(tmp_path: Pa
     (tmp_path / "samples-0.jsonl").write_bytes(b"\xff\n{}\n" + later + line[:20])
     assert compact(tmp_path) == Compacted(1, 1, 5 + 20)
     assert (tmp_path / "samples.jsonl").read_bytes() == later
-
-
-@settings(deadline=None)
-@given(folders())
-def test_any_folder_reads_exactly_as_before(
-    tmp_path_factory: pytest.TempPathFactory, logs: dict[str, list[SampleRecord]]
-) -> None:
-    folder = tmp_path_factory.mktemp("run")
-    for name, records in logs.items():
-        write_lines(folder / name, records)
-    before = list(read_folder(folder))
-    counts = compact(folder)
-    assert list(read_folder(folder)) == before == reference_winners(logs)
-    assert (counts.before, counts.after) == (sum(map(len, logs.values())), len(before))
-    assert (folder / "samples.jsonl").read_bytes().count(b"\n") == len(before)
 
 
 def test_foreign_files_stay(tmp_path: Path) -> None:

@@ -40,16 +40,10 @@ def names(data: Path, **settings: object) -> list[str]:
     return [f"{opened.task.benchmark}/{opened.task.name}" for opened in open_tasks(config)]
 
 
-def test_a_folder_says_whose_it_is(vista: Path) -> None:
+def test_a_folder_says_whose_it_is_and_without_the_default_task_all_are_asked(vista: Path, dataset: Path) -> None:
     assert names(vista, task=("minecraft",)) == ["vista/minecraft"]
-
-
-def test_without_a_task_a_benchmark_that_has_not_the_default_one_has_all_asked(vista: Path) -> None:
     assert names(vista) == names(vista, benchmark="vista") == ["vista/all"]
-
-
-def test_a_task_may_be_named_with_its_benchmark(dataset: Path) -> None:
-    assert names(dataset, task=("barista/relations",)) == ["barista/relations"]
+    assert names(dataset, task=("barista/relations",)) == ["barista/relations"], "named with its benchmark"
 
 
 def test_a_folder_of_a_benchmark_that_is_not_known_is_refused(vista: Path, tmp_path: Path) -> None:
@@ -176,16 +170,13 @@ def others_of_first(data: Path, root: Path | None = None) -> set[str]:
     return {example.video_id for example in _OtherVideos([(TASK, examples)]).of(TASK, asked)}
 
 
-def test_a_video_under_another_id_is_no_other_video(release: Path, tmp_path: Path) -> None:
-    built = build(release, tmp_path / "data", configs=["relations"], sampling={"frame_step": 20}, cache=False).folder
-    assert others_of_first(built) == {"other"}
-    assert others_of_first(built / "frozen/relations.jsonl", root=release) == {"other"}
-
-
-def test_where_a_video_is_missing_ids_tell_them_apart_with_a_warning(
+def test_a_video_under_another_id_is_no_other_video_unless_it_is_missing_which_is_warned_of(
     release: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     built = build(release, tmp_path / "data", configs=["relations"], sampling={"frame_step": 20}, cache=False).folder
+    assert others_of_first(built) == {"other"}
+    assert others_of_first(built / "frozen/relations.jsonl", root=release) == {"other"}
+    assert "by their ids alone" not in caplog.text
     (release / "other/video.mp4").unlink()
     assert others_of_first(built / "frozen/relations.jsonl", root=release) == {"again", "other"}
     assert "by their ids alone" in caplog.text

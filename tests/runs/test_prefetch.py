@@ -147,12 +147,10 @@ def test_an_error_is_raised_at_its_item_and_the_threads_end() -> None:
     assert threads_ahead() == []
 
 
-def test_an_error_of_size_of_is_raised_at_its_item() -> None:
+def test_an_error_of_size_of_or_of_the_source_is_raised_and_the_threads_end() -> None:
     with pytest.raises(ZeroDivisionError):
         list(decode_ahead([2, 1, 0], lambda item: item, max_items=4, max_bytes=100, size_of=lambda item: 1 // item))
 
-
-def test_an_error_of_the_source_is_raised_and_the_threads_end() -> None:
     def source() -> Iterator[int]:
         yield 1
         raise OSError("source")

@@ -21,8 +21,8 @@ from barista_bench.interchange.recorded_answers import import_recorded, write_su
 from barista_bench.runs.ask import runner
 from barista_bench.runs.ask.catalog import check_fit
 from barista_bench.runs.ask.config import RunConfig
-from barista_bench.runs.ask.estimate import as_text, estimate
 from barista_bench.runs.ask.opening import benchmarks_in
+from barista_bench.runs.ask.runner import estimate, estimate_text
 from barista_bench.runs.score import scoring
 from barista_bench.runs.score.scoring import ScoredRun, score
 from tests.made_benchmark import BENCHMARK, WORDS, Words
@@ -134,7 +134,7 @@ def test_a_file_of_answers_to_each_run_answers_every_step(data: Path, tmp_path: 
 def test_an_estimate_says_what_it_cannot_count(data: Path, tmp_path: Path) -> None:
     estimated = estimate(RunConfig(data=str(data), out=tmp_path, benchmark="words", task=("choose",), runs=2))
     assert (estimated.samples, estimated.images, estimated.asks_on) == (10, 10, ("choose",))
-    assert "choose: questions that depend on answers are not counted" in as_text(estimated)
+    assert "choose: questions that depend on answers are not counted" in estimate_text(estimated)
 
 
 def test_a_run_of_the_first_questions_alone_is_no_whole_submission(

@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import datasets
@@ -53,9 +53,18 @@ class Talker:
         return Completion(f"seen {seed}", self.finish, input_tokens=100, output_tokens=5)  # type: ignore[arg-type]
 
 
-def _run(monkeypatch: pytest.MonkeyPatch, model: Talker, data: Path, out: Path, **settings: object) -> None:
-    monkeypatch.setattr(runner, "load_model", lambda *_: model)
-    run(data, out, benchmark="words", task="choose", **{"runs": 2, **settings})
+Ask = Callable[..., None]
+
+
+@pytest.fixture
+def ask(data: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
+    """Asks a model the made task in two repetitions."""
+
+    def asked(model: Talker, out: Path, **settings: object) -> None:
+        monkeypatch.setattr(runner, "load_model", lambda *_: model)
+        run(data, out, benchmark="words", task="choose", **{"runs": 2, **settings})
+
+    return asked
 
 
 def test_build_holds_what_has_its_video_and_counts_what_has_not(release: Path, data: Path) -> None:
@@ -95,11 +104,9 @@ def test_settings_of_a_scene_graph_are_refused(release: Path, tmp_path: Path, na
         build(release, tmp_path / "words", benchmark="words", cache=False, **{name: value})  # type: ignore[arg-type]
 
 
-def test_each_run_of_an_example_is_asked_on_with_its_own_answer(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_run_of_an_example_is_asked_on_with_its_own_answer(ask: Ask, tmp_path: Path) -> None:
     model = Talker()
-    _run(monkeypatch, model, data, tmp_path)
+    ask(model, tmp_path)
     first = [text for _, text, images in model.asked if images == 2]
     second = [text for _, text, images in model.asked if images == 0]
     assert len(first) == len(second) == 10
@@ -115,14 +122,12 @@ def test_each_run_of_an_example_is_asked_on_with_its_own_answer(
 
 
 @pytest.mark.parametrize("lives", [1, 7, 10, 13, 19])
-def test_a_run_killed_between_steps_goes_on_where_it_was(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lives: int
-) -> None:
+def test_a_run_killed_between_steps_goes_on_where_it_was(ask: Ask, tmp_path: Path, lives: int) -> None:
     whole, broken, rest = Talker(), Talker(lives), Talker()
-    _run(monkeypatch, whole, data, tmp_path / "whole")
+    ask(whole, tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
-        _run(monkeypatch, broken, data, tmp_path / "parts")
-    _run(monkeypatch, rest, data, tmp_path / "parts")
+        ask(broken, tmp_path / "parts")
+    ask(rest, tmp_path / "parts")
     # What a batch had answered when it died is lost with it, and nothing else.
     assert 20 <= len(broken.asked) + len(rest.asked) <= 20 + 2 * Talker.batch_size
     contents = [
@@ -130,20 +135,18 @@ def test_a_run_killed_between_steps_goes_on_where_it_was(
         for name in ("whole", "parts")
     ]
     assert contents[0] == contents[1]
-    _run(monkeypatch, model := Talker(), data, tmp_path / "parts")
+    ask(model := Talker(), tmp_path / "parts")
     assert not model.asked
 
 
-def test_a_step_that_was_damaged_is_asked_again_and_takes_what_followed_it_with_it(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _run(monkeypatch, Talker(), data, tmp_path)
+def test_a_step_that_was_damaged_is_asked_again_and_takes_what_followed_it_with_it(ask: Ask, tmp_path: Path) -> None:
+    ask(Talker(), tmp_path)
     (tmp_path / "samples.jsonl").unlink()
     steps = tmp_path / "steps.jsonl"
     whole = steps.read_bytes()
     start = whole.index(b'"text":"') + len(b'"text":"')
     steps.write_bytes(whole[:start] + bytes([whole[start] ^ 1]) + whole[start + 1 :])
-    _run(monkeypatch, model := Talker(), data, tmp_path)
+    ask(model := Talker(), tmp_path)
     assert sum(images == 2 for _, _, images in model.asked) == 1
     answered = StepLog(SampleLog(tmp_path / "none"), read_steps(tmp_path))
     record = next(iter(read_records(steps)))
@@ -154,21 +157,17 @@ def test_a_step_that_was_damaged_is_asked_again_and_takes_what_followed_it_with_
     assert step_key(key, [made_record("s", text="one answer")]) != step_key(key, [made_record("s", text="another")])
 
 
-def test_a_refusal_on_the_way_ends_the_sample_and_a_cut_answer_marks_it(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _run(monkeypatch, Talker(finish="refusal"), data, tmp_path / "refused")
+def test_a_refusal_on_the_way_ends_the_sample_and_a_cut_answer_marks_it(ask: Ask, tmp_path: Path) -> None:
+    ask(Talker(finish="refusal"), tmp_path / "refused")
     assert {record.status.value for record in read_folder(tmp_path / "refused")} == {"refused"}
-    _run(monkeypatch, Talker(finish="length"), data, tmp_path / "cut")
+    ask(Talker(finish="length"), tmp_path / "cut")
     records = list(read_folder(tmp_path / "cut"))
     assert {(record.status.value, record.text is not None) for record in records} == {("truncated", True)}
     assert score(tmp_path / "cut").results.coverage.answered == 10
 
 
-def test_a_prompt_option_belongs_to_the_run_and_a_score_option_does_not(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _run(monkeypatch, Talker(), data, tmp_path, option="steps=2", runs=1)
+def test_a_prompt_option_belongs_to_the_run_and_a_score_option_does_not(ask: Ask, tmp_path: Path) -> None:
+    ask(Talker(), tmp_path, option="steps=2", runs=1)
     scored = score(tmp_path).results
     assert scored.options == {"steps": 2, "case": True}
     assert scored.figures["accuracy"].mean == pytest.approx(1 / 5)  # "Cup" counts as wrong for example 0
@@ -176,12 +175,12 @@ def test_a_prompt_option_belongs_to_the_run_and_a_score_option_does_not(
     with pytest.raises(ConfigError, match=r"option steps changes what is asked.*Remedy"):
         score(tmp_path, options={"steps": 1})
     with pytest.raises(ConfigError, match=r"holds a run with .*Remedy"):
-        _run(monkeypatch, Talker(), data, tmp_path, option="steps=1", runs=1)
+        ask(Talker(), tmp_path, option="steps=1", runs=1)
 
 
 @pytest.mark.parametrize("scored_by", [None, {"case": True}, {"case": False}])
 def test_figures_stay_by_their_options_when_a_run_is_started_again_with_others(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scored_by: dict[str, object] | None
+    ask: Ask, tmp_path: Path, scored_by: dict[str, object] | None
 ) -> None:
     def kept() -> dict[tuple[str, object], float]:
         files = [(path, read_results(path)) for path in tmp_path.glob("results*.json")]
@@ -194,11 +193,11 @@ def test_figures_stay_by_their_options_when_a_run_is_started_again_with_others(
         }
 
     right = {True: pytest.approx(1 / 5), False: pytest.approx(2 / 5)}
-    _run(monkeypatch, Talker(), data, tmp_path, option="case=true", runs=1)
+    ask(Talker(), tmp_path, option="case=true", runs=1)
     score(tmp_path)
     score(tmp_path, options={"case": False})
     assert kept() == {("own", True): right[True], ("other", False): right[False]}
-    _run(monkeypatch, Talker(), data, tmp_path, option="case=false", runs=1)
+    ask(Talker(), tmp_path, option="case=false", runs=1)
     assert kept() == {("own", True): right[True], ("other", False): right[False]}, "asking changes no figure"
     score(tmp_path, options=scored_by)
     assert {options: figure for (_, options), figure in kept().items()} == right
@@ -215,9 +214,7 @@ def test_options_that_cannot_be_used_are_named(data: Path, tmp_path: Path, optio
         run(data, tmp_path, benchmark="words", task="choose", model="oracle", option=option)
 
 
-def test_a_model_that_scores_the_choices_is_asked_once(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_that_scores_the_choices_is_asked_once(ask: Ask, tmp_path: Path) -> None:
     class Ranker(Talker):
         def _answer(self, request: Request, seed: int) -> Completion | Failure:
             self.asked.append((request.request_id, "", len(request.images)))
@@ -225,7 +222,7 @@ def test_a_model_that_scores_the_choices_is_asked_once(
             rng = random.Random(request.request_id)
             return Completion(write_scores({word: rng.random() for word in request.choices}))
 
-    _run(monkeypatch, model := Ranker(), data, tmp_path, runs=1)
+    ask(model := Ranker(), tmp_path, runs=1)
     assert len(model.asked) == 5
     assert score(tmp_path).results.coverage.statuses["ok"] == 5
 

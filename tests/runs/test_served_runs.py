@@ -9,7 +9,7 @@ from barista_bench.core.example import Status
 from barista_bench.models.served import client as served_client
 from barista_bench.reporting import write_report
 from barista_bench.runs.ask.config import RunConfig, checked
-from barista_bench.runs.ask.estimate import as_text, estimate
+from barista_bench.runs.ask.runner import estimate, estimate_text
 from barista_bench.runs.score.scoring import score
 from tests.one_run import run
 from tests.runs.made_logs import read_folder
@@ -77,7 +77,7 @@ def test_a_dry_run_estimates_tokens_and_cost_and_sends_nothing(dataset: Path, tm
     assert (estimated.requests, estimated.samples, estimated.images) == (24, 72, 48)
     assert estimated.max_output_tokens == 72 * 100
     assert estimated.cost == pytest.approx((estimated.input_tokens * 1.0 + estimated.max_output_tokens * 2.0) / 1e6)
-    assert "US dollars" in as_text(estimated)
+    assert "US dollars" in estimate_text(estimated)
     blind = estimate(checked(RunConfig, values | {"model": "text_only:served:m"}))
     assert (blind.requests, blind.images) == (24, 0)
     assert blind.input_tokens < estimated.input_tokens

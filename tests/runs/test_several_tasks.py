@@ -12,8 +12,7 @@ from barista_bench.errors import ConfigError
 from barista_bench.runs.ask import runner
 from barista_bench.runs.ask.asking import Asker
 from barista_bench.runs.ask.config import RunConfig, checked
-from barista_bench.runs.ask.estimate import as_text, estimate
-from barista_bench.runs.ask.runner import run
+from barista_bench.runs.ask.runner import estimate, estimate_text, run
 from barista_bench.runs.score.scoring import score
 from tests.runs.made_logs import read_folder
 from tests.tiny_families import Architecture, make_tiny_model
@@ -87,7 +86,7 @@ def test_a_dry_run_counts_and_asks_nothing(three_tasks: Path, tmp_path: Path) ->
     assert estimated.tasks == examples
     assert (estimated.requests, estimated.samples) == (sum(examples.values()), 2 * sum(examples.values()))
     assert estimated.images == sum(examples.values()) + examples["relations"]  # a relations prompt shows two
-    assert "nothing was asked" in as_text(estimated)
+    assert "nothing was asked" in estimate_text(estimated)
     for model, images in (("text_only:some/checkpoint", 0), ("first_frame:tiny", sum(examples.values()))):
         assert estimate(config.model_copy(update={"model": model})).images == images
     assert not (tmp_path / "run").exists()

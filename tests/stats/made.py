@@ -68,26 +68,12 @@ RIGHT, WRONG = Prediction({"right": True}), Prediction({"right": False})
 
 
 def quiz_example(index: int, video: str) -> Example:
-    return Example(
-        example_id=f"q{index}",
-        benchmark="made",
-        task="quiz",
-        label="question",
-        frames=(FrameRef(video, index),),
-        inputs={},
-        target={},
-    )
+    frames = (FrameRef(video, index),)
+    return Example(f"q{index}", "made", "quiz", label="question", frames=frames, inputs={}, target={})
 
 
 def quiz_sample(example: Example, right: bool, run: int = 0, status: Status = Status.OK) -> ScoredSample:
-    record = SampleRecord(
-        key=f"{example.example_id}-{run}",
-        fingerprint="",
-        example_id=example.example_id,
-        run=run,
-        status=status,
-        text="",
-    )
+    record = SampleRecord(f"{example.example_id}-{run}", "", example.example_id, run, status, text="")
     return ScoredSample(example, record, RIGHT if right else WRONG, {"accuracy": float(right)})
 
 

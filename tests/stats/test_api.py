@@ -30,10 +30,8 @@ def test_evaluate_runs_and_scores_and_asks_nothing_twice(six_tasks: Path, tmp_pa
 def test_a_folder_is_named_after_the_model(six_tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     done = evaluate(six_tasks, "text_only:chance", task=("activity", "relations"), runs=1, limit=4)
-    assert [run.folder for run in done.runs] == [
-        Path("runs/text_only_chance/activity"),
-        Path("runs/text_only_chance/relations"),
-    ]
+    parent = Path("runs/text_only_chance")
+    assert [run.folder for run in done.runs] == [parent / "activity", parent / "relations"]
     assert len(done.samples) == 8
 
 

@@ -242,11 +242,8 @@ def test_a_model_is_set_against_its_own_baselines_only(scored: Runs) -> None:
         renamed(scored["weak", "activity"], "text_only:strong"),
     ]
     gaps = baseline_gaps(runs, resamples=200)
-    assert [(gap.model, gap.kind) for gap in gaps] == [
-        ("strong", "chance"),
-        ("strong", "text_only"),
-        ("fair", "chance"),
-    ]
+    kinds = [("strong", "chance"), ("strong", "text_only"), ("fair", "chance")]
+    assert [(gap.model, gap.kind) for gap in gaps] == kinds
     blind = gaps[1].comparison
     assert (blind.first, blind.second) == ("strong", "text_only:strong")
     figures = [run.results.figures["micro_f1"].mean for run in (runs[0], runs[3])]

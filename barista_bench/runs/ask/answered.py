@@ -41,20 +41,16 @@ NOTHING = Tokens()
 
 
 def summed(parts: Iterable[Tokens]) -> Tokens:
-    return Tokens(*map(sum, zip(Tokens(), *parts, strict=True)))
+    return Tokens(*map(sum, zip(NOTHING, *parts, strict=True)))
 
 
 def logged_tokens(samples: Iterable[Path], steps: Iterable[Path]) -> Tokens:
     """The tokens of the answers in these logs; a sample has the tokens of its steps, which are logged apart too."""
-    by_log = []
-    for paths in (samples, steps):
-        by_name: dict[tuple[str, int], list[Tokens]] = {}
-        for path in paths:
-            for record in read_records(path):
-                by_name.setdefault((record.example_id, record.run), []).append(Tokens.of(record))
-        by_log.append({name: summed(parts) for name, parts in by_name.items()})
-    of_samples, of_steps = by_log
-    return summed(max(of_samples.get(name, Tokens()), of_steps.get(name, Tokens())) for name in of_samples | of_steps)
+    by_sample: dict[tuple[str, int], tuple[list[Tokens], list[Tokens]]] = {}
+    for place, paths in enumerate((samples, steps)):
+        for record in chain.from_iterable(map(read_records, paths)):
+            by_sample.setdefault((record.example_id, record.run), ([], []))[place].append(Tokens.of(record))
+    return summed(max(map(summed, parts)) for parts in by_sample.values())
 
 
 def prices_of(settings: SpendingSettings, model: str) -> Prices:
@@ -77,11 +73,9 @@ class Spending:
     ) -> None:
         self.prices, self._config, self._before, self._here = prices, config, spent, NOTHING
         self._most_cost, self._most_tokens = settings.max_cost, settings.max_tokens_total
-        self._is_bounded = settings.is_bounded
+        self._is_bounded, self._says_tokens, self._samples = settings.is_bounded, True, 0
         self._under_way: dict[str, Tokens] = {}
-        self._samples = 0
         self._per_estimated: float | None = None
-        self._says_tokens = True
 
     def fits(self, request: Request) -> bool:
         """Whether the bounds hold even if all that is under way, and this request too, take the most they can.
@@ -92,7 +86,7 @@ class Spending:
             return True
         at_most = summed([self._before, self._here, *self._under_way.values(), self._most(request)])
         has_tokens = self._most_tokens is None or at_most.total <= self._most_tokens
-        has_money = self._most_cost is None or (self._cost(at_most) or 0.0) <= self._most_cost
+        has_money = self._most_cost is None or (self.prices.cost(*at_most) or 0.0) <= self._most_cost
         return self._says_tokens and has_tokens and has_money
 
     def begin(self, request: Request) -> None:
@@ -105,10 +99,8 @@ class Spending:
         given = [answer for answer in answers if isinstance(answer, Completion)]
         took = summed(map(Tokens.of, given))
         self._here, self._samples = summed([self._here, took]), self._samples + len(given)
-        self._says_tokens &= all(
-            answer.finish_reason == "refusal" or None not in (answer.input_tokens, answer.output_tokens)
-            for answer in given
-        )
+        answered = [answer for answer in given if answer.finish_reason != "refusal"]
+        self._says_tokens &= all(None not in (answer.input_tokens, answer.output_tokens) for answer in answered)
         if took.input and self._is_bounded:
             factor = took.input / (estimated_input_tokens(request) * self._draws(request))
             self._per_estimated = max(factor, self._per_estimated or 0.0)
@@ -125,7 +117,7 @@ class Spending:
             of = f"{spent.total:,} tokens of max_tokens_total {self._most_tokens:,}"
             told.append(f"{of}, and it could take {most.total:,}")
         if self._most_cost is not None:
-            cost, more = self._cost(spent) or 0.0, self._cost(most) or 0.0
+            cost, more = self.prices.cost(*spent) or 0.0, self.prices.cost(*most) or 0.0
             told.append(f"{cost:.4f} US dollars of max_cost {self._most_cost:g}, and it could cost {more:.4f}")
         return BudgetError(
             f"stopped before the next request: spent are {'; '.join(told)}. All answers are logged. "
@@ -137,10 +129,10 @@ class Spending:
         spent = summed([self._before, self._here])
         if not self._samples or not self._here.total:
             return ""
-        here, cost = self._here, self._cost(spent)
+        here, cost = self._here, self.prices.cost(*spent)
         if cost is None:
             return f"{spent.total:,} of about {spent.total + round(here.total / self._samples * left):,} tokens"
-        return f"{cost:.4f} of about {cost + (self._cost(here) or 0.0) / self._samples * left:.4f} US dollars"
+        return f"{cost:.4f} of about {cost + (self.prices.cost(*here) or 0.0) / self._samples * left:.4f} US dollars"
 
     def _most(self, request: Request) -> Tokens:
         draws = self._draws(request)
@@ -149,9 +141,6 @@ class Spending:
 
     def _draws(self, request: Request) -> int:
         return len(request.seeds) if self._config.temperature > 0 else 1
-
-    def _cost(self, tokens: Tokens) -> float | None:
-        return self.prices.cost(*tokens)
 
 
 AskedT = TypeVar("AskedT")
@@ -226,7 +215,7 @@ def each_answered(
     to_send = iter(requests)
     held: list[tuple[AskedT, Request]] = []  # what does not fit yet
 
-    def sent() -> Iterator[Request]:
+    def requests_that_fit() -> Iterator[Request]:
         for asked, request in chain(held, to_send):
             if spending and not spending.fits(request):
                 held[:] = [(asked, request)]
@@ -237,14 +226,14 @@ def each_answered(
             in_flight[request.request_id] = asked, request
             yield request
 
-    def done(name: str, completions: list[Completion | Failure]) -> tuple[AskedT, list[Completion | Failure]]:
+    def take_out(name: str, completions: list[Completion | Failure]) -> tuple[AskedT, list[Completion | Failure]]:
         asked, request = in_flight.pop(name)
         if spending:
             spending.end(request, completions)
         return asked, completions
 
     while True:
-        for answered in _answers(model, sent(), config):
+        for answered in _answers(model, requests_that_fit(), config):
             name = answered.request.request_id
             if name not in in_flight:
                 raise ModelError(
@@ -254,9 +243,9 @@ def each_answered(
             count = len(in_flight[name][1].seeds)
             returned = [*answered.completions, *[None] * count][:count]
             checked = [_checked(completion, name) for completion in returned]
-            yield *done(name, checked), answered.seconds / max(1, count)
+            yield *take_out(name, checked), answered.seconds / max(1, count)
         for name, (_, request) in list(in_flight.items()):
-            yield *done(name, [_UNANSWERED] * len(request.seeds)), 0.0
+            yield *take_out(name, [_UNANSWERED] * len(request.seeds)), 0.0
         if not held or spending is None:
             break
         if not spending.fits(held[0][1]):

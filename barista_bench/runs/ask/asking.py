@@ -104,24 +104,26 @@ class Asker:
         """
         pending, settled = self._all_pending(task_runs)
         samples = sum(len(waiting.keys) for waiting in pending)
-        for waiting, answered in settled:
-            if isinstance(answered, TaskError):
-                self._fail(waiting, answered)
-            else:
-                self._log(waiting, answered)
+        for sample in settled:
+            self._log_settled(*sample)
         is_shown = self.config.progress and self.shard.rank == 0
         begun = time.perf_counter()
         with self.store, tqdm(total=samples, desc="asking", unit="sample", disable=not is_shown) as bar:
             while pending:
-                in_this_round, later = _each_example_once(pending)
-                self._ask_round(in_this_round, bar)
+                # A request is known by its example, so that one of each example is asked at a time.
+                first: dict[str, _Pending] = {}
+                later = [entry for entry in pending if first.setdefault(entry.example.example_id, entry) is not entry]
+                self._ask_round(list(first.values()), bar)
                 pending = later + self._next_questions
                 self._next_questions = []
         self.clock.add("generate", max(0.0, time.perf_counter() - begun - self.clock.seconds["wait"]))
 
     def _ask_round(self, pending: list[_Pending], bar: tqdm[NoReturn]) -> None:
+        def place(waiting: _Pending) -> tuple[str, int, int]:
+            return waiting.example.video_id, min(f.frame_index for f in waiting.example.frames), waiting.index
+
         # By video and frame over all tasks, so that each frame is decoded once for all that want it.
-        pending.sort(key=_in_video_order)
+        pending.sort(key=place)
         self.store.plan(frame for waiting in pending if waiting.prompt.image_count for frame in waiting.example.frames)
         # Closed whatever happens: a model's error must not leave threads at work behind it.
         with closing(self._ready(pending)) as ready:
@@ -295,12 +297,14 @@ class Asker:
         if isinstance(begun, _Pending):
             self._next_questions.append(begun)
             return False
-        waiting, answered = begun
-        if isinstance(answered, TaskError):
-            self._fail(waiting, answered)
-        else:
-            self._log(waiting, answered)
+        self._log_settled(*begun)
         return True
+
+    def _log_settled(self, waiting: _Pending, outcome: SampleRecord | TaskError) -> None:
+        if isinstance(outcome, TaskError):
+            self._fail(waiting, outcome)
+        else:
+            self._log(waiting, outcome)
 
     def _fail(self, waiting: _Pending, error: BaristaError) -> None:
         """Log that an example could not be asked."""
@@ -325,24 +329,10 @@ class Asker:
 
     def deal_out_seconds(self, task_runs: Sequence[TaskRun]) -> None:
         """Share the clock's seconds among the tasks, by samples asked."""
-        asked = {id(run): run.session.asked + run.session.failed for run in task_runs}
-        total = sum(asked.values())
-        for run in task_runs:
-            fraction = asked[id(run)] / total if total else 1 / len(task_runs)
-            for stage, seconds in self.clock.seconds.items():
-                run.session.seconds[stage] = seconds * fraction
-
-
-def _each_example_once(pending: Sequence[_Pending]) -> tuple[list[_Pending], list[_Pending]]:
-    """The first of each example, and the rest: a request is known by its example, so that one is asked at a time."""
-    first: dict[str, _Pending] = {}
-    later = [waiting for waiting in pending if first.setdefault(waiting.example.example_id, waiting) is not waiting]
-    return list(first.values()), later
-
-
-def _in_video_order(waiting: _Pending) -> tuple[str, int, int]:
-    example = waiting.example
-    return example.video_id, min(frame.frame_index for frame in example.frames), waiting.index
+        asked = [run.session.asked + run.session.failed for run in task_runs]
+        for run, count in zip(task_runs, asked, strict=True):
+            fraction = count / sum(asked) if sum(asked) else 1 / len(task_runs)
+            run.session.seconds.update({stage: value * fraction for stage, value in self.clock.seconds.items()})
 
 
 def pictures_for(
@@ -358,11 +348,8 @@ def decoded_size(pictures: Pictures | Unpictured) -> int:
     """Bytes that a request's pictures take in memory; none where they could not be decoded."""
     if not isinstance(pictures, Pictures):
         return 0
-    files = pictures.files or (None,) * len(pictures.images)
-    return sum(
-        size_of_images([image]) if file is None else len(file)
-        for image, file in zip(pictures.images, files, strict=True)
-    )
+    pairs = zip(pictures.images, pictures.files or (None,) * len(pictures.images), strict=True)
+    return sum(size_of_images([image]) if file is None else len(file) for image, file in pairs)
 
 
 def _record(

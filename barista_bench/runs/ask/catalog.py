@@ -13,7 +13,7 @@ from pathlib import Path
 
 from huggingface_hub.constants import HF_HOME
 
-from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
+from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
 from barista_bench.core.guarding import Method, guarded
 from barista_bench.core.model_names import ABLATIONS, BASELINES, HUMAN, SCRIPTED
 from barista_bench.core.plugins import load_plugin, registered
@@ -34,7 +34,6 @@ _DUAL = "dual:"
 log = logging.getLogger(__name__)
 
 Pairs = Sequence[tuple[Task, ExampleSet]]
-_Answer = Callable[[Task, Example, int], str]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -60,23 +59,17 @@ def load_model(config: ModelSettings, tasks: Pairs) -> Model:
     Raises:
         ModelError, ConfigError: it cannot be loaded, or cannot do what is asked of it.
     """
-    model = _loaded(config, tasks)
+    name, model = config.model, _loaded(config, tasks)
     if config.reasoning is not None and "reasoning" not in model.identity.settings:
-        raise ConfigError(f"{config.model}: has no switch for reasoning. Remedy: leave reasoning out")
-    _refuse_unseen_images(config.model, model, tasks)
+        raise ConfigError(f"{name}: has no switch for reasoning. Remedy: leave reasoning out")
+    if reads_text_alone(model) and "text_only" not in str(model.identity.settings.get("ablation", "")):
+        for task, examples in tasks:
+            if any(example.frames for example in examples.examples):
+                raise ConfigError(
+                    f"{name}: reads text alone, and {task.benchmark}/{task.name} shows images. "
+                    f"Remedy: text_only:{name} asks it without them"
+                )
     return model
-
-
-def _refuse_unseen_images(name: str, model: Model, tasks: Pairs) -> None:
-    """Raise ConfigError where a model that reads text alone would be asked about images."""
-    sees_none = "text_only" in str(model.identity.settings.get("ablation", ""))
-    if reads_text_alone(model) and not sees_none:
-        shown = next((task for task, examples in tasks if any(example.frames for example in examples.examples)), None)
-        if shown is not None:
-            raise ConfigError(
-                f"{name}: reads text alone, and {shown.benchmark}/{shown.name} shows images. "
-                f"Remedy: text_only:{name} asks it without them"
-            )
 
 
 def _loaded(config: ModelSettings, tasks: Pairs) -> Model:
@@ -125,37 +118,38 @@ def _refuse_mistyped(name: str) -> None:
         raise ConfigError(f"no model {name!r}. Remedy: did you mean {near[0]}? Else give a folder or an id as org/name")
 
 
+_METHODS: Mapping[str, Method] = {
+    "oracle": "reference_answer",
+    "chance": "random_answer",
+    "prior": "prior_answer",
+    "centre_box": "centre_answer",
+    "copy_first_mask": "copied_answer",
+}
+"""The method of a task by which each scripted model answers."""
+
+
 def _scripted(name: str, tasks: Pairs) -> ScriptedModel | None:
     if name not in SCRIPTED:
         return None
     box_format = DEFAULT_BOX_FORMAT
     others = _OtherVideos(tasks)
-    answers: dict[str, tuple[Method, _Answer]] = {
-        "oracle": ("reference_answer", lambda task, example, _: task.reference_answer(example, box_format)),
-        "chance": (
-            "random_answer",
-            lambda task, example, seed: task.random_answer(example, random.Random(seed), box_format),  # noqa: S311
-        ),
-        "prior": (
-            "prior_answer",
-            lambda task, example, _: task.prior_answer(example, others.of(task, example), box_format),
-        ),
-        "centre_box": ("centre_answer", lambda task, example, _: task.centre_answer(example, box_format)),
-        "copy_first_mask": ("copied_answer", lambda task, example, _: task.copied_answer(example, box_format)),
-    }
-    method, unguarded = answers[name]
+    method = _METHODS[name]
 
     def answer(task: Task, example: Example, seed: int) -> str:
         with guarded(task, method, example):
-            return unguarded(task, example, seed)
+            if name == "chance":
+                return task.random_answer(example, random.Random(seed), box_format)  # noqa: S311
+            if name == "prior":
+                return task.prior_answer(example, others.of(task, example), box_format)
+            answer_by: Callable[[Example, BoxFormat], str] = getattr(task, method)
+            return answer_by(example, box_format)
 
     known = {example.example_id: (task, example) for task, examples in tasks for example in examples.examples}
     if name == "oracle":
-        for task, examples in tasks:
-            hidden = next((example for example in examples.examples if not task.has_answer(example)), None)
-            if hidden is not None:
+        for task, example in known.values():
+            if not task.has_answer(example):
                 raise ConfigError(
-                    f"oracle: the answer of {hidden.example_id} is hidden (split {hidden.metadata.get('split')}). "
+                    f"oracle: the answer of {example.example_id} is hidden (split {example.metadata.get('split')}). "
                     "Remedy: run a split whose answers are known"
                 )
     elif name != "chance":
@@ -239,7 +233,11 @@ class _OtherVideos:
     def of(self, task: Task, example: Example) -> tuple[Example, ...]:
         asked = (task.benchmark, task.name)
         if asked not in self._hashes:
-            self._hashes[asked] = self._known_hashes(self._examples[asked])
+            try:
+                self._hashes[asked] = self._examples[asked].video_hashes()
+            except DataError as error:
+                log.warning("prior tells videos apart by their ids alone, which two names of one would pass: %s", error)
+                self._hashes[asked] = {}
         hashes = self._hashes[asked]
         mine = hashes.get(example.video_id, example.video_id)
         key = (*asked, mine)
@@ -247,14 +245,6 @@ class _OtherVideos:
             others = self._examples[asked].examples
             self._kept[key] = tuple(other for other in others if hashes.get(other.video_id, other.video_id) != mine)
         return self._kept[key]
-
-    @staticmethod
-    def _known_hashes(examples: ExampleSet) -> Mapping[str, str]:
-        try:
-            return examples.video_hashes()
-        except DataError as error:
-            log.warning("prior tells videos apart by their ids alone, which two names of one would pass: %s", error)
-            return {}
 
 
 def _predictions(config: ModelSettings, name: str, tasks: Pairs) -> Model:

@@ -151,13 +151,6 @@ class _Holder:
     chunks: int = 0
 
 
-class _Call(NamedTuple):
-    """A chunk that a copy has in hand: the requests that it has not answered yet, by id."""
-
-    holder: _Holder
-    unanswered: dict[str, Request]
-
-
 class ClusterModel:
     """Copies of one model: one a GPU, or one a node where there is none or none is wanted.
 
@@ -211,14 +204,15 @@ class ClusterModel:
         from ray.exceptions import RayError, RayTaskError
 
         source, returned, losses = iter(requests), deque[Request](), Counter[str]()
-        calls: dict[Any, _Call] = {}
+        # The chunks that copies have in hand: the requests that are not answered yet, by id.
+        calls: dict[Any, tuple[_Holder, dict[str, Request]]] = {}
         while True:
             for holder in self._with_room():
                 chunk = self._returned_chunk(returned, losses) or list(islice(source, self.window))
                 if not chunk:
                     break
                 handle = holder.actor.answer.options(num_returns="streaming").remote(chunk, config)
-                calls[handle] = _Call(holder, {request.request_id: request for request in chunk})
+                calls[handle] = holder, {request.request_id: request for request in chunk}
                 holder.chunks += 1
             if not calls and self._holders:
                 return
@@ -229,7 +223,7 @@ class ClusterModel:
                 continue
             holder, unanswered = calls[handle]
             try:
-                answered = ray.get(next(handle))
+                name, completions, seconds = ray.get(next(handle))
             except StopIteration:
                 del calls[handle]
                 holder.chunks -= 1
@@ -245,7 +239,7 @@ class ClusterModel:
                         failure = Failure(f"{name}: {MAX_LOSSES} copies of the model were lost with it in hand")
                         yield Answered(request, [failure] * len(request.seeds), 0.0)
             else:
-                yield Answered(unanswered.pop(answered.request_id), answered.completions, answered.seconds)
+                yield Answered(unanswered.pop(name), completions, seconds)
 
     def _returned_chunk(self, returned: deque[Request], losses: Counter[str]) -> list[Request]:
         """Requests that lost copies had in hand; one that may be to blame goes alone, and takes no other with it."""
@@ -288,20 +282,15 @@ class ClusterModel:
     def _drop(self, holder: _Holder, error: Exception, in_hand: int) -> None:
         import ray
 
-        log.warning(
-            "node %s: a copy of the model is lost, with %d requests in hand: %s",
-            holder.node.name,
-            in_hand,
-            reason(error),
-        )
+        lost = "node %s: a copy of the model is lost, with %d requests in hand: %s"
+        log.warning(lost, holder.node.name, in_hand, reason(error))
         self._holders = [other for other in self._holders if other is not holder]
         ray.kill(holder.actor)  # or it would keep its GPU, if it comes back
 
     def _refuse_none_left(self) -> None:
         if not self._holders and not self._loading:
-            raise ClusterError(
-                "all copies of the model were lost. Remedy: see to the nodes, and start the command again"
-            )
+            remedy = "Remedy: see to the nodes, and start the command again"
+            raise ClusterError(f"all copies of the model were lost. {remedy}")
 
 
 def placements(device: str, nodes: Sequence[ClusterNode]) -> list[tuple[ClusterNode, int, int]]:

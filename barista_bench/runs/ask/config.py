@@ -204,19 +204,15 @@ def resolve(
         ConfigError: a setting is unknown (names the nearest one) or its value cannot be used.
     """
     variables = _from_environment(os.environ if environment is None else environment, kind)
-    return checked(kind, {**(defaults or {}), **_from_file(file, kind), **variables, **given})
-
-
-def _from_file(file: str | Path | None, kind: type[SettingsTable]) -> dict[str, Any]:
-    if file is None:
-        return {}
-    data = read_bounded(file, MAX_FILE, remedy="name a run file", error=ConfigError)
-    content = load_yaml(data, str(file), remedy="write one `name: value` a line")
+    content: object = {}
+    if file is not None:
+        data = read_bounded(file, MAX_FILE, remedy="name a run file", error=ConfigError)
+        content = load_yaml(data, str(file), remedy="write one `name: value` a line")
     if not isinstance(content, dict):
         raise ConfigError(f"{file}: is not a mapping. Remedy: write one `name: value` a line")
     for name in content:
         check_known(name, f"setting in {file}:", kind)
-    return content
+    return checked(kind, {**(defaults or {}), **content, **variables, **given})
 
 
 def _from_environment(environment: Mapping[str, str], kind: type[SettingsTable]) -> dict[str, str]:

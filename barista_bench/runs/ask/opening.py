@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from barista_bench.benchmarks import BENCHMARKS, get_task, read_wording, task_class, task_names, task_options
 from barista_bench.core.prompt import FROZEN_QUESTION, IMAGE_PLACES, IMAGE_TEXT, PromptTexts, released_clone
@@ -21,6 +22,7 @@ from barista_bench.runs.run_folder import CONFIG_FILE
 ALL = "all"
 """All tasks that a dataset has; all benchmarks that a folder has."""
 _PLACEHOLDER = re.compile(r"\{([a-z][a-z_0-9]*)\}")
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +35,7 @@ class OpenedTask:
     data: str
 
 
-@dataclass(frozen=True, slots=True)
-class _ChosenTask:
+class _ChosenTask(NamedTuple):
     """A task to open."""
 
     benchmark: str
@@ -54,12 +55,22 @@ def open_tasks(config: RunConfig) -> list[OpenedTask]:
         ConfigError, DataError: a task is unknown or cannot be asked of the model, its examples cannot be opened, or two
             share an example id.
     """
-    opened = open_questions(config)
-    if ALL in (config.benchmark, *config.task):
-        return _that_fit(opened, config)
-    for task_to_ask in opened:
-        _check(config, task_to_ask)
-    return opened
+    opened, fitting, refusal = open_questions(config), [], None
+    takes_all = ALL in (config.benchmark, *config.task)
+    for candidate in opened:
+        try:
+            check_fit(config.model, candidate.task, candidate.examples)
+            check_schemas(config, candidate.task, candidate.examples)
+        except ConfigError as error:  # of all tasks, not every one has every baseline, or texts to score
+            if not takes_all:
+                raise
+            log.warning("left out: %s", error)
+            refusal = error
+        else:
+            fitting.append(candidate)
+    if refusal is not None and not fitting:
+        raise refusal
+    return fitting
 
 
 def open_questions(config: RunConfig) -> list[OpenedTask]:
@@ -73,25 +84,28 @@ def open_questions(config: RunConfig) -> list[OpenedTask]:
         examples = open_examples(choice.data, benchmark, name, split=choice.split, root=config.root, limit=config.limit)
         task.refuse_others(examples.examples)
         opened.append(OpenedTask(task, examples, choice.folder, choice.data))
-    _refuse_shared_ids(opened)
+    first_with: dict[str, str] = {}
+    for opened_task in opened:
+        name = f"{opened_task.task.benchmark}/{opened_task.task.name}"
+        for example in opened_task.examples.examples:
+            if (first := first_with.setdefault(example.example_id, name)) != name:
+                raise ConfigError(
+                    f"example {example.example_id!r} stands in {first} and {name}. Remedy: run these tasks one by one"
+                )
     return opened
 
 
 def _wording(config: RunConfig, choice: _ChosenTask) -> PromptTexts | None:
-    """The wording in place of our own; None for ours."""
+    """The wording in place of our own; None for ours.
+
+    Prompts that lack a text are refused before anything is asked: a later question's would cost the answers before it.
+    A place that nothing fills would cost the whole run. One that is left out can be meant: a warning names it.
+    """
     if config.prompts is None:
         return None
     prompts = read_wording(choice.benchmark, choice.task, config.prompts)
-    if released_clone(config.prompts) is None:
-        _refuse_lacking_texts(choice, prompts)
-    return prompts
-
-
-def _refuse_lacking_texts(choice: _ChosenTask, prompts: PromptTexts) -> None:
-    """Refuse prompts that lack a text before anything is asked: a later question's would cost the answers before it.
-
-    A place that nothing fills would cost the whole run. One that is left out can be meant: a warning names it.
-    """
+    if released_clone(config.prompts) is not None:
+        return prompts
     packaged = get_task(choice.benchmark, choice.task).prompts
     whose = f"the prompts of {choice.benchmark}/{choice.task}"
     known, used = _placeholders(packaged), _placeholders(prompts)
@@ -106,37 +120,13 @@ def _refuse_lacking_texts(choice: _ChosenTask, prompts: PromptTexts) -> None:
         log.warning("%s have no place {%s}: the model does not see it", whose, name)
     if lacking := sorted(set(packaged.extra) - set(prompts.extra) - {IMAGE_TEXT, FROZEN_QUESTION}):
         raise ConfigError(f"{whose} have no text extra.{lacking[0]}, which this task asks. Remedy: write one")
+    return prompts
 
 
 def _placeholders(prompts: PromptTexts) -> set[str]:
     """The `{name}` places of all texts but the one before an image, which `PromptTexts.prompt` fills itself."""
     texts = [prompts.system, prompts.user, *(text for name, text in prompts.extra.items() if name != IMAGE_TEXT)]
     return {name for text in texts for name in _PLACEHOLDER.findall(text)}
-
-
-def _check(config: RunConfig, opened: OpenedTask) -> None:
-    check_fit(config.model, opened.task, opened.examples)
-    check_schemas(config, opened.task, opened.examples)
-
-
-def _that_fit(opened: Sequence[OpenedTask], config: RunConfig) -> list[OpenedTask]:
-    """The tasks that the model can be asked: not every task has every baseline, or texts to score.
-
-    Raises:
-        ConfigError: there is none.
-    """
-    kept, reason = [], None
-    for candidate in opened:
-        try:
-            _check(config, candidate)
-        except ConfigError as error:
-            log.warning("left out: %s", error)
-            reason = error
-        else:
-            kept.append(candidate)
-    if reason is not None and not kept:
-        raise reason
-    return kept
 
 
 def benchmarks_in(folder: str | Path) -> dict[str, Path]:
@@ -173,7 +163,12 @@ def _of_all_benchmarks(config: RunConfig) -> Iterator[_ChosenTask]:
 
 
 def _of_one_benchmark(config: RunConfig) -> Iterator[_ChosenTask]:
-    benchmark = _benchmark_of(config)
+    benchmark = config.benchmark
+    if "benchmark" not in config.model_fields_set and (Path(config.data) / MANIFEST).is_file():
+        benchmark = str(read_manifest(config.data).get("benchmark", benchmark))
+        if benchmark not in BENCHMARKS:
+            remedy = "Remedy: update the package"
+            raise DataError(f"{config.data}: is of {benchmark!r}, which this version does not know. {remedy}")
     known = task_names(benchmark)
     names = tuple(name.removeprefix(f"{benchmark}/") for name in config.task)
     if names == (ALL,) or ("task" not in config.model_fields_set and names[0] not in known):
@@ -189,16 +184,6 @@ def _of_one_benchmark(config: RunConfig) -> Iterator[_ChosenTask]:
         yield _ChosenTask(benchmark, name, config.data, config.out if is_run else config.out / name, config.split)
 
 
-def _benchmark_of(config: RunConfig) -> str:
-    """The one named; else the one that a built folder says it is of."""
-    if "benchmark" in config.model_fields_set or not (Path(config.data) / MANIFEST).is_file():
-        return config.benchmark
-    name = str(read_manifest(config.data).get("benchmark", config.benchmark))
-    if name not in BENCHMARKS:
-        raise DataError(f"{config.data}: is of {name!r}, which this version does not know. Remedy: update the package")
-    return name
-
-
 def _present(benchmark: str, data: str) -> tuple[str, ...]:
     """The tasks that a dataset has; where one is called `all`, it holds the others."""
     known, present = task_names(benchmark), config_names(data)
@@ -208,18 +193,3 @@ def _present(benchmark: str, data: str) -> tuple[str, ...]:
     if not chosen:
         raise DataError(f"{data}: none of {', '.join(known)} is here. Remedy: name what `build` wrote")
     return chosen
-
-
-def _refuse_shared_ids(opened: Sequence[OpenedTask]) -> None:
-    seen: dict[str, str] = {}
-    for task_to_ask in opened:
-        name = f"{task_to_ask.task.benchmark}/{task_to_ask.task.name}"
-        for example in task_to_ask.examples.examples:
-            if seen.setdefault(example.example_id, name) != name:
-                raise ConfigError(
-                    f"example {example.example_id!r} stands in {seen[example.example_id]} and {name}. "
-                    "Remedy: run these tasks one by one"
-                )
-
-
-log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Hashable, Iterable, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from barista_bench.errors import ConfigError
 
@@ -80,10 +80,12 @@ def _ahead(
                 group = group_of(item) if group_of else None
                 longest = min(LONGEST_WALK, max_items // workers, budget.fitting // workers) if group_of else 1
                 if walk is None or walk.group != group or walk.length >= longest:
-                    walk = _Walk(group, _least_busy(waiting, workers, after=walk.worker if walk else -1))
+                    # The worker with the fewest results still to make; of equals the one that comes first after.
+                    load = Counter(entry.worker for entry in waiting if not entry.future.done())
+                    after = walk.worker if walk else -1
+                    walk = _Walk(group, min(range(workers), key=lambda at: (load[at], (at - after - 1) % workers)))
                 walk.length += 1
-                ticket = budget.enter()
-                future = pools[walk.worker].submit(budget.run, ticket, prepare, item)
+                future = pools[walk.worker].submit(budget.run, budget.enter(), prepare, item)
                 waiting.append(_Waiting(item, walk.worker, future))
             if not waiting:
                 return
@@ -107,8 +109,7 @@ class _Ticket:
     size: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Waiting(Generic[ItemT, ResultT]):
+class _Waiting(NamedTuple, Generic[ItemT, ResultT]):
     item: ItemT
     worker: int
     future: Future[ResultT]
@@ -121,12 +122,6 @@ class _Walk:
     group: Hashable
     worker: int
     length: int = 0
-
-
-def _least_busy(waiting: Iterable[_Waiting[ItemT, ResultT]], workers: int, after: int) -> int:
-    """The worker with the fewest results still to make; of equals the one that comes first after `after`."""
-    load = Counter(entry.worker for entry in waiting if not entry.future.done())
-    return min(range(workers), key=lambda worker: (load[worker], (worker - after - 1) % workers))
 
 
 class _Budget(Generic[ResultT]):

@@ -172,15 +172,12 @@ def ask_in_rounds(
     """
     for attempt in range(tries):
         waiting = [draft for draft in drafts if draft.content is None and draft.attempt == attempt]
-        asked = [
-            RepeatedPrompt(
-                draft.item, prompt(draft), draw_keys(draft.item, identity, asdict(config), [attempt]), schema
-            )
-            for draft in waiting
-        ]
-        records = ask(model, config, asked, log, read, counts, progress=progress) if waiting else {}
-        for draft, sent in zip(waiting, asked, strict=True):
-            record = records[sent.keys[attempt]]
+        keys = [draw_keys(draft.item, identity, asdict(config), [attempt]) for draft in waiting]
+        pairs = zip(waiting, keys, strict=True)
+        prompts = [RepeatedPrompt(draft.item, prompt(draft), key_of, schema) for draft, key_of in pairs]
+        records = ask(model, config, prompts, log, read, counts, progress=progress) if waiting else {}
+        for draft, key_of in zip(waiting, keys, strict=True):
+            record = records[key_of[attempt]]
             if not record.finished:
                 continue
             draft.attempt += 1
@@ -199,8 +196,14 @@ def reply_record(
     kept: KeptTokens,
     seconds: float = 0.0,
 ) -> SampleRecord:
-    """A reply as it is logged."""
-    status, error = reply_status(reply, read)
+    """A reply as it is logged. A truncated one that can be read all the same counts."""
+    status, error = answer_status(reply)
+    if isinstance(reply, Completion) and status is not Status.REFUSED:
+        content = read(reply.text)
+        if not isinstance(content, Unusable):
+            status, error = Status.OK, None
+        elif status is Status.OK:
+            status, error = Status.PARSE_ERROR, content.why
     return SampleRecord(
         key=question.keys[draw],
         fingerprint=question.fingerprint,
@@ -213,17 +216,6 @@ def reply_record(
         logprobs=logged_logprobs(kept(reply)) if isinstance(reply, Completion) else None,
         **answer_fields(reply),
     )
-
-
-def reply_status(reply: Completion | Failure, read: ReadReply) -> tuple[Status, str | None]:
-    """The status of a reply, and the reason unless it is ok. A truncated reply that can be read all the same counts."""
-    if isinstance(reply, Failure) or reply.finish_reason == "refusal":
-        return answer_status(reply)
-    content = read(reply.text)
-    if not isinstance(content, Unusable):
-        return Status.OK, None
-    status, why = answer_status(reply)
-    return (Status.PARSE_ERROR, content.why) if status is Status.OK else (status, why)
 
 
 def read_object(text: str) -> dict[str, object] | Unusable:

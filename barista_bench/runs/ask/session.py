@@ -47,11 +47,9 @@ class Session(AskCounts):
 
     def add(self, other: Session) -> None:
         """Count another session to this one."""
-        self.asked += other.asked
-        self.already_done += other.already_done
-        self.failed += other.failed
+        for name in ("asked", "already_done", "failed", "faulty"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
         self.first_failure = self.first_failure or other.first_failure
-        self.faulty += other.faulty
         self.first_fault = self.first_fault or other.first_fault
         for name, value in other.seconds.items():
             self.seconds[name] = self.seconds.get(name, 0.0) + value

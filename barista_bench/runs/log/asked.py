@@ -20,7 +20,7 @@ from barista_bench.core.example import content_seed
 from barista_bench.core.guarding import guarded
 from barista_bench.core.options import OptionValue
 from barista_bench.core.prompt import Prompt
-from barista_bench.core.task import Example, Task
+from barista_bench.core.task import Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError, TaskError
 from barista_bench.files.reading import read_json_lines
@@ -63,7 +63,13 @@ def asked_inputs(task: Task, examples: ExampleSet, box_format: BoxFormat, *, tim
     further += [task.prompts.sha256] if asks_on(task) else []
     for index, example in enumerate(examples.examples):
         shown = further
-        question, prompt = _question(task, example, box_format)
+        question: Prompt | TaskError
+        try:
+            with guarded(task, "prompt", example):
+                question = task.prompt(example, box_format)
+                prompt = question.as_text()
+        except TaskError as error:
+            question, prompt = error, UNREADABLE
         try:
             media = examples[index].media_digest
             if timed:
@@ -76,16 +82,6 @@ def asked_inputs(task: Task, examples: ExampleSet, box_format: BoxFormat, *, tim
         fingerprint = digest(task.benchmark, task.name, task.version, prompt, media, *shown)
         inputs.append(AskedInput(fingerprint, digest(prompt), media, question))
     return inputs
-
-
-def _question(task: Task, example: Example, box_format: BoxFormat) -> tuple[Prompt | TaskError, str]:
-    """A question and its text; why there is none."""
-    try:
-        with guarded(task, "prompt", example):
-            prompt = task.prompt(example, box_format)
-            return prompt, prompt.as_text()
-    except TaskError as error:
-        return error, UNREADABLE
 
 
 def prompts_digest(inputs: Sequence[AskedInput]) -> str | None:
@@ -154,15 +150,12 @@ log = logging.getLogger(__name__)
 
 
 def read_inputs(folder: Path) -> dict[str, str]:
-    """Example id to the fingerprint of what it asks, of all examples of a run.
-
-    Raises:
-        DataError: the file is missing or damaged.
-    """
+    """Example id to the fingerprint of what it asks, of all examples of a run. Raises DataError as `_read`."""
     return {example_id: line.fingerprint for example_id, line in _read(folder / INPUTS_FILE).items()}
 
 
 def _read(path: Path) -> dict[str, _Line]:
+    """The lines by example id. Raises DataError where the file is missing or damaged."""
     if not path.is_file():
         raise DataError(f"{path}: missing, so nobody knows what was asked. Remedy: start the run again")
     if path.stat().st_size > MAX_BYTES:

@@ -1,4 +1,4 @@
-"""Reads all logs of a run folder together: which record of each sample counts, which are finished; and tidies them.
+"""Reads all logs of a run folder together: which record of each sample counts, which are finished. Tidies and joins.
 
 `run_records` is the one rule for scoring and comparing, and, seen from its other side, resuming. A record counts if its
 line is whole (`sample_log.py`), its example is one of the run's and its repetition in range, it answers what the run
@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, Self
 
@@ -24,9 +26,10 @@ import msgspec
 from filelock import Timeout
 
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.files.owned_folders import refuse_inside, replacing_folder
 from barista_bench.files.reading import read_json_lines
 from barista_bench.files.writing import atomic_write, sync
-from barista_bench.runs.log.asked import INPUTS_FILE, digest, read_inputs, sample_keys
+from barista_bench.runs.log.asked import INPUTS_FILE, digest, merge_inputs, read_inputs, sample_keys
 from barista_bench.runs.log.sample_log import (
     LOCK_WAIT,
     LOG_FILE,
@@ -39,11 +42,22 @@ from barista_bench.runs.log.sample_log import (
     read_records,
     record_digest,
     records_of,
+    running_elsewhere,
     sample_digest,
 )
-from barista_bench.runs.run_folder import OWN_EXAMPLES, RunDescription
+from barista_bench.runs.run_folder import (
+    OWN_EXAMPLES,
+    RunDescription,
+    first_difference,
+    judge_folders,
+    moved_data,
+    read_run,
+    write_run,
+)
 
 log = logging.getLogger(__name__)
+_REPEATED = ("example_id", "fingerprint", "prompt", "media")
+"""Fields whose texts all repetitions of an example share."""
 
 
 def _open_logs(folder: str | Path, stack: ExitStack) -> Sequence[tuple[Path, BinaryIO]]:
@@ -118,8 +132,10 @@ class LogReader:
                 line = LogLine(number, offset, is_finished)
                 if before is None or not before.finished:
                     winners[identity] = line
-                    if self._keep:
-                        self._kept[identity] = _sharing(record, texts)
+                    if self._keep:  # texts that repeat are those of the records before
+                        said = {name: getattr(record, name) for name in _REPEATED}
+                        shared = {name: texts.setdefault(text, text) for name, text in said.items()}
+                        self._kept[identity] = msgspec.structs.replace(record, **shared)
                 elif is_finished:
                     second_answers.append((before, line))
         self.winners = dict(sorted(winners.items(), key=lambda winner: winner[1]))
@@ -151,18 +167,6 @@ class LogReader:
         if self._keep:
             return (self._kept[identity] for identity in self.winners)
         return map(self.record, self.winners.values())
-
-
-def _sharing(record: SampleRecord, texts: dict[str, str]) -> SampleRecord:
-    """The record, whose repeated texts are those of the records before it."""
-    shared = texts.setdefault
-    return msgspec.structs.replace(
-        record,
-        example_id=shared(record.example_id, record.example_id),
-        fingerprint=shared(record.fingerprint, record.fingerprint),
-        prompt=shared(record.prompt, record.prompt),
-        media=shared(record.media, record.media),
-    )
 
 
 def finished_samples(folder: str | Path) -> frozenset[bytes]:
@@ -264,6 +268,57 @@ def _write(reader: LogReader, merged: Path) -> None:
     with atomic_write(merged, durable=True) as partial, partial.open("wb") as file:
         for line in reader.winners.values():
             file.write(reader.line(line))
+
+
+def merge(folders: Sequence[Path], out: Path) -> Compacted:
+    """Write the run folder `out` from folders of one run: same examples, model and settings.
+
+    Of the records of one sample the one counts that would if all logs lay in one folder, in the order of `folders`.
+    Verdicts of judges are left out: they are given on all answers together.
+
+    Args:
+        out: a new or empty folder.
+
+    Raises:
+        ConfigError: the runs differ in a condition or in what they asked (names it), one is named twice or is being
+            written, or `out` holds something.
+        DataError: a folder is not a run, or its files are damaged.
+    """
+    if len({folder.resolve() for folder in folders}) < max(2, len(folders)):
+        raise ConfigError("merge joins two run folders or more, each named once. Remedy: name them")
+    refuse_inside(out, *folders)
+    described = [read_run(folder) for folder in folders]
+    for folder, description in zip(folders, described, strict=True):
+        if running_elsewhere(folder):
+            raise ConfigError(f"{folder}: a run is writing here. Remedy: wait until it has ended")
+        _refuse_other_conditions(folders[0], described[0], folder, description)
+        if judge_folders(folder):
+            log.warning("%s: its verdicts are left out. Judge the merged run", folder)
+    with replacing_folder(out) as merged:
+        merge_inputs(folders, merged)
+        write_run(merged, described[0].model_copy(update={"data": moved_data(described[0].data, folders[0], out)}))
+        for kind in ("samples", "steps", "sessions"):
+            found = (log_files(each) if kind == "samples" else sorted(each.glob(f"{kind}*.jsonl")) for each in folders)
+            for number, path in enumerate(chain.from_iterable(found)):
+                shutil.copyfile(path, merged / f"{kind}-{number}.jsonl")
+        done = compact(merged)
+        for path in merged.glob("*.lock"):
+            path.unlink()  # nobody else knows of this folder yet
+    return done
+
+
+def _refuse_other_conditions(first: Path, before: RunDescription, folder: Path, now: RunDescription) -> None:
+    difference = first_difference(before, now)
+    if difference is None and before.runs != now.runs:
+        difference = "runs", before.runs, now.runs
+    if difference:
+        name, old, new = difference
+        raise ConfigError(
+            f"{folder}: was run with {name} {new!r}, and {first} with {old!r}. Remedy: merge folders of one run alone"
+        )
+    for name, version in before.versions.items():
+        if now.versions.get(name) != version:
+            log.warning("%s: was run with %s %s, and %s with %s", folder, name, now.versions.get(name), first, version)
 
 
 @dataclass(slots=True)

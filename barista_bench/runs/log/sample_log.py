@@ -118,12 +118,8 @@ def logged_logprobs(tokens: Sequence[TokenLogprob] | None) -> tuple[LoggedToken,
     if tokens is None:
         return None
     return tuple(
-        LoggedToken(
-            token_logprob.token,
-            _finite(token_logprob.logprob),
-            tuple((token, _finite(value)) for token, value in token_logprob.top),
-        )
-        for token_logprob in tokens
+        LoggedToken(each.token, _finite(each.logprob), tuple((token, _finite(value)) for token, value in each.top))
+        for each in tokens
     )
 
 
@@ -139,8 +135,7 @@ def seal(content: bytes) -> bytes:
 
 def is_whole(line: bytes) -> bool:
     """Whether a line is one of this version, and as it was written."""
-    body, _, checksum = line.rpartition(_MARK)
-    return checksum == b'%08x"}\n' % zlib.crc32(body) and body.startswith(_HEAD)
+    return line.startswith(_HEAD) and _version_of(line) == LOG_VERSION
 
 
 def last_start(line: bytes) -> int:
@@ -148,9 +143,9 @@ def last_start(line: bytes) -> int:
     return max(0, line.rfind(_HEAD))  # no text within a record has it: its quotes are escaped
 
 
-def log_version(first_line: bytes) -> int | None:
-    """The version of the log that begins with this line; None where the line is damaged."""
-    body, _, checksum = first_line.rpartition(_MARK)
+def _version_of(line: bytes) -> int | None:
+    """The version of the log that the line is of; None where the line is damaged."""
+    body, _, checksum = line.rpartition(_MARK)
     head = _ANY_HEAD.match(body)
     return int(head[1]) if head and checksum == b'%08x"}\n' % zlib.crc32(body) else None
 
@@ -175,12 +170,6 @@ def decode_record(line: bytes) -> SampleRecord | None:
     counts = ((name, getattr(record, name)) for name in TOKEN_COUNTS)
     absurd = {name: None for name, count in counts if count is not None and not 0 <= count <= _MAX_TOKENS}
     return msgspec.structs.replace(record, **absurd) if absurd else record
-
-
-def claimed_sample(line: bytes) -> str:
-    """The sample that a damaged line says it is of, for people; empty where it does not say."""
-    record = _decoded(line)
-    return f" (of {one_line(record.example_id)[:200]} run {record.run}, as it says)" if record else ""
 
 
 def _decoded(line: bytes) -> SampleRecord | None:
@@ -239,12 +228,9 @@ def records_of(path: Path, file: BinaryIO) -> Iterator[tuple[int, SampleRecord]]
                 _refuse_version_of(path, line)
             damaged += 1
             if damaged <= _NAMED_LINES:
-                log.warning(
-                    "%s: line %d is damaged%s: passed over, its sample counts as not asked",
-                    path,
-                    number,
-                    claimed_sample(line),
-                )
+                said = _decoded(line)
+                name = f" (of {one_line(said.example_id)[:200]} run {said.run}, as it says)" if said else ""
+                log.warning("%s: line %d is damaged%s: passed over, its sample counts as not asked", path, number, name)
             continue
         yield offset, record
     if damaged > _NAMED_LINES:
@@ -259,7 +245,7 @@ def refuse_other_version(path: Path) -> None:
 
 
 def _refuse_version_of(path: Path, first_line: bytes) -> None:
-    version = log_version(first_line)
+    version = _version_of(first_line)
     if version not in (None, LOG_VERSION):
         raise DataError(
             f"{path}: is a log of version {version}, and this package reads version {LOG_VERSION}. Remedy: start anew "
@@ -359,8 +345,8 @@ def running_elsewhere(folder: str | Path, launch: str | None = None) -> list[str
         folder: a run folder; may be missing.
         launch: the caller's own; None where it belongs to none.
     """
-    names = {path.name.removesuffix(".lock") for path in Path(folder).glob("samples*.jsonl.lock")}
-    suspects = [Path(folder) / name for name in names if _LOG_NAME.fullmatch(name)]
+    logs = {path.with_suffix("") for path in Path(folder).glob("samples*.jsonl.lock")}
+    suspects = [path for path in logs if _LOG_NAME.fullmatch(path.name)]
     until = time.monotonic() + LOCK_WAIT
     # Looked at more than once: another process that only looks, as this one does, holds a lock for a moment, and one
     # that has just taken its lock has yet to say whose it is.

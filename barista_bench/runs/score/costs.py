@@ -33,21 +33,20 @@ class Cost(Strict):
 
 def costs_of(records: Sequence[SampleRecord], prices: Prices) -> dict[str, Cost]:
     """Costs by `COST_NAMES`; a kind that no record says has no entry."""
-    costs = {
-        name: _cost(sum(said), len(said))
+    amounts: dict[str, tuple[float, int]] = {
+        name: (sum(said), len(said))
         for name in _COUNTED
         if (said := [count for record in records if (count := getattr(record, name)) is not None])
     }
     if answered := [record.seconds for record in records if record.finished]:
-        costs["seconds"] = _cost(math.fsum(answered), len(answered))
+        amounts["seconds"] = math.fsum(answered), len(answered)
     counted = [record for record in records if None not in (record.input_tokens, record.output_tokens)]
     if counted and (dollars := prices.cost(*token_sums(counted))) is not None:
-        costs["dollars"] = _cost(dollars, len(counted))
-    return costs
-
-
-def _cost(total: float, samples: int) -> Cost:
-    return Cost(total=round(total, 6), mean=round(total / samples, 9), samples=samples)
+        amounts["dollars"] = dollars, len(counted)
+    return {
+        name: Cost(total=round(total, 6), mean=round(total / samples, 9), samples=samples)
+        for name, (total, samples) in amounts.items()
+    }
 
 
 def token_sums(records: Sequence[SampleRecord]) -> tuple[int, int, int]:

@@ -95,7 +95,7 @@ Wording: TypeAlias = Annotated[str, StringConstraints(pattern=WORDING_PATTERN)]
 
 
 class PromptsInfo(Strict):
-    """`sha256` is of the prompt file."""
+    """The prompts that were asked; `sha256` is of the prompt file."""
 
     version: int
     sha256: str
@@ -242,10 +242,9 @@ def tie_spread(results: Results) -> str:
     for entry in results.details:
         by_figure = entry.get("tie_spread")
         spread = by_figure.get(results.primary) if isinstance(by_figure, dict) else None
-        if not entry.get("constant_scores") or not isinstance(spread, dict):
-            return ""
-        spreads.append(spread)
-    if not spreads:
+        if entry.get("constant_scores") and isinstance(spread, dict):
+            spreads.append(spread)
+    if not spreads or len(spreads) < len(results.details):
         return ""
     low, lower = (f"{min(spread[name] for spread in spreads):.3f}" for name in ("min", "lower"))
     high, upper = (f"{max(spread[name] for spread in spreads):.3f}" for name in ("max", "upper"))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
 import numpy as np
@@ -24,7 +25,7 @@ from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError, TaskError
 from barista_bench.runs.log.log_reader import run_records
 from barista_bench.runs.log.sample_log import SampleRecord
-from barista_bench.runs.run_folder import CONFIG_FILE, RunDescription, open_run_examples, read_run
+from barista_bench.runs.run_folder import CONFIG_FILE, Place, RunDescription, open_run_examples, read_run
 from barista_bench.runs.score.results import Figure
 
 log = logging.getLogger(__name__)
@@ -70,13 +71,11 @@ class ReadRun:
     samples: tuple[ScoredSample, ...]
 
 
-def read_samples(
-    folder: str | Path,
-    *,
-    data: str | Path | None = None,
-    root: str | Path | None = None,
-    options: Mapping[str, object] | None = None,
-) -> ReadRun:
+TaskOptions: TypeAlias = Mapping[str, object] | None
+"""Options of the task by which answers are read; None for those that the run was started with."""
+
+
+def read_samples(folder: str | Path, *, data: Place = None, root: Place = None, options: TaskOptions = None) -> ReadRun:
     """The samples of a run folder; arguments and errors are those of `score`. Writes nothing."""
     folder = Path(folder)
     described = read_run(folder)
@@ -169,16 +168,17 @@ def faulty(sample: ScoredSample, error: TaskError) -> ScoredSample:
 
 def without_faults(task: Task, samples: Iterable[ScoredSample]) -> tuple[ScoredSample, ...]:
     """All samples; those of which alone the task cannot make statistics are `faulty`."""
-    checked = []
-    for sample in samples:
+
+    def checked(sample: ScoredSample) -> ScoredSample:
         try:
             if sample.counts:
                 with guarded(task, "statistics", sample.example):
                     ResampledRun.of(task, [sample.as_scored], sample.example).statistics.scores()
         except TaskError as error:
-            sample = faulty(sample, error)
-        checked.append(sample)
-    return tuple(checked)
+            return faulty(sample, error)
+        return sample
+
+    return tuple(map(checked, samples))
 
 
 @dataclass(frozen=True)

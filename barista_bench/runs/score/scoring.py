@@ -24,12 +24,12 @@ from barista_bench.benchmarks import task_class
 from barista_bench.core.example import Status, status_counts
 from barista_bench.core.guarding import guarded, note_fault
 from barista_bench.core.resampling import Interval
-from barista_bench.core.task import Example, Json, Task
+from barista_bench.core.task import Json, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import BaristaError, ConfigError, DataError, TaskError
 from barista_bench.files.writing import atomic_write
 from barista_bench.runs.log.asked import digest
-from barista_bench.runs.run_folder import other_options, read_run
+from barista_bench.runs.run_folder import Place, other_options, read_run
 from barista_bench.runs.score.costs import Prices, costs_of, token_sums
 from barista_bench.runs.score.results import (
     RESULTS_FILE,
@@ -49,6 +49,7 @@ from barista_bench.runs.score.samples import (
     Counted,
     ReadRun,
     ScoredSample,
+    TaskOptions,
     counted_samples,
     faulty,
     figure,
@@ -84,13 +85,7 @@ class ScoredRun:
         return f"<ScoredRun {self.folder}: {summary_line(self.results)}>"
 
 
-def score(
-    folder: str | Path,
-    *,
-    data: str | Path | None = None,
-    root: str | Path | None = None,
-    options: Mapping[str, object] | None = None,
-) -> ScoredRun:
+def score(folder: str | Path, *, data: Place = None, root: Place = None, options: TaskOptions = None) -> ScoredRun:
     """Score a run folder: writes `results.json`, and `scores.jsonl` with the figures of every sample.
 
     Figures by other options than those that the run was started with go beside them (`runs/score/scoring.py`).
@@ -115,11 +110,7 @@ def score(
 
 
 def read_scored(
-    folder: str | Path,
-    *,
-    data: str | Path | None = None,
-    root: str | Path | None = None,
-    options: Mapping[str, object] | None = None,
+    folder: str | Path, *, data: Place = None, root: Place = None, options: TaskOptions = None
 ) -> ScoredRun:
     """Score a run, but write nothing. Logs the options it reads by, unless they are the defaults and the only ones.
 
@@ -130,11 +121,15 @@ def read_scored(
     return scored
 
 
-def _scored(
-    folder: str | Path, data: str | Path | None, root: str | Path | None, options: Mapping[str, object] | None
-) -> ScoredRun:
+def _scored(folder: str | Path, data: Place, root: Place, options: TaskOptions) -> ScoredRun:
     read = read_samples(folder, data=data, root=root, options=options)
-    answers = {example.example_id: _has_answer(read.task, example) for example in read.examples.examples}
+    answers: dict[str, bool | TaskError] = {}
+    for example in read.examples.examples:
+        try:
+            with guarded(read.task, "has_answer", example):
+                answers[example.example_id] = read.task.has_answer(example)
+        except TaskError as error:
+            answers[example.example_id] = error
     known = len(answers) - list(answers.values()).count(False)
     # Where all answers are hidden, the task says so itself, and what to do.
     samples = tuple(
@@ -144,7 +139,11 @@ def _scored(
     )
     if 0 < known < len(read.examples):
         log.warning("%s: %d answers are hidden: not scored", folder, len(read.examples) - known)
-    samples, counted = _counted(read.task, samples)
+    try:
+        counted = counted_samples(read.task, samples)
+    except TaskError:  # one that the task cannot score alone costs no other
+        samples = without_faults(read.task, samples)
+        counted = counted_samples(read.task, samples)
     faults = [s.record.error for s in samples if s.record.status is Status.TASK_ERROR and s.record.error]
     for fault in faults:
         note_fault(fault)
@@ -163,30 +162,7 @@ def _scored(
     return ScoredRun(read.folder, read.task, read.examples, samples, results, counted)
 
 
-def _has_answer(task: Task, example: Example) -> bool | TaskError:
-    try:
-        with guarded(task, "has_answer", example):
-            return task.has_answer(example)
-    except TaskError as error:
-        return error
-
-
-def _counted(task: Task, samples: tuple[ScoredSample, ...]) -> tuple[tuple[ScoredSample, ...], Counted]:
-    """The samples, and those that count with their scores. One that the task cannot score alone costs no other.
-
-    Raises:
-        TaskError: the task cannot score them together.
-    """
-    try:
-        return samples, counted_samples(task, samples)
-    except TaskError:
-        samples = without_faults(task, samples)
-        return samples, counted_samples(task, samples)
-
-
-def score_tasks(
-    opened: Iterable[OpenedTask], root: str | Path | None = None
-) -> tuple[list[ScoredRun], dict[str, BaristaError]]:
+def score_tasks(opened: Iterable[OpenedTask], root: Place = None) -> tuple[list[ScoredRun], dict[str, BaristaError]]:
     """Score the tasks of a run; and of those that cannot be, why: one that fails costs no other its score."""
     runs, unscored = [], {}
     for asked in opened:
@@ -324,8 +300,8 @@ def _write_scores(samples: Sequence[ScoredSample], path: Path) -> None:
 
 def result_files(folder: Path, results: Results) -> tuple[Path, Path]:
     """The files for these figures, and for those of every sample."""
-    started_with = read_run(folder).all_options
-    return _files(folder) if {**results.options, **started_with} == results.options else _files(folder, results)
+    is_own = {**results.options, **read_run(folder).all_options} == results.options
+    return _files(folder) if is_own else _files(folder, results)
 
 
 def claim_result_files(folder: Path, results: Results) -> tuple[Path, Path]:
@@ -362,9 +338,7 @@ def stored_options(folder: Path) -> Mapping[str, Any]:
     return read_results(files[0]).options if len(files) == 1 and files[0].name != RESULTS_FILE else {}
 
 
-def options_of_each(
-    folders: Sequence[str | Path], options: Mapping[str, object] | None
-) -> list[dict[str, object] | None]:
+def options_of_each(folders: Sequence[str | Path], options: TaskOptions) -> list[dict[str, object] | None]:
     """For each run the options that its task has; None where it has none of them.
 
     Raises:

@@ -218,7 +218,11 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
         """Accuracy over all samples and over the readable ones, by class and by verb, and what is mistaken for what."""
-        rows = [question_sums(_question(s.example)._replace(prediction=_chosen(s.prediction))) for s in samples]
+        chosen = (s.prediction and ChosenLetter.read(s.prediction.value).choice_id for s in samples)
+        rows = [
+            question_sums(_question(s.example)._replace(prediction=letter))
+            for s, letter in zip(samples, chosen, strict=True)
+        ]
         return SumStatistics(rows, figures, sample_scores={"accuracy": "accuracy"}, tables=_defined_tables)
 
     @property
@@ -268,10 +272,6 @@ def _question(example: Example) -> ChoiceQuestion:
     return question
 
 
-def _chosen(prediction: Prediction | None) -> str | None:
-    return ChosenLetter.read(prediction.value).choice_id if prediction else None
-
-
 @cached_by_set
 def class_counts(examples: Sequence[Example]) -> Counter[str]:
     """How often each activity class is the reference."""
@@ -288,19 +288,20 @@ def _reference_and_chosen(
 
 def named_activities(video: VideoGraph) -> list[Segment]:
     """The video's activities that have a class and are called `Verb noun`; their places here are in example ids."""
-    return [segment for segment in video.activities() if segment.class_id is not None and _is_named(segment)]
+    return [segment for segment in video.activities() if not _problem(segment)]
 
 
 def unnamed_activities(video: VideoGraph) -> Iterator[SkippedExample]:
-    """The others, which nobody can be asked about, and why."""
+    """The other activities, which nobody can be asked about, and why."""
     for segment in video.activities():
-        if segment.class_id is None or not _is_named(segment):
-            what = "has no class" if segment.class_id is None else f"is called {segment.name!r}, not 'Verb noun'"
-            yield SkippedExample(FrameRef(video.video_id, max(0, segment.start)), what, f"activities[{segment.row}]")
+        if problem := _problem(segment):
+            yield SkippedExample(FrameRef(video.video_id, max(0, segment.start)), problem, f"activities[{segment.row}]")
 
 
-def _is_named(segment: Segment) -> bool:
-    return " " in segment.name
+def _problem(segment: Segment) -> str:
+    if segment.class_id is None:
+        return "has no class"
+    return "" if " " in segment.name else f"is called {segment.name!r}, not 'Verb noun'"
 
 
 def _frames(video: VideoGraph, segment: Segment) -> range:

@@ -93,7 +93,7 @@ def state_changes(view: ClipView, domain: Domain | None = None) -> list[Change]:
             _, value, _, _, row = table.entry(position)
             entries[row] = (value, entries[row][1] | frames if row in entries else frames)
         before, after = (_usual(entries, view.annotations[index], part) for part in view.end_windows)
-        description = _description(before, after) if domain is None else _turn(domain, kind, before, after)
+        description = _description(before, after, kind, domain)
         if description:
             category, ids = view.categories[index], view.ids([index])
             rows = [
@@ -119,9 +119,14 @@ def _usual(
     return max(stated, key=stated.__getitem__, default=None)
 
 
-def _description(before: str | None, after: str | None) -> str:
-    """The name of a change of value; empty for most, which have no name."""
+def _description(before: str | None, after: str | None, attribute_type: str, domain: Domain | None) -> str:
+    """The name of a change of value; empty where it has none.
+
+    Released names are few; with a domain, any two values that cannot be said of one moment make a change.
+    """
     if before is None or after is None or before == after:
+        return ""
+    if domain is not None and domain.relation_of(attribute_type, before, after) != "exclusive":
         return ""
     old, new = before.lower().strip(), after.lower().strip()
     switched = {("open", "close"): "closed", ("close", "open"): "opened"}
@@ -132,14 +137,7 @@ def _description(before: str | None, after: str | None) -> str:
             return f"started {state}"
         if old == state:
             return f"stopped {state}"
-    return ""
-
-
-def _turn(domain: Domain, attribute_type: str, before: str | None, after: str | None) -> str:
-    """A change of value in words; empty where both values can be said of one moment, or the domain lacks one."""
-    if before is None or after is None or domain.relation_of(attribute_type, before, after) != "exclusive":
-        return ""
-    return _description(before, after) or f"went from {before} to {after}"
+    return "" if domain is None else f"went from {before} to {after}"
 
 
 def action_transitions(view: ClipView) -> list[Change]:
@@ -225,7 +223,8 @@ def activity_progression(view: ClipView) -> list[Change]:
         ended, started = sorted(set(before) - set(after)), sorted(set(after) - set(before))
         key = (tuple(ended), tuple(started))
         if (ended or started) and key not in events:
-            ids = _acted_on(view, start, end)
+            part = view.window(start, end)
+            ids = sorted(view.ids(contact.target for contact in view.contacts if contact.frames[part].any()))
             kinds = (("ended", ended), ("started", started), ("continuing", sorted(set(before) & set(after))))
             events[key] = [
                 _change(
@@ -241,12 +240,6 @@ def activity_progression(view: ClipView) -> list[Change]:
                 for name in names
             ]
     return _numbered(events.items())
-
-
-def _acted_on(view: ClipView, start: int, end: int) -> list[str]:
-    """Ids of the objects that a hand acts on around the keyframes from `start` to `end`, sorted."""
-    part = view.window(start, end)
-    return sorted(view.ids(contact.target for contact in view.contacts if contact.frames[part].any()))
 
 
 def _change(

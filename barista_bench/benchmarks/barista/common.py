@@ -30,7 +30,7 @@ RELEASED_WORDING = "release@4086ce5"
 
 @dataclass(frozen=True, slots=True)
 class FrameSampling(Sampling):
-    """Of tasks about single frames.
+    """The sampling of tasks about single frames.
 
     Args:
         frame_step: candidate frames are those with an index divisible by it.

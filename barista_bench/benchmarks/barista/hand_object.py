@@ -41,7 +41,6 @@ from barista_bench.benchmarks.barista.interactions import (
     TrueInteraction,
     actions_at,
     answered_interactions,
-    central_interaction,
     contact_ranges,
     interactions_schema,
     mapped,
@@ -51,6 +50,7 @@ from barista_bench.benchmarks.barista.interactions import (
     usual_interactions,
 )
 from barista_bench.benchmarks.kinds.box_answers import (
+    CENTRE_ON_GRID,
     FrameSize,
     box_failures,
     box_fields,
@@ -132,7 +132,7 @@ class InteractionStatistics(SumStatistics):
 
 @dataclass(frozen=True, slots=True)
 class HandObjectSampling(FrameSampling):
-    """Of frames on which hands act.
+    """The sampling of frames on which hands act.
 
     Args:
         fraction: of each video's candidate frames that is kept, evenly.
@@ -266,25 +266,29 @@ class HandObject(GraphTask[HandObjectSampling]):
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """The most frequent contact of hands, at its usual place; without other videos, as `centre_answer`."""
-        return _answer_text(usual_interactions(others) or [central_interaction()], example.inputs, box_format)
+        usual = usual_interactions(others)
+        return _answer_text(usual, example.inputs, box_format) if usual else self.centre_answer(example, box_format)
 
     def centre_answer(self, example: Example, box_format: BoxFormat) -> str:
         """One interaction whose object and only hand, called the right one, both fill the middle."""
-        return _answer_text([central_interaction()], example.inputs, box_format)
+        middle = BoxedInteraction([list(CENTRE_ON_GRID)], list(CENTRE_ON_GRID), "right")  # the commoner hand
+        return _answer_text([middle], example.inputs, box_format)
 
     def answer_schema(self, example: Example) -> Fields:
         return interactions_schema(example.inputs)
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
         """Hands and the objects that they act on."""
-        reference, answered = self._reference(example), answered_interactions(prediction)
-        names = [item.category for item in InteractionTarget.of(example).interactions]
-        drawn = [
-            overlay
-            for item, name in zip(reference, names, strict=True)
-            for overlay in _overlays_of(item, "reference", name)
+        names = (item.category for item in InteractionTarget.of(example).interactions)
+        drawn: list[tuple[OverlayKind, BoxedInteraction, str]] = [
+            *(("reference", item, name) for item, name in zip(self._reference(example), names, strict=True)),
+            *(("predicted", item, "object") for item in answered_interactions(prediction)),
         ]
-        return (*drawn, *(overlay for item in answered for overlay in _overlays_of(item, "predicted", "object")))
+        return tuple(
+            Overlay(0, as_xyxy(box), kind, label)
+            for kind, item, name in drawn
+            for box, label in (*((box, _hands(item.hand_type)) for box in item.hand_boxes), (item.object_box, name))
+        )
 
     def frame_score(self, example: Example, prediction: Prediction | None) -> FrameScore:
         """One frame in pixels, matched as the protocol says."""
@@ -342,11 +346,6 @@ def _answer_text(
 ) -> str:
     """Interactions on the grid of 0..scale as a model writes them."""
     return json.dumps([mapped(item, lambda box: write_grid(box, inputs, box_format, scale)).write() for item in items])
-
-
-def _overlays_of(item: BoxedInteraction, kind: OverlayKind, name: str) -> list[Overlay]:
-    hands = [Overlay(0, as_xyxy(box), kind, _hands(item.hand_type)) for box in item.hand_boxes]
-    return [*hands, Overlay(0, as_xyxy(item.object_box), kind, name)]
 
 
 def _sentence(item: TrueInteraction) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import mode
 from typing import cast
 
@@ -16,7 +17,6 @@ import numpy as np
 from barista_bench.benchmarks.barista.common import Bools, cached_by_set
 from barista_bench.benchmarks.barista.released_json import released_array, released_body, within_bounds
 from barista_bench.benchmarks.kinds.box_answers import (
-    CENTRE_ON_GRID,
     annotated,
     box_schema,
     grid_pixels,
@@ -79,11 +79,6 @@ EXEMPLARS: dict[str, list[BoxedInteraction]] = {
 """The three inline exemplars (paper, A.2.2: right hand, both hands, two interactions), on the grid."""
 
 
-def central_interaction() -> BoxedInteraction:
-    """One interaction in the middle, on the grid. Hand and object share the box; `right` is the commoner hand."""
-    return BoxedInteraction([list(CENTRE_ON_GRID)], list(CENTRE_ON_GRID), "right")
-
-
 def answered_interactions(prediction: Prediction | None) -> list[BoxedInteraction]:
     return BoxedInteractions.read(prediction.value).interactions if prediction else []
 
@@ -115,9 +110,11 @@ def usual_interactions(examples: Sequence[Example]) -> list[BoxedInteraction]:
     Interactions of a frame are paired by hand type, then from left to right; hands as in `usual_boxes`. Empty where
     there are no examples.
     """
-    frames = [
-        sorted(_on_usual_grid(example), key=lambda item: (item.hand_type, item.object_box)) for example in examples
-    ]
+    frames = []
+    for target in map(InteractionTarget.of, examples):
+        on_grid = partial(on_usual_grid, scale=target.bbox_scale)
+        items = [mapped(item, on_grid) for item in target.interactions]
+        frames.append(sorted(items, key=lambda item: (item.hand_type, item.object_box)))
     if not frames:
         return []
     types = mode(sorted(tuple(item.hand_type for item in frame) for frame in frames))
@@ -130,11 +127,6 @@ def usual_interactions(examples: Sequence[Example]) -> list[BoxedInteraction]:
         )
         for column in zip(*alike, strict=True)
     ]
-
-
-def _on_usual_grid(example: Example) -> list[BoxedInteraction]:
-    target = InteractionTarget.of(example)
-    return [mapped(item, lambda box: on_usual_grid(box, target.bbox_scale)) for item in target.interactions]
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,19 +237,17 @@ def _all_interactions(
     entries: Sequence[object], numbers: Callable[[list[object]], list[list[float]] | None]
 ) -> list[BoxedInteraction] | None:
     """The entries of an answer, boxes as `numbers` reads them; None unless all are valid."""
-    written = [_interaction(entry, numbers) for entry in entries]
-    valid = [item for item in written if item is not None]
-    return valid if len(valid) == len(written) else None
-
-
-def _interaction(entry: object, numbers: Callable[[list[object]], list[list[float]] | None]) -> BoxedInteraction | None:
-    if not isinstance(entry, dict):
-        return None
-    hands, target, hand_type = (entry.get(name) for name in ("hand_boxes", "object_box", "hand_type"))
-    if not isinstance(hands, list) or not hands or hand_type not in HAND_TYPES:
-        return None
-    read = numbers([*hands, target])
-    return None if read is None else BoxedInteraction(read[:-1], read[-1], str(hand_type))
+    written: list[BoxedInteraction] = []
+    for entry in entries:
+        fields = entry if isinstance(entry, dict) else {}
+        hands, target, hand_type = (fields.get(name) for name in ("hand_boxes", "object_box", "hand_type"))
+        if not isinstance(hands, list) or not hands or hand_type not in HAND_TYPES:
+            return None
+        boxes = numbers([*hands, target])
+        if boxes is None:
+            return None
+        written.append(BoxedInteraction(boxes[:-1], boxes[-1], str(hand_type)))
+    return written
 
 
 def _released_numbers(listed: list[object], box_format: BoxFormat) -> list[list[float]] | None:

@@ -127,7 +127,7 @@ class ReferringEvidence(Evidence):
 
 @dataclass(frozen=True, slots=True)
 class ReferringSampling(FrameSampling):
-    """Of objects to describe.
+    """The sampling of objects to describe.
 
     Args:
         in_activities: only frames inside an activity.
@@ -164,12 +164,22 @@ class Referring(TextTask[ReferringSampling]):
         return candidate.frame, candidate.frame + 1
 
     def candidates(self, video: VideoGraph, sampling: ReferringSampling) -> Iterator[Candidate]:
-        index = FrameArrays(video)
+        """Objects of each frame, of more than `per_frame` as many by the released seed; by the paper also fragments."""
+        index, objects = FrameArrays(video), video.instances_table.object.tolist()
         frames = index.frames(sampling, in_activities=sampling.in_activities)
         for frame, facts in zip(frames.tolist(), frame_facts(index, frames), strict=True):
-            for position in _candidate_places(index, frame, facts, sampling.per_frame, fragments=self.follows_paper):
-                number = int(video.instances_table.object[position])
-                yield Candidate(video.video_id, frame, video.objects[number].category, position)
+            places = [
+                position
+                for position in index.positions_at(frame)
+                if video.objects[objects[position]].category.lower() != UNNAMED
+                and objects[position] in facts.properties
+                and objects[position] in facts.links
+                and (self.follows_paper or not _is_fragment(index, frame, position))
+            ]
+            if sampling.per_frame is not None and len(places) > sampling.per_frame:
+                random.Random(f"{video.video_id}:{frame}").shuffle(places)  # noqa: S311  (the released seed)
+            for position in places[: sampling.per_frame]:
+                yield Candidate(video.video_id, frame, video.objects[objects[position]].category, position)
 
     def select(
         self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: ReferringSampling
@@ -261,29 +271,6 @@ class Referring(TextTask[ReferringSampling]):
         Without other videos, `An object.`
         """
         return f"Description: {typical_sentence(others) or 'An object.'}"
-
-
-def _candidate_places(
-    index: FrameArrays, frame: int, facts: FrameFacts, limit: int | None, *, fragments: bool
-) -> list[int]:
-    """Places of the boxes that are the frame's candidates; of more than `limit`, as many by the released seed.
-
-    `fragments` says that objects which the edge of the frame cuts off count too.
-    """
-    video, numbers = index.video, index.video.instances_table.object
-    candidates = [
-        position
-        for position in index.positions_at(frame)
-        for number in [int(numbers[position])]
-        if video.objects[number].category.lower() != UNNAMED
-        and number in facts.properties
-        and number in facts.links
-        and (fragments or not _is_fragment(index, frame, position))
-    ]
-    if limit is not None and len(candidates) > limit:
-        random.Random(f"{video.video_id}:{frame}").shuffle(candidates)  # noqa: S311  (the released seed)
-        candidates = candidates[:limit]
-    return candidates
 
 
 def _is_fragment(index: FrameArrays, frame: int, position: int) -> bool:

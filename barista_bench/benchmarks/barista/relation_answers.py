@@ -142,7 +142,11 @@ def likely_relations(examples: Sequence[Example]) -> dict[tuple[str, str], list[
         seen[tuple(sorted(Counter(names.values()).items()))] += 1
         relations = RelationSet.of(example).relations
         total += len(relations)
-        true.update(cell for relation in relations if (cell := _cell(relation, names)) is not None)
+        true.update(
+            (names[item.source_id], names[item.target_id], item.relation_type, item.value)
+            for item in relations
+            if item.source_id != item.target_id and {item.source_id, item.target_id} <= names.keys()
+        )
     # Many frames show the same categories: pairs are counted once for all of them.
     pairs: Counter[tuple[str, str]] = Counter()
     for categories, frames in seen.items():
@@ -159,14 +163,6 @@ def marked_categories(example: Example) -> dict[int, str]:
     return {item.mark: item.category for item in RelationInputs.of(example).objects}
 
 
-def _cell(relation: MarkedRelation, names: Mapping[int, str]) -> Cell | None:
-    """None for a relation that no pair of different marks has."""
-    source, target = relation.source_id, relation.target_id
-    if source == target or source not in names or target not in names:
-        return None
-    return names[source], names[target], relation.relation_type, relation.value
-
-
 def _best_rules(true: Counter[Cell], pairs: Mapping[tuple[str, str], int], total: int) -> list[Cell]:
     ranked = sorted(true, key=lambda cell: (-true[cell] / pairs[cell[:2]], cell))
     hits = answered = best = 0
@@ -179,17 +175,13 @@ def _best_rules(true: Counter[Cell], pairs: Mapping[tuple[str, str], int], total
     return ranked[:best]
 
 
-NEAR_MISSES: tuple[FailureKind, ...] = ("wrong_direction", "wrong_relation", "wrong_hand", "wrong_object")
-"""What a missed and a wrong relation may be of each other, the closest first."""
-
-
-_SHARED: dict[FailureKind, Callable[[RelationTuple], tuple[object, ...]]] = {
+_NEAR_MISSES: dict[FailureKind, Callable[[RelationTuple], tuple[object, ...]]] = {
     "wrong_direction": lambda relation: relation[2:],
     "wrong_relation": lambda relation: relation[:2],
     "wrong_hand": lambda relation: relation[1:],
     "wrong_object": lambda relation: relation[2:],
 }
-"""What both of such a pair have in common."""
+"""Kinds of failure that a missed and a wrong relation make together, the closest first; by what both have in common."""
 
 
 def relation_failures(
@@ -198,8 +190,7 @@ def relation_failures(
     """Failures of relations, each with the marks that it is about; `hands` are mistaken for each other."""
     missed, wrong = sorted((reference - answered).elements()), sorted((answered - reference).elements())
     failures: list[tuple[FailureKind, tuple[int, ...]]] = []
-    for kind in NEAR_MISSES:
-        shared = _SHARED[kind]
+    for kind, shared in _NEAR_MISSES.items():
         alike: dict[tuple[object, ...], list[RelationTuple]] = {}
         for item in wrong if missed else ():
             alike.setdefault(shared(item), []).append(item)

@@ -71,7 +71,7 @@ class RelationEvidence(Evidence):
 
 @dataclass(frozen=True, slots=True)
 class RelationsSampling(FrameSampling):
-    """Of frames with numbered marks.
+    """The sampling of frames with numbered marks.
 
     Args:
         mask_alpha: opacity of the marks over the frame, 0 to 1.
@@ -254,23 +254,20 @@ def _true_relations(example: Example, follows_paper: bool) -> Counter[RelationTu
 
 def _multiset(relations: RelationSet, follows_paper: bool) -> Counter[RelationTuple]:
     """The relations to match. The metric ignores case and outer white space, the paper any (A.3.2)."""
-
-    normal = _normal_by_paper if follows_paper else _normal
     return Counter(
-        [
-            RelationTuple(item.source_id, item.target_id, normal(item.relation_type), normal(item.value))
-            for item in relations.relations
-        ]
+        RelationTuple(
+            item.source_id,
+            item.target_id,
+            _normal(item.relation_type, follows_paper),
+            _normal(item.value, follows_paper),
+        )
+        for item in relations.relations
     )
 
 
-_normal = lru_cache(4096)(normalise)
-"""Answers have the same few words."""
-
-
-@lru_cache(4096)
-def _normal_by_paper(text: str) -> str:
-    return normalise(" ".join(text.split()))
+@lru_cache(4096)  # answers have the same few words
+def _normal(text: str, follows_paper: bool) -> str:
+    return normalise(" ".join(text.split()) if follows_paper else text)
 
 
 @per_example

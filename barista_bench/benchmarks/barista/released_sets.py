@@ -33,14 +33,13 @@ def released_record(example: Example, question: str | None = None) -> Fields:
     Args:
         question: the frozen sentence of referring and activity, for examples that hold none; None leaves it out.
     """
-    upstream_name, write = _WRITERS[example.task]
-    label, metadata, data = write(example)
+    label, metadata, data = _WRITERS[example.task](example)
     asked = example.metadata.get("question", question)
     if asked is not None and example.task in ("referring", "activity"):
         data["question"] = asked
     return {
         "example_id": example.example_id,
-        "task_name": upstream_name,
+        "task_name": TASKS.named(example.task).upstream_name,
         "label": label,
         "frames": [
             {"frame_index": frame.frame_index, "mp4_path": f"{frame.video_id}/{VIDEO_FILE}", "video_id": frame.video_id}
@@ -169,15 +168,14 @@ def _temporal_vqa(example: Example) -> _Parts:
     return target.answer, metadata, data
 
 
-_WRITERS: dict[str, tuple[str, Callable[[Example], _Parts]]] = {
-    "grounding": ("grounding", _grounding),
-    "hand_object": ("hand_object", _hand_object),
-    "referring": ("referring", _referring),
-    "activity": ("activity_mcq", _activity),
-    "relations": ("relation_extraction", _relations),
-    "temporal_vqa": ("visual_qa", _temporal_vqa),
+_WRITERS: dict[str, Callable[[Example], _Parts]] = {
+    "grounding": _grounding,
+    "hand_object": _hand_object,
+    "referring": _referring,
+    "activity": _activity,
+    "relations": _relations,
+    "temporal_vqa": _temporal_vqa,
 }
-"""By our name of a task: the release's, and what makes its lines."""
 
 
 PARAMETERS: dict[str, dict[str, str]] = {
@@ -258,8 +256,7 @@ def released_sampling(
             overrides[ours] = _NULL[ours] if value is None and ours in _NULL else value
     if params.get("video_id") is not None:
         overrides["videos"] = (str(params["video_id"]),)
-    sampled = TASKS.named(task)
-    return sampled.sampling.with_overrides(overrides)
+    return TASKS.named(task).sampling.with_overrides(overrides)
 
 
 _OF_RUNS = frozenset(

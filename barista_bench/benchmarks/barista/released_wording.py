@@ -167,12 +167,19 @@ class _Clone:
         return source, source.function(name)
 
     def _boxes(self, file: str, task: str, system: str, places: Sequence[str]) -> Asked:
-        """Of a task that asks for boxes in one picture."""
+        """The texts of a task that asks for boxes in one picture.
+
+        A place of an image takes the line break on either side with it.
+        """
         source, rendering = self._function(file, f"{task}.render_prompt")
         (user,) = rendering.returned_list(1)
-        orders = self._in_either_order(source)
+        orders = source.function("default_system_prompt").assigned("coord_order", len(_ORDERS))
+        extra = {
+            f"coord_order.{order}": source.closed(text, "coord_order")
+            for order, text in zip(_ORDERS, orders, strict=True)
+        }
         text = _formatted(source, f"{system}_SYSTEM_PROMPT_TEMPLATE", ("coord_desc", "scale", "coord_order"))
-        return text, _lines("{image}", _placed(source, user, places)), orders
+        return text, "{image}\n" + _placed(source, user, places), self._descriptions() | extra
 
     def _referring(self) -> Asked:
         source = self.file("referring.py")
@@ -180,14 +187,14 @@ class _Clone:
         user = _formatted(source, "_QUESTION_TEMPLATE_WITH_FORMAT", ("box",))
         # Frozen with every example, its place for the box not filled in, and shown to judges alone.
         question = {FROZEN_QUESTION: source.constant("_QUESTION_TEMPLATE")}
-        return system, _lines("{image}", user), self._descriptions() | question
+        return system, "{image}\n" + user, self._descriptions() | question
 
     def _relations(self) -> Asked:
         source, rendering = self._function("relation_extraction.py", "RelationExtractionTask.render_prompt")
         raw, marked, user = rendering.returned_list(3)
         (system,) = source.function("default_system_prompt").returned_list(1)
-        texts = [_placed(source, raw, []), "{image}", _placed(source, marked, []), "{image}"]
-        return _placed(source, system, ["vocabulary"]), _lines(*texts, _placed(source, user, ["legend"])), {}
+        headings = [f"{_placed(source, heading, [])}\n{{image}}\n" for heading in (raw, marked)]
+        return _placed(source, system, ["vocabulary"]), "".join(headings) + _placed(source, user, ["legend"]), {}
 
     def _activity(self) -> Asked:
         source, rendering = self._function("activity_mcq.py", "_render_mcq_user_prompt")
@@ -197,7 +204,7 @@ class _Clone:
         user = _placed(source, "\n".join([*sections, *later]), ["question", "choices"])
         extra = {IMAGE_TEXT: _FRAME, FROZEN_QUESTION: self._question()}
         user = fill(user, {"question": self._question()})
-        return source.constant("MCQ_SYSTEM_PROMPT"), _lines("{images}", user), extra
+        return source.constant("MCQ_SYSTEM_PROMPT"), "{images}\n" + user, extra
 
     def _question(self) -> str:
         """The frozen question of activity, the same for all examples."""
@@ -207,7 +214,7 @@ class _Clone:
     def _visual_qa(self) -> Asked:
         source, rendering = self._function("visual_qa.py", "_VisualQABaseTask.render_prompt")
         user = _placed(source, rendering.assigned("user_prompt")[0], ["count", "question"])
-        return source.constant("VISUAL_QA_SYSTEM_PROMPT"), _lines("{images}", user), {IMAGE_TEXT: _FRAME}
+        return source.constant("VISUAL_QA_SYSTEM_PROMPT"), "{images}\n" + user, {IMAGE_TEXT: _FRAME}
 
     def writer(self) -> Asked:
         """The prompt for the writer of questions."""
@@ -234,13 +241,6 @@ class _Clone:
         if set(by_order) != set(_ORDERS) or len(texts) != len(_ORDERS):
             raise source.lacks("format_description of two orders")
         return {f"coord_desc.{order}": text for order, text in by_order.items()}
-
-    def _in_either_order(self, source: SourceFile) -> dict[str, str]:
-        texts = source.function("default_system_prompt").assigned("coord_order", len(_ORDERS))
-        named = zip(_ORDERS, texts, strict=True)
-        return self._descriptions() | {
-            f"coord_order.{order}": source.closed(text, "coord_order") for order, text in named
-        }
 
 
 def _formatted(source: SourceFile, name: str, fields: Sequence[str]) -> str:
@@ -271,11 +271,6 @@ def _placed(source: SourceFile, template: str, names: Sequence[str]) -> str:
         known = ", ".join(names) or "none"
         raise source.lacks(f"text with just these places: {known} (it begins {text[:40]!r})")
     return text
-
-
-def _lines(*texts: str) -> str:
-    """Texts and places of images as one user text: a place takes the line break on either side with it."""
-    return "\n".join(texts)
 
 
 def _texts(asked: Asked, images: int) -> list[str]:

@@ -97,7 +97,7 @@ class TemporalEvidence(Evidence):
 
 @dataclass(frozen=True, slots=True)
 class TemporalSampling(ClipSampling):
-    """Of questions about what changes in a clip.
+    """The sampling of questions about what changes in a clip.
 
     Args:
         draw_seed: of the draw of clips, over all videos; None takes `seed`.

@@ -3,12 +3,8 @@
 A few frames of one activity segment are shown, evenly spread; the model picks the segment's label out of lettered
 choices. Scored by accuracy: an answer that cannot be read is wrong.
 
-Where the sources differ or are silent:
-* the paper does not say that segments which overlap another one are dropped; the release does, and so do we unless
-  `protocol="paper"`;
-* segments are half-open everywhere else, but here the release counts their `end` frame too. Two segments that share
-  nothing but that frame do not overlap;
-* an activity whose name is one word ends the released build; here it is left out, and counted.
+Segments are half-open everywhere else, but here the release counts their `end` frame too. Two segments that share
+nothing but that frame do not overlap. Where release and paper differ, see `protocols.yaml`.
 """
 
 from __future__ import annotations

@@ -314,7 +314,7 @@ def _relations(line: FrozenLine, root: ReleaseRoot) -> Example:
             video.video.width,
             video.video.height,
             objects,
-            vocabulary_entries(root.relation_labels()),
+            vocabulary_entries(root.relation_labels),
             Relations.sampling.look,
         ).write(),
         target=RelationSet(data.ground_truth_relations).write(),

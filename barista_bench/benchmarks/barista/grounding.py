@@ -4,13 +4,10 @@ A frame and a phrase such as `white coffee cup held by the left hand`; the model
 means. Scored by COCO's mean average precision: each example is an image, its category the label, all scores 1; by
 the paper's protocol a detector may give its own (`BoxStatistics`).
 
-Where the sources differ or are silent:
-* the reference is frozen on the release's grid of 0..1000 and scored from there, as the released code does; the paper
-  says absolute pixels, which `target.boxes` keeps and `protocol="paper"` scores against;
-* the released configuration leaves the generator that draws a phrase's relation unseeded; here its seed is
-  `Sampling.draw_seed`, or that of the shuffle. Which frames and categories are asked for does not depend on it;
-* mean average precision of answers without confidences depends on the order of the examples. As in the release it is
-  that of the frozen set; `tie_spread` says what other orders give, and the F1 figures depend on none.
+Which frames and categories are asked for does not depend on the draw of the relations that phrases use. Mean average
+precision of answers without confidences depends on the order of the examples: as in the release it is that of the
+frozen set; `tie_spread` says what other orders give, and the F1 figures depend on none. Where release and paper differ,
+see `protocols.yaml`.
 """
 
 from __future__ import annotations

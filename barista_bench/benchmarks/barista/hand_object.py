@@ -3,15 +3,9 @@
 One frame; the model reports each object that the wearer's hands act on, with its box, the hands' boxes, and which
 hands they are. Scored by the F1 of interactions matched through their objects' boxes.
 
-Where the sources differ or are silent (`protocol="paper"` does what is said of the paper in the first three):
-* the paper sends the frame without text; the release, and we, add a short request;
-* the paper matches at IoU >= 0.5 (table 3) or > 0.5 (table 9); the release, and we, take > 0.5;
-* the reference is frozen on the release's grid of 0..1000 and scored from there. `object_pixels` and `hand_pixels` keep
-  the annotated boxes;
-* F1 is not in the released code; the paper's equals 2PR / (P + R) of the pooled figures;
-* interactions, and the hands of one, stand in the order in which the file states their relations. Objects of
-  category `unknown` count: nothing in the rules of this task leaves them out;
-* the fraction of frames is taken video by video, before it is known which of them have an interaction.
+Interactions, and the hands of one, stand in the order in which the file states their relations. Objects of category
+`unknown` count: nothing in the rules of this task leaves them out. The fraction of frames is taken video by video,
+before it is known which of them have an interaction. Where release and paper differ, see `protocols.yaml`.
 """
 
 from __future__ import annotations

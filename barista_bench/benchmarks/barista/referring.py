@@ -5,13 +5,10 @@ structured text (`reference_text.py`). A judge scores the answer (`judged`, `rub
 `lexical_f1` compares its words with the reference: a floor that must not be published as the paper's Correctness
 (`kinds/text.py`).
 
-Candidates: frames at the stride that lie inside an activity (half-open, activities without a class left out); objects
-that are not `unknown`, have an attribute and a relation on that frame, and are no border fragments. A relation counts
-in whichever role the object has in it, and whatever its value and other end. Examples stand grouped by category where
-categories are capped, as released.
-
-The paper's context block holds every related object, and the paper leaves no fragments out; the release's block, and
-ours unless `protocol="paper"`, holds only those that are not counted.
+Candidates are objects that are not `unknown`, have an attribute and a relation on the frame, and are no border
+fragments. A relation counts in whichever role the object has in it, and whatever its value and other end. Examples
+stand grouped by category where categories are capped, as released. Where release and paper differ, see
+`protocols.yaml`.
 """
 
 from __future__ import annotations

@@ -184,7 +184,6 @@ def common_metrics(records: Sequence[ReleasedRecord]) -> dict[str, Json]:
     answered = sum(record.answered for record in records)
     parsed = sum(record.error is None for record in records)
     latencies = [record.latency_ms for record in records if record.latency_ms is not None]
-    total = _sum(latencies)
     return {
         "examples_total": len(records),
         "skipped_existing": 0,
@@ -193,8 +192,8 @@ def common_metrics(records: Sequence[ReleasedRecord]) -> dict[str, Json]:
         "parse_failures": answered - parsed,
         "parsed_predictions": parsed,
         "latency_samples": len(latencies),
-        "total_latency_ms": total,
-        "mean_latency_ms": total / len(latencies) if latencies else None,
+        "total_latency_ms": _sum(latencies),
+        "mean_latency_ms": _mean(latencies),
         "min_latency_ms": min(latencies, default=None),
         "max_latency_ms": max(latencies, default=None),
     }
@@ -320,17 +319,12 @@ def _activity_metrics(task: Activity, records: Sequence[ReleasedRecord]) -> dict
 
 
 def _judge_metrics(records: Sequence[ReleasedRecord], criteria: Sequence[str]) -> dict[str, Json]:
-    mean = _given(records, "geval_mean_score")
-    metrics: dict[str, Json] = {
-        "geval_mean_score_sum": _sum(mean),
-        "geval_mean_score_count": len(mean),
-        "mean_geval_score": _sum(mean) / len(mean) if mean else None,
-    }
-    for criterion in criteria:
-        scores = _given(records, f"geval_{criterion}_score")
-        metrics[f"geval_{criterion}_sum"] = _sum(scores)
-        metrics[f"geval_{criterion}_count"] = len(scores)
-        metrics[f"mean_geval_{criterion}"] = _sum(scores) / len(scores) if scores else None
+    names = [("geval_mean_score", "geval_mean_score", "mean_geval_score")]
+    names += [(f"geval_{name}_score", f"geval_{name}", f"mean_geval_{name}") for name in criteria]
+    metrics: dict[str, Json] = {}
+    for key, prefix, mean in names:
+        scores = _given(records, key)
+        metrics |= {f"{prefix}_sum": _sum(scores), f"{prefix}_count": len(scores), mean: _mean(scores)}
     return metrics
 
 
@@ -347,9 +341,13 @@ def _category_metrics(records: Sequence[ReleasedRecord]) -> dict[str, Json]:
             by_category[str(record.result["category"])].append(record)
     scores = {name: _given(group, "geval_mean_score") for name, group in by_category.items()}
     return {
-        "category_mean_scores": {name: _sum(group) / len(group) for name, group in scores.items()},
+        "category_mean_scores": {name: _mean(group) for name, group in scores.items()},
         "_category_scores": {name: {"score_sum": _sum(group), "count": len(group)} for name, group in scores.items()},
     }
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return _sum(values) / len(values) if values else None
 
 
 def _sum(values: Sequence[float]) -> float:

@@ -8,11 +8,8 @@ reference: a floor that must not be published as the paper's Accuracy or Complet
 scores 0; the release leaves it out of its mean.
 
 Questions are drawn before they are written: of each category up to `per_class` over all videos, by one generator.
-Files hold what was drawn when they were written, and are taken as they are.
-
-Where the sources differ:
-* the paper reads all that follows the last `Answer:`: so does `protocol="paper"`;
-* the paper names Gemini 2.5 Flash Lite as generator in 4.2.2 and Gemini 2.5 Flash in A.3.3.
+Files hold what was drawn when they were written, and are taken as they are. Where release and paper differ, see
+`protocols.yaml`.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class AnticipationEvidence(Evidence):
 
 @dataclass(frozen=True, slots=True)
 class AnticipationSampling(Sampling):
-    """Of moments before activities.
+    """The sampling of moments before activities.
 
     Args:
         frames: frames of one example.

@@ -113,7 +113,7 @@ ObjectFrame = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class TrackingSampling(ClipSampling):
-    """Of objects followed through clips.
+    """The sampling of objects followed through clips.
 
     Args:
         per_frame: objects of one clip at the most; None for all.

@@ -85,7 +85,7 @@ class StepEvidence(Evidence):
 
 @dataclass(frozen=True, slots=True)
 class StepSampling(Sampling):
-    """Of clips cut into process steps.
+    """The sampling of clips cut into process steps.
 
     Args:
         frames: frames of one example.

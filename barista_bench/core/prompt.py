@@ -124,8 +124,7 @@ class PromptTexts:
     def text(self, name: str, **values: str) -> str:
         """One of the further texts, with values for its places.
 
-        Raises:
-            ConfigError: the wording has no such text.
+        Raises ConfigError where the wording has no such text.
         """
         if name not in self.extra:
             raise ConfigError(f"the prompt file has no text extra.{name}, which this task asks. Remedy: write one")
@@ -244,8 +243,7 @@ def _path_after(prefix: str, setting: str | Path) -> Path | None:
 def load_prompts(path: str | Path, task: str) -> PromptTexts:
     """The wording of `task` from a file, or from `<task>.yaml` in a folder.
 
-    Raises:
-        ConfigError: there is no such file, or it is not a prompt file; names file and key.
+    Raises ConfigError where there is no such file, or it is not a prompt file, naming file and key.
     """
     file = Path(path) / f"{task}.yaml" if Path(path).is_dir() else Path(path)
     remedy = "write one, which holds the text for one task, or leave --prompts out"

@@ -86,8 +86,7 @@ def answered_interactions(prediction: Prediction | None) -> list[BoxedInteractio
 def true_interactions(example: Example, target: InteractionTarget, *, as_annotated: bool) -> list[BoxedInteraction]:
     """The reference in pixels: from the grid on which it is frozen, or as annotated.
 
-    Raises:
-        DataError: annotated boxes are asked for, and the example has none.
+    Raises DataError where annotated boxes are asked for, and the example has none.
     """
     if as_annotated:
         return [

@@ -172,8 +172,7 @@ def read_pairs(folder: str | Path, video_id: str) -> list[ClipPairs]:
 def read_writer(folder: str | Path, video_id: str) -> str:
     """The writer of the pairs of a video, in one line; `cached` where the folder's provenance does not say so.
 
-    Raises:
-        DataError: the provenance cannot be read.
+    Raises DataError where the provenance cannot be read.
     """
     path = Path(folder) / PROVENANCE_FILE
     if not path.exists():

@@ -267,8 +267,7 @@ _OF_RUNS = frozenset(
 def released_parameters(task: str, sampling: Sampling) -> Fields:
     """The release's `task_params` of a set; the inverse of `released_sampling`.
 
-    Raises:
-        ConfigError: the sampling uses what the release has no parameter for.
+    Raises ConfigError where the sampling uses what the release has no parameter for.
     """
     of_ours = {"frame_range", "preparations", "splits", "domain", "seconds"}
     ours = of_ours | ({"frame_step"} - set(PARAMETERS[task].values()))

@@ -49,8 +49,7 @@ Asked: TypeAlias = tuple[str, str, dict[str, str]]
 def released_prompts(clone: Path, task: str) -> PromptTexts:
     """The release's wording of a task.
 
-    Raises:
-        ConfigError: the clone does not hold it; names file and constant or function.
+    Raises ConfigError where the clone does not hold it, naming file and constant or function.
     """
     clone_texts = _Clone(clone)
     return clone_texts.prompts(clone_texts.asked[task]())
@@ -59,8 +58,7 @@ def released_prompts(clone: Path, task: str) -> PromptTexts:
 def released_writer(clone: Path) -> PromptTexts:
     """The release's wording for the writer of questions: its places are `{category}` and, as user text, `{changes}`.
 
-    Raises:
-        ConfigError: as `released_prompts`.
+    Raises ConfigError as `released_prompts`.
     """
     clone_texts = _Clone(clone)
     return clone_texts.prompts(clone_texts.writer())
@@ -69,8 +67,7 @@ def released_writer(clone: Path) -> PromptTexts:
 def released_rubric(clone: Path, task: str) -> ReleasedRubric:
     """How the release has a task judged, as the content of a rubric file: no steps, so that the judge makes its own.
 
-    Raises:
-        ConfigError: as `released_prompts`; also for a task that no judge scores there.
+    Raises ConfigError as `released_prompts`, also for a task that no judge scores there.
     """
     clone_texts = _Clone(clone)
     if task not in clone_texts.judged:
@@ -262,8 +259,7 @@ def _formatted(source: SourceFile, name: str, fields: Sequence[str]) -> str:
 def _placed(source: SourceFile, template: str, names: Sequence[str]) -> str:
     """A text with `names` as places in its gaps.
 
-    Raises:
-        ConfigError: it has more gaps or fewer, or reads like a place where it has none.
+    Raises ConfigError where it has more gaps or fewer, or reads like a place where it has none.
     """
     places = [f"{{{name}}}" for name in names]
     text = "".join(chain.from_iterable(zip_longest(template.split(GAP), places, fillvalue="")))

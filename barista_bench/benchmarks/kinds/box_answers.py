@@ -77,8 +77,7 @@ def reference_scale(target: Fields) -> int:
 def annotated(boxes: BoxesT | None, name: str, example_id: str) -> BoxesT:
     """A box, or boxes, in pixels as annotated; released files have boxes on the grid alone.
 
-    Raises:
-        DataError: the example has none.
+    Raises DataError where the example has none.
     """
     if boxes is None:
         raise DataError(
@@ -104,10 +103,8 @@ def write_grid(
 def box_fields(prompts: PromptTexts, box_format: BoxFormat) -> dict[str, str]:
     """The fields of a wording that describes boxes in its own words, for models that write them as `box_format` says.
 
-    `scale` is the number that a full side maps to; a text `extra.<name>.<order>` fills `{<name>}` in that order.
-
-    Raises:
-        ConfigError: the wording names a scale, and the model writes pixels; or it describes boxes in other orders.
+    `scale` is the number that a full side maps to; a text `extra.<name>.<order>` fills `{<name>}` in that order. Raises
+    ConfigError where the wording names a scale, and the model writes pixels; or it describes boxes in other orders.
     """
     if box_format.scale is None and "{scale}" in prompts.system:
         raise ConfigError(

@@ -116,9 +116,9 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         """Segments in the order of the file: named, alone in their time (unless by the paper), and long enough."""
         first, stop = sampling.frame_range or (0, video.frame_count)
         yield from unnamed_activities(video)
-        crowded = frozenset() if self.follows_paper else _crowded(named_activities(video))
+        crowded = frozenset() if self.follows_paper else _overlapping(named_activities(video))
         for index, segment in enumerate(named_activities(video)):
-            frames = _frames(video, segment)
+            frames = _segment_frames(video, segment)
             long_enough = len(frames) >= sampling.frames and first <= frames.start and frames.stop <= stop
             if long_enough and index not in crowded:
                 yield Candidate(video.video_id, _shown_frames(frames, sampling)[0], str(segment.class_id), index)
@@ -134,7 +134,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
                 frame = FrameRef(candidate.video_id, candidate.frame)
                 yield SkippedExample(frame, f"{count} choices are fewer than {FEWEST_CHOICES}")
         else:
-            yield from _capped(candidates, sampling)
+            yield from _cap_by_class(candidates, sampling)
 
     def build(
         self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: ActivitySampling
@@ -148,7 +148,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
     def _example(
         self, video: VideoGraph, segment: Segment, index: int, names: Mapping[str, str], sampling: ActivitySampling
     ) -> Example:
-        class_id, frames = str(segment.class_id), _frames(video, segment)
+        class_id, frames = str(segment.class_id), _segment_frames(video, segment)
         shown = _shown_frames(frames, sampling)
         seed = "" if sampling.seed is None else f"{sampling.seed}:"
         rng = random.Random(f"{seed}{video.video_id}:{segment.start}:{segment.end}")  # noqa: S311  (the released seed)
@@ -300,7 +300,7 @@ def _problem(segment: Segment) -> str:
     return "" if " " in segment.name else f"is called {segment.name!r}, not 'Verb noun'"
 
 
-def _frames(video: VideoGraph, segment: Segment) -> range:
+def _segment_frames(video: VideoGraph, segment: Segment) -> range:
     """All frames that the release counts to a segment, its `end` included."""
     return range(max(0, segment.start), min(segment.end + 1, video.frame_count))
 
@@ -309,7 +309,7 @@ def _shown_frames(frames: range, sampling: ActivitySampling) -> list[int]:
     return [frames[number] for number in even_places(len(frames), sampling.frames)]
 
 
-def _crowded(segments: Sequence[Segment]) -> frozenset[int]:
+def _overlapping(segments: Sequence[Segment]) -> frozenset[int]:
     """Places of the segments that share time with another one; what only touches does not."""
     by_start = sorted(range(len(segments)), key=lambda number: segments[number].start)
     crowded: set[int] = set()
@@ -321,7 +321,7 @@ def _crowded(segments: Sequence[Segment]) -> frozenset[int]:
     return frozenset(crowded)
 
 
-def _capped(candidates: Sequence[Candidate], sampling: ActivitySampling) -> list[Candidate]:
+def _cap_by_class(candidates: Sequence[Candidate], sampling: ActivitySampling) -> list[Candidate]:
     """Of each class one from every video in turn, up to the cap; in the order given.
 
     The videos of a class are shuffled by one generator for all classes, as released.

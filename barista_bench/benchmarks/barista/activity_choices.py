@@ -46,7 +46,7 @@ def draw_choices(
 
     Those of the question's classes that share a name show their id too.
     """
-    drawn = _drawn_classes(class_id, {item: released_verb(name) for item, name in names.items()}, sampling, rng)
+    drawn = _draw_classes(class_id, {item: released_verb(name) for item, name in names.items()}, sampling, rng)
     times = Counter(names[item] for item in drawn)
     letters = ("".join(letters) for length in count(1) for letters in product(ascii_uppercase, repeat=length))
     return [
@@ -55,9 +55,7 @@ def draw_choices(
     ]
 
 
-def _drawn_classes(
-    class_id: str, verbs: Mapping[str, str], sampling: ActivitySampling, rng: random.Random
-) -> list[str]:
+def _draw_classes(class_id: str, verbs: Mapping[str, str], sampling: ActivitySampling, rng: random.Random) -> list[str]:
     """The classes of one question, shuffled: the reference, distractors of its verb, and others of any verb.
 
     The calls on the generator are the release's, in its order.

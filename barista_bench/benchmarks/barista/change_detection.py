@@ -92,7 +92,7 @@ def state_changes(view: ClipView, domain: Domain | None = None) -> list[Change]:
         for position, frames in zip(group, view.stated(table, np.array(group)), strict=True):
             _, value, _, _, row = table.entry(position)
             entries[row] = (value, entries[row][1] | frames if row in entries else frames)
-        before, after = (_usual(entries, view.annotations[index], part) for part in view.end_windows)
+        before, after = (_usual_value(entries, view.annotations[index], part) for part in view.end_windows)
         description = _description(before, after, kind, domain)
         if description:
             category, ids = view.categories[index], view.ids([index])
@@ -101,12 +101,12 @@ def state_changes(view: ClipView, domain: Domain | None = None) -> list[Change]:
                 for row, (value, frames) in entries.items()
                 if value in (before, after) and any(frames[part].any() for part in view.end_windows)
             ]
-            change = _change(view, "state_change", description, category, ids, rows)
+            change = _new_change(view, "state_change", description, category, ids, rows)
             events.append(((category, description), [change]))
-    return _numbered(events)
+    return _number_changes(events)
 
 
-def _usual(
+def _usual_value(
     entries: dict[int, tuple[str, NDArray[np.bool_]]], annotations: NDArray[np.int32], part: slice
 ) -> str | None:
     """The value that a window states most often, the one stated first of several; None where it states none."""
@@ -167,11 +167,11 @@ def action_transitions(view: ClipView) -> list[Change]:
         if timeline and not timeline[0][0]:
             del timeline[0]
         if len(timeline) > 1:
-            events.append((hand, [_step(view, hand, contacts, *step) for step in timeline]))
-    return _numbered(events)
+            events.append((hand, [_contact(view, hand, contacts, *step) for step in timeline]))
+    return _number_changes(events)
 
 
-def _step(
+def _contact(
     view: ClipView, hand: str, contacts: list[HeldRelation], categories: tuple[str, ...], keyframes: list[int]
 ) -> Change:
     """The object that a hand touches at some keyframes in a row."""
@@ -184,7 +184,7 @@ def _step(
     ids = view.ids(end for contact in used for end in (contact.source, contact.target))
     rows = [contact.row for contact in used]
     span = (keyframes[0], keyframes[-1])
-    return _change(view, "action_transition", "contact", hand, ids, rows, objects=categories, span=span)
+    return _new_change(view, "action_transition", "contact", hand, ids, rows, objects=categories, span=span)
 
 
 def relation_changes(view: ClipView) -> list[Change]:
@@ -207,13 +207,13 @@ def relation_changes(view: ClipView) -> list[Change]:
                 kind, ids = "new" if after else "lost", view.ids((source, *(relation.target for relation in held)))
                 rows, (value, target) = [relation.row for relation in held], pair
                 changes.append(
-                    _change(view, "relation_change", kind, category, ids, rows, value=value, objects=[target])
+                    _new_change(view, "relation_change", kind, category, ids, rows, value=value, objects=[target])
                 )
         if changes:
             changes.sort(key=lambda change: change.kind == "lost")
             key = (category, *((change.kind, change.value, *change.objects) for change in changes))
             events.append((key, changes))
-    return _numbered(events)
+    return _number_changes(events)
 
 
 def activity_progression(view: ClipView) -> list[Change]:
@@ -227,7 +227,7 @@ def activity_progression(view: ClipView) -> list[Change]:
             ids = sorted(view.ids(contact.target for contact in view.contacts if contact.frames[part].any()))
             kinds = (("ended", ended), ("started", started), ("continuing", sorted(set(before) & set(after))))
             events[key] = [
-                _change(
+                _new_change(
                     view,
                     "activity_progression",
                     kind,
@@ -239,10 +239,10 @@ def activity_progression(view: ClipView) -> list[Change]:
                 for kind, names in kinds
                 for name in names
             ]
-    return _numbered(events.items())
+    return _number_changes(events.items())
 
 
-def _change(
+def _new_change(
     view: ClipView,
     category: Category,
     kind: str,
@@ -270,7 +270,7 @@ def _change(
     )
 
 
-def _numbered(events: Iterable[tuple[Hashable, list[Change]]]) -> list[Change]:
+def _number_changes(events: Iterable[tuple[Hashable, list[Change]]]) -> list[Change]:
     """The parts of all changes in order; changes with the same key are one, of all their objects."""
     merged: dict[Hashable, list[Change]] = {}
     for key, changes in events:

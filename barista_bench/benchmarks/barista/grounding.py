@@ -384,7 +384,7 @@ def read_released(text: str, inputs: Fields, box_format: BoxFormat) -> Predictio
     except ValueError:  # no JSON, or a box with NaN
         listed = None
     if listed is None:
-        written = _runs_of_four(body, box_format)
+        written = _read_runs_of_four(body, box_format)
         if not written:
             return NO_BOXES
     pixels = [released_pixels(box, inputs, box_format) for box in written]
@@ -392,7 +392,7 @@ def read_released(text: str, inputs: Fields, box_format: BoxFormat) -> Predictio
     return Prediction(value, dropped=0 if listed is None else len(listed) - len(written))
 
 
-def _runs_of_four(body: str, box_format: BoxFormat) -> list[list[float]]:
+def _read_runs_of_four(body: str, box_format: BoxFormat) -> list[list[float]]:
     if box_format.scale == 1:
         return [[float(number) for number in match.groups()] for match in FRACTIONS.finditer(body)]
     try:

@@ -198,7 +198,7 @@ def read_released(text: str, inputs: Fields, box_format: BoxFormat) -> Predictio
     body = released_body(text)
     array_alone = released_array(body)
     for entries in json_arrays(body, nested=True) if array_alone is None else [array_alone]:
-        written = _all_interactions(entries, lambda listed: _released_numbers(listed, box_format))
+        written = _read_entries(entries, lambda listed: _boxes_as_released(listed, box_format))
         if written is not None:
             pixels = [mapped(item, lambda box: released_pixels(box, inputs, box_format)) for item in written]
             return Prediction({**BoxedInteractions(pixels).write(), "written": [item.write() for item in written]})
@@ -214,7 +214,7 @@ def read_by_paper(text: str, inputs: Fields, box_format: BoxFormat) -> Predictio
     array_alone, cut = whole_array(body), cut_array(text)
     arrays = [(array, 0) for array in (json_arrays(body) if array_alone is None else [array_alone])]
     for entries, begun in (*arrays, *([(cut.entries, cut.begun)] if cut else [])):
-        written = _all_interactions(entries, _numbers_as_asked)
+        written = _read_entries(entries, _boxes_as_asked)
         if written is not None:
             pixels = [mapped(item, lambda box: read_pixels(box, inputs, box_format)) for item in written]
             return Prediction(BoxedInteractions(pixels).write(), dropped=begun)
@@ -232,7 +232,7 @@ def mapped(
     return BoxedInteraction(hands, list(convert(item.object_box)), item.hand_type)
 
 
-def _all_interactions(
+def _read_entries(
     entries: Sequence[object], numbers: Callable[[list[object]], list[list[float]] | None]
 ) -> list[BoxedInteraction] | None:
     """The entries of an answer, boxes as `numbers` reads them; None unless all are valid."""
@@ -249,7 +249,7 @@ def _all_interactions(
     return written
 
 
-def _released_numbers(listed: list[object], box_format: BoxFormat) -> list[list[float]] | None:
+def _boxes_as_released(listed: list[object], box_format: BoxFormat) -> list[list[float]] | None:
     if not all(isinstance(box, list) and len(box) == 4 for box in listed):
         return None
     try:
@@ -258,6 +258,6 @@ def _released_numbers(listed: list[object], box_format: BoxFormat) -> list[list[
         return None
 
 
-def _numbers_as_asked(listed: list[object]) -> list[list[float]] | None:
+def _boxes_as_asked(listed: list[object]) -> list[list[float]] | None:
     read = [numbers for box in listed if (numbers := four_numbers(box)) is not None]
     return read if len(read) == len(listed) else None

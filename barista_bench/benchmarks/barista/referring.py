@@ -201,8 +201,8 @@ class Referring(TextTask[ReferringSampling]):
             yield _example(video, candidate, shown, domain, every_context=self.follows_paper)
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
-        asked = ReferringInputs.of(example)
-        written = write_box(as_xyxy(asked.box), box_format, asked.frame_width, asked.frame_height)
+        inputs = ReferringInputs.of(example)
+        written = write_box(as_xyxy(inputs.box), box_format, inputs.frame_width, inputs.frame_height)
         fields = {"format": describe_format(box_format), "box": json.dumps(written)}
         return self.prompts.prompt(1, **(box_fields(self.prompts, box_format) | fields))
 

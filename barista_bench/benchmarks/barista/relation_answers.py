@@ -224,10 +224,10 @@ def _is_near_miss(kind: FailureKind, true: RelationTuple, answer: RelationTuple,
 
 def relations_schema(inputs: Fields) -> Fields:
     """An array of objects with the four fields; marks and (type, value) pairs are those of the question."""
-    asked = RelationInputs.read(inputs)
-    if not asked.objects or not asked.vocabulary:
+    question = RelationInputs.read(inputs)
+    if not question.objects or not question.vocabulary:
         return {"type": "array", "maxItems": 0}  # nothing could be answered
-    mark: Fields = {"type": "integer", "enum": [item.mark for item in asked.objects]}
+    mark: Fields = {"type": "integer", "enum": [item.mark for item in question.objects]}
     kinds: list[Json] = [
         object_schema(
             {
@@ -237,7 +237,7 @@ def relations_schema(inputs: Fields) -> Fields:
                 "value": {"type": "string", "enum": entry.values},
             }
         )
-        for entry in asked.vocabulary
+        for entry in question.vocabulary
     ]
     return {"type": "array", "items": {"anyOf": kinds}}
 

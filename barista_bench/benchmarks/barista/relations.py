@@ -135,21 +135,21 @@ class Relations(GraphTask[RelationsSampling]):
             yield _example(video, candidate.frame, positions, entries, sampling)
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
-        asked = RelationInputs.of(example)
+        inputs = RelationInputs.of(example)
         vocabulary = "\n".join(
             "\n".join([f"  {entry.relation_type}:", *(f"    - {value}" for value in entry.values)])
-            for entry in asked.vocabulary
+            for entry in inputs.vocabulary
         )
-        legend = "\n".join(f"  {item.mark}: {item.category}" for item in asked.objects)
+        legend = "\n".join(f"  {item.mark}: {item.category}" for item in inputs.objects)
         return self.prompts.prompt(2, vocabulary=vocabulary or "  (none)", legend=legend)
 
     def images(self, example: Example, frames: Sequence[NDArray[np.uint8]]) -> tuple[Image.Image, ...]:
         """The frame as it is, and the frame with marks, at the annotations' size."""
         (frame,) = frames
-        asked = RelationInputs.of(example)
-        size = (asked.frame_width, asked.frame_height)
-        marks = [Mark(item.mark, _mask(item, size, example.example_id)) for item in asked.objects]
-        look = asked.marks.write()
+        inputs = RelationInputs.of(example)
+        size = (inputs.frame_width, inputs.frame_height)
+        marks = [Mark(item.mark, _mask(item, size, example.example_id)) for item in inputs.objects]
+        look = inputs.marks.write()
         return Image.fromarray(frame), draw_marks(frame, marks, size, **look, darken_inside=not self.follows_paper)
 
     def image_frames(self, example: Example) -> Sequence[int]:
@@ -164,7 +164,7 @@ class Relations(GraphTask[RelationsSampling]):
         groups_of: GroupsOf = "all" if self.follows_paper else "answered"
         rows = [
             example_sums(
-                self._answered(s.prediction) if s.prediction else None,
+                self._answered_relations(s.prediction) if s.prediction else None,
                 _true_relations(s.example, self.follows_paper),
                 groups_of=groups_of,
             )
@@ -184,13 +184,15 @@ class Relations(GraphTask[RelationsSampling]):
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """Of the relations that the multiset matching leaves over on either side."""
         ids, hands = _marks(example)
-        kinds = relation_failures(_true_relations(example, self.follows_paper), self._answered(prediction), hands)
+        kinds = relation_failures(
+            _true_relations(example, self.follows_paper), self._answered_relations(prediction), hands
+        )
         return (AnswerFailure(kind, tuple(ids[mark] for mark in marks if mark in ids)) for kind, marks in kinds)
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         names = {item.mark: item.category for item in _objects(example)}
         reference = _true_relations(example, self.follows_paper)
-        answered = self._answered(prediction) if prediction else Counter()
+        answered = self._answered_relations(prediction) if prediction else Counter()
         groups = (reference & answered, reference - answered, answered - reference)
         return Explanation.of(
             *([_sentence(relation, names) for relation in sorted(group.elements())] for group in groups)
@@ -200,9 +202,9 @@ class Relations(GraphTask[RelationsSampling]):
         return json.dumps(example.target["relations"])
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
-        asked = RelationInputs.of(example)
-        marks = [item.mark for item in asked.objects]
-        labels = [(entry.relation_type, value) for entry in asked.vocabulary for value in entry.values]
+        inputs = RelationInputs.of(example)
+        marks = [item.mark for item in inputs.objects]
+        labels = [(entry.relation_type, value) for entry in inputs.vocabulary for value in entry.values]
         answer = []
         for _ in range(rng.randint(1, len(marks)) if len(marks) > 1 else 0):
             source, target = rng.sample(marks, 2)
@@ -243,7 +245,7 @@ class Relations(GraphTask[RelationsSampling]):
     def counts_provider_errors(self) -> bool:
         return not self.follows_paper
 
-    def _answered(self, prediction: Prediction) -> Counter[RelationTuple]:
+    def _answered_relations(self, prediction: Prediction) -> Counter[RelationTuple]:
         return _multiset(RelationSet.read(prediction.value), self.follows_paper)
 
 

@@ -34,9 +34,9 @@ def released_record(example: Example, question: str | None = None) -> Fields:
         question: the frozen sentence of referring and activity, for examples that hold none; None leaves it out.
     """
     label, metadata, data = _WRITERS[example.task](example)
-    asked = example.metadata.get("question", question)
-    if asked is not None and example.task in ("referring", "activity"):
-        data["question"] = asked
+    sentence = example.metadata.get("question", question)
+    if sentence is not None and example.task in ("referring", "activity"):
+        data["question"] = sentence
     return {
         "example_id": example.example_id,
         "task_name": TASKS.named(example.task).upstream_name,
@@ -62,7 +62,7 @@ def identity(example: Example) -> Json:
     return {**record, "protocol": example.metadata.get("protocol", "release")}
 
 
-def _at(example: Example) -> str:
+def _frame_name(example: Example) -> str:
     return f"{example.video_id}_{example.frames[0].frame_index}"
 
 
@@ -86,7 +86,7 @@ def _grounding(example: Example) -> _Parts:
     }
     phrase: Fields = {"phrase": inputs.phrase, "category": inputs.category}
     boxes: Fields = {"ground_truth_boxes": target.ground_truth_boxes, **_boxes(inputs, target)}
-    return f"{_at(example)}_{inputs.category}", metadata, {**phrase, **boxes}
+    return f"{_frame_name(example)}_{inputs.category}", metadata, {**phrase, **boxes}
 
 
 def _hand_object(example: Example) -> _Parts:
@@ -99,7 +99,7 @@ def _hand_object(example: Example) -> _Parts:
         "hand_types": [item["hand_type"] for item in interactions],
     }
     data: Fields = {"ground_truth": [{name: item[name] for name in names} for item in interactions]}
-    return _at(example), metadata, {**data, **_boxes(FrameSize.of(example), target)}
+    return _frame_name(example), metadata, {**data, **_boxes(FrameSize.of(example), target)}
 
 
 def _referring(example: Example) -> _Parts:
@@ -147,7 +147,7 @@ def _relations(example: Example) -> _Parts:
         "object_id_category_lines": [f"  {item.mark}: {item.category}" for item in RelationInputs.of(example).objects],
         "ground_truth_relations": relations,
     }
-    return _at(example), metadata, data
+    return _frame_name(example), metadata, data
 
 
 def _temporal_vqa(example: Example) -> _Parts:

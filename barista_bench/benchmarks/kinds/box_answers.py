@@ -176,7 +176,7 @@ def box_failures(
     matched = list(pairs)
     missed = [i for i in range(len(reference)) if i not in {i for i, _ in matched}]
     wrong = [j for j in range(len(answered)) if j not in {j for _, j in matched}]
-    failures = [AnswerFailure("loose_box", named(i)) for i, _ in _paired(missed, wrong, reference, answered)]
+    failures = [AnswerFailure("loose_box", named(i)) for i, _ in _pair_leftovers(missed, wrong, reference, answered)]
     failures += [AnswerFailure("missed", named(i)) for i in missed]
     for j in wrong:
         again = [i for i, _ in matched if box_iou(reference[i], answered[j]) > MATCHED]
@@ -184,7 +184,7 @@ def box_failures(
     return failures
 
 
-def _paired(
+def _pair_leftovers(
     missed: list[int], wrong: list[int], reference: Sequence[Box], answered: Sequence[Box]
 ) -> list[tuple[int, int]]:
     """Leftovers that overlap by `LOOSE` or more, the most first; taken out of both lists."""

@@ -313,10 +313,6 @@ FOUR = {"choices": [{"choice_id": c, "class_id": c, "text": f"Do {c}", "verb": "
         ("I choose <CHOICE_ID_A>, or rather <CHOICE_ID_C>", "C"),
         ("<choice_id_d> and <CHOICE_ID_Z>", "D"),
         ("ANSWER: none\n<CHOICE_ID_A>", "A"),
-        *(
-            (f"ANSWER: {said}", None)
-            for said in ("(B)", "**B**", '"B"', "[B]", "<<B>>", "B-x", "B_1", "-B", "the B", "BB")
-        ),
         *((f"ANSWER: {said}", None) for said in ("(B)", "**B**", '"B"', "[B]", "<<B>>", "B-x", "B_1", "-B")),
         *((f"ANSWER: {said}", None) for said in ("the B", "BB", "CHOICE_CHOICE_B", "<CHOICE_ID>", "Do B")),
         *((said, None) for said in ("**ANSWER:** B", "answers: B", "_answer: B", "MYANSWER: B", "ANSWER B")),

@@ -126,7 +126,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
     def select(
         self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: ActivitySampling
     ) -> Iterator[Candidate | SkippedExample]:
-        """Of each class at most `per_class`, in turn from each video that has it, if there are enough choices."""
+        """Up to `per_class` candidates of each class, in turn from each video that has it, if there are enough choices."""
         classes = len({class_id for class_id, _ in vocabulary})
         count = min(sampling.choices or classes, classes)
         if count < FEWEST_CHOICES:
@@ -194,7 +194,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         return {choice.choice_id: choice.text for choice in ActivityInputs.of(example).choices}
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """As `read_letter`.
+        """The choice that `read_letter` finds.
 
         By the paper's protocol, punctuation between `answer:` and the choice's letter is passed over as the prompt's
         placeholder is: the first word decides, so an `answer:` followed by a sentence says nothing.
@@ -322,7 +322,7 @@ def _overlapping(segments: Sequence[Segment]) -> frozenset[int]:
 
 
 def _cap_by_class(candidates: Sequence[Candidate], sampling: ActivitySampling) -> list[Candidate]:
-    """Of each class one from every video in turn, up to the cap; in the order given.
+    """The candidates up to the cap of each class, one from every video in turn; in the order given.
 
     The videos of a class are shuffled by one generator for all classes, as released.
     """

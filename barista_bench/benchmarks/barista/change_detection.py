@@ -141,7 +141,7 @@ def _description(before: str | None, after: str | None, attribute_type: str, dom
 
 
 def action_transitions(view: ClipView) -> list[Change]:
-    """For each hand that touches different things at different keyframes: its timeline, equal steps merged.
+    """The timeline of each hand that touches different things at different keyframes, equal steps merged.
 
     What it touches at a keyframe is what most frames of the window show, of those that show the hand. A timeline begins
     with the first contact.
@@ -217,7 +217,7 @@ def relation_changes(view: ClipView) -> list[Change]:
 
 
 def activity_progression(view: ClipView) -> list[Change]:
-    """From one keyframe to the next, where they differ: activities that end, start and go on."""
+    """Activities that end, start and go on from one keyframe to the next, where they differ."""
     events: dict[Hashable, list[Change]] = {}
     for (start, before), (end, after) in pairwise(zip(view.keyframes, view.activities, strict=True)):
         ended, started = sorted(set(before) - set(after)), sorted(set(after) - set(before))

@@ -144,7 +144,7 @@ class ClipView:
 
     @cached_property
     def activities(self) -> list[dict[str, list[int]]]:
-        """For each keyframe, the names of activities with their rows in the file."""
+        """The names of the activities at each keyframe, with their rows in the file."""
         active: list[dict[str, list[int]]] = []
         for keyframe in self.keyframes:
             names: dict[str, list[int]] = {}

@@ -30,7 +30,6 @@ from barista_bench.benchmarks.barista.common import (
     FrameMetadata,
     Frames,
     FrameSampling,
-    any_row,
     cached_by_set,
     domain_called,
     thinned,
@@ -150,7 +149,7 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
     evidence_type = GroundingEvidence
 
     def candidates(self, video: VideoGraph, sampling: GroundingSampling) -> Iterator[Candidate]:
-        """Of each frame, evenly thinned, the categories of which a phrase can name a relation or a colour, sorted.
+        """Categories of which a phrase can name a relation or a colour, sorted, of each frame, evenly thinned.
 
         `numbers` are how many keys each object of the category has that has any; `item` says which of them is
         described, -1 where that has none.
@@ -210,7 +209,7 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
         return self.prompts.prompt(1, **(box_fields(self.prompts, box_format) | fields))
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """By the paper's protocol with confidences, as far as the answer has them."""
+        """Answered boxes; by the paper's protocol with confidences, as far as the answer has them."""
         return (read_boxes if self.follows_paper else read_released)(text, inputs, box_format)
 
     def as_target(self, example: Example, prediction: Prediction) -> GroundingTarget | None:
@@ -224,7 +223,7 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
         return json.dumps({"bboxes": [write_grid(box, example.inputs, box_format, scale) for box in grid]})
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """Where objects of the phrase's category usually are, and as many as usual; else where objects of any are.
+        """Boxes where objects of the phrase's category usually are, as many as usual; else where objects of any are.
 
         Without other videos, the box in the middle.
         """
@@ -292,7 +291,7 @@ class _View:
     def frames(self, sampling: GroundingSampling) -> Frames:
         frames = self.index.frames(sampling, in_activities=sampling.in_activities)
         if sampling.with_relations:
-            frames = frames[any_row(self.relations)[frames]]
+            frames = frames[np.logical_or.reduce(self.relations)[frames]]
         return thinned(frames, sampling.fraction)
 
     def counts(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

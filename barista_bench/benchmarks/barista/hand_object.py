@@ -19,14 +19,7 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta
 
-from barista_bench.benchmarks.barista.common import (
-    PROMPT_PACKAGE,
-    FrameArrays,
-    FrameMetadata,
-    FrameSampling,
-    any_row,
-    thinned,
-)
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameArrays, FrameMetadata, FrameSampling, thinned
 from barista_bench.benchmarks.barista.interactions import (
     EXEMPLARS,
     BoxedInteraction,
@@ -36,7 +29,6 @@ from barista_bench.benchmarks.barista.interactions import (
     actions_at,
     answered_interactions,
     contact_ranges,
-    interactions_schema,
     mapped,
     read_by_paper,
     read_released,
@@ -48,12 +40,14 @@ from barista_bench.benchmarks.kinds.box_answers import (
     FrameSize,
     box_failures,
     box_fields,
+    box_schema,
     box_size,
     in_words,
     pixels_grid,
     random_grid_box,
     write_grid,
 )
+from barista_bench.benchmarks.parsing import object_schema
 from barista_bench.core.boxes import GRID, BoxFormat, as_xyxy, describe_format
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, Int64
@@ -163,9 +157,9 @@ class HandObject(GraphTask[HandObjectSampling]):
         return candidate.frame, candidate.frame + 1
 
     def candidates(self, video: VideoGraph, sampling: HandObjectSampling) -> Iterator[Candidate]:
-        """Of the video's frames, evenly thinned, those on which a hand acts on an object."""
+        """Frames on which a hand acts on an object, of the video's frames, evenly thinned."""
         index = FrameArrays(video)
-        acted = any_row(index.relations(contact_ranges(video, sampling.relation_type)))
+        acted = np.logical_or.reduce(index.relations(contact_ranges(video, sampling.relation_type)))
         for frame in thinned(index.frames(sampling), sampling.fraction).tolist():
             if acted[frame]:
                 yield Candidate(video.video_id, frame)
@@ -215,7 +209,7 @@ class HandObject(GraphTask[HandObjectSampling]):
         return {"object_size": sorted({box_size(item.object_box) for item in self._reference(example)})}
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """Of the matched interactions, wrong and loose hands; of the others, their objects' boxes."""
+        """Wrong and loose hands of the matched interactions, and the objects' boxes of the others."""
         objects = [item.object_id for item in InteractionTarget.of(example).interactions]
         named = [(name,) if name else () for name in objects]  # released files may leave them out
         pairs = self.frame_score(example, prediction).pairs
@@ -269,7 +263,10 @@ class HandObject(GraphTask[HandObjectSampling]):
         return _answer_text([middle], example.inputs, box_format)
 
     def answer_schema(self, example: Example) -> Fields:
-        return interactions_schema(example.inputs)
+        box = box_schema(example.inputs)
+        hands: Fields = {"type": "array", "items": box, "minItems": 1}
+        kind: Fields = {"type": "string", "enum": sorted(HAND_TYPES)}
+        return {"type": "array", "items": object_schema({"hand_boxes": hands, "object_box": box, "hand_type": kind})}
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
         """Hands and the objects that they act on."""

@@ -18,7 +18,6 @@ from barista_bench.benchmarks.barista.common import Bools, cached_by_set
 from barista_bench.benchmarks.barista.released_json import released_array, released_body, within_bounds
 from barista_bench.benchmarks.kinds.box_answers import (
     annotated,
-    box_schema,
     grid_pixels,
     on_usual_grid,
     read_pixels,
@@ -26,7 +25,7 @@ from barista_bench.benchmarks.kinds.box_answers import (
     released_pixels,
     usual_boxes,
 )
-from barista_bench.benchmarks.parsing import json_arrays, object_schema, unfenced, whole_array
+from barista_bench.benchmarks.parsing import json_arrays, unfenced, whole_array
 from barista_bench.benchmarks.truncated import cut_array
 from barista_bench.core.boxes import GRID, BoxFormat, four_numbers
 from barista_bench.core.example import GridBox, PixelBox, Target, TypedFields
@@ -104,7 +103,7 @@ def true_interactions(example: Example, target: InteractionTarget, *, as_annotat
 
 @cached_by_set
 def usual_interactions(examples: Sequence[Example]) -> list[BoxedInteraction]:
-    """On the grid: the commonest combination of hand types, each interaction at its mean place in it.
+    """The commonest combination of hand types, each interaction at its mean place in it, on the grid.
 
     Interactions of a frame are paired by hand type, then from left to right; hands as in `usual_boxes`. Empty where
     there are no examples.
@@ -181,14 +180,6 @@ def _action(video: VideoGraph, target: int, positions: Sequence[int]) -> HandAct
     )
 
 
-def interactions_schema(inputs: Fields) -> Fields:
-    """An array of objects with `hand_boxes` (one at least), `object_box` and `hand_type`."""
-    box = box_schema(inputs)
-    hands: Fields = {"type": "array", "items": box, "minItems": 1}
-    kind: Fields = {"type": "string", "enum": sorted(HAND_TYPES)}
-    return {"type": "array", "items": object_schema({"hand_boxes": hands, "object_box": box, "hand_type": kind})}
-
-
 @within_bounds
 def read_released(text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
     """The whole answer as a JSON list, else the first list in it of which every entry is an interaction.
@@ -206,7 +197,7 @@ def read_released(text: str, inputs: Fields, box_format: BoxFormat) -> Predictio
 
 
 def read_by_paper(text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-    """As `read_released`, but numbers must be numbers, and within bounds; arrays inside of others are not looked at.
+    """Like `read_released`, but numbers must be numbers, and within bounds, and nested arrays are not looked at.
 
     One that breaks off is read as far as its entries are complete.
     """

@@ -66,7 +66,7 @@ RELATIONS_OF_PLACE = ("under", "on", "inside", "attached to", "part of")
 
 
 class ReferringInputs(Inputs):
-    """In pixels: `box` is [x0, y0, x1, y1], `bbox_xywh` the same as the file has it."""
+    """Pixels: `box` is [x0, y0, x1, y1], `bbox_xywh` the same as the file has it."""
 
     frame_width: int
     frame_height: int
@@ -221,7 +221,7 @@ class Referring(TextTask[ReferringSampling]):
         return Judged(self.frozen_question(example), reference, self.text_of(prediction))
 
     def frozen_question(self, example: Example) -> str:
-        """For judges, who see no frame: its place for the box is not filled in, as released."""
+        """The question for judges, who see no frame: its place for the box is not filled in, as released."""
         return str(example.metadata.get("question") or frozen_sentence(self))
 
     def facets(self, example: Example) -> Fields:

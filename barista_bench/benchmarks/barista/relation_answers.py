@@ -15,7 +15,7 @@ from msgspec.structs import astuple
 
 from barista_bench.benchmarks.barista.common import cached_by_set
 from barista_bench.benchmarks.barista.released_json import released_array, released_body, within_bounds
-from barista_bench.benchmarks.parsing import integer, is_text, json_arrays, object_schema, unfenced, whole_array
+from barista_bench.benchmarks.parsing import integer, is_text, json_arrays, unfenced, whole_array
 from barista_bench.benchmarks.truncated import cut_array
 from barista_bench.core.example import Inputs, PixelBox, Target, TypedFields
 from barista_bench.core.failures import FailureKind
@@ -128,7 +128,7 @@ def vocabulary_entries(pairs: Iterable[tuple[str, str]]) -> list[VocabularyEntry
 
 @cached_by_set
 def likely_relations(examples: Sequence[Example]) -> dict[tuple[str, str], list[tuple[str, str]]]:
-    """By the categories of a pair of objects, the (type, value) worth answering for every such pair.
+    """The (type, value) pairs worth answering for every pair of objects of two categories.
 
     A rule says: between each two objects of these categories, in this direction, answer this relation. Rules are taken
     by the fraction of pairs for which they are true, down to where the pooled F1 over `examples` is highest: as F1
@@ -222,26 +222,6 @@ def _is_near_miss(kind: FailureKind, true: RelationTuple, answer: RelationTuple,
             return same_label and (true.source_id == answer.source_id) != (true.target_id == answer.target_id)
 
 
-def relations_schema(inputs: Fields) -> Fields:
-    """An array of objects with the four fields; marks and (type, value) pairs are those of the question."""
-    question = RelationInputs.read(inputs)
-    if not question.objects or not question.vocabulary:
-        return {"type": "array", "maxItems": 0}  # nothing could be answered
-    mark: Fields = {"type": "integer", "enum": [item.mark for item in question.objects]}
-    kinds: list[Json] = [
-        object_schema(
-            {
-                "source_id": mark,
-                "target_id": mark,
-                "relation_type": {"type": "string", "const": entry.relation_type},
-                "value": {"type": "string", "enum": entry.values},
-            }
-        )
-        for entry in question.vocabulary
-    ]
-    return {"type": "array", "items": {"anyOf": kinds}}
-
-
 @within_bounds
 def read_released(text: str) -> Prediction | ParseError:
     """The whole answer as a JSON list, else the first list in it that is empty or has a valid entry; others go."""
@@ -250,7 +230,7 @@ def read_released(text: str) -> Prediction | ParseError:
 
 
 def read_by_paper(text: str) -> Prediction | ParseError:
-    """As `read_released`, but ids must be whole, types and values texts, and arrays inside of others are not looked at.
+    """Like `read_released`, but ids must be whole, types and values texts, and nested arrays are not looked at.
 
     One that breaks off is read as far as its entries are complete.
     """
@@ -297,5 +277,5 @@ def _released_relation(entry: Mapping[str, object]) -> MarkedRelation | None:
 
 
 def _as_text(value: object) -> str:
-    """As `str` writes it; halves of a character, which no file can hold, are spelled out."""
+    """The text that `str` writes; halves of a character, which no file can hold, are spelled out."""
     return sys.intern(str(value).encode("utf-8", "backslashreplace").decode())  # many answers have the same few

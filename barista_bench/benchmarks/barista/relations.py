@@ -26,7 +26,6 @@ from barista_bench.benchmarks.barista.common import (
     FrameArrays,
     FrameMetadata,
     FrameSampling,
-    any_row,
     frame_metadata,
 )
 from barista_bench.benchmarks.barista.relation_answers import (
@@ -43,16 +42,26 @@ from barista_bench.benchmarks.barista.relation_answers import (
     read_by_paper,
     read_released,
     relation_failures,
-    relations_schema,
     vocabulary_entries,
 )
+from barista_bench.benchmarks.parsing import object_schema
 from barista_bench.core.boxes import BoxFormat, xywh_to_xyxy
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, Int64, per_example
 from barista_bench.core.options import Fraction, packaged_protocol
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.statistics import SumStatistics
-from barista_bench.core.task import AnswerFailure, Example, Explanation, Fields, Overlay, ParseError, Prediction, Scored
+from barista_bench.core.task import (
+    AnswerFailure,
+    Example,
+    Explanation,
+    Fields,
+    Json,
+    Overlay,
+    ParseError,
+    Prediction,
+    Scored,
+)
 from barista_bench.errors import DataError
 from barista_bench.media.set_of_mark import Mark, draw_marks
 from barista_bench.metrics.tuple_f1.scoring import GroupsOf, RelationTuple, example_sums, figures, normalise, tables
@@ -119,7 +128,7 @@ class Relations(GraphTask[RelationsSampling]):
     def candidates(self, video: VideoGraph, sampling: RelationsSampling) -> Iterator[Candidate]:
         """Frames with a relation, at the stride."""
         index = FrameArrays(video)
-        related = any_row(index.relations(range(len(video.relations_table.start))))
+        related = np.logical_or.reduce(index.relations(range(len(video.relations_table.start))))
         frames = index.frames(sampling)
         for frame in frames[related[frames]].tolist():
             yield Candidate(video.video_id, frame)
@@ -182,7 +191,7 @@ class Relations(GraphTask[RelationsSampling]):
         }
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """Of the relations that the multiset matching leaves over on either side."""
+        """Failures of the relations that the multiset matching leaves over on either side."""
         ids, hands = _marks(example)
         kinds = relation_failures(
             _true_relations(example, self.follows_paper), self._answered_relations(prediction), hands
@@ -239,7 +248,23 @@ class Relations(GraphTask[RelationsSampling]):
         return answered if answered.relations else None
 
     def answer_schema(self, example: Example) -> Fields:
-        return relations_schema(example.inputs)
+        """An array of objects with the four fields; marks and (type, value) pairs are those of the question."""
+        inputs = RelationInputs.of(example)
+        if not inputs.objects or not inputs.vocabulary:
+            return {"type": "array", "maxItems": 0}  # nothing could be answered
+        mark: Fields = {"type": "integer", "enum": [item.mark for item in inputs.objects]}
+        kinds: list[Json] = [
+            object_schema(
+                {
+                    "source_id": mark,
+                    "target_id": mark,
+                    "relation_type": {"type": "string", "const": entry.relation_type},
+                    "value": {"type": "string", "enum": entry.values},
+                }
+            )
+            for entry in inputs.vocabulary
+        ]
+        return {"type": "array", "items": {"anyOf": kinds}}
 
     @property
     def counts_provider_errors(self) -> bool:
@@ -335,7 +360,7 @@ def _example(
 
 
 def _sentence(relation: RelationTuple, names: dict[int, str]) -> str:
-    """For example: `4 right hand → holds → 2 coffee cup (human_actions)`."""
+    """A relation in words: `4 right hand → holds → 2 coffee cup (human_actions)`."""
     source, target = (f"{mark} {names.get(mark, '(no such mark)')}" for mark in relation[:2])
     return f"{source} → {relation.value} → {target} ({relation.relation_type})"
 

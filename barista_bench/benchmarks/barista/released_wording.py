@@ -85,7 +85,7 @@ class _Clone:
 
     @cached_property
     def wordings(self) -> dict[str, Callable[[], Wording]]:
-        """What reads the wording of each task of ours."""
+        """Readers of the wording of each task, by our name."""
         return {
             "grounding": partial(self._boxes, "grounding.py", "GroundingTask", "GROUNDING", ["phrase"]),
             "hand_object": partial(self._boxes, "hand_object.py", "HandObjectTask", "HAND_OBJECT", []),

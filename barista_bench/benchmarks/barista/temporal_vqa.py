@@ -156,7 +156,7 @@ class TemporalVQA(TextTask[TemporalSampling]):
     def select(
         self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: TemporalSampling
     ) -> Iterator[Candidate]:
-        """Of each category those drawn, by clip and category; what was written is drawn already."""
+        """The candidates drawn of each category, by clip and category; written pairs are drawn already."""
         if sampling.pairs is not None:
             yield from candidates
             return

@@ -136,7 +136,7 @@ class NamedActivityTask(GraphTask[SamplingT]):
         )
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """Where no guess is right, whether the words of the first one's verb or object are others, or both."""
+        """Other words than the true ones in the verb or object of the first guess, or both, where no guess is right."""
         reference, names = NamedActivity.of(example), _answered_names(prediction)
         if not any(self.matcher.means(names, reference)):
             first, name, objects = name_words(names[0]), name_words(reference.activity), evidence_objects(example)

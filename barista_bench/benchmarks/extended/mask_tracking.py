@@ -101,7 +101,7 @@ class TrackMasks(Target):
 
 
 class TrackingEvidence(Evidence):
-    """In the order of the objects' numbers; rows of the annotation file."""
+    """Objects by their numbers, and rows of the annotation file."""
 
     object_ids: list[str]
     instance_rows: list[Int64]
@@ -201,7 +201,7 @@ class MaskTracking(ClipTask[TrackingSampling]):
         return _answer_text({key: random_box(rng, inputs.size) for key in _object_frames(inputs)})
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """On every frame the median box of the masks in other videos; the middle without any."""
+        """The median box of the masks in other videos, on every frame; the middle without any."""
         inputs = TrackingInputs.of(example)
         return _answer_text(dict.fromkeys(_object_frames(inputs), placed_box(_usual_box(others), inputs.size)))
 
@@ -275,14 +275,14 @@ def _object_frames(inputs: TrackingInputs) -> list[ObjectFrame]:
 
 
 def _track_masks(masks: Mapping[ObjectFrame, Rle]) -> TrackMasks:
-    """Without those of the first frame, which is given."""
+    """The masks of all frames but the first, which is given."""
     return TrackMasks(
         [TrackMask(frame, RunLengthFields.of(mask), number) for (number, frame), mask in sorted(masks.items()) if frame]
     )
 
 
 def _answer_text(masks: Mapping[ObjectFrame, Rle]) -> str:
-    """An answer."""
+    """An answer with these masks."""
     return json.dumps(_track_masks(masks).write())
 
 
@@ -306,7 +306,7 @@ def _answered_masks(prediction: Prediction | None) -> dict[ObjectFrame, Rle]:
 
 
 def object_scores(example: Example, prediction: Prediction | None) -> dict[int, MaskScore]:
-    """By object, J and F, mean over all frames but the first."""
+    """J and F of each object, mean over all frames but the first."""
     inputs, reference, answered = TrackingInputs.of(example), _true_masks(example), _answered_masks(prediction)
     nothing = empty_mask(inputs.size)
     frames = defaultdict[int, list[MaskScore]](list)
@@ -333,7 +333,7 @@ def _sample_sums(sample: Scored) -> Row:
 
 
 def _mask_sequence(masks: Mapping[ObjectFrame, Rle], n_frames: int) -> list[dict[str, dict[str, object]]]:
-    """As the tracking metric has masks: by object, for each frame but the first."""
+    """Masks as the tracking metric takes them: by object, for each frame but the first."""
     frames: list[dict[str, dict[str, object]]] = [{} for _ in range(1, n_frames)]
     for (number, frame), mask in masks.items():
         frames[frame - 1][str(number)] = {"size": list(mask.size), "counts": mask.counts}

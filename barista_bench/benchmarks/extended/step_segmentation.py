@@ -236,7 +236,7 @@ class StepSegmentation(GraphTask[StepSampling]):
 
 @cached_by_set
 def usual_steps(examples: Sequence[Example]) -> list[str | None]:
-    """For each hundredth of a clip the label that is there most often, None for no step; at a tie the first by name."""
+    """The label that is most often at each hundredth of a clip, None for no step; at a tie the first by name."""
     clips = [_labels(example.target, example) for example in examples]
     usual = []
     for hundredth in range(PLACES if clips else 0):
@@ -257,7 +257,7 @@ def _steps(video: VideoGraph, clip: range) -> list[Segment]:
 
 
 def _problem(video: VideoGraph, clip: range, sampling: StepSampling) -> str | None:
-    """Why a clip cannot become an example; None where it can."""
+    """The reason why a clip cannot become an example; None where it can."""
     steps = _steps(video, clip)
     if not video.video.fps or not steps:
         return "no process step in the clip" if video.video.fps else "the video has no fps"

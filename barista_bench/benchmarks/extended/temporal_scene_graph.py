@@ -146,7 +146,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
         return _segments_json(_true_segments(example))
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
-        """As many entries as the primary figure looks at; triplets and stretches are each as likely as all others."""
+        """Entries, as many as the primary figure looks at; triplets and stretches are each as likely as all others."""
         inputs = ClipInputs.of(example)
         stretches = list(combinations_with_replacement(range(1, inputs.n_frames + 1), 2))
         names = list(product(inputs.objects, inputs.relations, inputs.objects))
@@ -254,7 +254,7 @@ def _answered_segments(prediction: Prediction) -> list[RelationSegment]:
 
 
 def _timed_relations(segments: Iterable[RelationSegment]) -> list[TimedRelation]:
-    """As the metric has them: the frame i is the time from i - 1 to i."""
+    """Relations as the metric takes them: the frame i is the time from i - 1 to i."""
     return as_relations([(item.subject, item.relation, item.object, item.start - 1, item.end) for item in segments])
 
 

@@ -40,7 +40,7 @@ LARGEST_SINGLE = 3e38
 
 
 class FrameSize(Inputs):
-    """In pixels, of the frame that an example is about."""
+    """The size in pixels of the frame that an example is about."""
 
     frame_width: int
     frame_height: int
@@ -140,7 +140,7 @@ def in_words(box: Sequence[float]) -> str:
 
 
 def usual_boxes(answers: Sequence[Boxes]) -> Boxes:
-    """Of several lists of boxes the one to expect: as many as most lists have, each the mean over those lists.
+    """The boxes to expect from several lists: as many as most lists have, each the mean over those lists.
 
     Boxes of a list are paired from left to right. At least one list.
 

@@ -211,7 +211,7 @@ class BoxTask(Task):
         return {"object_size": sorted({box_size(box) for box in self.true_boxes(example)})}
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """By the boxes that are paired at an IoU above 0.5, as in `explain`."""
+        """Failures of the boxes that are not paired at an IoU above 0.5, as in `explain`."""
         reference, answered = self.true_boxes(example), answered_boxes(prediction)
         pairs = greedy_pairs([[box_iou(box, true) for box in answered] for true in reference])
         return box_failures(reference, answered, pairs, evidence_objects(example))

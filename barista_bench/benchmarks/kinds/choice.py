@@ -104,7 +104,7 @@ class ChoiceTask(Task):
         )
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """As `read_letter`; of a model that scores the choices, the best one."""
+        """The choice that `read_letter` finds; of a model that scores the choices, the best one."""
         return read_letter(text, [choice.choice_id for choice in ChoiceInputs.read(inputs).choices])
 
     def statistics(self, samples: Sequence[Scored]) -> SampleStatistics:

@@ -328,7 +328,7 @@ class _View:
 
 
 def _example(index: FrameArrays, candidate: Candidate, phrase: Phrase, scale: int) -> Example:
-    video, key, reference = index.video, phrase.key, phrase.reference
+    video, (text, key, reference) = index.video, phrase
     frame, category = candidate.frame, candidate.group
     positions = [item.position for item in reference]
     fitting = [relation for item in reference for relation in item.keys if key is not None and relation.fits(key)]
@@ -337,7 +337,7 @@ def _example(index: FrameArrays, candidate: Candidate, phrase: Phrase, scale: in
         video.video_id,
         [frame],
         label=category,
-        inputs=GroundingInputs(phrase.text, category, video.video.width, video.video.height),
+        inputs=GroundingInputs(text, category, video.video.width, video.video.height),
         target=GroundingTarget(
             boxes=[index.pixels(position) for position in positions],
             ground_truth_boxes=[index.grid(position) for position in positions],

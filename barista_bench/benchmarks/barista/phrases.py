@@ -42,13 +42,8 @@ class Described:
     keys: Sequence[Key]
 
 
-@dataclass(frozen=True, slots=True)
-class Phrase:
-    """A phrase, the key that it names, and all annotations that it means."""
-
-    text: str
-    key: Key | None
-    reference: tuple[Described, ...]
+Phrase = tuple[str, Key | None, list[Described]]
+"""The text of a phrase, the key that it names, and all annotations that it means."""
 
 
 def make_phrase(group: Sequence[Described], choice: int) -> Phrase:
@@ -62,12 +57,12 @@ def make_phrase(group: Sequence[Described], choice: int) -> Phrase:
     key = subject.keys[choice] if choice >= 0 else None
     colors = subject.colors.keys()
     words = [*sorted(colors), subject.object.category, *([key.words] if key else [])]
-    reference = (
+    reference = [
         item
         for item in group
         if item.colors.keys() == colors and (key is None or any(item_key.fits(key) for item_key in item.keys))
-    )
-    return Phrase(" ".join(words), key, tuple(reference))
+    ]
+    return " ".join(words), key, reference
 
 
 def described_in(keys: Sequence[int], colors: Sequence[int]) -> int:

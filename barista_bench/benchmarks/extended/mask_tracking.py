@@ -160,7 +160,7 @@ class MaskTracking(ClipTask[TrackingSampling]):
             GivenMask(number, video.objects[item].category, RunLengthFields.of(masks[number, 0]))
             for number, item in enumerate(items, start=1)
         ]
-        return ClipColumns(
+        return (
             f"{len(items)} objects",
             TrackingInputs(given, len(keyframes), video.video.width, video.video.height),
             _track_masks(masks),

@@ -108,7 +108,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
         rows = sorted({int(table.row[position]) for position in positions})
         objects = sorted({name for item in graph.relations for name in (item.subject, item.object)})
         values = sorted({normalise(value) for _, value in vocabulary})
-        return ClipColumns(
+        return (
             f"{len(graph.relations)} relations",
             ClipInputs(len(keyframes), objects, values),
             graph,

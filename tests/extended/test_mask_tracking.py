@@ -24,7 +24,6 @@ from barista_bench.runs.ask.catalog import check_fit
 from barista_bench.scene_graph import Rle, decode_mask, encode_mask
 from barista_bench.stats.baselines import baseline_gaps
 from tests import answering
-from tests.extended import kit
 from tests.metrics.test_region_boundary import davis_f, davis_j
 from tests.releases import BUTTON, CUP, LEFT, MACHINE, document, write_release
 
@@ -39,7 +38,7 @@ Masks = dict[tuple[int, int], Mask]
 
 
 def derived(root: Path, content: dict[str, Any], **sampling: Any) -> tuple[list[Example], list[SkippedExample]]:
-    return kit.derived(TASK, write_release(root, "v0", content), replace(EVERY_TEN, **sampling))
+    return answering.derived_and_skipped(TASK, write_release(root, "v0", content), replace(EVERY_TEN, **sampling))
 
 
 def rle(mask: Mask) -> dict[str, Any]:

@@ -11,7 +11,8 @@ import pytest
 from barista_bench.benchmarks.extended.temporal_scene_graph import TemporalSceneGraph
 from barista_bench.core.task import Example, FrameRef, ParseError, Prediction
 from tests import answering
-from tests.extended.kit import BOXES, derived
+from tests.answering import derived_and_skipped as derived
+from tests.extended.kit import BOXES
 from tests.releases import CUP, LEFT, RIGHT, document, relation, write_release
 
 TASK = TemporalSceneGraph()

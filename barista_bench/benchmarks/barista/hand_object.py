@@ -32,16 +32,17 @@ from barista_bench.benchmarks.barista.interactions import (
     mapped,
     read_by_paper,
     read_released,
-    true_interactions,
     usual_interactions,
 )
 from barista_bench.benchmarks.kinds.box_answers import (
     CENTRE_ON_GRID,
     FrameSize,
+    annotated,
     box_failures,
     box_fields,
     box_schema,
     box_size,
+    grid_pixels,
     in_words,
     pixels_grid,
     random_grid_box,
@@ -288,8 +289,21 @@ class HandObject(GraphTask[HandObjectSampling]):
         return score_frame(answered, reference, matching="highest_first" if self.follows_paper else "greedy")
 
     def _reference(self, example: Example) -> list[BoxedInteraction]:
-        target = InteractionTarget.of(example)
-        return true_interactions(example, target, as_annotated=self.follows_paper)
+        """The true interactions in pixels: from the grid on which they are frozen, or as annotated (paper, A.1)."""
+        target, name = InteractionTarget.of(example), example.example_id
+        if self.follows_paper:
+            return [
+                BoxedInteraction(
+                    annotated(item.hand_pixels, "hand_pixels", name),
+                    annotated(item.object_pixels, "object_pixels", name),
+                    item.hand_type,
+                )
+                for item in target.interactions
+            ]
+        return [
+            mapped(item, lambda box: grid_pixels(box, example.inputs, target.bbox_scale))
+            for item in target.interactions
+        ]
 
 
 def _example(index: FrameArrays, frame: int, actions: Sequence[HandAction], scale: int) -> Example:

@@ -17,8 +17,6 @@ import numpy as np
 from barista_bench.benchmarks.barista.common import Bools, cached_by_set
 from barista_bench.benchmarks.barista.released_json import released_array, released_body, within_bounds
 from barista_bench.benchmarks.kinds.box_answers import (
-    annotated,
-    grid_pixels,
     on_usual_grid,
     read_pixels,
     released_number,
@@ -80,25 +78,6 @@ EXEMPLARS: dict[str, list[BoxedInteraction]] = {
 
 def answered_interactions(prediction: Prediction | None) -> list[BoxedInteraction]:
     return BoxedInteractions.read(prediction.value).interactions if prediction else []
-
-
-def true_interactions(example: Example, target: InteractionTarget, *, as_annotated: bool) -> list[BoxedInteraction]:
-    """The reference in pixels: from the grid on which it is frozen, or as annotated.
-
-    Raises DataError where annotated boxes are asked for, and the example has none.
-    """
-    if as_annotated:
-        return [
-            BoxedInteraction(
-                annotated(item.hand_pixels, "hand_pixels", example.example_id),
-                annotated(item.object_pixels, "object_pixels", example.example_id),
-                item.hand_type,
-            )
-            for item in target.interactions
-        ]
-    return [
-        mapped(item, lambda box: grid_pixels(box, example.inputs, target.bbox_scale)) for item in target.interactions
-    ]
 
 
 @cached_by_set

@@ -7,6 +7,7 @@ from typing import Any
 
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
 from barista_bench.core.deriving import GraphTask
+from barista_bench.core.example import SkippedExample
 from barista_bench.core.options import Sampling
 from barista_bench.core.task import Example, Fields, Prediction, Scored, Task
 from barista_bench.scene_graph import SceneGraph
@@ -22,6 +23,15 @@ def derived(
         write_release(root, content=content, video=False)
     items = graph_examples(task, SceneGraph(root), sampling or task.sampling)
     return [item for item in items if isinstance(item, Example)]
+
+
+def derived_and_skipped(
+    task: GraphTask[Any], root: Path, sampling: Sampling
+) -> tuple[list[Example], list[SkippedExample]]:
+    """The examples of a folder of scene graphs, and those that could not be made."""
+    items = list(graph_examples(task, SceneGraph(root), sampling))
+    skipped = [item for item in items if isinstance(item, SkippedExample)]
+    return [item for item in items if isinstance(item, Example)], skipped
 
 
 def on_frame(examples: Iterable[Example], frame: int) -> dict[str, Example]:

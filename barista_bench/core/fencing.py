@@ -27,17 +27,10 @@ def fenced(fields: Mapping[str, str]) -> tuple[str, str]:
     >>> line, name.startswith("MATERIAL-")
     ('{"answer": "a \\\\u003cb\\\\u003e cup"}', True)
     """
-    body = ", ".join(f'"{name}": {_escaped(_bounded(text))}' for name, text in fields.items())
-    line = f"{{{body}}}"
+    parts = []
+    for name, text in fields.items():
+        shown = text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]} (... {len(text) - MAX_TEXT} more characters)"
+        escaped = json.dumps(shown, ensure_ascii=True).replace("\x7f", "\\u007f")
+        parts.append(f'"{name}": ' + _STRUCTURAL.sub(lambda match: f"\\u{ord(match[0]):04x}", escaped))
+    line = f"{{{', '.join(parts)}}}"
     return f"MATERIAL-{hashlib.sha256(line.encode()).hexdigest()[:16]}", line
-
-
-def _escaped(text: str) -> str:
-    written = json.dumps(text, ensure_ascii=True).replace("\x7f", "\\u007f")
-    return _STRUCTURAL.sub(lambda match: f"\\u{ord(match[0]):04x}", written)
-
-
-def _bounded(text: str) -> str:
-    if len(text) <= MAX_TEXT:
-        return text
-    return f"{text[:MAX_TEXT]} (... {len(text) - MAX_TEXT} more characters)"

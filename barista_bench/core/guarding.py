@@ -37,8 +37,7 @@ _DEFERRED: ContextVar[dict[str, None] | None] = ContextVar("faults", default=Non
 def guarded(task: Task, method: Method, about: Example | str) -> Iterator[None]:
     """Guard the call of one method of a task, about an example, or about what `about` says.
 
-    Raises:
-        TaskError: the method raised.
+    Raises TaskError where the method raised.
     """
     try:
         yield
@@ -64,8 +63,7 @@ def attempt(
 ) -> ReturnT | OtherT:
     """The result of a method; `otherwise` where it raises, within `faults_at_the_end`.
 
-    Raises:
-        TaskError: the method raised, and nobody waits for the end.
+    Raises TaskError where the method raised, and nobody waits for the end.
     """
     try:
         with guarded(task, method, example):
@@ -101,8 +99,7 @@ def noted_faults() -> Iterator[Collection[str]]:
 def faults_at_the_end() -> Iterator[None]:
     """Put off failures of tasks until everything within is done, and raise them as one. Inner ones join the outermost.
 
-    Raises:
-        TaskError: a method of a task raised. Names the first, and how many others there were.
+    Raises TaskError where a method of a task raised. Names the first, and how many others there were.
     """
     if _DEFERRED.get() is not None:
         yield

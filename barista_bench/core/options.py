@@ -58,11 +58,7 @@ class Sampling:
         return tuple(parameter.name for parameter in fields(cls))
 
     def with_overrides(self, overrides: Mapping[str, object]) -> Self:
-        """A copy with other values.
-
-        Raises:
-            ConfigError: there is no such parameter, or a value is out of range.
-        """
+        """A copy with other values. Raises ConfigError where there is no such parameter, or a value is out of range."""
         unknown = sorted(set(overrides) - set(self.names()))
         if unknown:
             raise ConfigError(
@@ -155,11 +151,7 @@ class Option:
     kind: type[bool | int | float | str] | None = None
 
     def checked(self, name: str, value: object) -> OptionValue:
-        """The value, if the option takes it.
-
-        Raises:
-            ConfigError: it does not; names the option.
-        """
+        """The value, if the option takes it. Raises ConfigError where it does not, naming the option."""
         if value is None and self.default is None:
             return None
         kind = self.kind or type(self.default)

@@ -26,8 +26,7 @@ Group: TypeAlias = Literal["benchmarks", "models", "propagators", "segmenters", 
 def registered(group: Group) -> dict[str, EntryPoint]:
     """The entries of a group, by name, in the order of names; nothing is imported.
 
-    Raises:
-        ConfigError: two packages register one name.
+    Raises ConfigError where two packages register one name.
     """
     found: dict[str, EntryPoint] = {}
     for entry in sorted(entry_points(group=f"barista_bench.{group}"), key=lambda entry: entry.name):
@@ -41,11 +40,7 @@ def registered(group: Group) -> dict[str, EntryPoint]:
 
 
 def load_plugin(group: Group, name: str) -> object:
-    """The object registered under a name.
-
-    Raises:
-        ConfigError: nothing is, or it cannot be imported.
-    """
+    """The object registered under a name. Raises ConfigError where nothing is, or it cannot be imported."""
     entry = registered(group).get(name)
     if entry is None:
         known = ", ".join(registered(group)) or "none: install this package with pip"

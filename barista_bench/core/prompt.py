@@ -99,8 +99,6 @@ IMAGE_TEXT = "image"
 """Name of the further text before each of `{images}`."""
 FROZEN_QUESTION = "frozen_question"
 """Name of the further text that a release freezes with every example; a wording without it uses ours."""
-_CLONE = "release:"
-_DOMAIN = "domain:"
 _IMAGE_PLACE = re.compile(r"\n?\{(image|images)\}\n?")
 
 
@@ -109,8 +107,7 @@ class PromptTexts:
     """The wording of one task. `sha256` is of the file's bytes.
 
     `wording` is its origin: `ours v<version>`, `domain:<hash>` of ours in the words of a domain file, `file:<hash>`,
-    `release@<commit>`, `clone:<hash>` of a clone that is not the release's, or
-    another harness's own.
+    `release@<commit>`, `clone:<hash>` of a clone that is not the release's, or another harness's own.
     """
 
     version: int
@@ -127,8 +124,7 @@ class PromptTexts:
     def text(self, name: str, **values: str) -> str:
         """One of the further texts, with values for its places.
 
-        Raises:
-            ConfigError: the wording has no such text.
+        Raises ConfigError where the wording has no such text.
         """
         if name not in self.extra:
             raise ConfigError(f"the prompt file has no text extra.{name}, which this task asks. Remedy: write one")
@@ -196,12 +192,7 @@ def packaged_prompts(package: str, task: str, domain_file: Path | None = None) -
     Raises:
         ConfigError: the domain file cannot be read, or has no words for prompts.
     """
-    return _packaged(package, task) if domain_file is None else _in_words_of(package, task, domain_file)
-
-
-@functools.cache
-def _packaged(package: str, task: str) -> PromptTexts:
-    return _in_words_of(package, task, None)
+    return (_read_once if domain_file is None else _in_words_of)(package, task, domain_file)
 
 
 def _in_words_of(package: str, task: str, domain_file: Path | None) -> PromptTexts:
@@ -209,6 +200,9 @@ def _in_words_of(package: str, task: str, domain_file: Path | None) -> PromptTex
     data = in_domain_words(path.read_bytes(), domain_file)
     texts = _parse(data, f"{package}/prompts/{task}.yaml")
     return replace(texts, wording=our_wording(texts.version, texts.sha256, domain_file))
+
+
+_read_once = functools.cache(_in_words_of)
 
 
 def our_wording(version: int, sha256: str, domain_file: Path | None) -> str:
@@ -233,21 +227,23 @@ def in_domain_words(data: bytes, domain_file: Path | None) -> bytes:
 
 def named_domain(path: str | Path) -> Path | None:
     """The file of a setting `domain:FILE`, whose words our own wording takes; None for other paths."""
-    text = str(path)
-    return Path(text.removeprefix(_DOMAIN)).expanduser() if text.startswith(_DOMAIN) else None
+    return _path_after("domain:", path)
 
 
 def released_clone(path: str | Path) -> Path | None:
     """The folder of a setting `release:FOLDER`, a clone to read a release's wording from; None for other paths."""
-    text = str(path)
-    return Path(text.removeprefix(_CLONE)).expanduser() if text.startswith(_CLONE) else None
+    return _path_after("release:", path)
+
+
+def _path_after(prefix: str, setting: str | Path) -> Path | None:
+    text = str(setting)
+    return Path(text.removeprefix(prefix)).expanduser() if text.startswith(prefix) else None
 
 
 def load_prompts(path: str | Path, task: str) -> PromptTexts:
     """The wording of `task` from a file, or from `<task>.yaml` in a folder.
 
-    Raises:
-        ConfigError: there is no such file, or it is not a prompt file; names file and key.
+    Raises ConfigError where there is no such file, or it is not a prompt file, naming file and key.
     """
     file = Path(path) / f"{task}.yaml" if Path(path).is_dir() else Path(path)
     remedy = "write one, which holds the text for one task, or leave --prompts out"

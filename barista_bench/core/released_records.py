@@ -102,30 +102,21 @@ class ReleaseRoot:
     def video(self, video_id: str, what: str) -> VideoGraph:
         """The annotations of a video.
 
-        Raises:
-            DataError: there are none; says that the file leaves `what` out.
+        Raises DataError where there are none, saying that the file leaves `what` out.
         """
         with _needed_for(what):
             return self._graph[video_id]
 
-    def relation_labels(self) -> tuple[tuple[str, str], ...]:
-        """(relation type, value) pairs over all videos: reads the release once.
-
-        Raises:
-            DataError: there is none.
-        """
-        with _needed_for("vocabulary"):
-            return self._relation_labels
-
     @cached_property
-    def _relation_labels(self) -> tuple[tuple[str, str], ...]:
-        return self._graph.relation_labels()
+    def relation_labels(self) -> tuple[tuple[str, str], ...]:
+        """(relation type, value) pairs over all videos: reads the release once. Raises DataError without one."""
+        with _needed_for("vocabulary"):
+            return self._graph.relation_labels()
 
     def frame_size(self, video_id: str) -> tuple[int, int]:
         """(width, height) in pixels, from the annotations, else from the video itself.
 
-        Raises:
-            DataError: neither can be read.
+        Raises DataError where neither can be read.
         """
         if video_id not in self._sizes:
             self._sizes[video_id] = self._frame_size(video_id)

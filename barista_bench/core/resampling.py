@@ -39,11 +39,6 @@ def unit_resamples(count: int, resamples: int, seed: int) -> Floats:
     return rng.multinomial(count, np.full(count, 1 / count), size=resamples).astype(np.float64)
 
 
-def without_each(count: int) -> Floats:
-    """(count, count) all but one, for the jackknife."""
-    return 1 - np.eye(count)
-
-
 def bootstrap_seed(units: Iterable[str]) -> int:
     """The same for the same units in any order, so that comparisons share resamples."""
     return content_seed("bootstrap", *sorted(set(units)))
@@ -126,7 +121,7 @@ def ratio_interval(
 def interval_weights(units: Sequence[str], resamples: int) -> Floats:
     """(1 + V + D, V) the V units as they are, without each in turn, and as they are resampled."""
     count = len(units)
-    return np.vstack([np.ones(count), without_each(count), unit_resamples(count, resamples, bootstrap_seed(units))])
+    return np.vstack([np.ones(count), 1 - np.eye(count), unit_resamples(count, resamples, bootstrap_seed(units))])
 
 
 def resampled_interval(values: Floats, count: int, level: float = LEVEL) -> Interval | None:

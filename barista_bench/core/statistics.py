@@ -179,9 +179,10 @@ def mean_statistics(
     {'accuracy': 0.5, 'coverage': 0.5}
     """
     names = list(dict.fromkeys(name for score in scores for name in score))
-    rows: list[Row] = []
-    for score, is_answered in zip(scores, answered, strict=True):
-        rows.append({**dict[Hashable, float](score.items()), "answered": float(is_answered)})
+    rows: list[Row] = [
+        {**dict[Hashable, float](score.items()), "answered": float(is_answered)}
+        for score, is_answered in zip(scores, answered, strict=True)
+    ]
 
     def means(sums: Sums) -> Figures:
         return {

@@ -257,16 +257,14 @@ class Task(Question, Scoring, Display):
     """Options that the user may set."""
 
     def __init__(self, prompts: PromptTexts | None = None, *, options: Mapping[str, object] | None = None) -> None:
+        """Raises ConfigError for an option that there is not, or a value that it cannot take."""
         self.prompts = prompts or packaged_prompts(self.prompt_package, self.name)
-        self.chosen: dict[str, OptionValue] = self._options_from(options or {})
-
-    def _options_from(self, given: Mapping[str, object]) -> dict[str, OptionValue]:
-        """The value of every option: the one given, else its default. Raises ConfigError for what cannot be used."""
+        given = options or {}
         for name in given:
             if name not in self.options:
                 known = f"use one of {', '.join(self.options)}" if self.options else "leave it out"
                 raise ConfigError(f"{self.benchmark}/{self.name} has no option {quoted(name)}. Remedy: {known}")
-        return {
+        self.chosen: dict[str, OptionValue] = {
             name: option.checked(name, given[name]) if name in given else option.default
             for name, option in self.options.items()
         }

@@ -56,8 +56,7 @@ class TrainingVideos(BaseModel):
 def join_without_leaks(sets: Mapping[str, TrainingVideos]) -> TrainingVideos:
     """Several sets, by name, as one to train on.
 
-    Raises:
-        DataError: one trains on a video that another keeps for its test, or they write boxes differently.
+    Raises DataError where one trains on a video that another keeps for its test, or they write boxes differently.
     """
     for name, trained in sets.items():
         for tester, tested in sets.items():

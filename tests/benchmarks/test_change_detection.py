@@ -53,6 +53,10 @@ def attribute(name: str, value: str, *ranges: tuple[int, int], kind: str = "stat
     return {"object_id": name, "attribute_type": kind, "value": value, "image_ranges": [span(*item) for item in ranges]}
 
 
+def under(*ranges: tuple[int, int]) -> dict[str, Any]:
+    return relation(CUP, MACHINE, "position", "under", *ranges)
+
+
 def unbox(content: dict[str, Any], name: str, frames: set[int]) -> None:
     content["annotations"] = [
         a for a in content["annotations"] if a["object_id"] != name or a["image_id"] not in frames
@@ -169,21 +173,21 @@ def test_the_rows_of_a_state_change_are_those_that_state_its_values(tmp_path: Pa
 )
 def test_changing_objects_are_persistent(tmp_path: Path, hidden: set[int], expected: bool) -> None:
     content = {**quiet(), "attributes": [attribute(CUP, "close", (0, 9)), attribute(CUP, "open", (9, 40))]}
-    content["relations"] = [relation(CUP, MACHINE, "position", "under", (9, 40))]
+    content["relations"] = [under((9, 40))]
     unbox(content, CUP, hidden)
     assert bool(changes(tmp_path, content, "state_change")) is expected
     assert bool(changes(tmp_path, content, "relation_change")) is expected
 
 
 def test_two_annotations_on_one_frame_make_an_object_persistent(tmp_path: Path) -> None:
-    content = {**quiet(), "relations": [relation(CUP, MACHINE, "position", "under", (9, 40))]}
+    content = {**quiet(), "relations": [under((9, 40))]}
     unbox(content, CUP, {0, 1})
     content["annotations"] += [a for a in content["annotations"] if (a["object_id"], a["image_id"]) == (CUP, 2)]
     assert [c.kind for c in changes(tmp_path, content, "relation_change")] == ["new"]
 
 
 def test_what_no_keyframe_shows_has_no_changes_but_can_be_a_target(tmp_path: Path) -> None:
-    content = {**quiet(), "relations": [relation(CUP, MACHINE, "position", "under", (10, 40))]}
+    content = {**quiet(), "relations": [under((10, 40))]}
     content["relations"] += [relation(MACHINE, CUP, "position", "on", (10, 40))]
     content["relations"] += [relation(LEFT, CUP, "human_actions", "holds", (6, 11))]
     unbox(content, CUP, set(KEYFRAMES))
@@ -269,28 +273,19 @@ def test_two_hands_of_a_category_have_one_timeline(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("relations", "expected"),
     [
-        ([relation(CUP, MACHINE, "position", "under", (10, 40))], [("new", "under")]),
-        ([relation(CUP, MACHINE, "position", "under", (0, 10))], [("lost", "under")]),
-        ([relation(CUP, MACHINE, "position", "under", (0, 40))], []),
+        ([under((10, 40))], [("new", "under")]),
+        ([under((0, 10))], [("lost", "under")]),
+        ([under((0, 40))], []),
         ([relation(CUP, MACHINE, "position", "part of", (0, 10))], []),
         ([relation(CUP, MACHINE, "position", "Part of", (0, 10))], [("lost", "Part of")]),
         ([relation(CUP, MACHINE, "human_actions", "holds", (0, 10))], []),
-        ([relation(CUP, MACHINE, "position", "under", (20, 40))], [("new", "under")]),  # 3 of 5
-        ([relation(CUP, MACHINE, "position", "under", (21, 40))], []),  # 2 of 5
-        ([relation(CUP, MACHINE, "position", "under", (18, 19), (20, 21), (22, 23))], [("new", "under")]),
-        ([relation(CUP, MACHINE, "position", "under", (21, 40), (21, 40))], []),  # a frame counts once
+        ([under((20, 40))], [("new", "under")]),  # 3 of 5
+        ([under((21, 40))], []),  # 2 of 5
+        ([under((18, 19), (20, 21), (22, 23))], [("new", "under")]),
+        ([under((21, 40), (21, 40))], []),  # a frame counts once
         # Several records of one relation hold together.
-        (
-            [
-                relation(CUP, MACHINE, "position", "under", (0, 20)),
-                relation(CUP, MACHINE, "position", "under", (20, 40)),
-            ],
-            [],
-        ),
-        (
-            [relation(CUP, MACHINE, "position", "under", (0, 10)), relation(CUP, MACHINE, "position", "on", (10, 40))],
-            [("new", "on"), ("lost", "under")],
-        ),
+        ([under((0, 20)), under((20, 40))], []),
+        ([under((0, 10)), relation(CUP, MACHINE, "position", "on", (10, 40))], [("new", "on"), ("lost", "under")]),
     ],
 )
 def test_relations_of_place_are_new_or_lost(tmp_path: Path, relations: list[Any], expected: list[Any]) -> None:
@@ -308,7 +303,7 @@ def test_the_target_of_a_changed_relation_need_not_be_persistent(tmp_path: Path)
 
 
 def test_a_stable_relation_holds_on_half_of_the_frames_on_which_its_source_is_seen(tmp_path: Path) -> None:
-    content = {**quiet(), "relations": [relation(CUP, MACHINE, "position", "under", (21, 40))]}
+    content = {**quiet(), "relations": [under((21, 40))]}
     unbox(content, CUP, {18})
     assert [c.kind for c in changes(tmp_path, content, "relation_change")] == ["new"], "2 of 4 frames"
 
@@ -318,11 +313,7 @@ def test_unknown_objects_have_no_changes_but_can_be_touched(tmp_path: Path, name
     content = {
         **quiet(),
         "attributes": [attribute(CUP, "close", (0, 9)), attribute(CUP, "open", (9, 40))],
-        "relations": [
-            relation(CUP, MACHINE, "position", "under", (10, 40)),
-            relation(MACHINE, CUP, "position", "on", (10, 40)),
-            holds(LEFT, (0, 10)),
-        ],
+        "relations": [under((10, 40)), relation(MACHINE, CUP, "position", "on", (10, 40)), holds(LEFT, (0, 10))],
     }
     rename(content, CUP, name)
     by_kind = detected(tmp_path, content)

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image, features
 
-from barista_bench.benchmarks import get_task
+from barista_bench.benchmarks import BENCHMARKS, get_task
 from barista_bench.benchmarks.barista.relation_answers import mark_order
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.prompt import TextPart
@@ -22,14 +22,7 @@ from barista_bench.media.video import open_reader
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 from tests.conftest import Compared
 
-TASKS = {
-    "grounding": "grounding",
-    "hand_object": "hand_object",
-    "referring": "referring",
-    "activity_mcq": "activity",
-    "relation_extraction": "relations",
-    "visual_qa": "temporal_vqa",
-}
+TASKS = {task.upstream_name: task.name for task in BENCHMARKS["barista"].tasks}
 
 
 def base(kind: str, video: VideoGraph, index: int, root: Path) -> NDArray[np.uint8]:

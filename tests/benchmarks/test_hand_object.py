@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,7 @@ from barista_bench.benchmarks.barista.hand_object import HandObject, HandObjectS
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.options import Sampling
 from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, Scored
-from tests import answering
-from tests.answering import answered, interaction_entry as item, read
+from tests.answering import answered, derived, interaction_entry as item, read
 from tests.releases import BUTTON, CUP, HEIGHT, LEFT, MACHINE, RIGHT, WIDTH, document, relation, write_release
 
 TASK = HandObject()
@@ -21,12 +21,7 @@ GRID = BoxFormat()
 Content = dict[str, Any]
 
 
-def derive(root: Path, sampling: Sampling = TASK.sampling) -> list[Example]:
-    return answering.derived(TASK, root, sampling)
-
-
-def derived(tmp_path: Path, content: Content, sampling: Sampling = TASK.sampling) -> list[Example]:
-    return answering.derived(TASK, tmp_path, sampling, content)
+derive = partial(derived, TASK)
 
 
 def contact(source: str, target: str, verb: str, *ranges: tuple[int, int]) -> Content:
@@ -90,7 +85,7 @@ def test_only_human_actions_of_objects_that_are_hands_by_category(tmp_path: Path
         contact(MACHINE, CUP, "touches", (0, 40)),
         contact(CUP, LEFT, "touches", (0, 40)),
     ]
-    items = derived(tmp_path, content)
+    items = derive(tmp_path, content=content)
     assert [(e.frames[0].frame_index, brief(items, e.frames[0].frame_index)) for e in items] == [
         (2, [(BUTTON, "left", 1)]),
         (3, [(BUTTON, "left", 1)]),
@@ -104,13 +99,17 @@ def test_one_hand_on_two_objects_is_two_interactions_in_the_order_of_the_file(tm
         contact(LEFT, CUP, "holds", (0, 20)),
         contact(RIGHT, BUTTON, "presses", (10, 40)),
     ]
-    assert brief(derived(tmp_path, content), 12) == [(MACHINE, "right", 1), (CUP, "left", 1), (BUTTON, "right", 1)]
+    assert brief(derive(tmp_path, content=content), 12) == [
+        (MACHINE, "right", 1),
+        (CUP, "left", 1),
+        (BUTTON, "right", 1),
+    ]
 
 
 def test_a_hand_that_acts_twice_on_an_object_counts_once(tmp_path: Path) -> None:
     content = document()
     content["relations"] = [contact(LEFT, CUP, verb, (0, 12), (8, 20)) for verb in ("touches", "holds")]
-    items = derived(tmp_path, content)
+    items = derive(tmp_path, content=content)
     assert brief(items, 10) == [(CUP, "left", 1)]
     assert items[10].metadata["verbs"] == ["holds", "touches"]
     assert items[10].evidence["relation_rows"] == [0, 1]
@@ -120,7 +119,7 @@ def test_two_left_hands_are_two_boxes_of_type_left(tmp_path: Path) -> None:
     content = document()
     content["object_id_to_category_id"][MACHINE] = "c-left hand"
     content["relations"] = [contact(hand, CUP, "holds", (0, 20)) for hand in (LEFT, MACHINE)]
-    assert brief(derived(tmp_path, content), 5) == [(CUP, "left", 2)]
+    assert brief(derive(tmp_path, content=content), 5) == [(CUP, "left", 2)]
 
 
 def test_a_hand_may_act_on_anything(tmp_path: Path) -> None:
@@ -128,7 +127,7 @@ def test_a_hand_may_act_on_anything(tmp_path: Path) -> None:
     content["categories"].append({"id": "c-unknown", "name": "unknown"})
     content["object_id_to_category_id"][CUP] = "c-unknown"
     content["relations"] = [contact(LEFT, target, "holds", (12, 13)) for target in (CUP, RIGHT, LEFT)]
-    assert brief(derived(tmp_path, content), 12) == [(name, "left", 1) for name in (CUP, RIGHT, LEFT)]
+    assert brief(derive(tmp_path, content=content), 12) == [(name, "left", 1) for name in (CUP, RIGHT, LEFT)]
 
 
 def test_of_two_annotations_of_an_object_the_last_one_is_its_box(tmp_path: Path) -> None:
@@ -136,7 +135,7 @@ def test_of_two_annotations_of_an_object_the_last_one_is_its_box(tmp_path: Path)
     content = document()
     boxes = {CUP: [-9.0, 10.0, 8.0, 0.2], LEFT: [0.0, 0.0, 48.0, 32.0]}
     content["annotations"] += [{"image_id": 3, "object_id": name, "bbox": box} for name, box in boxes.items()]
-    items = derived(tmp_path, content)
+    items = derive(tmp_path, content=content)
     (interaction,) = items[3].target["interactions"]
     assert (interaction["object_box"], interaction["hand_boxes"]) == ([0, 156, 0, 159], [[0, 0, 500, 500]])
     rows = len(content["annotations"])
@@ -147,7 +146,7 @@ def test_objects_keep_their_lower_case_ids_where_a_relation_writes_them_otherwis
     cup, hand = "88acdb91-6a48-5bf4-aef8-195802a88b14", "0c2f1a4e-90ab-5cde-8123-456789abcdef"
     content = json.loads(json.dumps(document()).replace(f'"{CUP}"', f'"{cup}"').replace(f'"{LEFT}"', f'"{hand}"'))
     content["relations"] = [contact(hand.upper(), cup.replace("-", ""), "holds", (0, 1))]
-    assert brief(derived(tmp_path, content), 0) == [(cup, "left", 1)]
+    assert brief(derive(tmp_path, content=content), 0) == [(cup, "left", 1)]
 
 
 def test_an_example_is_whole(example: Example) -> None:
@@ -202,7 +201,7 @@ def test_figures_of_nothing_are_left_out(example: Example) -> None:
 def test_an_explanation_names_hits_misses_and_wrong_answers(tmp_path: Path) -> None:
     content = document()
     content["relations"] = [contact(LEFT, CUP, "holds", (0, 20)), contact(RIGHT, BUTTON, "presses", (10, 40))]
-    example = derived(tmp_path, content)[12]
+    example = derive(tmp_path, content=content)[12]
     answer = [item([[44, 40, 54, 56]], [50, 30, 70, 48], "both"), item([[0, 0, 1, 1]], [0, 0, 5, 5], "right")]
     explanation = TASK.explain(example, Prediction({"interactions": answer}))
     assert [(row.verdict, row.text) for row in explanation.rows] == [

@@ -19,8 +19,7 @@ from barista_bench.core.task import Example, FrameRef, Prediction, Scored, Task
 from barista_bench.data.frozen import content_hash, read_frozen, write_frozen
 from barista_bench.data.rows import row_features
 from barista_bench.errors import ConfigError
-from barista_bench.scene_graph import SceneGraph
-from tests.graph_examples import graph_examples
+from tests.answering import derived
 from tests.releases import CUP, FRAMES, MACHINE, document, relation, segmentation, span, write_release
 
 NAMES = task_names("barista")
@@ -33,14 +32,8 @@ def tasks(name: str) -> tuple[Task, Task]:
     return get_task("barista", name), get_task("barista", name, options={"protocol": "paper"})
 
 
-def examples(task: Task, root: Path, **sampling: Any) -> list[Example]:
-    items = graph_examples(task, SceneGraph(root), task.sampling.with_overrides(sampling))
-    return [item for item in items if isinstance(item, Example)]
-
-
-def release(root: Path, content: dict[str, Any]) -> Path:
-    write_release(root, "v1", content, video=False)
-    return root
+def examples(task: Any, root: Path, **sampling: Any) -> list[Example]:
+    return derived(task, root, task.sampling.with_overrides(sampling))
 
 
 PUBLISHED: dict[str, tuple[Sampling, str, str, str]] = {
@@ -106,7 +99,7 @@ def test_the_protocol_is_part_of_an_examples_identity_only_where_it_makes_anothe
 
 def test_grounding_scores_against_the_annotated_pixels(tmp_path: Path) -> None:
     ours, papers = tasks("grounding")
-    items = examples(ours, release(tmp_path, document()))
+    items = examples(ours, write_release(tmp_path, video=False))
     example = next(e for e in items if e.inputs["category"] == "coffee cup")
     exact = Prediction({"boxes": example.target["boxes"]})  # [50, 30, 70, 50] of 96x64 pixels is not on the grid
     assert papers.score(example, exact)["mean_best_iou"] == 1.0
@@ -172,7 +165,7 @@ def test_referring_tells_of_every_related_object_and_leaves_no_fragment_out(tmp_
     for annotation in content["annotations"]:
         if annotation["object_id"] == CUP:
             annotation |= {"bbox": list(map(float, edge)), "segmentation": segmentation(edge)}
-    root = release(tmp_path, content)
+    root = write_release(tmp_path, content=content, video=False)
     ours, papers = ([(e.label, e) for e in examples(task, root, frame_step=20)] for task in tasks("referring"))
     assert "coffee cup" not in {label for label, _ in ours}
     assert "coffee cup" in {label for label, _ in papers}
@@ -187,7 +180,7 @@ def test_activity_keeps_segments_that_share_time(tmp_path: Path) -> None:
         {"image_range": span(start, end), "activity_class_id": f"a{i}", "display_name": f"Move thing{i}"}
         for i, (start, end) in enumerate([(0, 12), (8, 20), (20, 30), (30, 39)])
     ]
-    root = release(tmp_path, content)
+    root = write_release(tmp_path, content=content, video=False)
     ours, papers = (examples(task, root, frames=4, choices=25, per_class=20) for task in tasks("activity"))
     assert {e.metadata["segment_start"] for e in ours} == {20, 30}
     assert {e.metadata["segment_start"] for e in papers} == {0, 8, 20, 30}
@@ -195,7 +188,7 @@ def test_activity_keeps_segments_that_share_time(tmp_path: Path) -> None:
 
 def test_relations_read_any_white_space_as_one_space(tmp_path: Path) -> None:
     ours, papers = tasks("relations")
-    (example, *_) = examples(ours, release(tmp_path, document()))
+    (example, *_) = examples(ours, write_release(tmp_path, video=False))
     spaced = json.dumps(example.target["relations"]).replace("part of", "Part \\n  of ")
     assert "Part" in spaced
     scores = []

@@ -84,56 +84,42 @@ def test_unknown_objects_are_no_candidates_but_count_as_other_ends(tmp_path: Pat
     ]
 
 
-@pytest.mark.parametrize(
-    ("box", "kept"),
-    [
-        ((3, 10, 10, 10), True),  # 100 of 6144 pixels is under 5%, and 3 pixels off the edge
-        ((2, 10, 10, 10), False),
-        ((10, 0, 10, 10), False),
-        ((WIDTH - 12, 10, 10, 10), False),
-        ((WIDTH - 13, 10, 10, 10), True),
-        ((10, HEIGHT - 12, 10, 10), False),
-        ((10, HEIGHT - 13, 10, 10), True),
-        ((0, 0, 20, 20), True),  # 400 of 6144 is over 5%
-    ],
-)
-def test_border_fragments_are_dropped(tmp_path: Path, box: tuple[int, int, int, int], kept: bool) -> None:
-    content = document()
-    add_object(content, "o-lid", "lid", box, color="red")
-    content["relations"] = [relation("o-lid", CUP, "position", "on", (0, 40))]
-    items = derive_from(tmp_path, content, ReferringSampling(frame_range=(12, 13)))
-    assert any(e.label == "lid" for e in items) is kept
+def shape(box: tuple[int, int, int, int], mask: tuple[int, int, int, int] | None = None) -> dict[str, Any]:
+    """An annotation of a lid; without a mask of its own it fills its box."""
+    return {"bbox": list(map(float, box)), "segmentation": segmentation(mask or box)}
 
 
-@pytest.mark.parametrize(("mask", "kept"), [((0, 0, 10, 10), False), ((0, 0, 20, 20), True), (None, True)])
-def test_the_mask_decides_where_there_is_one(tmp_path: Path, mask: Any, kept: bool) -> None:
-    content = document()
-    add_object(content, "o-lid", "lid", (0, 0, 20, 20), color="red")
-    for annotation in content["annotations"]:
-        if annotation["object_id"] == "o-lid":
-            annotation["segmentation"] = segmentation(mask) if mask else {"counts": "0", "size": [HEIGHT, WIDTH]}
-    content["relations"] = [relation("o-lid", CUP, "position", "on", (0, 40))]
-    items = derive_from(tmp_path, content, ReferringSampling(frame_range=(12, 13)))
-    assert any(e.label == "lid" for e in items) is kept
+SIDE = (0, 0, 20, 20)  # 400 of 6144 pixels is over 5%
+LARGE, SMALL, WHOLE_BOX = shape(SIDE), shape(SIDE, (0, 0, 10, 10)), {"bbox": [0.0, 0.0, 20.0, 20.0]}
+SMALL_BOX = {"bbox": [0.0, 0.0, 10.0, 10.0]}
 
 
 @pytest.mark.parametrize(
-    ("masks", "kept"),
+    ("annotations", "kept"),
     [
-        ([(0, 0, 20, 20), (0, 0, 10, 10)], 0),
-        ([(0, 0, 10, 10), (0, 0, 20, 20)], 2),
-        ([(0, 0, 10, 10), None], 0),
-        ([(0, 0, 20, 20), None], 2),
-        ([None, None], 1),  # each by its own box
+        ([shape((3, 10, 10, 10))], 1),  # 100 pixels is under 5%, and 3 pixels off the edge
+        ([shape((2, 10, 10, 10))], 0),
+        ([shape((10, 0, 10, 10))], 0),
+        ([shape((WIDTH - 12, 10, 10, 10))], 0),
+        ([shape((WIDTH - 13, 10, 10, 10))], 1),
+        ([shape((10, HEIGHT - 12, 10, 10))], 0),
+        ([shape((10, HEIGHT - 13, 10, 10))], 1),
+        # The mask decides where there is a usable one, of two the last; else each box by itself.
+        ([LARGE], 1),
+        ([SMALL], 0),
+        ([WHOLE_BOX | {"segmentation": {"counts": "0", "size": [HEIGHT, WIDTH]}}], 1),
+        ([LARGE, SMALL_BOX | {"segmentation": segmentation((0, 0, 10, 10))}], 0),
+        ([SMALL, SMALL_BOX | {"segmentation": segmentation(SIDE)}], 2),
+        ([SMALL, SMALL_BOX], 0),
+        ([LARGE, SMALL_BOX], 2),
+        ([WHOLE_BOX, SMALL_BOX], 1),
     ],
 )
-def test_of_an_object_annotated_twice_the_last_mask_decides(tmp_path: Path, masks: list[Any], kept: int) -> None:
+def test_border_fragments_are_dropped(tmp_path: Path, annotations: list[dict[str, Any]], kept: int) -> None:
     content = document()
-    add_object(content, "o-lid", "lid", (0, 0, 20, 20), color="red")
+    add_object(content, "o-lid", "lid", SIDE, color="red")
     content["annotations"] = [a for a in content["annotations"] if a["object_id"] != "o-lid"]
-    for box, mask in zip(([0, 0, 20, 20], [0, 0, 10, 10]), masks, strict=True):
-        shape = {"segmentation": segmentation(mask)} if mask else {}
-        content["annotations"].append({"image_id": 12, "object_id": "o-lid", "bbox": box, **shape})
+    content["annotations"] += [{"image_id": 12, "object_id": "o-lid", **annotation} for annotation in annotations]
     content["relations"] = [relation("o-lid", CUP, "position", "on", (0, 40))]
     items = derive_from(tmp_path, content, ReferringSampling(frame_range=(12, 13)))
     assert [e.label for e in items].count("lid") == kept

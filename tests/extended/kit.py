@@ -4,12 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.deriving import GraphTask
-from barista_bench.core.example import SkippedExample
-from barista_bench.core.options import Sampling
-from barista_bench.core.task import Example
-from barista_bench.scene_graph import SceneGraph
-from tests.graph_examples import graph_examples
 from tests.releases import document, span, write_release
 
 BOXES = BoxFormat()
@@ -38,10 +32,3 @@ def video(
             for start, end, name in segments
         ]
     return write_release(root, video_id, content, video=False)
-
-
-def derived(task: GraphTask, root: Path, sampling: Sampling) -> tuple[list[Example], list[SkippedExample]]:
-    items = list(graph_examples(task, SceneGraph(root), sampling))
-    return [item for item in items if isinstance(item, Example)], [
-        item for item in items if isinstance(item, SkippedExample)
-    ]

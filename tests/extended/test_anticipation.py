@@ -9,8 +9,8 @@ from hypothesis import given, strategies as st
 
 from barista_bench.benchmarks.extended.anticipation import Anticipation, AnticipationSampling
 from barista_bench.core.task import ParseError, Prediction
-from tests.answering import answered
-from tests.extended.kit import BOXES, Named, derived, video
+from tests.answering import answered, derived_and_skipped as derived
+from tests.extended.kit import BOXES, Named, video
 
 TASK = Anticipation()
 ALL = AnticipationSampling(frames=4, seconds=2.0)

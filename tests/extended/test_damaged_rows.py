@@ -13,7 +13,8 @@ from barista_bench.benchmarks.extended.temporal_scene_graph import TemporalScene
 from barista_bench.core.deriving import GraphTask
 from barista_bench.core.task import Scored
 from barista_bench.errors import DataError
-from tests.extended.kit import derived, video
+from tests.answering import derived_and_skipped as derived
+from tests.extended.kit import video
 from tests.releases import document, write_release
 
 Fields = dict[str, Any]

@@ -21,10 +21,9 @@ from barista_bench.data.dataset import ExampleSet, open_examples
 from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError
 from barista_bench.runs.ask.catalog import check_fit
-from barista_bench.scene_graph import Rle, SceneGraph, decode_mask, encode_mask
+from barista_bench.scene_graph import Rle, decode_mask, encode_mask
 from barista_bench.stats.baselines import baseline_gaps
 from tests import answering
-from tests.graph_examples import graph_examples
 from tests.metrics.test_region_boundary import davis_f, davis_j
 from tests.releases import BUTTON, CUP, LEFT, MACHINE, document, write_release
 
@@ -38,9 +37,8 @@ Masks = dict[tuple[int, int], Mask]
 """By object and frame."""
 
 
-def derived(root: Path, content: dict[str, Any], **sampling: Any) -> list[Example | SkippedExample]:
-    write_release(root, "v0", content)
-    return list(graph_examples(TASK, SceneGraph(root), replace(EVERY_TEN, **sampling)))
+def derived(root: Path, content: dict[str, Any], **sampling: Any) -> tuple[list[Example], list[SkippedExample]]:
+    return answering.derived_and_skipped(TASK, write_release(root, "v0", content), replace(EVERY_TEN, **sampling))
 
 
 def rle(mask: Mask) -> dict[str, Any]:
@@ -86,8 +84,7 @@ def block(y: int, x: int, side: int = 4) -> Mask:
 
 
 def test_a_clip_asks_for_the_objects_of_its_first_frame_and_absent_ones_have_no_mask(tmp_path: Path) -> None:
-    (example,) = derived(tmp_path, document())
-    assert isinstance(example, Example)
+    (example,), _ = derived(tmp_path, document())
     assert example.evidence["object_ids"] == [MACHINE, CUP, LEFT, BUTTON]  # the right hand comes later
     frames: dict[int, list[int]] = {}
     for entry in cast("list[dict[str, Any]]", example.target["masks"]):
@@ -97,8 +94,8 @@ def test_a_clip_asks_for_the_objects_of_its_first_frame_and_absent_ones_have_no_
 
 
 def test_objects_are_drawn_by_a_seed_of_the_clip(tmp_path: Path) -> None:
-    drawn = [derived(tmp_path, document(), per_frame=2, seed=seed)[0] for seed in (1, 1, 2, 3, 4)]
-    asked = [tuple(cast("list[str]", cast("Example", example).evidence["object_ids"])) for example in drawn]
+    drawn = [derived(tmp_path, document(), per_frame=2, seed=seed)[0][0] for seed in (1, 1, 2, 3, 4)]
+    asked = [tuple(cast("list[str]", example.evidence["object_ids"])) for example in drawn]
     assert asked[0] == asked[1]
     assert {len(ids) for ids in asked} == {2}
     assert len(set(asked)) > 1
@@ -114,18 +111,15 @@ def with_mask(mask: dict[str, Any], frame: int, name: str | None) -> dict[str, A
 
 def test_an_asked_mask_that_cannot_be_used_costs_the_clip_and_is_counted(tmp_path: Path) -> None:
     for frame in (0, 20):
-        (skipped,) = derived(tmp_path / str(frame), with_mask({"size": [64, 96], "counts": "1"}, frame, CUP))
-        assert isinstance(skipped, SkippedExample)
+        _, (skipped,) = derived(tmp_path / str(frame), with_mask({"size": [64, 96], "counts": "1"}, frame, CUP))
         assert "segmentation: mask counts are not a run-length encoding" in skipped.reason
 
 
 def test_an_object_with_an_empty_mask_is_not_there(tmp_path: Path) -> None:
     empty = rle(np.zeros((64, 96), dtype=bool))
-    (skipped,) = derived(tmp_path / "all", with_mask(empty, 0, None))
-    assert isinstance(skipped, SkippedExample)
+    _, (skipped,) = derived(tmp_path / "all", with_mask(empty, 0, None))
     assert "no object has a mask" in skipped.reason
-    (example,) = derived(tmp_path / "one", with_mask(empty, 0, CUP))
-    assert isinstance(example, Example)
+    (example,), _ = derived(tmp_path / "one", with_mask(empty, 0, CUP))
     assert example.evidence["object_ids"] == [MACHINE, LEFT, BUTTON]
 
 

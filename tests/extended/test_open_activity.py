@@ -12,8 +12,8 @@ from barista_bench.core.model_samples import ModelSamples
 from barista_bench.core.task import Example, ParseError, Prediction
 from barista_bench.judging.rubric import load_rubric
 from barista_bench.tables import Ranged
-from tests.answering import answered
-from tests.extended.kit import BOXES, Named, derived, video
+from tests.answering import answered, derived_and_skipped as derived
+from tests.extended.kit import BOXES, Named, video
 
 TASK, BY_CHOICE = OpenActivity(), Activity()
 ALL = ActivitySampling(seed=42, frames=4, choices=4, per_class=2, same_verb=2)

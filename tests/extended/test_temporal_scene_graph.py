@@ -9,28 +9,20 @@ from typing import Any
 import pytest
 
 from barista_bench.benchmarks.extended.temporal_scene_graph import TemporalSceneGraph
-from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.example import SkippedExample
 from barista_bench.core.task import Example, FrameRef, ParseError, Prediction
-from barista_bench.scene_graph import SceneGraph
 from tests import answering
-from tests.graph_examples import graph_examples
+from tests.answering import derived_and_skipped as derived
+from tests.extended.kit import BOXES
 from tests.releases import CUP, LEFT, RIGHT, document, relation, write_release
 
-TASK, BOXES = TemporalSceneGraph(), BoxFormat()
+TASK = TemporalSceneGraph()
 EVERY_TEN = replace(TASK.sampling, frames=4, spacing=10)
 """Clips of the frames 0, 10, 20 and 30."""
 HANDS_HOLD = ["right hand", "holds", "coffee cup", 2, 2], ["right hand", "holds", "coffee cup", 4, 4]
 
 
-def derived(root: Path, content: dict[str, Any]) -> list[Example | SkippedExample]:
-    write_release(root, "v0", content)
-    return list(graph_examples(TASK, SceneGraph(root), EVERY_TEN))
-
-
 def only(root: Path, content: dict[str, Any]) -> Example:
-    (example,) = derived(root, content)
-    assert isinstance(example, Example)
+    (example,), _ = derived(TASK, write_release(root, "v0", content), EVERY_TEN)
     return example
 
 
@@ -71,8 +63,7 @@ def test_a_clip_without_a_relation_between_things_with_a_name_is_counted_with_th
     content["relations"] = [relation(LEFT, CUP, "human_actions", "holds", (0, 40))]
     for category in content["categories"]:
         category["name"] = "unknown" if category["name"] == "coffee cup" else category["name"]
-    (skipped,) = derived(tmp_path, content)
-    assert isinstance(skipped, SkippedExample)
+    _, (skipped,) = derived(TASK, write_release(tmp_path, "v0", content), EVERY_TEN)
     assert skipped.frame == FrameRef("v0", 0)
     assert "no relation between things with a name" in skipped.reason
 

@@ -3,12 +3,8 @@
 A few frames of one activity segment are shown, evenly spread; the model picks the segment's label out of lettered
 choices. Scored by accuracy: an answer that cannot be read is wrong.
 
-Where the sources differ or are silent:
-* the paper does not say that segments which overlap another one are dropped; the release does, and so do we unless
-  `protocol="paper"`;
-* segments are half-open everywhere else, but here the release counts their `end` frame too. Two segments that share
-  nothing but that frame do not overlap;
-* an activity whose name is one word ends the released build; here it is left out, and counted.
+Segments are half-open everywhere else, but here the release counts their `end` frame too. Two segments that share
+nothing but that frame do not overlap. Where release and paper differ, see `protocols.yaml`.
 """
 
 from __future__ import annotations
@@ -120,9 +116,9 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         """Segments in the order of the file: named, alone in their time (unless by the paper), and long enough."""
         first, stop = sampling.frame_range or (0, video.frame_count)
         yield from unnamed_activities(video)
-        crowded = frozenset() if self.follows_paper else _crowded(named_activities(video))
+        crowded = frozenset() if self.follows_paper else _overlapping(named_activities(video))
         for index, segment in enumerate(named_activities(video)):
-            frames = _frames(video, segment)
+            frames = _segment_frames(video, segment)
             long_enough = len(frames) >= sampling.frames and first <= frames.start and frames.stop <= stop
             if long_enough and index not in crowded:
                 yield Candidate(video.video_id, _shown_frames(frames, sampling)[0], str(segment.class_id), index)
@@ -130,7 +126,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
     def select(
         self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: ActivitySampling
     ) -> Iterator[Candidate | SkippedExample]:
-        """Of each class at most `per_class`, in turn from each video that has it, if there are enough choices."""
+        """Up to `per_class` candidates of each class, in turn from its videos, where there are enough choices."""
         classes = len({class_id for class_id, _ in vocabulary})
         count = min(sampling.choices or classes, classes)
         if count < FEWEST_CHOICES:
@@ -138,7 +134,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
                 frame = FrameRef(candidate.video_id, candidate.frame)
                 yield SkippedExample(frame, f"{count} choices are fewer than {FEWEST_CHOICES}")
         else:
-            yield from _capped(candidates, sampling)
+            yield from _cap_by_class(candidates, sampling)
 
     def build(
         self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: ActivitySampling
@@ -152,7 +148,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
     def _example(
         self, video: VideoGraph, segment: Segment, index: int, names: Mapping[str, str], sampling: ActivitySampling
     ) -> Example:
-        class_id, frames = str(segment.class_id), _frames(video, segment)
+        class_id, frames = str(segment.class_id), _segment_frames(video, segment)
         shown = _shown_frames(frames, sampling)
         seed = "" if sampling.seed is None else f"{sampling.seed}:"
         rng = random.Random(f"{seed}{video.video_id}:{segment.start}:{segment.end}")  # noqa: S311  (the released seed)
@@ -198,7 +194,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         return {choice.choice_id: choice.text for choice in ActivityInputs.of(example).choices}
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """As `read_letter`.
+        """The choice that `read_letter` finds.
 
         By the paper's protocol, punctuation between `answer:` and the choice's letter is passed over as the prompt's
         placeholder is: the first word decides, so an `answer:` followed by a sentence says nothing.
@@ -218,7 +214,11 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
         """Accuracy over all samples and over the readable ones, by class and by verb, and what is mistaken for what."""
-        rows = [question_sums(_question(s.example)._replace(prediction=_chosen(s.prediction))) for s in samples]
+        chosen = (s.prediction and ChosenLetter.read(s.prediction.value).choice_id for s in samples)
+        rows = [
+            question_sums(_question(s.example)._replace(prediction=letter))
+            for s, letter in zip(samples, chosen, strict=True)
+        ]
         return SumStatistics(rows, figures, sample_scores={"accuracy": "accuracy"}, tables=_defined_tables)
 
     @property
@@ -268,10 +268,6 @@ def _question(example: Example) -> ChoiceQuestion:
     return question
 
 
-def _chosen(prediction: Prediction | None) -> str | None:
-    return ChosenLetter.read(prediction.value).choice_id if prediction else None
-
-
 @cached_by_set
 def class_counts(examples: Sequence[Example]) -> Counter[str]:
     """How often each activity class is the reference."""
@@ -288,22 +284,23 @@ def _reference_and_chosen(
 
 def named_activities(video: VideoGraph) -> list[Segment]:
     """The video's activities that have a class and are called `Verb noun`; their places here are in example ids."""
-    return [segment for segment in video.activities() if segment.class_id is not None and _is_named(segment)]
+    return [segment for segment in video.activities() if not _problem(segment)]
 
 
 def unnamed_activities(video: VideoGraph) -> Iterator[SkippedExample]:
-    """The others, which nobody can be asked about, and why."""
+    """The other activities, which nobody can be asked about, and why."""
     for segment in video.activities():
-        if segment.class_id is None or not _is_named(segment):
-            what = "has no class" if segment.class_id is None else f"is called {segment.name!r}, not 'Verb noun'"
-            yield SkippedExample(FrameRef(video.video_id, max(0, segment.start)), what, f"activities[{segment.row}]")
+        if problem := _problem(segment):
+            yield SkippedExample(FrameRef(video.video_id, max(0, segment.start)), problem, f"activities[{segment.row}]")
 
 
-def _is_named(segment: Segment) -> bool:
-    return " " in segment.name
+def _problem(segment: Segment) -> str:
+    if segment.class_id is None:
+        return "has no class"
+    return "" if " " in segment.name else f"is called {segment.name!r}, not 'Verb noun'"
 
 
-def _frames(video: VideoGraph, segment: Segment) -> range:
+def _segment_frames(video: VideoGraph, segment: Segment) -> range:
     """All frames that the release counts to a segment, its `end` included."""
     return range(max(0, segment.start), min(segment.end + 1, video.frame_count))
 
@@ -312,7 +309,7 @@ def _shown_frames(frames: range, sampling: ActivitySampling) -> list[int]:
     return [frames[number] for number in even_places(len(frames), sampling.frames)]
 
 
-def _crowded(segments: Sequence[Segment]) -> frozenset[int]:
+def _overlapping(segments: Sequence[Segment]) -> frozenset[int]:
     """Places of the segments that share time with another one; what only touches does not."""
     by_start = sorted(range(len(segments)), key=lambda number: segments[number].start)
     crowded: set[int] = set()
@@ -324,8 +321,8 @@ def _crowded(segments: Sequence[Segment]) -> frozenset[int]:
     return frozenset(crowded)
 
 
-def _capped(candidates: Sequence[Candidate], sampling: ActivitySampling) -> list[Candidate]:
-    """Of each class one from every video in turn, up to the cap; in the order given.
+def _cap_by_class(candidates: Sequence[Candidate], sampling: ActivitySampling) -> list[Candidate]:
+    """The candidates up to the cap of each class, one from every video in turn; in the order given.
 
     The videos of a class are shuffled by one generator for all classes, as released.
     """

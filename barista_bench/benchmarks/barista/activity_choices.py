@@ -6,6 +6,8 @@ import random
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import count, product
+from string import ascii_uppercase
 
 from barista_bench.core.example import Inputs, Target, TypedFields
 from barista_bench.core.options import Count, Index, Sampling
@@ -22,7 +24,7 @@ class ActivityChoice(TypedFields):
 
 @dataclass(frozen=True, slots=True)
 class ActivitySampling(Sampling):
-    """Of questions about activities.
+    """The sampling of questions about activities.
 
     Args:
         frames: frames of one example.
@@ -40,18 +42,20 @@ class ActivitySampling(Sampling):
 def draw_choices(
     class_id: str, names: Mapping[str, str], sampling: ActivitySampling, rng: random.Random
 ) -> list[ActivityChoice]:
-    """The choices of one question in the order shown, the reference among them; `names` are those of all classes."""
-    drawn = _drawn_classes(class_id, {item: released_verb(name) for item, name in names.items()}, sampling, rng)
-    texts = _texts({item: names[item] for item in drawn})
+    """The choices of one question in the order shown, the reference among them; `names` are those of all classes.
+
+    Those of the question's classes that share a name show their id too.
+    """
+    drawn = _draw_classes(class_id, {item: released_verb(name) for item, name in names.items()}, sampling, rng)
+    times = Counter(names[item] for item in drawn)
+    letters = ("".join(letters) for length in count(1) for letters in product(ascii_uppercase, repeat=length))
     return [
-        ActivityChoice(_letters(number), item, texts[item], shown_verb(names[item]))
-        for number, item in enumerate(drawn)
+        ActivityChoice(letter, item, name if times[name] == 1 else f"{name} ({item})", shown_verb(name))
+        for letter, item, name in zip(letters, drawn, map(names.__getitem__, drawn), strict=False)
     ]
 
 
-def _drawn_classes(
-    class_id: str, verbs: Mapping[str, str], sampling: ActivitySampling, rng: random.Random
-) -> list[str]:
+def _draw_classes(class_id: str, verbs: Mapping[str, str], sampling: ActivitySampling, rng: random.Random) -> list[str]:
     """The classes of one question, shuffled: the reference, distractors of its verb, and others of any verb.
 
     The calls on the generator are the release's, in its order.
@@ -74,12 +78,6 @@ def _drawn_classes(
     return drawn
 
 
-def _texts(names: Mapping[str, str]) -> dict[str, str]:
-    """The names of a question's classes: those that share a name show their id too."""
-    times = Counter(names.values())
-    return {class_id: name if times[name] == 1 else f"{name} ({class_id})" for class_id, name in names.items()}
-
-
 def released_verb(name: str) -> str:
     """The verb of a `Verb noun` label, as choices are drawn by it; empty where the label begins with a blank."""
     return name.split(" ", 1)[0]
@@ -92,16 +90,6 @@ def shown_verb(name: str) -> str:
     ('Pour', 'Pour')
     """
     return next(iter(name.split()), name)
-
-
-def _letters(number: int) -> str:
-    """A, B, ..., Z, AA, AB, ..."""
-    name = ""
-    number += 1
-    while number:
-        number, letter = divmod(number - 1, 26)
-        name = chr(ord("A") + letter) + name
-    return name
 
 
 class ActivityInputs(Inputs):

@@ -92,8 +92,8 @@ def state_changes(view: ClipView, domain: Domain | None = None) -> list[Change]:
         for position, frames in zip(group, view.stated(table, np.array(group)), strict=True):
             _, value, _, _, row = table.entry(position)
             entries[row] = (value, entries[row][1] | frames if row in entries else frames)
-        before, after = (_usual(entries, view.annotations[index], part) for part in view.end_windows)
-        description = _description(before, after) if domain is None else _turn(domain, kind, before, after)
+        before, after = (_usual_value(entries, view.annotations[index], part) for part in view.end_windows)
+        description = _description(before, after, kind, domain)
         if description:
             category, ids = view.categories[index], view.ids([index])
             rows = [
@@ -101,12 +101,12 @@ def state_changes(view: ClipView, domain: Domain | None = None) -> list[Change]:
                 for row, (value, frames) in entries.items()
                 if value in (before, after) and any(frames[part].any() for part in view.end_windows)
             ]
-            change = _change(view, "state_change", description, category, ids, rows)
+            change = _new_change(view, "state_change", description, category, ids, rows)
             events.append(((category, description), [change]))
-    return _numbered(events)
+    return _number_changes(events)
 
 
-def _usual(
+def _usual_value(
     entries: dict[int, tuple[str, NDArray[np.bool_]]], annotations: NDArray[np.int32], part: slice
 ) -> str | None:
     """The value that a window states most often, the one stated first of several; None where it states none."""
@@ -119,9 +119,14 @@ def _usual(
     return max(stated, key=stated.__getitem__, default=None)
 
 
-def _description(before: str | None, after: str | None) -> str:
-    """The name of a change of value; empty for most, which have no name."""
+def _description(before: str | None, after: str | None, attribute_type: str, domain: Domain | None) -> str:
+    """The name of a change of value; empty where it has none.
+
+    Released names are few; with a domain, any two values that cannot be said of one moment make a change.
+    """
     if before is None or after is None or before == after:
+        return ""
+    if domain is not None and domain.relation_of(attribute_type, before, after) != "exclusive":
         return ""
     old, new = before.lower().strip(), after.lower().strip()
     switched = {("open", "close"): "closed", ("close", "open"): "opened"}
@@ -132,18 +137,11 @@ def _description(before: str | None, after: str | None) -> str:
             return f"started {state}"
         if old == state:
             return f"stopped {state}"
-    return ""
-
-
-def _turn(domain: Domain, attribute_type: str, before: str | None, after: str | None) -> str:
-    """A change of value in words; empty where both values can be said of one moment, or the domain lacks one."""
-    if before is None or after is None or domain.relation_of(attribute_type, before, after) != "exclusive":
-        return ""
-    return _description(before, after) or f"went from {before} to {after}"
+    return "" if domain is None else f"went from {before} to {after}"
 
 
 def action_transitions(view: ClipView) -> list[Change]:
-    """For each hand that touches different things at different keyframes: its timeline, equal steps merged.
+    """The timeline of each hand that touches different things at different keyframes, equal steps merged.
 
     What it touches at a keyframe is what most frames of the window show, of those that show the hand. A timeline begins
     with the first contact.
@@ -169,11 +167,11 @@ def action_transitions(view: ClipView) -> list[Change]:
         if timeline and not timeline[0][0]:
             del timeline[0]
         if len(timeline) > 1:
-            events.append((hand, [_step(view, hand, contacts, *step) for step in timeline]))
-    return _numbered(events)
+            events.append((hand, [_contact(view, hand, contacts, *step) for step in timeline]))
+    return _number_changes(events)
 
 
-def _step(
+def _contact(
     view: ClipView, hand: str, contacts: list[HeldRelation], categories: tuple[str, ...], keyframes: list[int]
 ) -> Change:
     """The object that a hand touches at some keyframes in a row."""
@@ -186,7 +184,7 @@ def _step(
     ids = view.ids(end for contact in used for end in (contact.source, contact.target))
     rows = [contact.row for contact in used]
     span = (keyframes[0], keyframes[-1])
-    return _change(view, "action_transition", "contact", hand, ids, rows, objects=categories, span=span)
+    return _new_change(view, "action_transition", "contact", hand, ids, rows, objects=categories, span=span)
 
 
 def relation_changes(view: ClipView) -> list[Change]:
@@ -209,26 +207,27 @@ def relation_changes(view: ClipView) -> list[Change]:
                 kind, ids = "new" if after else "lost", view.ids((source, *(relation.target for relation in held)))
                 rows, (value, target) = [relation.row for relation in held], pair
                 changes.append(
-                    _change(view, "relation_change", kind, category, ids, rows, value=value, objects=[target])
+                    _new_change(view, "relation_change", kind, category, ids, rows, value=value, objects=[target])
                 )
         if changes:
             changes.sort(key=lambda change: change.kind == "lost")
             key = (category, *((change.kind, change.value, *change.objects) for change in changes))
             events.append((key, changes))
-    return _numbered(events)
+    return _number_changes(events)
 
 
 def activity_progression(view: ClipView) -> list[Change]:
-    """From one keyframe to the next, where they differ: activities that end, start and go on."""
+    """Activities that end, start and go on from one keyframe to the next, where they differ."""
     events: dict[Hashable, list[Change]] = {}
     for (start, before), (end, after) in pairwise(zip(view.keyframes, view.activities, strict=True)):
         ended, started = sorted(set(before) - set(after)), sorted(set(after) - set(before))
         key = (tuple(ended), tuple(started))
         if (ended or started) and key not in events:
-            ids = _acted_on(view, start, end)
+            part = view.window(start, end)
+            ids = sorted(view.ids(contact.target for contact in view.contacts if contact.frames[part].any()))
             kinds = (("ended", ended), ("started", started), ("continuing", sorted(set(before) & set(after))))
             events[key] = [
-                _change(
+                _new_change(
                     view,
                     "activity_progression",
                     kind,
@@ -240,16 +239,10 @@ def activity_progression(view: ClipView) -> list[Change]:
                 for kind, names in kinds
                 for name in names
             ]
-    return _numbered(events.items())
+    return _number_changes(events.items())
 
 
-def _acted_on(view: ClipView, start: int, end: int) -> list[str]:
-    """Ids of the objects that a hand acts on around the keyframes from `start` to `end`, sorted."""
-    part = view.window(start, end)
-    return sorted(view.ids(contact.target for contact in view.contacts if contact.frames[part].any()))
-
-
-def _change(
+def _new_change(
     view: ClipView,
     category: Category,
     kind: str,
@@ -277,7 +270,7 @@ def _change(
     )
 
 
-def _numbered(events: Iterable[tuple[Hashable, list[Change]]]) -> list[Change]:
+def _number_changes(events: Iterable[tuple[Hashable, list[Change]]]) -> list[Change]:
     """The parts of all changes in order; changes with the same key are one, of all their objects."""
     merged: dict[Hashable, list[Change]] = {}
     for key, changes in events:

@@ -33,7 +33,7 @@ _IDENTIFIER = re.compile(r"\s*\(#[0-9a-f][^)]*\)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class ClipSampling(Sampling):
-    """Of tasks about clips.
+    """The sampling of tasks about clips.
 
     Args:
         frames: keyframes of a clip.
@@ -89,7 +89,8 @@ class ClipView:
     """One clip's part of the graph as arrays (object or range, frame), for the detectors.
 
     `frames` are those of all windows; `end_windows` are the columns of the first and of the last window; `categories`
-    are those that objects have here, by index of `VideoGraph.objects`.
+    are those that objects have here, by index of `VideoGraph.objects`; `annotations` counts those of each object on
+    each frame.
     """
 
     def __init__(self, video: VideoGraph, keyframes: Keyframes) -> None:
@@ -97,7 +98,12 @@ class ClipView:
         around = (np.array(keyframes)[:, None] + np.arange(-WINDOW, WINDOW + 1)).ravel()
         self.frames = np.unique(around[(around >= 0) & (around < video.frame_count)])
         self.span = (int(self.frames[0]), int(self.frames[-1]) + 1)
-        self.annotations = self._annotations()
+        table = video.instances_table
+        part = table.slice(self.span)
+        inside = np.isin(table.frame[part], self.frames)
+        self.annotations = np.zeros((len(video.objects), len(self.frames)), dtype=np.int32)
+        columns = np.searchsorted(self.frames, table.frame[part][inside])
+        np.add.at(self.annotations, (table.object[part][inside], columns), 1)
         self.seen: NDArray[np.bool_] = self.annotations > 0
         shown = np.logical_or.reduce(self.seen[:, np.searchsorted(self.frames, keyframes)], axis=1).tolist()
         named = zip(video.objects, shown, strict=True)
@@ -106,16 +112,6 @@ class ClipView:
         known = np.array([category != UNNAMED for category in self.categories], dtype=bool)
         first, last = (self.annotations[:, part].sum(axis=1) >= PERSISTENT for part in self.end_windows)
         self.persistent: NDArray[np.bool_] = known & first & last
-
-    def _annotations(self) -> NDArray[np.int32]:
-        """(objects, frames): how often each object is annotated on each frame."""
-        table = self.video.instances_table
-        part = table.slice(self.span)
-        inside = np.isin(table.frame[part], self.frames)
-        counts = np.zeros((len(self.video.objects), len(self.frames)), dtype=np.int32)
-        columns = np.searchsorted(self.frames, table.frame[part][inside])
-        np.add.at(counts, (table.object[part][inside], columns), 1)
-        return counts
 
     def window(self, first: int, last: int | None = None) -> slice:
         """The columns from `WINDOW` frames before one keyframe to as many after it, or after another one."""
@@ -148,7 +144,7 @@ class ClipView:
 
     @cached_property
     def activities(self) -> list[dict[str, list[int]]]:
-        """For each keyframe, the names of activities with their rows in the file."""
+        """The names of the activities at each keyframe, with their rows in the file."""
         active: list[dict[str, list[int]]] = []
         for keyframe in self.keyframes:
             names: dict[str, list[int]] = {}

@@ -22,6 +22,7 @@ from barista_bench.core.prompt import FROZEN_QUESTION, packaged_prompts
 from barista_bench.core.task import Example, Fields, Task
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.domain import Domain, load_domain
+from barista_bench.scene_graph.video_graph import Ranges
 
 PROMPT_PACKAGE = "barista_bench.benchmarks.barista"
 RELEASED_WORDING = "release@4086ce5"
@@ -30,7 +31,7 @@ RELEASED_WORDING = "release@4086ce5"
 
 @dataclass(frozen=True, slots=True)
 class FrameSampling(Sampling):
-    """Of tasks about single frames.
+    """The sampling of tasks about single frames.
 
     Args:
         frame_step: candidate frames are those with an index divisible by it.
@@ -151,14 +152,14 @@ class FrameArrays:
         return int(self.video.instances_table.row[position])
 
     def positions_at(self, frame: int) -> range:
-        """Where the boxes of a frame stand in the instances table, in the order of the file."""
+        """Positions of the boxes of a frame in the instances table, in the order of the file."""
         part = self.video.instances_table.slice(frame)
         return range(part.start, part.stop)
 
     def relations(self, positions: Sequence[int]) -> Bools:
         """(positions, frames) whether the relation range at each position holds with both its ends boxed."""
         table = self.video.relations_table
-        active = self._during(table.start, table.end, positions)
+        active = self._during(table, positions)
         chosen = np.asarray(positions, dtype=np.intp)
         active &= self.seen[table.source[chosen]]
         active &= self.seen[table.target[chosen]]
@@ -166,8 +167,7 @@ class FrameArrays:
 
     def attributes(self, positions: Sequence[int]) -> Bools:
         """(positions, frames) whether the attribute range at each position holds, its object seen or not."""
-        table = self.video.attributes_table
-        return self._during(table.start, table.end, positions)
+        return self._during(self.video.attributes_table, positions)
 
     def frames(self, sampling: FrameSampling, *, in_activities: bool = False) -> Frames:
         """Frames in the sampled range, at the sampled step, and only those inside an activity where it says so.
@@ -191,16 +191,11 @@ class FrameArrays:
             self._metadata[run] = frame_metadata(self.video, frame)
         return self._metadata[run]
 
-    def _during(self, start: NDArray[np.int64], end: NDArray[np.int64], positions: Sequence[int]) -> Bools:
+    def _during(self, table: Ranges, positions: Sequence[int]) -> Bools:
         active = np.zeros((len(positions), self.video.frame_count), dtype=bool)
         for line, position in enumerate(positions):
-            active[line, start[position] : end[position]] = True
+            active[line, table.start[position] : table.end[position]] = True
         return active
-
-
-def any_row(matrix: Bools) -> Bools:
-    """(frames) whether any row of the matrix is true."""
-    return np.asarray(matrix.any(axis=0))
 
 
 def thinned(frames: Frames, fraction: float) -> Frames:

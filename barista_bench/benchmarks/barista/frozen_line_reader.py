@@ -171,7 +171,7 @@ def _example(
     object_ids: Sequence[str] = (),
     question: str | None = None,
 ) -> Example:
-    """Of the evidence a line has object ids at the most: lists stay empty, and rows of the file are unknown, -1."""
+    """An example of a line. Evidence but for object ids is unknown: lists stay empty, and rows of the file are -1."""
     unknown: dict[object, Json] = {str: "", Int64: -1}
     kinds = field_types(task.evidence_type)
     asked: Fields = {} if question is None else {"question": question}
@@ -314,7 +314,7 @@ def _relations(line: FrozenLine, root: ReleaseRoot) -> Example:
             video.video.width,
             video.video.height,
             objects,
-            vocabulary_entries(root.relation_labels()),
+            vocabulary_entries(root.relation_labels),
             Relations.sampling.look,
         ).write(),
         target=RelationSet(data.ground_truth_relations).write(),

@@ -4,13 +4,10 @@ A frame and a phrase such as `white coffee cup held by the left hand`; the model
 means. Scored by COCO's mean average precision: each example is an image, its category the label, all scores 1; by
 the paper's protocol a detector may give its own (`BoxStatistics`).
 
-Where the sources differ or are silent:
-* the reference is frozen on the release's grid of 0..1000 and scored from there, as the released code does; the paper
-  says absolute pixels, which `target.boxes` keeps and `protocol="paper"` scores against;
-* the released configuration leaves the generator that draws a phrase's relation unseeded; here its seed is
-  `Sampling.draw_seed`, or that of the shuffle. Which frames and categories are asked for does not depend on it;
-* mean average precision of answers without confidences depends on the order of the examples. As in the release it is
-  that of the frozen set; `tie_spread` says what other orders give, and the F1 figures depend on none.
+Which frames and categories are asked for does not depend on the draw of the relations that phrases use. Mean average
+precision of answers without confidences depends on the order of the examples: as in the release it is that of the
+frozen set; `tie_spread` says what other orders give, and the F1 figures depend on none. Where release and paper differ,
+see `protocols.yaml`.
 """
 
 from __future__ import annotations
@@ -33,18 +30,16 @@ from barista_bench.benchmarks.barista.common import (
     FrameMetadata,
     Frames,
     FrameSampling,
-    any_row,
     cached_by_set,
     domain_called,
     thinned,
 )
 from barista_bench.benchmarks.barista.phrases import (
     Described,
+    Key,
     Phrase,
-    colors_of,
     described_in,
     is_color,
-    keys_of,
     make_phrase,
     range_keys,
 )
@@ -70,7 +65,6 @@ from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import Example, Fields, Json, ParseError, Prediction
 from barista_bench.errors import ConfigError
 from barista_bench.scene_graph import VideoGraph
-from barista_bench.scene_graph.domain import PhraseRules
 from barista_bench.scene_graph.video_graph import UNNAMED
 
 Boxes = list[PixelBox]
@@ -116,7 +110,7 @@ class GroundingEvidence(Evidence):
 
 @dataclass(frozen=True, slots=True)
 class GroundingSampling(FrameSampling):
-    """Of phrases on frames.
+    """The sampling of phrases on frames.
 
     Args:
         draw_seed: of the draw of the relation that a phrase uses, over all videos; None takes `seed`.
@@ -155,13 +149,13 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
     evidence_type = GroundingEvidence
 
     def candidates(self, video: VideoGraph, sampling: GroundingSampling) -> Iterator[Candidate]:
-        """Of each frame, evenly thinned, the categories of which a phrase can name a relation or a colour, sorted.
+        """Categories of which a phrase can name a relation or a colour, sorted, of each frame, evenly thinned.
 
         `numbers` are how many keys each object of the category has that has any; `item` says which of them is
         described, -1 where that has none.
         """
         view = _View(video, sampling)
-        keys, colors = view.key_counts(), view.color_counts()
+        keys, colors = view.counts()
         objects, large = video.instances_table.object, view.large
         categories = [item.category for item in video.objects]
         for frame in view.frames(sampling).tolist():
@@ -215,7 +209,7 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
         return self.prompts.prompt(1, **(box_fields(self.prompts, box_format) | fields))
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """By the paper's protocol with confidences, as far as the answer has them."""
+        """Answered boxes; by the paper's protocol with confidences, as far as the answer has them."""
         return (read_boxes if self.follows_paper else read_released)(text, inputs, box_format)
 
     def as_target(self, example: Example, prediction: Prediction) -> GroundingTarget | None:
@@ -229,7 +223,7 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
         return json.dumps({"bboxes": [write_grid(box, example.inputs, box_format, scale) for box in grid]})
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """Where objects of the phrase's category usually are, and as many as usual; else where objects of any are.
+        """Boxes where objects of the phrase's category usually are, as many as usual; else where objects of any are.
 
         Without other videos, the box in the middle.
         """
@@ -263,64 +257,69 @@ def usual_boxes_by_category(examples: Sequence[Example]) -> dict[str, Boxes]:
     return {name: usual_boxes(answers) for name, answers in by_category.items()}
 
 
-def phrase_rules(sampling: GroundingSampling) -> PhraseRules:
-    """Of the domain that the sampling names. Raises ConfigError where its file has none."""
-    rules = domain_called(sampling.domain).phrases
-    if rules is None:
-        raise ConfigError(f"{sampling.domain}: phrases: not there. Remedy: write it as the package's domain.yaml does")
-    return rules
-
-
 class _View:
-    """One video as grounding asks of it: what holds on which frame, and the phrase of a candidate."""
+    """One video as grounding asks of it: what holds on which frame, and the phrase of a candidate.
+
+    `keys` and `colors` are what phrases may name, in the order of the file: the frames on which a range holds, the
+    object's index, and the key, or the colour and its row.
+    """
 
     def __init__(self, video: VideoGraph, sampling: GroundingSampling) -> None:
         self.video, self.index = video, FrameArrays(video, sampling.box_scale)
-        self.rules = phrase_rules(sampling)
-        attributes = video.attributes_table
+        rules = domain_called(sampling.domain).phrases
+        if rules is None:
+            raise ConfigError(
+                f"{sampling.domain}: phrases: not there. Remedy: write it as the package's domain.yaml does"
+            )
         self.relations = self.index.relations(range(len(video.relations_table.start)))
-        kinds = [i for i, (kind, _) in enumerate(attributes.labels) if kind == "color"]
-        self.color_ranges: list[int] = np.flatnonzero(np.isin(attributes.label, kinds)).tolist()
-        self.colored = self.index.attributes(self.color_ranges)
+        self.keys: list[tuple[Bools, int, Key]] = [
+            (frames, *key)
+            for position, frames in enumerate(self.relations)
+            for key in range_keys(video, position, rules)
+        ]
+        table = video.attributes_table
+        kinds = [i for i, (kind, _) in enumerate(table.labels) if kind == "color"]
+        ranges: list[int] = np.flatnonzero(np.isin(table.label, kinds)).tolist()
+        self.colors: list[tuple[Bools, int, str, int]] = []
+        for position, frames in zip(ranges, self.index.attributes(ranges), strict=True):
+            (_, value, _, _, row), number = table.entry(position), int(table.source[position])
+            if is_color(value, video.objects[number].category, rules):
+                self.colors.append((frames, number, value, row))
         box = video.instances_table.bbox
         self.large: Bools = box[:, 2] * box[:, 3] >= sampling.min_area
 
     def frames(self, sampling: GroundingSampling) -> Frames:
         frames = self.index.frames(sampling, in_activities=sampling.in_activities)
         if sampling.with_relations:
-            frames = frames[any_row(self.relations)[frames]]
+            frames = frames[np.logical_or.reduce(self.relations)[frames]]
         return thinned(frames, sampling.fraction)
 
-    def key_counts(self) -> NDArray[np.int32]:
-        """(objects, frames) how many keys an object has."""
-        counts = np.zeros((len(self.video.objects), self.video.frame_count), dtype=np.int32)
-        for position, frames in enumerate(self.relations):
-            for number, _ in range_keys(self.video, position, self.rules):
-                counts[number] += frames
-        return counts
-
-    def color_counts(self) -> NDArray[np.int32]:
-        """(objects, frames) how many colours of an object a phrase may use."""
+    def counts(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """(objects, frames) how many keys an object has, and how many colours of it a phrase may use."""
         stated: dict[tuple[int, str], Bools] = {}
-        for position, frames in zip(self.color_ranges, self.colored, strict=True):
-            number = int(self.video.attributes_table.source[position])
-            value = self.video.attributes_table.entry(position)[1]
-            if is_color(value, self.video.objects[number].category, self.rules):
-                stated[number, value] = stated.get((number, value), np.False_) | frames
-        counts = np.zeros((len(self.video.objects), self.video.frame_count), dtype=np.int32)
+        for frames, number, value, _ in self.colors:
+            stated[number, value] = stated.get((number, value), np.False_) | frames
+        keys, colors = np.zeros((2, len(self.video.objects), self.video.frame_count), dtype=np.int32)
+        for frames, number, _ in self.keys:
+            keys[number] += frames
         for (number, _), frames in stated.items():
-            counts[number] += frames
-        return counts
+            colors[number] += frames
+        return keys, colors
 
     def phrase(self, candidate: Candidate) -> Phrase:
         """The phrase of a candidate that has been drawn."""
         frame, category = candidate.frame, candidate.group
-        keys = keys_of(self.video, np.flatnonzero(self.relations[:, frame]).tolist(), self.rules)
-        colored = [self.color_ranges[i] for i in np.flatnonzero(self.colored[:, frame]).tolist()]
-        colors = colors_of(self.video, colored, self.rules)
+        keys: dict[int, list[Key]] = defaultdict(list)
+        for frames, number, key in self.keys:
+            if frames[frame]:
+                keys[number].append(key)
+        colors: dict[int, dict[str, int]] = defaultdict(dict)
+        for frames, number, value, row in self.colors:
+            if frames[frame]:
+                colors[number].setdefault(value, row)
         numbers = self.video.instances_table.object
         group = [
-            Described(self.video.objects[number], position, colors.get(number, {}), keys.get(number, ()))
+            Described(self.video.objects[number], position, colors[number], keys[number])
             for position in self.index.positions_at(frame)
             for number in [int(numbers[position])]
             if self.video.objects[number].category == category and self.large[position]
@@ -329,7 +328,7 @@ class _View:
 
 
 def _example(index: FrameArrays, candidate: Candidate, phrase: Phrase, scale: int) -> Example:
-    video, key, reference = index.video, phrase.key, phrase.reference
+    video, (text, key, reference) = index.video, phrase
     frame, category = candidate.frame, candidate.group
     positions = [item.position for item in reference]
     fitting = [relation for item in reference for relation in item.keys if key is not None and relation.fits(key)]
@@ -338,7 +337,7 @@ def _example(index: FrameArrays, candidate: Candidate, phrase: Phrase, scale: in
         video.video_id,
         [frame],
         label=category,
-        inputs=GroundingInputs(phrase.text, category, video.video.width, video.video.height),
+        inputs=GroundingInputs(text, category, video.video.width, video.video.height),
         target=GroundingTarget(
             boxes=[index.pixels(position) for position in positions],
             ground_truth_boxes=[index.grid(position) for position in positions],
@@ -368,37 +367,31 @@ _FOUR_INTEGERS = re.compile(r"(?<!\d)(\d++)" + r"\s*+,\s*+(\d++)" * 3)
 
 @within_bounds
 def read_released(text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-    """Boxes of a JSON object's list `bboxes` (else `boxes`), else every four runs of digits; `written` as answered."""
+    """Boxes of a JSON object's list `bboxes` (else `boxes`), else every four runs of digits; `written` as answered.
+
+    Of the list, entries that are lists of four numbers or more count, by their first four.
+    """
     body = released_body(text)
     try:
         answer = json.loads(body)
-    except ValueError:
-        answer = None
-    listed = listed_boxes(answer) if isinstance(answer, dict) else None
-    written = None if listed is None else _written_boxes(listed, box_format)
-    dropped = len(listed) - len(written) if listed is not None and written is not None else 0
-    if written is None:
-        written = _runs_of_four(body, box_format)
+        listed = listed_boxes(answer) if isinstance(answer, dict) else None
+        written = [
+            [released_number(value, box_format) for value in entry[:4]]
+            for entry in listed or ()
+            if isinstance(entry, list) and len(entry) >= 4 and all(isinstance(n, int | float) for n in entry[:4])
+        ]
+    except ValueError:  # no JSON, or a box with NaN
+        listed = None
+    if listed is None:
+        written = _read_runs_of_four(body, box_format)
         if not written:
             return NO_BOXES
     pixels = [released_pixels(box, inputs, box_format) for box in written]
-    return Prediction({"boxes": cast("Json", pixels), "written": cast("Json", written)}, dropped)
+    value: Fields = {"boxes": cast("Json", pixels), "written": cast("Json", written)}
+    return Prediction(value, dropped=0 if listed is None else len(listed) - len(written))
 
 
-def _written_boxes(listed: Sequence[object], box_format: BoxFormat) -> list[list[float]] | None:
-    """The entries that are lists of four numbers or more, by their first four; None where one of those is none."""
-    entries = [entry for entry in listed if isinstance(entry, list) and len(entry) >= 4]
-    try:
-        return [
-            [released_number(value, box_format) for value in entry[:4]]
-            for entry in entries
-            if all(isinstance(value, int | float) for value in entry[:4])
-        ]
-    except ValueError:  # NaN
-        return None
-
-
-def _runs_of_four(body: str, box_format: BoxFormat) -> list[list[float]]:
+def _read_runs_of_four(body: str, box_format: BoxFormat) -> list[list[float]]:
     if box_format.scale == 1:
         return [[float(number) for number in match.groups()] for match in FRACTIONS.finditer(body)]
     try:

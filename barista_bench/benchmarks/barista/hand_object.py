@@ -3,15 +3,9 @@
 One frame; the model reports each object that the wearer's hands act on, with its box, the hands' boxes, and which
 hands they are. Scored by the F1 of interactions matched through their objects' boxes.
 
-Where the sources differ or are silent (`protocol="paper"` does what is said of the paper in the first three):
-* the paper sends the frame without text; the release, and we, add a short request;
-* the paper matches at IoU >= 0.5 (table 3) or > 0.5 (table 9); the release, and we, take > 0.5;
-* the reference is frozen on the release's grid of 0..1000 and scored from there. `object_pixels` and `hand_pixels` keep
-  the annotated boxes;
-* F1 is not in the released code; the paper's equals 2PR / (P + R) of the pooled figures;
-* interactions, and the hands of one, stand in the order in which the file states their relations. Objects of
-  category `unknown` count: nothing in the rules of this task leaves them out;
-* the fraction of frames is taken video by video, before it is known which of them have an interaction.
+Interactions, and the hands of one, stand in the order in which the file states their relations. Objects of category
+`unknown` count: nothing in the rules of this task leaves them out. The fraction of frames is taken video by video,
+before it is known which of them have an interaction. Where release and paper differ, see `protocols.yaml`.
 """
 
 from __future__ import annotations
@@ -25,14 +19,7 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta
 
-from barista_bench.benchmarks.barista.common import (
-    PROMPT_PACKAGE,
-    FrameArrays,
-    FrameMetadata,
-    FrameSampling,
-    any_row,
-    thinned,
-)
+from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, FrameArrays, FrameMetadata, FrameSampling, thinned
 from barista_bench.benchmarks.barista.interactions import (
     EXEMPLARS,
     BoxedInteraction,
@@ -41,25 +28,27 @@ from barista_bench.benchmarks.barista.interactions import (
     TrueInteraction,
     actions_at,
     answered_interactions,
-    central_interaction,
     contact_ranges,
-    interactions_schema,
     mapped,
     read_by_paper,
     read_released,
-    true_interactions,
     usual_interactions,
 )
 from barista_bench.benchmarks.kinds.box_answers import (
+    CENTRE_ON_GRID,
     FrameSize,
+    annotated,
     box_failures,
     box_fields,
+    box_schema,
     box_size,
+    grid_pixels,
     in_words,
     pixels_grid,
     random_grid_box,
     write_grid,
 )
+from barista_bench.benchmarks.parsing import object_schema
 from barista_bench.core.boxes import GRID, BoxFormat, as_xyxy, describe_format
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, Int64
@@ -132,7 +121,7 @@ class InteractionStatistics(SumStatistics):
 
 @dataclass(frozen=True, slots=True)
 class HandObjectSampling(FrameSampling):
-    """Of frames on which hands act.
+    """The sampling of frames on which hands act.
 
     Args:
         fraction: of each video's candidate frames that is kept, evenly.
@@ -169,9 +158,9 @@ class HandObject(GraphTask[HandObjectSampling]):
         return candidate.frame, candidate.frame + 1
 
     def candidates(self, video: VideoGraph, sampling: HandObjectSampling) -> Iterator[Candidate]:
-        """Of the video's frames, evenly thinned, those on which a hand acts on an object."""
+        """Frames on which a hand acts on an object, of the video's frames, evenly thinned."""
         index = FrameArrays(video)
-        acted = any_row(index.relations(contact_ranges(video, sampling.relation_type)))
+        acted = np.logical_or.reduce(index.relations(contact_ranges(video, sampling.relation_type)))
         for frame in thinned(index.frames(sampling), sampling.fraction).tolist():
             if acted[frame]:
                 yield Candidate(video.video_id, frame)
@@ -221,7 +210,7 @@ class HandObject(GraphTask[HandObjectSampling]):
         return {"object_size": sorted({box_size(item.object_box) for item in self._reference(example)})}
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """Of the matched interactions, wrong and loose hands; of the others, their objects' boxes."""
+        """Wrong and loose hands of the matched interactions, and the objects' boxes of the others."""
         objects = [item.object_id for item in InteractionTarget.of(example).interactions]
         named = [(name,) if name else () for name in objects]  # released files may leave them out
         pairs = self.frame_score(example, prediction).pairs
@@ -266,25 +255,32 @@ class HandObject(GraphTask[HandObjectSampling]):
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """The most frequent contact of hands, at its usual place; without other videos, as `centre_answer`."""
-        return _answer_text(usual_interactions(others) or [central_interaction()], example.inputs, box_format)
+        usual = usual_interactions(others)
+        return _answer_text(usual, example.inputs, box_format) if usual else self.centre_answer(example, box_format)
 
     def centre_answer(self, example: Example, box_format: BoxFormat) -> str:
         """One interaction whose object and only hand, called the right one, both fill the middle."""
-        return _answer_text([central_interaction()], example.inputs, box_format)
+        middle = BoxedInteraction([list(CENTRE_ON_GRID)], list(CENTRE_ON_GRID), "right")  # the commoner hand
+        return _answer_text([middle], example.inputs, box_format)
 
     def answer_schema(self, example: Example) -> Fields:
-        return interactions_schema(example.inputs)
+        box = box_schema(example.inputs)
+        hands: Fields = {"type": "array", "items": box, "minItems": 1}
+        kind: Fields = {"type": "string", "enum": sorted(HAND_TYPES)}
+        return {"type": "array", "items": object_schema({"hand_boxes": hands, "object_box": box, "hand_type": kind})}
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
         """Hands and the objects that they act on."""
-        reference, answered = self._reference(example), answered_interactions(prediction)
-        names = [item.category for item in InteractionTarget.of(example).interactions]
-        drawn = [
-            overlay
-            for item, name in zip(reference, names, strict=True)
-            for overlay in _overlays_of(item, "reference", name)
+        names = (item.category for item in InteractionTarget.of(example).interactions)
+        drawn: list[tuple[OverlayKind, BoxedInteraction, str]] = [
+            *(("reference", item, name) for item, name in zip(self._reference(example), names, strict=True)),
+            *(("predicted", item, "object") for item in answered_interactions(prediction)),
         ]
-        return (*drawn, *(overlay for item in answered for overlay in _overlays_of(item, "predicted", "object")))
+        return tuple(
+            Overlay(0, as_xyxy(box), kind, label)
+            for kind, item, name in drawn
+            for box, label in (*((box, _hands(item.hand_type)) for box in item.hand_boxes), (item.object_box, name))
+        )
 
     def frame_score(self, example: Example, prediction: Prediction | None) -> FrameScore:
         """One frame in pixels, matched as the protocol says."""
@@ -293,8 +289,21 @@ class HandObject(GraphTask[HandObjectSampling]):
         return score_frame(answered, reference, matching="highest_first" if self.follows_paper else "greedy")
 
     def _reference(self, example: Example) -> list[BoxedInteraction]:
-        target = InteractionTarget.of(example)
-        return true_interactions(example, target, as_annotated=self.follows_paper)
+        """The true interactions in pixels: from the grid on which they are frozen, or as annotated (paper, A.1)."""
+        target, name = InteractionTarget.of(example), example.example_id
+        if self.follows_paper:
+            return [
+                BoxedInteraction(
+                    annotated(item.hand_pixels, "hand_pixels", name),
+                    annotated(item.object_pixels, "object_pixels", name),
+                    item.hand_type,
+                )
+                for item in target.interactions
+            ]
+        return [
+            mapped(item, lambda box: grid_pixels(box, example.inputs, target.bbox_scale))
+            for item in target.interactions
+        ]
 
 
 def _example(index: FrameArrays, frame: int, actions: Sequence[HandAction], scale: int) -> Example:
@@ -342,11 +351,6 @@ def _answer_text(
 ) -> str:
     """Interactions on the grid of 0..scale as a model writes them."""
     return json.dumps([mapped(item, lambda box: write_grid(box, inputs, box_format, scale)).write() for item in items])
-
-
-def _overlays_of(item: BoxedInteraction, kind: OverlayKind, name: str) -> list[Overlay]:
-    hands = [Overlay(0, as_xyxy(box), kind, _hands(item.hand_type)) for box in item.hand_boxes]
-    return [*hands, Overlay(0, as_xyxy(item.object_box), kind, name)]
 
 
 def _sentence(item: TrueInteraction) -> str:

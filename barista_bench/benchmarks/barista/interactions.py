@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import mode
 from typing import cast
 
@@ -16,17 +17,13 @@ import numpy as np
 from barista_bench.benchmarks.barista.common import Bools, cached_by_set
 from barista_bench.benchmarks.barista.released_json import released_array, released_body, within_bounds
 from barista_bench.benchmarks.kinds.box_answers import (
-    CENTRE_ON_GRID,
-    annotated,
-    box_schema,
-    grid_pixels,
     on_usual_grid,
     read_pixels,
     released_number,
     released_pixels,
     usual_boxes,
 )
-from barista_bench.benchmarks.parsing import json_arrays, object_schema, unfenced, whole_array
+from barista_bench.benchmarks.parsing import json_arrays, unfenced, whole_array
 from barista_bench.benchmarks.truncated import cut_array
 from barista_bench.core.boxes import GRID, BoxFormat, four_numbers
 from barista_bench.core.example import GridBox, PixelBox, Target, TypedFields
@@ -79,45 +76,22 @@ EXEMPLARS: dict[str, list[BoxedInteraction]] = {
 """The three inline exemplars (paper, A.2.2: right hand, both hands, two interactions), on the grid."""
 
 
-def central_interaction() -> BoxedInteraction:
-    """One interaction in the middle, on the grid. Hand and object share the box; `right` is the commoner hand."""
-    return BoxedInteraction([list(CENTRE_ON_GRID)], list(CENTRE_ON_GRID), "right")
-
-
 def answered_interactions(prediction: Prediction | None) -> list[BoxedInteraction]:
     return BoxedInteractions.read(prediction.value).interactions if prediction else []
 
 
-def true_interactions(example: Example, target: InteractionTarget, *, as_annotated: bool) -> list[BoxedInteraction]:
-    """The reference in pixels: from the grid on which it is frozen, or as annotated.
-
-    Raises:
-        DataError: annotated boxes are asked for, and the example has none.
-    """
-    if as_annotated:
-        return [
-            BoxedInteraction(
-                annotated(item.hand_pixels, "hand_pixels", example.example_id),
-                annotated(item.object_pixels, "object_pixels", example.example_id),
-                item.hand_type,
-            )
-            for item in target.interactions
-        ]
-    return [
-        mapped(item, lambda box: grid_pixels(box, example.inputs, target.bbox_scale)) for item in target.interactions
-    ]
-
-
 @cached_by_set
 def usual_interactions(examples: Sequence[Example]) -> list[BoxedInteraction]:
-    """On the grid: the commonest combination of hand types, each interaction at its mean place in it.
+    """The commonest combination of hand types, each interaction at its mean place in it, on the grid.
 
     Interactions of a frame are paired by hand type, then from left to right; hands as in `usual_boxes`. Empty where
     there are no examples.
     """
-    frames = [
-        sorted(_on_usual_grid(example), key=lambda item: (item.hand_type, item.object_box)) for example in examples
-    ]
+    frames = []
+    for target in map(InteractionTarget.of, examples):
+        on_grid = partial(on_usual_grid, scale=target.bbox_scale)
+        items = [mapped(item, on_grid) for item in target.interactions]
+        frames.append(sorted(items, key=lambda item: (item.hand_type, item.object_box)))
     if not frames:
         return []
     types = mode(sorted(tuple(item.hand_type for item in frame) for frame in frames))
@@ -130,11 +104,6 @@ def usual_interactions(examples: Sequence[Example]) -> list[BoxedInteraction]:
         )
         for column in zip(*alike, strict=True)
     ]
-
-
-def _on_usual_grid(example: Example) -> list[BoxedInteraction]:
-    target = InteractionTarget.of(example)
-    return [mapped(item, lambda box: on_usual_grid(box, target.bbox_scale)) for item in target.interactions]
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,14 +159,6 @@ def _action(video: VideoGraph, target: int, positions: Sequence[int]) -> HandAct
     )
 
 
-def interactions_schema(inputs: Fields) -> Fields:
-    """An array of objects with `hand_boxes` (one at least), `object_box` and `hand_type`."""
-    box = box_schema(inputs)
-    hands: Fields = {"type": "array", "items": box, "minItems": 1}
-    kind: Fields = {"type": "string", "enum": sorted(HAND_TYPES)}
-    return {"type": "array", "items": object_schema({"hand_boxes": hands, "object_box": box, "hand_type": kind})}
-
-
 @within_bounds
 def read_released(text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
     """The whole answer as a JSON list, else the first list in it of which every entry is an interaction.
@@ -207,7 +168,7 @@ def read_released(text: str, inputs: Fields, box_format: BoxFormat) -> Predictio
     body = released_body(text)
     array_alone = released_array(body)
     for entries in json_arrays(body, nested=True) if array_alone is None else [array_alone]:
-        written = _all_interactions(entries, lambda listed: _released_numbers(listed, box_format))
+        written = _read_entries(entries, lambda listed: _boxes_as_released(listed, box_format))
         if written is not None:
             pixels = [mapped(item, lambda box: released_pixels(box, inputs, box_format)) for item in written]
             return Prediction({**BoxedInteractions(pixels).write(), "written": [item.write() for item in written]})
@@ -215,7 +176,7 @@ def read_released(text: str, inputs: Fields, box_format: BoxFormat) -> Predictio
 
 
 def read_by_paper(text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-    """As `read_released`, but numbers must be numbers, and within bounds; arrays inside of others are not looked at.
+    """Like `read_released`, but numbers must be numbers, and within bounds, and nested arrays are not looked at.
 
     One that breaks off is read as far as its entries are complete.
     """
@@ -223,7 +184,7 @@ def read_by_paper(text: str, inputs: Fields, box_format: BoxFormat) -> Predictio
     array_alone, cut = whole_array(body), cut_array(text)
     arrays = [(array, 0) for array in (json_arrays(body) if array_alone is None else [array_alone])]
     for entries, begun in (*arrays, *([(cut.entries, cut.begun)] if cut else [])):
-        written = _all_interactions(entries, _numbers_as_asked)
+        written = _read_entries(entries, _boxes_as_asked)
         if written is not None:
             pixels = [mapped(item, lambda box: read_pixels(box, inputs, box_format)) for item in written]
             return Prediction(BoxedInteractions(pixels).write(), dropped=begun)
@@ -241,26 +202,24 @@ def mapped(
     return BoxedInteraction(hands, list(convert(item.object_box)), item.hand_type)
 
 
-def _all_interactions(
+def _read_entries(
     entries: Sequence[object], numbers: Callable[[list[object]], list[list[float]] | None]
 ) -> list[BoxedInteraction] | None:
     """The entries of an answer, boxes as `numbers` reads them; None unless all are valid."""
-    written = [_interaction(entry, numbers) for entry in entries]
-    valid = [item for item in written if item is not None]
-    return valid if len(valid) == len(written) else None
+    written: list[BoxedInteraction] = []
+    for entry in entries:
+        fields = entry if isinstance(entry, dict) else {}
+        hands, target, hand_type = (fields.get(name) for name in ("hand_boxes", "object_box", "hand_type"))
+        if not isinstance(hands, list) or not hands or hand_type not in HAND_TYPES:
+            return None
+        boxes = numbers([*hands, target])
+        if boxes is None:
+            return None
+        written.append(BoxedInteraction(boxes[:-1], boxes[-1], str(hand_type)))
+    return written
 
 
-def _interaction(entry: object, numbers: Callable[[list[object]], list[list[float]] | None]) -> BoxedInteraction | None:
-    if not isinstance(entry, dict):
-        return None
-    hands, target, hand_type = (entry.get(name) for name in ("hand_boxes", "object_box", "hand_type"))
-    if not isinstance(hands, list) or not hands or hand_type not in HAND_TYPES:
-        return None
-    read = numbers([*hands, target])
-    return None if read is None else BoxedInteraction(read[:-1], read[-1], str(hand_type))
-
-
-def _released_numbers(listed: list[object], box_format: BoxFormat) -> list[list[float]] | None:
+def _boxes_as_released(listed: list[object], box_format: BoxFormat) -> list[list[float]] | None:
     if not all(isinstance(box, list) and len(box) == 4 for box in listed):
         return None
     try:
@@ -269,6 +228,6 @@ def _released_numbers(listed: list[object], box_format: BoxFormat) -> list[list[
         return None
 
 
-def _numbers_as_asked(listed: list[object]) -> list[list[float]] | None:
+def _boxes_as_asked(listed: list[object]) -> list[list[float]] | None:
     read = [numbers for box in listed if (numbers := four_numbers(box)) is not None]
     return read if len(read) == len(listed) else None

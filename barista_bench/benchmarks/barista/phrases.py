@@ -6,7 +6,6 @@ release's rule (docs/upstream/barista.md, "Grounding"); which relations it may n
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -17,8 +16,7 @@ from barista_bench.scene_graph.video_graph import UNNAMED
 
 
 class Key(NamedTuple):
-    """A relation that a phrase may name: `value` in lower case; `words` as in `held by left hand`; `row` is its place
-    in the file."""
+    """A relation that a phrase may name: `value` in lower case, `words` as in `held by left hand`, row in the file."""
 
     value: str
     other: SceneObject
@@ -44,13 +42,8 @@ class Described:
     keys: Sequence[Key]
 
 
-@dataclass(frozen=True, slots=True)
-class Phrase:
-    """A phrase, the key that it names, and all annotations that it means."""
-
-    text: str
-    key: Key | None
-    reference: tuple[Described, ...]
+Phrase = tuple[str, Key | None, list[Described]]
+"""The text of a phrase, the key that it names, and all annotations that it means."""
 
 
 def make_phrase(group: Sequence[Described], choice: int) -> Phrase:
@@ -64,12 +57,12 @@ def make_phrase(group: Sequence[Described], choice: int) -> Phrase:
     key = subject.keys[choice] if choice >= 0 else None
     colors = subject.colors.keys()
     words = [*sorted(colors), subject.object.category, *([key.words] if key else [])]
-    reference = (
+    reference = [
         item
         for item in group
         if item.colors.keys() == colors and (key is None or any(item_key.fits(key) for item_key in item.keys))
-    )
-    return Phrase(" ".join(words), key, tuple(reference))
+    ]
+    return " ".join(words), key, reference
 
 
 def described_in(keys: Sequence[int], colors: Sequence[int]) -> int:
@@ -101,24 +94,3 @@ def range_keys(video: VideoGraph, position: int, rules: PhraseRules) -> Iterator
     for number, other, words in ends:
         if value in words and video.objects[other].category != UNNAMED:
             yield number, Key(value, video.objects[other], f"{words[value]} {video.objects[other].category}", row)
-
-
-def keys_of(video: VideoGraph, positions: Sequence[int], rules: PhraseRules) -> dict[int, list[Key]]:
-    """Object index to its keys, of the relation ranges at `positions`, in their order."""
-    keys: dict[int, list[Key]] = defaultdict(list)
-    for position in positions:
-        for number, key in range_keys(video, position, rules):
-            keys[number].append(key)
-    return keys
-
-
-def colors_of(video: VideoGraph, positions: Sequence[int], rules: PhraseRules) -> dict[int, dict[str, int]]:
-    """Object index to its usable colours, and the row that states each first."""
-    table = video.attributes_table
-    colors: dict[int, dict[str, int]] = defaultdict(dict)
-    for position in positions:
-        _, value, _, _, row = table.entry(position)
-        source = int(table.source[position])
-        if is_color(value, video.objects[source].category, rules):
-            colors[source].setdefault(value, row)
-    return colors

@@ -157,8 +157,7 @@ class Function:
     def assigned(self, name: str, count: int = 1) -> list[str]:
         """The `count` texts that a name is bound to, in the order of the source; both ends of a choice.
 
-        Raises:
-            ConfigError: it is bound more often, or less.
+        Raises ConfigError where it is bound more often, or less.
         """
         return [self._source.template(value, self._names) for value in self._assigned(name, count)]
 

@@ -46,14 +46,27 @@ class ClipPairs(TypedDict):
     qa_pairs: list[QaPair]
 
 
+_COMPARED: Mapping[Category, str] = {
+    "state_change": "How does the state of the objects in view change between the beginning and the end of this clip?",
+    "relation_change": (
+        "How does the place of objects relative to each other change between the beginning and end of this clip?"
+    ),
+}
+"""Questions that compare the first frames with the last ones."""
+
+
 def write_pair(category: Category, changes: Sequence[Change]) -> QaPair:
     """One question that asks for all changes of a category in a clip, and the answer that names each of them."""
+    opening = "Following the frames of this clip one after the other in their given order"
     if category in _COMPARED:
-        question, answer = _COMPARED[category], _compared(changes)
+        opening = "Comparing the first frames of this clip with the last ones that it shows"
+        question, facts = _COMPARED[category], listing(list(dict.fromkeys(map(describe_change, changes))))
+    elif category == "action_transition":
+        question, facts = _contacts(changes)
     else:
-        write = _write_contacts if category == "action_transition" else _write_activities
-        question, answer = write(changes)
-    return QaPair(question=question, answer=answer, category=category)
+        question = "How do the activities of the person who films follow each other while this clip runs?"
+        facts = ", then ".join(map(describe_change, changes_to_tell(changes)))
+    return QaPair(question=question, answer=f"{opening}, {facts}.", category=category)
 
 
 def changes_to_tell(changes: Sequence[Change]) -> list[Change]:
@@ -65,21 +78,28 @@ def changes_to_tell(changes: Sequence[Change]) -> list[Change]:
 
 
 def describe_change(change: Change) -> str:
-    """One change in words, for explanations.
+    """One change in words, for answers and explanations.
 
     >>> describe_change(Change("relation_change", "lost", "lid", "on", 0, ["jar"], [], [], start=0, end=120))
     'the lid is no longer on the jar'
     """
-    if change.category == "state_change":
-        return _state(change)
-    if change.category == "action_transition":
-        return f"the {change.subject} touches {_things(change)}"
-    if change.category == "relation_change":
-        return _relation(change)
-    return _activity(change)
+    match change.category:
+        case "state_change":
+            verb = "was " if change.kind in ("opened", "closed") else ""
+            return f"the {change.subject} {verb}{change.kind}"
+        case "action_transition":
+            return f"the {change.subject} touches {_things(change)}"
+        case "relation_change":
+            word = "now" if change.kind == "new" else "no longer"
+            verb = f"is {word}" if is_place(change.value) else word
+            return f"the {change.subject} {verb} {change.value} the {change.objects[0]}"
+    name = change.subject[:1].lower() + change.subject[1:]
+    verb = {"started": "begins", "ended": "ends", "continuing": "goes on throughout"}[change.kind]
+    return f'"{name}" {verb}'
 
 
-def _write_contacts(changes: Sequence[Change]) -> tuple[str, str]:
+def _contacts(changes: Sequence[Change]) -> tuple[str, str]:
+    """The question about what hands touch, and the facts of its answer."""
     hands = list(dict.fromkeys(change.subject for change in changes))
     question = (
         f"Following the clip from its first frame to its last, what {'do' if len(hands) > 1 else 'does'} "
@@ -89,49 +109,7 @@ def _write_contacts(changes: Sequence[Change]) -> tuple[str, str]:
     for hand in hands:
         first, *rest = [_things(change) for change in changes if change.subject == hand]
         parts.append(f"the {hand} first touches {first}, then {', then '.join(rest)}")
-    return question, f"Following the frames of this clip one after the other in their given order, {'; '.join(parts)}."
-
-
-def _write_activities(changes: Sequence[Change]) -> tuple[str, str]:
-    question = "How do the activities of the person who films follow each other while this clip runs?"
-    facts = [_activity(change) for change in changes_to_tell(changes)]
-    return (
-        question,
-        f"Following the frames of this clip one after the other in their given order, {', then '.join(facts)}.",
-    )
-
-
-_COMPARED: Mapping[Category, str] = {
-    "state_change": "How does the state of the objects in view change between the beginning and the end of this clip?",
-    "relation_change": (
-        "How does the place of objects relative to each other change between the beginning and end of this clip?"
-    ),
-}
-"""Questions that compare the first frames with the last ones."""
-
-
-def _compared(changes: Sequence[Change]) -> str:
-    facts = list(dict.fromkeys(map(describe_change, changes)))
-    return f"Comparing the first frames of this clip with the last ones that it shows, {listing(facts)}."
-
-
-def _state(change: Change) -> str:
-    """`the lid was opened`, `the coffee machine started rinsing`."""
-    verb = "was " if change.kind in ("opened", "closed") else ""
-    return f"the {change.subject} {verb}{change.kind}"
-
-
-def _relation(change: Change) -> str:
-    """`the lid is now on the jar`, or `the jar no longer contains the lid`."""
-    word = "now" if change.kind == "new" else "no longer"
-    verb = f"is {word}" if is_place(change.value) else word
-    return f"the {change.subject} {verb} {change.value} the {change.objects[0]}"
-
-
-def _activity(change: Change) -> str:
-    name = change.subject[:1].lower() + change.subject[1:]
-    verb = {"started": "begins", "ended": "ends", "continuing": "goes on throughout"}[change.kind]
-    return f'"{name}" {verb}'
+    return question, "; ".join(parts)
 
 
 def _things(change: Change) -> str:
@@ -194,8 +172,7 @@ def read_pairs(folder: str | Path, video_id: str) -> list[ClipPairs]:
 def read_writer(folder: str | Path, video_id: str) -> str:
     """The writer of the pairs of a video, in one line; `cached` where the folder's provenance does not say so.
 
-    Raises:
-        DataError: the provenance cannot be read.
+    Raises DataError where the provenance cannot be read.
     """
     path = Path(folder) / PROVENANCE_FILE
     if not path.exists():

@@ -114,7 +114,7 @@ def statements(facts: FrameFacts, index: int) -> list[RelationClause]:
         for link in facts.links.get(index, ())
         if link.as_source or link.value.lower().strip() not in LEFT_OUT_FOR_TARGETS
     )
-    return _grouped(facts, index, direct)
+    return _group_links(facts, index, direct)
 
 
 def readable_statements(facts: FrameFacts, index: int) -> list[RelationClause]:
@@ -209,7 +209,7 @@ def listing(parts: Sequence[str]) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
-def _grouped(facts: FrameFacts, index: int, links: Iterable[Link]) -> list[RelationClause]:
+def _group_links(facts: FrameFacts, index: int, links: Iterable[Link]) -> list[RelationClause]:
     grouped: dict[tuple[bool, str, str], RelationClause] = {}
     for link in links:
         category = facts.category(link.other)
@@ -227,7 +227,7 @@ def _properties(facts: FrameFacts, index: int) -> str:
 
 def _context(facts: FrameFacts, index: int, described: int) -> str:
     """The context of a related object; empty where there is none."""
-    stated = _grouped(facts, index, (link for link in facts.links.get(index, ()) if link.other != described))
+    stated = _group_links(facts, index, (link for link in facts.links.get(index, ()) if link.other != described))
     parts = (_properties(facts, index), ", ".join(map(str, stated)))
     return "; ".join(part for part in parts if part)
 

@@ -5,13 +5,10 @@ structured text (`reference_text.py`). A judge scores the answer (`judged`, `rub
 `lexical_f1` compares its words with the reference: a floor that must not be published as the paper's Correctness
 (`kinds/text.py`).
 
-Candidates: frames at the stride that lie inside an activity (half-open, activities without a class left out); objects
-that are not `unknown`, have an attribute and a relation on that frame, and are no border fragments. A relation counts
-in whichever role the object has in it, and whatever its value and other end. Examples stand grouped by category where
-categories are capped, as released.
-
-The paper's context block holds every related object, and the paper leaves no fragments out; the release's block, and
-ours unless `protocol="paper"`, holds only those that are not counted.
+Candidates are objects that are not `unknown`, have an attribute and a relation on the frame, and are no border
+fragments. A relation counts in whichever role the object has in it, and whatever its value and other end. Examples
+stand grouped by category where categories are capped, as released. Where release and paper differ, see
+`protocols.yaml`.
 """
 
 from __future__ import annotations
@@ -69,7 +66,7 @@ RELATIONS_OF_PLACE = ("under", "on", "inside", "attached to", "part of")
 
 
 class ReferringInputs(Inputs):
-    """In pixels: `box` is [x0, y0, x1, y1], `bbox_xywh` the same as the file has it."""
+    """Pixels: `box` is [x0, y0, x1, y1], `bbox_xywh` the same as the file has it."""
 
     frame_width: int
     frame_height: int
@@ -127,7 +124,7 @@ class ReferringEvidence(Evidence):
 
 @dataclass(frozen=True, slots=True)
 class ReferringSampling(FrameSampling):
-    """Of objects to describe.
+    """The sampling of objects to describe.
 
     Args:
         in_activities: only frames inside an activity.
@@ -164,12 +161,22 @@ class Referring(TextTask[ReferringSampling]):
         return candidate.frame, candidate.frame + 1
 
     def candidates(self, video: VideoGraph, sampling: ReferringSampling) -> Iterator[Candidate]:
-        index = FrameArrays(video)
+        """Objects of each frame, of more than `per_frame` as many by the released seed; by the paper also fragments."""
+        index, objects = FrameArrays(video), video.instances_table.object.tolist()
         frames = index.frames(sampling, in_activities=sampling.in_activities)
         for frame, facts in zip(frames.tolist(), frame_facts(index, frames), strict=True):
-            for position in _candidate_places(index, frame, facts, sampling.per_frame, fragments=self.follows_paper):
-                number = int(video.instances_table.object[position])
-                yield Candidate(video.video_id, frame, video.objects[number].category, position)
+            places = [
+                position
+                for position in index.positions_at(frame)
+                if video.objects[objects[position]].category.lower() != UNNAMED
+                and objects[position] in facts.properties
+                and objects[position] in facts.links
+                and (self.follows_paper or not _is_fragment(index, frame, position))
+            ]
+            if sampling.per_frame is not None and len(places) > sampling.per_frame:
+                random.Random(f"{video.video_id}:{frame}").shuffle(places)  # noqa: S311  (the released seed)
+            for position in places[: sampling.per_frame]:
+                yield Candidate(video.video_id, frame, video.objects[objects[position]].category, position)
 
     def select(
         self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: ReferringSampling
@@ -194,8 +201,8 @@ class Referring(TextTask[ReferringSampling]):
             yield _example(video, candidate, shown, domain, every_context=self.follows_paper)
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
-        asked = ReferringInputs.of(example)
-        written = write_box(as_xyxy(asked.box), box_format, asked.frame_width, asked.frame_height)
+        inputs = ReferringInputs.of(example)
+        written = write_box(as_xyxy(inputs.box), box_format, inputs.frame_width, inputs.frame_height)
         fields = {"format": describe_format(box_format), "box": json.dumps(written)}
         return self.prompts.prompt(1, **(box_fields(self.prompts, box_format) | fields))
 
@@ -214,7 +221,7 @@ class Referring(TextTask[ReferringSampling]):
         return Judged(self.frozen_question(example), reference, self.text_of(prediction))
 
     def frozen_question(self, example: Example) -> str:
-        """For judges, who see no frame: its place for the box is not filled in, as released."""
+        """The question for judges, who see no frame: its place for the box is not filled in, as released."""
         return str(example.metadata.get("question") or frozen_sentence(self))
 
     def facets(self, example: Example) -> Fields:
@@ -261,29 +268,6 @@ class Referring(TextTask[ReferringSampling]):
         Without other videos, `An object.`
         """
         return f"Description: {typical_sentence(others) or 'An object.'}"
-
-
-def _candidate_places(
-    index: FrameArrays, frame: int, facts: FrameFacts, limit: int | None, *, fragments: bool
-) -> list[int]:
-    """Places of the boxes that are the frame's candidates; of more than `limit`, as many by the released seed.
-
-    `fragments` says that objects which the edge of the frame cuts off count too.
-    """
-    video, numbers = index.video, index.video.instances_table.object
-    candidates = [
-        position
-        for position in index.positions_at(frame)
-        for number in [int(numbers[position])]
-        if video.objects[number].category.lower() != UNNAMED
-        and number in facts.properties
-        and number in facts.links
-        and (fragments or not _is_fragment(index, frame, position))
-    ]
-    if limit is not None and len(candidates) > limit:
-        random.Random(f"{video.video_id}:{frame}").shuffle(candidates)  # noqa: S311  (the released seed)
-        candidates = candidates[:limit]
-    return candidates
 
 
 def _is_fragment(index: FrameArrays, frame: int, position: int) -> bool:

@@ -15,7 +15,7 @@ from msgspec.structs import astuple
 
 from barista_bench.benchmarks.barista.common import cached_by_set
 from barista_bench.benchmarks.barista.released_json import released_array, released_body, within_bounds
-from barista_bench.benchmarks.parsing import integer, is_text, json_arrays, object_schema, unfenced, whole_array
+from barista_bench.benchmarks.parsing import integer, is_text, json_arrays, unfenced, whole_array
 from barista_bench.benchmarks.truncated import cut_array
 from barista_bench.core.example import Inputs, PixelBox, Target, TypedFields
 from barista_bench.core.failures import FailureKind
@@ -128,7 +128,7 @@ def vocabulary_entries(pairs: Iterable[tuple[str, str]]) -> list[VocabularyEntry
 
 @cached_by_set
 def likely_relations(examples: Sequence[Example]) -> dict[tuple[str, str], list[tuple[str, str]]]:
-    """By the categories of a pair of objects, the (type, value) worth answering for every such pair.
+    """The (type, value) pairs worth answering for every pair of objects of two categories.
 
     A rule says: between each two objects of these categories, in this direction, answer this relation. Rules are taken
     by the fraction of pairs for which they are true, down to where the pooled F1 over `examples` is highest: as F1
@@ -142,7 +142,11 @@ def likely_relations(examples: Sequence[Example]) -> dict[tuple[str, str], list[
         seen[tuple(sorted(Counter(names.values()).items()))] += 1
         relations = RelationSet.of(example).relations
         total += len(relations)
-        true.update(cell for relation in relations if (cell := _cell(relation, names)) is not None)
+        true.update(
+            (names[item.source_id], names[item.target_id], item.relation_type, item.value)
+            for item in relations
+            if item.source_id != item.target_id and {item.source_id, item.target_id} <= names.keys()
+        )
     # Many frames show the same categories: pairs are counted once for all of them.
     pairs: Counter[tuple[str, str]] = Counter()
     for categories, frames in seen.items():
@@ -159,14 +163,6 @@ def marked_categories(example: Example) -> dict[int, str]:
     return {item.mark: item.category for item in RelationInputs.of(example).objects}
 
 
-def _cell(relation: MarkedRelation, names: Mapping[int, str]) -> Cell | None:
-    """None for a relation that no pair of different marks has."""
-    source, target = relation.source_id, relation.target_id
-    if source == target or source not in names or target not in names:
-        return None
-    return names[source], names[target], relation.relation_type, relation.value
-
-
 def _best_rules(true: Counter[Cell], pairs: Mapping[tuple[str, str], int], total: int) -> list[Cell]:
     ranked = sorted(true, key=lambda cell: (-true[cell] / pairs[cell[:2]], cell))
     hits = answered = best = 0
@@ -179,17 +175,13 @@ def _best_rules(true: Counter[Cell], pairs: Mapping[tuple[str, str], int], total
     return ranked[:best]
 
 
-NEAR_MISSES: tuple[FailureKind, ...] = ("wrong_direction", "wrong_relation", "wrong_hand", "wrong_object")
-"""What a missed and a wrong relation may be of each other, the closest first."""
-
-
-_SHARED: dict[FailureKind, Callable[[RelationTuple], tuple[object, ...]]] = {
+_NEAR_MISSES: dict[FailureKind, Callable[[RelationTuple], tuple[object, ...]]] = {
     "wrong_direction": lambda relation: relation[2:],
     "wrong_relation": lambda relation: relation[:2],
     "wrong_hand": lambda relation: relation[1:],
     "wrong_object": lambda relation: relation[2:],
 }
-"""What both of such a pair have in common."""
+"""Kinds of failure that a missed and a wrong relation make together, the closest first; by what both have in common."""
 
 
 def relation_failures(
@@ -198,8 +190,7 @@ def relation_failures(
     """Failures of relations, each with the marks that it is about; `hands` are mistaken for each other."""
     missed, wrong = sorted((reference - answered).elements()), sorted((answered - reference).elements())
     failures: list[tuple[FailureKind, tuple[int, ...]]] = []
-    for kind in NEAR_MISSES:
-        shared = _SHARED[kind]
+    for kind, shared in _NEAR_MISSES.items():
         alike: dict[tuple[object, ...], list[RelationTuple]] = {}
         for item in wrong if missed else ():
             alike.setdefault(shared(item), []).append(item)
@@ -231,26 +222,6 @@ def _is_near_miss(kind: FailureKind, true: RelationTuple, answer: RelationTuple,
             return same_label and (true.source_id == answer.source_id) != (true.target_id == answer.target_id)
 
 
-def relations_schema(inputs: Fields) -> Fields:
-    """An array of objects with the four fields; marks and (type, value) pairs are those of the question."""
-    asked = RelationInputs.read(inputs)
-    if not asked.objects or not asked.vocabulary:
-        return {"type": "array", "maxItems": 0}  # nothing could be answered
-    mark: Fields = {"type": "integer", "enum": [item.mark for item in asked.objects]}
-    kinds: list[Json] = [
-        object_schema(
-            {
-                "source_id": mark,
-                "target_id": mark,
-                "relation_type": {"type": "string", "const": entry.relation_type},
-                "value": {"type": "string", "enum": entry.values},
-            }
-        )
-        for entry in asked.vocabulary
-    ]
-    return {"type": "array", "items": {"anyOf": kinds}}
-
-
 @within_bounds
 def read_released(text: str) -> Prediction | ParseError:
     """The whole answer as a JSON list, else the first list in it that is empty or has a valid entry; others go."""
@@ -259,7 +230,7 @@ def read_released(text: str) -> Prediction | ParseError:
 
 
 def read_by_paper(text: str) -> Prediction | ParseError:
-    """As `read_released`, but ids must be whole, types and values texts, and arrays inside of others are not looked at.
+    """Like `read_released`, but ids must be whole, types and values texts, and nested arrays are not looked at.
 
     One that breaks off is read as far as its entries are complete.
     """
@@ -306,5 +277,5 @@ def _released_relation(entry: Mapping[str, object]) -> MarkedRelation | None:
 
 
 def _as_text(value: object) -> str:
-    """As `str` writes it; halves of a character, which no file can hold, are spelled out."""
+    """The text that `str` writes; halves of a character, which no file can hold, are spelled out."""
     return sys.intern(str(value).encode("utf-8", "backslashreplace").decode())  # many answers have the same few

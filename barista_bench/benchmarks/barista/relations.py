@@ -26,7 +26,6 @@ from barista_bench.benchmarks.barista.common import (
     FrameArrays,
     FrameMetadata,
     FrameSampling,
-    any_row,
     frame_metadata,
 )
 from barista_bench.benchmarks.barista.relation_answers import (
@@ -43,16 +42,26 @@ from barista_bench.benchmarks.barista.relation_answers import (
     read_by_paper,
     read_released,
     relation_failures,
-    relations_schema,
     vocabulary_entries,
 )
+from barista_bench.benchmarks.parsing import object_schema
 from barista_bench.core.boxes import BoxFormat, xywh_to_xyxy
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, Int64, per_example
 from barista_bench.core.options import Fraction, packaged_protocol
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.statistics import SumStatistics
-from barista_bench.core.task import AnswerFailure, Example, Explanation, Fields, Overlay, ParseError, Prediction, Scored
+from barista_bench.core.task import (
+    AnswerFailure,
+    Example,
+    Explanation,
+    Fields,
+    Json,
+    Overlay,
+    ParseError,
+    Prediction,
+    Scored,
+)
 from barista_bench.errors import DataError
 from barista_bench.media.set_of_mark import Mark, draw_marks
 from barista_bench.metrics.tuple_f1.scoring import GroupsOf, RelationTuple, example_sums, figures, normalise, tables
@@ -71,7 +80,7 @@ class RelationEvidence(Evidence):
 
 @dataclass(frozen=True, slots=True)
 class RelationsSampling(FrameSampling):
-    """Of frames with numbered marks.
+    """The sampling of frames with numbered marks.
 
     Args:
         mask_alpha: opacity of the marks over the frame, 0 to 1.
@@ -119,7 +128,7 @@ class Relations(GraphTask[RelationsSampling]):
     def candidates(self, video: VideoGraph, sampling: RelationsSampling) -> Iterator[Candidate]:
         """Frames with a relation, at the stride."""
         index = FrameArrays(video)
-        related = any_row(index.relations(range(len(video.relations_table.start))))
+        related = np.logical_or.reduce(index.relations(range(len(video.relations_table.start))))
         frames = index.frames(sampling)
         for frame in frames[related[frames]].tolist():
             yield Candidate(video.video_id, frame)
@@ -135,21 +144,21 @@ class Relations(GraphTask[RelationsSampling]):
             yield _example(video, candidate.frame, positions, entries, sampling)
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
-        asked = RelationInputs.of(example)
+        inputs = RelationInputs.of(example)
         vocabulary = "\n".join(
             "\n".join([f"  {entry.relation_type}:", *(f"    - {value}" for value in entry.values)])
-            for entry in asked.vocabulary
+            for entry in inputs.vocabulary
         )
-        legend = "\n".join(f"  {item.mark}: {item.category}" for item in asked.objects)
+        legend = "\n".join(f"  {item.mark}: {item.category}" for item in inputs.objects)
         return self.prompts.prompt(2, vocabulary=vocabulary or "  (none)", legend=legend)
 
     def images(self, example: Example, frames: Sequence[NDArray[np.uint8]]) -> tuple[Image.Image, ...]:
         """The frame as it is, and the frame with marks, at the annotations' size."""
         (frame,) = frames
-        asked = RelationInputs.of(example)
-        size = (asked.frame_width, asked.frame_height)
-        marks = [Mark(item.mark, _mask(item, size, example.example_id)) for item in asked.objects]
-        look = asked.marks.write()
+        inputs = RelationInputs.of(example)
+        size = (inputs.frame_width, inputs.frame_height)
+        marks = [Mark(item.mark, _mask(item, size, example.example_id)) for item in inputs.objects]
+        look = inputs.marks.write()
         return Image.fromarray(frame), draw_marks(frame, marks, size, **look, darken_inside=not self.follows_paper)
 
     def image_frames(self, example: Example) -> Sequence[int]:
@@ -164,7 +173,7 @@ class Relations(GraphTask[RelationsSampling]):
         groups_of: GroupsOf = "all" if self.follows_paper else "answered"
         rows = [
             example_sums(
-                self._answered(s.prediction) if s.prediction else None,
+                self._answered_relations(s.prediction) if s.prediction else None,
                 _true_relations(s.example, self.follows_paper),
                 groups_of=groups_of,
             )
@@ -182,15 +191,17 @@ class Relations(GraphTask[RelationsSampling]):
         }
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """Of the relations that the multiset matching leaves over on either side."""
+        """Failures of the relations that the multiset matching leaves over on either side."""
         ids, hands = _marks(example)
-        kinds = relation_failures(_true_relations(example, self.follows_paper), self._answered(prediction), hands)
+        kinds = relation_failures(
+            _true_relations(example, self.follows_paper), self._answered_relations(prediction), hands
+        )
         return (AnswerFailure(kind, tuple(ids[mark] for mark in marks if mark in ids)) for kind, marks in kinds)
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         names = {item.mark: item.category for item in _objects(example)}
         reference = _true_relations(example, self.follows_paper)
-        answered = self._answered(prediction) if prediction else Counter()
+        answered = self._answered_relations(prediction) if prediction else Counter()
         groups = (reference & answered, reference - answered, answered - reference)
         return Explanation.of(
             *([_sentence(relation, names) for relation in sorted(group.elements())] for group in groups)
@@ -200,9 +211,9 @@ class Relations(GraphTask[RelationsSampling]):
         return json.dumps(example.target["relations"])
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
-        asked = RelationInputs.of(example)
-        marks = [item.mark for item in asked.objects]
-        labels = [(entry.relation_type, value) for entry in asked.vocabulary for value in entry.values]
+        inputs = RelationInputs.of(example)
+        marks = [item.mark for item in inputs.objects]
+        labels = [(entry.relation_type, value) for entry in inputs.vocabulary for value in entry.values]
         answer = []
         for _ in range(rng.randint(1, len(marks)) if len(marks) > 1 else 0):
             source, target = rng.sample(marks, 2)
@@ -237,13 +248,29 @@ class Relations(GraphTask[RelationsSampling]):
         return answered if answered.relations else None
 
     def answer_schema(self, example: Example) -> Fields:
-        return relations_schema(example.inputs)
+        """An array of objects with the four fields; marks and (type, value) pairs are those of the question."""
+        inputs = RelationInputs.of(example)
+        if not inputs.objects or not inputs.vocabulary:
+            return {"type": "array", "maxItems": 0}  # nothing could be answered
+        mark: Fields = {"type": "integer", "enum": [item.mark for item in inputs.objects]}
+        kinds: list[Json] = [
+            object_schema(
+                {
+                    "source_id": mark,
+                    "target_id": mark,
+                    "relation_type": {"type": "string", "const": entry.relation_type},
+                    "value": {"type": "string", "enum": entry.values},
+                }
+            )
+            for entry in inputs.vocabulary
+        ]
+        return {"type": "array", "items": {"anyOf": kinds}}
 
     @property
     def counts_provider_errors(self) -> bool:
         return not self.follows_paper
 
-    def _answered(self, prediction: Prediction) -> Counter[RelationTuple]:
+    def _answered_relations(self, prediction: Prediction) -> Counter[RelationTuple]:
         return _multiset(RelationSet.read(prediction.value), self.follows_paper)
 
 
@@ -254,23 +281,20 @@ def _true_relations(example: Example, follows_paper: bool) -> Counter[RelationTu
 
 def _multiset(relations: RelationSet, follows_paper: bool) -> Counter[RelationTuple]:
     """The relations to match. The metric ignores case and outer white space, the paper any (A.3.2)."""
-
-    normal = _normal_by_paper if follows_paper else _normal
     return Counter(
-        [
-            RelationTuple(item.source_id, item.target_id, normal(item.relation_type), normal(item.value))
-            for item in relations.relations
-        ]
+        RelationTuple(
+            item.source_id,
+            item.target_id,
+            _normal(item.relation_type, follows_paper),
+            _normal(item.value, follows_paper),
+        )
+        for item in relations.relations
     )
 
 
-_normal = lru_cache(4096)(normalise)
-"""Answers have the same few words."""
-
-
-@lru_cache(4096)
-def _normal_by_paper(text: str) -> str:
-    return normalise(" ".join(text.split()))
+@lru_cache(4096)  # answers have the same few words
+def _normal(text: str, follows_paper: bool) -> str:
+    return normalise(" ".join(text.split()) if follows_paper else text)
 
 
 @per_example
@@ -336,7 +360,7 @@ def _example(
 
 
 def _sentence(relation: RelationTuple, names: dict[int, str]) -> str:
-    """For example: `4 right hand → holds → 2 coffee cup (human_actions)`."""
+    """A relation in words: `4 right hand → holds → 2 coffee cup (human_actions)`."""
     source, target = (f"{mark} {names.get(mark, '(no such mark)')}" for mark in relation[:2])
     return f"{source} → {relation.value} → {target} ({relation.relation_type})"
 

@@ -102,12 +102,12 @@ def _grounding_result(
     if prediction is not None:
         scaled = [_released_box(box, example, box_format) for box in answered]
         result["predicted_boxes"] = (
-            prediction.value["written"] if _as_written(prediction, example, box_format) else scaled
+            prediction.value["written"] if _is_as_written(prediction, example, box_format) else scaled
         )
     return result
 
 
-def _as_written(prediction: Prediction, example: Example, box_format: BoxFormat) -> bool:
+def _is_as_written(prediction: Prediction, example: Example, box_format: BoxFormat) -> bool:
     """Whether what the model wrote stands as the release writes it: a run of its own knows no other scale."""
     return "written" in prediction.value and box_format.scale == reference_scale(example.target)
 
@@ -142,7 +142,7 @@ def _hand_object_result(
     if prediction is not None:
         answered = BoxedInteractions.read(prediction.value).interactions
         scaled = [mapped(item, lambda box: _released_box(box, example, box_format)).write() for item in answered]
-        written = prediction.value["written"] if _as_written(prediction, example, box_format) else scaled
+        written = prediction.value["written"] if _is_as_written(prediction, example, box_format) else scaled
         result["interactions"] = written
     return result
 
@@ -184,7 +184,6 @@ def common_metrics(records: Sequence[ReleasedRecord]) -> dict[str, Json]:
     answered = sum(record.answered for record in records)
     parsed = sum(record.error is None for record in records)
     latencies = [record.latency_ms for record in records if record.latency_ms is not None]
-    total = _sum(latencies)
     return {
         "examples_total": len(records),
         "skipped_existing": 0,
@@ -193,8 +192,8 @@ def common_metrics(records: Sequence[ReleasedRecord]) -> dict[str, Json]:
         "parse_failures": answered - parsed,
         "parsed_predictions": parsed,
         "latency_samples": len(latencies),
-        "total_latency_ms": total,
-        "mean_latency_ms": total / len(latencies) if latencies else None,
+        "total_latency_ms": _sum(latencies),
+        "mean_latency_ms": _mean(latencies),
         "min_latency_ms": min(latencies, default=None),
         "max_latency_ms": max(latencies, default=None),
     }
@@ -224,7 +223,7 @@ def task_metrics(
     raise _no_released_task(task)
 
 
-def _scored(task: Task, records: Sequence[ReleasedRecord]) -> list[Scored]:
+def _samples(task: Task, records: Sequence[ReleasedRecord]) -> list[Scored]:
     """The records that count, with their answers as the task's figures take them."""
     return [
         Scored(record.example, None if record.error is not None else _prediction(task, record))
@@ -253,7 +252,7 @@ def _prediction(task: Task, record: ReleasedRecord) -> Prediction:
 
 
 def _grounding_metrics(task: Grounding, records: Sequence[ReleasedRecord]) -> dict[str, Json]:
-    samples = _scored(task, records)
+    samples = _samples(task, records)
     if not samples:
         return {**dict.fromkeys(STATISTICS), "per_category": {}}
     figures = summarise(task.statistics(samples).evaluated)
@@ -262,7 +261,7 @@ def _grounding_metrics(task: Grounding, records: Sequence[ReleasedRecord]) -> di
 
 
 def _hand_object_metrics(task: HandObject, records: Sequence[ReleasedRecord]) -> dict[str, Json]:
-    frames = [task.frame_score(sample.example, sample.prediction) for sample in _scored(task, records)]
+    frames = [task.frame_score(sample.example, sample.prediction) for sample in _samples(task, records)]
     sums = {str(name): value for name, value in frame_sums(frames).items()}
     figures = pool(frames) if frames else {}
     return {
@@ -283,7 +282,7 @@ def _hand_object_metrics(task: HandObject, records: Sequence[ReleasedRecord]) ->
 
 
 def _relations_metrics(task: Relations, records: Sequence[ReleasedRecord]) -> dict[str, Json]:
-    samples = _scored(task, records)
+    samples = _samples(task, records)
     statistics = task.statistics(samples)
     figures, scores = statistics.published(), statistics.scores()["f1"].tolist()
     parsed = [f1 for f1, sample in zip(scores, samples, strict=True) if sample.prediction is not None]
@@ -301,7 +300,7 @@ def _relations_metrics(task: Relations, records: Sequence[ReleasedRecord]) -> di
 
 
 def _activity_metrics(task: Activity, records: Sequence[ReleasedRecord]) -> dict[str, Json]:
-    figures = task.aggregate(_scored(task, records))
+    figures = task.aggregate(_samples(task, records))
     per_label = {
         name: {
             "total": row["support"],
@@ -320,21 +319,16 @@ def _activity_metrics(task: Activity, records: Sequence[ReleasedRecord]) -> dict
 
 
 def _judge_metrics(records: Sequence[ReleasedRecord], criteria: Sequence[str]) -> dict[str, Json]:
-    mean = _given(records, "geval_mean_score")
-    metrics: dict[str, Json] = {
-        "geval_mean_score_sum": _sum(mean),
-        "geval_mean_score_count": len(mean),
-        "mean_geval_score": _sum(mean) / len(mean) if mean else None,
-    }
-    for criterion in criteria:
-        scores = _given(records, f"geval_{criterion}_score")
-        metrics[f"geval_{criterion}_sum"] = _sum(scores)
-        metrics[f"geval_{criterion}_count"] = len(scores)
-        metrics[f"mean_geval_{criterion}"] = _sum(scores) / len(scores) if scores else None
+    names = [("geval_mean_score", "geval_mean_score", "mean_geval_score")]
+    names += [(f"geval_{name}_score", f"geval_{name}", f"mean_geval_{name}") for name in criteria]
+    metrics: dict[str, Json] = {}
+    for key, prefix, mean in names:
+        scores = _judge_scores(records, key)
+        metrics |= {f"{prefix}_sum": _sum(scores), f"{prefix}_count": len(scores), mean: _mean(scores)}
     return metrics
 
 
-def _given(records: Sequence[ReleasedRecord], key: str) -> list[float]:
+def _judge_scores(records: Sequence[ReleasedRecord], key: str) -> list[float]:
     """The scores of a name that judges gave to answers that could be read."""
     scores = [record.result.get(key) for record in records if record.error is None]
     return [score for score in scores if isinstance(score, int | float)]
@@ -343,13 +337,17 @@ def _given(records: Sequence[ReleasedRecord], key: str) -> list[float]:
 def _category_metrics(records: Sequence[ReleasedRecord]) -> dict[str, Json]:
     by_category: dict[str, list[ReleasedRecord]] = defaultdict(list)
     for record in records:
-        if _given([record], "geval_mean_score"):
+        if _judge_scores([record], "geval_mean_score"):
             by_category[str(record.result["category"])].append(record)
-    scores = {name: _given(group, "geval_mean_score") for name, group in by_category.items()}
+    scores = {name: _judge_scores(group, "geval_mean_score") for name, group in by_category.items()}
     return {
-        "category_mean_scores": {name: _sum(group) / len(group) for name, group in scores.items()},
+        "category_mean_scores": {name: _mean(group) for name, group in scores.items()},
         "_category_scores": {name: {"score_sum": _sum(group), "count": len(group)} for name, group in scores.items()},
     }
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return _sum(values) / len(values) if values else None
 
 
 def _sum(values: Sequence[float]) -> float:

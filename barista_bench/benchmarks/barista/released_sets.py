@@ -33,14 +33,13 @@ def released_record(example: Example, question: str | None = None) -> Fields:
     Args:
         question: the frozen sentence of referring and activity, for examples that hold none; None leaves it out.
     """
-    upstream_name, write = _WRITERS[example.task]
-    label, metadata, data = write(example)
-    asked = example.metadata.get("question", question)
-    if asked is not None and example.task in ("referring", "activity"):
-        data["question"] = asked
+    label, metadata, data = _WRITERS[example.task](example)
+    sentence = example.metadata.get("question", question)
+    if sentence is not None and example.task in ("referring", "activity"):
+        data["question"] = sentence
     return {
         "example_id": example.example_id,
-        "task_name": upstream_name,
+        "task_name": TASKS.named(example.task).upstream_name,
         "label": label,
         "frames": [
             {"frame_index": frame.frame_index, "mp4_path": f"{frame.video_id}/{VIDEO_FILE}", "video_id": frame.video_id}
@@ -63,7 +62,7 @@ def identity(example: Example) -> Json:
     return {**record, "protocol": example.metadata.get("protocol", "release")}
 
 
-def _at(example: Example) -> str:
+def _frame_name(example: Example) -> str:
     return f"{example.video_id}_{example.frames[0].frame_index}"
 
 
@@ -87,7 +86,7 @@ def _grounding(example: Example) -> _Parts:
     }
     phrase: Fields = {"phrase": inputs.phrase, "category": inputs.category}
     boxes: Fields = {"ground_truth_boxes": target.ground_truth_boxes, **_boxes(inputs, target)}
-    return f"{_at(example)}_{inputs.category}", metadata, {**phrase, **boxes}
+    return f"{_frame_name(example)}_{inputs.category}", metadata, {**phrase, **boxes}
 
 
 def _hand_object(example: Example) -> _Parts:
@@ -100,7 +99,7 @@ def _hand_object(example: Example) -> _Parts:
         "hand_types": [item["hand_type"] for item in interactions],
     }
     data: Fields = {"ground_truth": [{name: item[name] for name in names} for item in interactions]}
-    return _at(example), metadata, {**data, **_boxes(FrameSize.of(example), target)}
+    return _frame_name(example), metadata, {**data, **_boxes(FrameSize.of(example), target)}
 
 
 def _referring(example: Example) -> _Parts:
@@ -148,7 +147,7 @@ def _relations(example: Example) -> _Parts:
         "object_id_category_lines": [f"  {item.mark}: {item.category}" for item in RelationInputs.of(example).objects],
         "ground_truth_relations": relations,
     }
-    return _at(example), metadata, data
+    return _frame_name(example), metadata, data
 
 
 def _temporal_vqa(example: Example) -> _Parts:
@@ -169,15 +168,14 @@ def _temporal_vqa(example: Example) -> _Parts:
     return target.answer, metadata, data
 
 
-_WRITERS: dict[str, tuple[str, Callable[[Example], _Parts]]] = {
-    "grounding": ("grounding", _grounding),
-    "hand_object": ("hand_object", _hand_object),
-    "referring": ("referring", _referring),
-    "activity": ("activity_mcq", _activity),
-    "relations": ("relation_extraction", _relations),
-    "temporal_vqa": ("visual_qa", _temporal_vqa),
+_WRITERS: dict[str, Callable[[Example], _Parts]] = {
+    "grounding": _grounding,
+    "hand_object": _hand_object,
+    "referring": _referring,
+    "activity": _activity,
+    "relations": _relations,
+    "temporal_vqa": _temporal_vqa,
 }
-"""By our name of a task: the release's, and what makes its lines."""
 
 
 PARAMETERS: dict[str, dict[str, str]] = {
@@ -258,8 +256,7 @@ def released_sampling(
             overrides[ours] = _NULL[ours] if value is None and ours in _NULL else value
     if params.get("video_id") is not None:
         overrides["videos"] = (str(params["video_id"]),)
-    sampled = TASKS.named(task)
-    return sampled.sampling.with_overrides(overrides)
+    return TASKS.named(task).sampling.with_overrides(overrides)
 
 
 _OF_RUNS = frozenset(
@@ -270,8 +267,7 @@ _OF_RUNS = frozenset(
 def released_parameters(task: str, sampling: Sampling) -> Fields:
     """The release's `task_params` of a set; the inverse of `released_sampling`.
 
-    Raises:
-        ConfigError: the sampling uses what the release has no parameter for.
+    Raises ConfigError where the sampling uses what the release has no parameter for.
     """
     of_ours = {"frame_range", "preparations", "splits", "domain", "seconds"}
     ours = of_ours | ({"frame_step"} - set(PARAMETERS[task].values()))

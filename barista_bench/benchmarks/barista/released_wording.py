@@ -42,25 +42,23 @@ _FRAME = "Frame {number}:"
 _ORDERS: tuple[BoxOrder, ...] = ("yxyx", "xyxy")
 _PLACES = {"scale", "coord_desc", "coord_order", "phrase", "box", "vocabulary", "legend", "frame_count", "choices"}
 _PLACES |= {"count", "question", "category", "changes", *IMAGE_PLACES}
-Asked: TypeAlias = tuple[str, str, dict[str, str]]
+Wording: TypeAlias = tuple[str, str, dict[str, str]]
 """System text, user text and further texts."""
 
 
 def released_prompts(clone: Path, task: str) -> PromptTexts:
     """The release's wording of a task.
 
-    Raises:
-        ConfigError: the clone does not hold it; names file and constant or function.
+    Raises ConfigError where the clone does not hold it, naming file and constant or function.
     """
     clone_texts = _Clone(clone)
-    return clone_texts.prompts(clone_texts.asked[task]())
+    return clone_texts.prompts(clone_texts.wordings[task]())
 
 
 def released_writer(clone: Path) -> PromptTexts:
     """The release's wording for the writer of questions: its places are `{category}` and, as user text, `{changes}`.
 
-    Raises:
-        ConfigError: as `released_prompts`.
+    Raises ConfigError as `released_prompts`.
     """
     clone_texts = _Clone(clone)
     return clone_texts.prompts(clone_texts.writer())
@@ -69,13 +67,12 @@ def released_writer(clone: Path) -> PromptTexts:
 def released_rubric(clone: Path, task: str) -> ReleasedRubric:
     """How the release has a task judged, as the content of a rubric file: no steps, so that the judge makes its own.
 
-    Raises:
-        ConfigError: as `released_prompts`; also for a task that no judge scores there.
+    Raises ConfigError as `released_prompts`, also for a task that no judge scores there.
     """
     clone_texts = _Clone(clone)
-    if task not in clone_texts.judged:
-        raise ConfigError(f"the release has no judge for {task}. Remedy: judge {' or '.join(clone_texts.judged)}")
-    content: dict[str, object] = {"version": 0, "introduction": "", **clone_texts.judged[task]()}
+    if task not in clone_texts.rubrics:
+        raise ConfigError(f"the release has no judge for {task}. Remedy: judge {' or '.join(clone_texts.rubrics)}")
+    content: dict[str, object] = {"version": 0, "introduction": "", **clone_texts.rubrics[task]()}
     return ReleasedRubric(content, clone_texts.wording(str(content)))
 
 
@@ -87,8 +84,8 @@ class _Clone:
         self._files: dict[str, SourceFile] = {}
 
     @cached_property
-    def asked(self) -> dict[str, Callable[[], Asked]]:
-        """By task of ours."""
+    def wordings(self) -> dict[str, Callable[[], Wording]]:
+        """Readers of the wording of each task, by our name."""
         return {
             "grounding": partial(self._boxes, "grounding.py", "GroundingTask", "GROUNDING", ["phrase"]),
             "hand_object": partial(self._boxes, "hand_object.py", "HandObjectTask", "HAND_OBJECT", []),
@@ -99,7 +96,7 @@ class _Clone:
         }
 
     @cached_property
-    def judged(self) -> dict[str, Callable[[], dict[str, object]]]:
+    def rubrics(self) -> dict[str, Callable[[], dict[str, object]]]:
         return {"referring": self._referring_rubric, "temporal_vqa": lambda: _rubric(self.file("visual_qa.py"))}
 
     def file(self, name: str, folder: str = _TASKS) -> SourceFile:
@@ -108,26 +105,26 @@ class _Clone:
             self._files[path] = SourceFile(self.folder, path)
         return self._files[path]
 
-    def prompts(self, asked: Asked) -> PromptTexts:
-        system, user, extra = asked
+    def prompts(self, wording: Wording) -> PromptTexts:
+        system, user, extra = wording
         content = repr((system, user, sorted(extra.items())))
         return PromptTexts(0, system, user, _sha256(content), extra, self.wording(content))
 
     def wording(self, content: str) -> str:
         """The origin of the wording: the release's if every known hash is right, else the content's own."""
-        if not self.changed:
+        if not self.differences:
             return RELEASED_WORDING
-        named = ", ".join(self.changed[:NAMED]) + (", ..." if len(self.changed) > NAMED else "")
+        named = ", ".join(self.differences[:NAMED]) + (", ..." if len(self.differences) > NAMED else "")
         log.warning(
             "%s: %d texts are not as released, so that the wording is its own: %s",
             self.folder,
-            len(self.changed),
+            len(self.differences),
             named,
         )
         return by_hash("clone", _sha256(content))
 
     @cached_property
-    def changed(self) -> list[str]:
+    def differences(self) -> list[str]:
         """Texts that the clone lacks, or has otherwise than the release."""
         constants = [
             f"{file}: {name}"
@@ -140,9 +137,9 @@ class _Clone:
     def _shown(self) -> dict[str, Callable[[], str]]:
         """Texts as a model sees them that do not depend on an example, by their name in `SHOWN`."""
         texts: dict[str, Callable[[], str]] = {
-            "hand_object request": lambda: _texts(self.asked["hand_object"](), 1)[0],
-            "relations heading of the frame": lambda: _texts(self._relations(), 2)[0],
-            "relations heading of the marks": lambda: _texts(self._relations(), 2)[1],
+            "hand_object request": lambda: _user_texts(self.wordings["hand_object"](), 1)[0],
+            "relations heading of the frame": lambda: _user_texts(self._relations(), 2)[0],
+            "relations heading of the marks": lambda: _user_texts(self._relations(), 2)[1],
             "activity question": lambda: fill(self._question(), {"frame_count": "4"}),
         }
         for task in ("grounding", "hand_object", "referring"):
@@ -151,7 +148,7 @@ class _Clone:
         return texts
 
     def _system(self, task: str, order: Literal["yxyx", "xyxy"]) -> str:
-        system, user, extra = self.asked[task]()
+        system, user, extra = self.wordings[task]()
         fields = box_fields(PromptTexts(0, system, user, "", extra), BoxFormat(order, 1000))
         return fill(system, fields)
 
@@ -166,53 +163,64 @@ class _Clone:
         source = self.file(file, folder)
         return source, source.function(name)
 
-    def _boxes(self, file: str, task: str, system: str, places: Sequence[str]) -> Asked:
-        """Of a task that asks for boxes in one picture."""
+    def _boxes(self, file: str, task: str, system: str, places: Sequence[str]) -> Wording:
+        """The texts of a task that asks for boxes in one picture.
+
+        A place of an image takes the line break on either side with it.
+        """
         source, rendering = self._function(file, f"{task}.render_prompt")
         (user,) = rendering.returned_list(1)
-        orders = self._in_either_order(source)
-        text = _formatted(source, f"{system}_SYSTEM_PROMPT_TEMPLATE", ("coord_desc", "scale", "coord_order"))
-        return text, _lines("{image}", _placed(source, user, places)), orders
+        orders = source.function("default_system_prompt").assigned("coord_order", len(_ORDERS))
+        extra = {
+            f"coord_order.{order}": source.closed(text, "coord_order")
+            for order, text in zip(_ORDERS, orders, strict=True)
+        }
+        text = _read_format(source, f"{system}_SYSTEM_PROMPT_TEMPLATE", ("coord_desc", "scale", "coord_order"))
+        return text, "{image}\n" + _put_places(source, user, places), self._descriptions() | extra
 
-    def _referring(self) -> Asked:
+    def _referring(self) -> Wording:
         source = self.file("referring.py")
-        system = _formatted(source, "REFERRING_SYSTEM_PROMPT_TEMPLATE", ("coord_desc", "scale"))
-        user = _formatted(source, "_QUESTION_TEMPLATE_WITH_FORMAT", ("box",))
+        system = _read_format(source, "REFERRING_SYSTEM_PROMPT_TEMPLATE", ("coord_desc", "scale"))
+        user = _read_format(source, "_QUESTION_TEMPLATE_WITH_FORMAT", ("box",))
         # Frozen with every example, its place for the box not filled in, and shown to judges alone.
         question = {FROZEN_QUESTION: source.constant("_QUESTION_TEMPLATE")}
-        return system, _lines("{image}", user), self._descriptions() | question
+        return system, "{image}\n" + user, self._descriptions() | question
 
-    def _relations(self) -> Asked:
+    def _relations(self) -> Wording:
         source, rendering = self._function("relation_extraction.py", "RelationExtractionTask.render_prompt")
         raw, marked, user = rendering.returned_list(3)
         (system,) = source.function("default_system_prompt").returned_list(1)
-        texts = [_placed(source, raw, []), "{image}", _placed(source, marked, []), "{image}"]
-        return _placed(source, system, ["vocabulary"]), _lines(*texts, _placed(source, user, ["legend"])), {}
+        headings = [f"{_put_places(source, heading, [])}\n{{image}}\n" for heading in (raw, marked)]
+        return (
+            _put_places(source, system, ["vocabulary"]),
+            "".join(headings) + _put_places(source, user, ["legend"]),
+            {},
+        )
 
-    def _activity(self) -> Asked:
+    def _activity(self) -> Wording:
         source, rendering = self._function("activity_mcq.py", "_render_mcq_user_prompt")
         sections = rendering.lines("sections")
         # The choices' lines may stand in the list, or be added to it later.
         later = [GAP] if sum(GAP in line for line in sections) == 1 else []
-        user = _placed(source, "\n".join([*sections, *later]), ["question", "choices"])
+        user = _put_places(source, "\n".join([*sections, *later]), ["question", "choices"])
         extra = {IMAGE_TEXT: _FRAME, FROZEN_QUESTION: self._question()}
         user = fill(user, {"question": self._question()})
-        return source.constant("MCQ_SYSTEM_PROMPT"), _lines("{images}", user), extra
+        return source.constant("MCQ_SYSTEM_PROMPT"), "{images}\n" + user, extra
 
     def _question(self) -> str:
         """The frozen question of activity, the same for all examples."""
         source, examples = self._function("activity_mcq.py", "ActivityMcqTask.iter_examples")
-        return _placed(source, examples.assigned("question")[0], ["frame_count", "frame_count"])
+        return _put_places(source, examples.assigned("question")[0], ["frame_count", "frame_count"])
 
-    def _visual_qa(self) -> Asked:
+    def _visual_qa(self) -> Wording:
         source, rendering = self._function("visual_qa.py", "_VisualQABaseTask.render_prompt")
-        user = _placed(source, rendering.assigned("user_prompt")[0], ["count", "question"])
-        return source.constant("VISUAL_QA_SYSTEM_PROMPT"), _lines("{images}", user), {IMAGE_TEXT: _FRAME}
+        user = _put_places(source, rendering.assigned("user_prompt")[0], ["count", "question"])
+        return source.constant("VISUAL_QA_SYSTEM_PROMPT"), "{images}\n" + user, {IMAGE_TEXT: _FRAME}
 
-    def writer(self) -> Asked:
+    def writer(self) -> Wording:
         """The prompt for the writer of questions."""
         source, generating = self._function("qa_generation.py", "generate_qa_for_selected_clips")
-        return _placed(source, generating.assigned("llm_system")[0], ["category"]), "{changes}", {}
+        return _put_places(source, generating.assigned("llm_system")[0], ["category"]), "{changes}", {}
 
     def _referring_rubric(self) -> dict[str, object]:
         source, vocabulary = self._function("referring.py", "_build_vocabulary_for_evaluator")
@@ -235,15 +243,8 @@ class _Clone:
             raise source.lacks("format_description of two orders")
         return {f"coord_desc.{order}": text for order, text in by_order.items()}
 
-    def _in_either_order(self, source: SourceFile) -> dict[str, str]:
-        texts = source.function("default_system_prompt").assigned("coord_order", len(_ORDERS))
-        named = zip(_ORDERS, texts, strict=True)
-        return self._descriptions() | {
-            f"coord_order.{order}": source.closed(text, "coord_order") for order, text in named
-        }
 
-
-def _formatted(source: SourceFile, name: str, fields: Sequence[str]) -> str:
+def _read_format(source: SourceFile, name: str, fields: Sequence[str]) -> str:
     """A template of `str.format` as one of ours: `{field}` stays, `{{` becomes `{`."""
     text, names = "", []
     try:
@@ -256,14 +257,13 @@ def _formatted(source: SourceFile, name: str, fields: Sequence[str]) -> str:
                 names.append(field)
     except ValueError as error:
         raise source.lacks(f"{name} with the places {', '.join(fields)} ({error})") from error
-    return _placed(source, text, names)
+    return _put_places(source, text, names)
 
 
-def _placed(source: SourceFile, template: str, names: Sequence[str]) -> str:
+def _put_places(source: SourceFile, template: str, names: Sequence[str]) -> str:
     """A text with `names` as places in its gaps.
 
-    Raises:
-        ConfigError: it has more gaps or fewer, or reads like a place where it has none.
+    Raises ConfigError where it has more gaps or fewer, or reads like a place where it has none.
     """
     places = [f"{{{name}}}" for name in names]
     text = "".join(chain.from_iterable(zip_longest(template.split(GAP), places, fillvalue="")))
@@ -273,13 +273,8 @@ def _placed(source: SourceFile, template: str, names: Sequence[str]) -> str:
     return text
 
 
-def _lines(*texts: str) -> str:
-    """Texts and places of images as one user text: a place takes the line break on either side with it."""
-    return "\n".join(texts)
-
-
-def _texts(asked: Asked, images: int) -> list[str]:
-    system, user, extra = asked
+def _user_texts(wording: Wording, images: int) -> list[str]:
+    system, user, extra = wording
     prompt = PromptTexts(0, system, user, "", extra).prompt(images)
     return [part.text for part in prompt.parts if isinstance(part, TextPart)]
 

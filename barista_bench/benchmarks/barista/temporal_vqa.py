@@ -8,11 +8,8 @@ reference: a floor that must not be published as the paper's Accuracy or Complet
 scores 0; the release leaves it out of its mean.
 
 Questions are drawn before they are written: of each category up to `per_class` over all videos, by one generator.
-Files hold what was drawn when they were written, and are taken as they are.
-
-Where the sources differ:
-* the paper reads all that follows the last `Answer:`: so does `protocol="paper"`;
-* the paper names Gemini 2.5 Flash Lite as generator in 4.2.2 and Gemini 2.5 Flash in A.3.3.
+Files hold what was drawn when they were written, and are taken as they are. Where release and paper differ, see
+`protocols.yaml`.
 """
 
 from __future__ import annotations
@@ -97,7 +94,7 @@ class TemporalEvidence(Evidence):
 
 @dataclass(frozen=True, slots=True)
 class TemporalSampling(ClipSampling):
-    """Of questions about what changes in a clip.
+    """The sampling of questions about what changes in a clip.
 
     Args:
         draw_seed: of the draw of clips, over all videos; None takes `seed`.
@@ -147,10 +144,10 @@ class TemporalVQA(TextTask[TemporalSampling]):
         `item` is the clip's first frame, or the line of the file; `numbers` is the place among the clip's pairs.
         """
         if sampling.pairs is not None:
-            yield from _given_pairs(video, sampling, read_pairs(sampling.pairs, video.video_id))
+            yield from _written_pairs(video, sampling, read_pairs(sampling.pairs, video.video_id))
             return
         for keyframes in clips(video, sampling):
-            first = _selected(keyframes, sampling.max_frames)[0]
+            first = _select_frames(keyframes, sampling.max_frames)[0]
             changes = detect_changes(ClipView(video, keyframes), changes_domain(sampling.domain))
             numbers = {category: number for number, category in enumerate(sorted(changes))}
             for category in changes:
@@ -159,7 +156,7 @@ class TemporalVQA(TextTask[TemporalSampling]):
     def select(
         self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: TemporalSampling
     ) -> Iterator[Candidate]:
-        """Of each category those drawn, by clip and category; what was written is drawn already."""
+        """The candidates drawn of each category, by clip and category; written pairs are drawn already."""
         if sampling.pairs is not None:
             yield from candidates
             return
@@ -184,7 +181,7 @@ class TemporalVQA(TextTask[TemporalSampling]):
             frames = {keyframes[0]: keyframes for keyframes in clips(video, sampling)}
         else:
             written, writer = read_pairs(sampling.pairs, video.video_id), read_writer(sampling.pairs, video.video_id)
-            frames = {line: _inside(video, clip) for line, clip in enumerate(written)}
+            frames = {line: _frames_in_video(video, clip) for line, clip in enumerate(written)}
         changes: dict[int, dict[Category, list[Change]]] = {}
         for candidate in candidates:
             item, (number,), category = candidate.item, candidate.numbers, cast("Category", candidate.group)
@@ -198,12 +195,12 @@ class TemporalVQA(TextTask[TemporalSampling]):
                 "original_frame_indices": list(frames[item]),
                 "writer": writer,
             }
-            selected = _selected(frames[item], sampling.max_frames)
+            selected = _select_frames(frames[item], sampling.max_frames)
             yield _example(video, selected, pair, about, metadata)
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
-        asked = TemporalInputs.of(example)
-        return self.prompts.prompt(asked.n_frames, count=str(asked.n_frames), question=asked.question)
+        inputs = TemporalInputs.of(example)
+        return self.prompts.prompt(inputs.n_frames, count=str(inputs.n_frames), question=inputs.question)
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
         """The last line labelled `Answer:`, else the whole text. Never a parse failure, as released.
@@ -213,8 +210,8 @@ class TemporalVQA(TextTask[TemporalSampling]):
         return Prediction({"answer": after_last(text, "answer:") if self.follows_paper else labelled(text, "answer")})
 
     def judged(self, example: Example, prediction: Prediction) -> Judged:
-        asked, target = TemporalInputs.of(example), TemporalTarget.of(example)
-        return Judged(asked.question, target.answer, self.text_of(prediction))
+        inputs, target = TemporalInputs.of(example), TemporalTarget.of(example)
+        return Judged(inputs.question, target.answer, self.text_of(prediction))
 
     def facets(self, example: Example) -> Fields:
         return {"category": self.category(example)}
@@ -224,8 +221,8 @@ class TemporalVQA(TextTask[TemporalSampling]):
         return TemporalTarget(text, self.category(example)) if text else None
 
     def compared(self, example: Example) -> Compared:
-        asked = TemporalInputs.of(example)
-        return Compared(TemporalTarget.of(example).answer, asked=asked.question)
+        inputs = TemporalInputs.of(example)
+        return Compared(TemporalTarget.of(example).answer, asked=inputs.question)
 
     def category(self, example: Example) -> str:
         return TemporalTarget.of(example).category
@@ -252,7 +249,7 @@ class TemporalVQA(TextTask[TemporalSampling]):
         Without other videos, `Nothing changes.`
         """
         question, known = TemporalInputs.of(example).question, answers_by_question(others)
-        alike = max(sorted(known), key=lambda asked: (asked == question, overlap(asked, question).f1), default=None)
+        alike = max(sorted(known), key=lambda other: (other == question, overlap(other, question).f1), default=None)
         answer = known[alike] if alike is not None else "Nothing changes."
         return f"Answer: {' '.join(answer.split())}"
 
@@ -266,17 +263,17 @@ def answers_by_question(examples: Sequence[Example]) -> dict[str, str]:
     return {question: most_typical(texts, set(content_words(question))) for question, texts in answers.items()}
 
 
-def _given_pairs(
+def _written_pairs(
     video: VideoGraph, sampling: TemporalSampling, clips: Sequence[ClipPairs]
 ) -> Iterator[Candidate | SkippedExample]:
     """The pairs of a file, in its order, of the clips that lie entirely in the sampled frame range."""
     low, high = sampling.frame_range or (0, video.frame_count)
     for line, clip in enumerate(clips):
-        frames, about = _inside(video, clip), f"clip {clip['clip_index']}"
+        frames, about = _frames_in_video(video, clip), f"clip {clip['clip_index']}"
         if not frames:
             yield SkippedExample(FrameRef(video.video_id, 0), "none of its frames is in the video", about)
         elif low <= min(frames) and max(frames) < high:
-            first = FrameRef(video.video_id, _selected(frames, sampling.max_frames)[0])
+            first = FrameRef(video.video_id, _select_frames(frames, sampling.max_frames)[0])
             for number, pair in enumerate(clip["qa_pairs"]):
                 if pair["question"].strip() and pair["answer"].strip():
                     yield Candidate(video.video_id, first.frame_index, pair["category"], line, (number,))
@@ -284,12 +281,12 @@ def _given_pairs(
                     yield SkippedExample(first, "lacks question or answer", f"{about}: pair {number}")
 
 
-def _inside(video: VideoGraph, clip: ClipPairs) -> tuple[int, ...]:
+def _frames_in_video(video: VideoGraph, clip: ClipPairs) -> tuple[int, ...]:
     """The frames of a written clip that the video has."""
     return tuple(frame for frame in clip["frame_indices"] if frame < video.frame_count)
 
 
-def _selected(frames: tuple[int, ...], most: int | None) -> tuple[int, ...]:
+def _select_frames(frames: tuple[int, ...], most: int | None) -> tuple[int, ...]:
     """The frames that are shown: up to `most` of them, evenly; the released middle where only one is."""
     if most is None or len(frames) <= most:
         return frames

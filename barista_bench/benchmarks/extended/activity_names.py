@@ -106,7 +106,7 @@ class NamedActivityTask(GraphTask[SamplingT]):
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
         """The fractions that `guesses` names; no readable answer is wrong."""
-        answers = [(_named(sample.prediction), NamedActivity.of(sample.example)) for sample in samples]
+        answers = [(_answered_names(sample.prediction), NamedActivity.of(sample.example)) for sample in samples]
         self.matcher.prepare((names, [reference.classes]) for names, reference in answers)
         right = [self.matcher.means(names, reference) for names, reference in answers]
         return mean_statistics(
@@ -117,7 +117,7 @@ class NamedActivityTask(GraphTask[SamplingT]):
 
     def as_target(self, example: Example, prediction: Prediction) -> NamedActivity:
         """The first name. One that is not a class's is compared by likeness alone: it competes with no class."""
-        first, classes = _named(prediction)[0], NamedActivity.of(example).classes
+        first, classes = _answered_names(prediction)[0], NamedActivity.of(example).classes
         same = next((name for name in classes if name_words(name) == name_words(first)), None)
         return NamedActivity(same or first, "", classes if same else [first])
 
@@ -126,7 +126,7 @@ class NamedActivityTask(GraphTask[SamplingT]):
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """The guess that is right, or the reference that is missed; the first guess where it is wrong."""
-        reference, names = NamedActivity.of(example), _named(prediction)
+        reference, names = NamedActivity.of(example), _answered_names(prediction)
         right = self.matcher.means(names, reference)
         hits = (
             [f"{reference.activity}: guess {right.index(True) + 1}, {names[right.index(True)]!r}"] if any(right) else []
@@ -136,15 +136,15 @@ class NamedActivityTask(GraphTask[SamplingT]):
         )
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """Where no guess is right, whether the words of the first one's verb or object are others, or both."""
-        reference, names = NamedActivity.of(example), _named(prediction)
+        """Other words than the true ones in the verb or object of the first guess, or both, where no guess is right."""
+        reference, names = NamedActivity.of(example), _answered_names(prediction)
         if not any(self.matcher.means(names, reference)):
             first, name, objects = name_words(names[0]), name_words(reference.activity), evidence_objects(example)
             yield from [AnswerFailure("wrong_verb", objects)] if first[0] != name[0] else []
             yield from [AnswerFailure("wrong_object", objects)] if first[1:] != name[1:] else []
 
 
-def _named(prediction: Prediction | None) -> list[str]:
+def _answered_names(prediction: Prediction | None) -> list[str]:
     return Guesses.read(prediction.value).activities if prediction else []
 
 

@@ -65,7 +65,7 @@ class AnticipationEvidence(Evidence):
 
 @dataclass(frozen=True, slots=True)
 class AnticipationSampling(Sampling):
-    """Of moments before activities.
+    """The sampling of moments before activities.
 
     Args:
         frames: frames of one example.
@@ -104,7 +104,7 @@ class Anticipation(NamedActivityTask[AnticipationSampling]):
             if not first <= segment.start < stop:
                 continue
             for horizon in HORIZONS:
-                shown = _before(video, segment.start, horizon, sampling)
+                shown = _frames_before(video, segment.start, horizon, sampling)
                 if shown is None or len(beginning[segment.start]) > 1:
                     what = "another one begins with it" if shown else "too little is filmed before that"
                     about = f"activities[{segment.row}], {horizon} s ahead"
@@ -118,7 +118,7 @@ class Anticipation(NamedActivityTask[AnticipationSampling]):
         segments = named_activities(video)
         for candidate in candidates:
             segment, (horizon,) = segments[candidate.item], candidate.numbers
-            shown = _before(video, segment.start, horizon, sampling) or range(0)
+            shown = _frames_before(video, segment.start, horizon, sampling) or range(0)
             frames = [shown[at] for at in evenly_spaced(len(shown), sampling.frames)]
             reference = self.reference(str(segment.class_id), vocabulary)
             yield self.new_example(
@@ -140,18 +140,18 @@ class Anticipation(NamedActivityTask[AnticipationSampling]):
             )
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
-        asked = AnticipationInputs.of(example)
-        count = str(asked.n_frames)
+        inputs = AnticipationInputs.of(example)
+        count = str(inputs.n_frames)
         return self.prompts.prompt(
-            asked.n_frames, frame_count=count, last=count, span=f"{asked.span:g}", ahead=str(asked.ahead)
+            inputs.n_frames, frame_count=count, last=count, span=f"{inputs.span:g}", ahead=str(inputs.ahead)
         )
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
         """The last JSON list with a name in it: its first five names, each once; other entries are dropped."""
-        entries = last_array(text, lambda array: bool(_guesses(array)))
+        entries = last_array(text, lambda array: bool(_read_guesses(array)))
         if entries is None:
             return ParseError("the answer holds no JSON list with the name of an activity")
-        guesses = _guesses(entries)
+        guesses = _read_guesses(entries)
         return Prediction(Guesses(guesses).write(), dropped=len(entries) - len(guesses))
 
     def answer_schema(self, example: Example) -> Fields:
@@ -168,7 +168,7 @@ class Anticipation(NamedActivityTask[AnticipationSampling]):
         return json.dumps(usual_activities(others)[:GUESSES])
 
 
-def _guesses(entries: list[object]) -> list[str]:
+def _read_guesses(entries: list[object]) -> list[str]:
     ranked: dict[str, str] = {}
     for name in (" ".join(entry.split()) for entry in entries if is_text(entry)):
         if 0 < len(name) <= MAX_NAME:
@@ -180,7 +180,7 @@ def _fps(video: VideoGraph) -> float:
     return video.video.fps or 0.0
 
 
-def _before(video: VideoGraph, start: int, horizon: int, sampling: AnticipationSampling) -> range | None:
+def _frames_before(video: VideoGraph, start: int, horizon: int, sampling: AnticipationSampling) -> range | None:
     """The frames that may be shown: `sampling.seconds` up to the moment, or all before it; None for too few.
 
     The moment is the last frame that lies `horizon` seconds or more before the frame `start`; it is not shown.

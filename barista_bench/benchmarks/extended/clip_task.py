@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from barista_bench.benchmarks.barista.clips import ClipSampling, Keyframes, clip_span, clips
 from barista_bench.benchmarks.barista.common import FrameArrays, FrameMetadata, frame_metadata
@@ -17,11 +17,8 @@ from barista_bench.scene_graph import VideoGraph
 ClipSamplingT = TypeVar("ClipSamplingT", bound=ClipSampling)
 
 
-class ClipColumns(NamedTuple):
-    label: str
-    inputs: Inputs
-    target: Target
-    evidence: Evidence
+ClipColumns = tuple[str, Inputs, Target, Evidence]
+"""The label of an example, and its columns but the metadata."""
 
 
 class ClipTask(GraphTask[ClipSamplingT]):
@@ -55,14 +52,14 @@ class ClipTask(GraphTask[ClipSamplingT]):
         index, by_first = FrameArrays(video), {keyframes[0]: keyframes for keyframes in clips(video, sampling)}
         for candidate in candidates:
             keyframes = by_first[candidate.frame]
-            columns = self.columns(index, keyframes, vocabulary, sampling)
+            label, inputs, target, evidence = self.columns(index, keyframes, vocabulary, sampling)
             yield self.new_example(
                 f"{self.name}:{video.video_id}:{keyframes[0]}_{keyframes[-1]}",
                 video.video_id,
                 keyframes,
-                label=columns.label,
-                inputs=columns.inputs,
-                target=columns.target,
+                label=label,
+                inputs=inputs,
+                target=target,
                 metadata=frame_metadata(video, keyframes[0]),
-                evidence=columns.evidence,
+                evidence=evidence,
             )

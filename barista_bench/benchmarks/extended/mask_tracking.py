@@ -101,7 +101,7 @@ class TrackMasks(Target):
 
 
 class TrackingEvidence(Evidence):
-    """In the order of the objects' numbers; rows of the annotation file."""
+    """Objects by their numbers, and rows of the annotation file."""
 
     object_ids: list[str]
     instance_rows: list[Int64]
@@ -113,7 +113,7 @@ ObjectFrame = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class TrackingSampling(ClipSampling):
-    """Of objects followed through clips.
+    """The sampling of objects followed through clips.
 
     Args:
         per_frame: objects of one clip at the most; None for all.
@@ -143,7 +143,7 @@ class MaskTracking(ClipTask[TrackingSampling]):
     def columns(
         self, index: FrameArrays, keyframes: Keyframes, vocabulary: Vocabulary, sampling: TrackingSampling
     ) -> ClipColumns:
-        video, items = index.video, _asked_objects(index, keyframes, sampling)
+        video, items = index.video, _choose_objects(index, keyframes, sampling)
         placed = [
             ((number, frame), video.instance(position))
             for number, item in enumerate(items, start=1)
@@ -160,36 +160,36 @@ class MaskTracking(ClipTask[TrackingSampling]):
             GivenMask(number, video.objects[item].category, RunLengthFields.of(masks[number, 0]))
             for number, item in enumerate(items, start=1)
         ]
-        return ClipColumns(
+        return (
             f"{len(items)} objects",
             TrackingInputs(given, len(keyframes), video.video.width, video.video.height),
-            _asked_masks(masks),
+            _track_masks(masks),
             TrackingEvidence([video.objects[item].id for item in items], [instance.row for _, instance in placed]),
         )
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
-        asked = TrackingInputs.of(example)
-        objects = "\n".join(f"- {item.number}: {item.category}" for item in asked.objects)
-        sides = {"width": str(asked.width), "height": str(asked.height)}
-        count, last = str(asked.n_frames), str(asked.n_frames - 1)
-        return self.prompts.prompt(asked.n_frames, count=count, last=last, objects=objects, **sides)
+        inputs = TrackingInputs.of(example)
+        objects = "\n".join(f"- {item.number}: {item.category}" for item in inputs.objects)
+        sides = {"width": str(inputs.width), "height": str(inputs.height)}
+        count, last = str(inputs.n_frames), str(inputs.n_frames - 1)
+        return self.prompts.prompt(inputs.n_frames, count=count, last=last, objects=objects, **sides)
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
         """Masks of one object on one frame are united; those of the first frame are passed over."""
-        asked, entries = TrackingInputs.read(inputs), mask_entries(text)
+        question, entries = TrackingInputs.read(inputs), mask_entries(text)
         if entries is None:
             return NO_MASKS
-        numbers, counts = {item.number for item in asked.objects}, defaultdict[ObjectFrame, list[str]](list)
+        numbers, counts = {item.number for item in question.objects}, defaultdict[ObjectFrame, list[str]](list)
         dropped = max(0, len(entries) - MAX_MASKS)
         for entry in entries[:MAX_MASKS]:
             number, frame = integer(entry.get("object")), integer(entry.get("frame"))
-            mask = sound_mask(entry["rle"], [asked.size])
-            if mask is None or number not in numbers or frame is None or not 0 <= frame < asked.n_frames:
+            mask = sound_mask(entry["rle"], [question.size])
+            if mask is None or number not in numbers or frame is None or not 0 <= frame < question.n_frames:
                 dropped += 1
             else:
                 counts[number, frame].append(mask.counts)
         return Prediction(
-            _asked_masks({key: union(parts, asked.size) for key, parts in counts.items()}).write(), dropped
+            _track_masks({key: union(parts, question.size) for key, parts in counts.items()}).write(), dropped
         )
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
@@ -197,31 +197,31 @@ class MaskTracking(ClipTask[TrackingSampling]):
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         """A rectangle anywhere for each object on each frame."""
-        asked = TrackingInputs.of(example)
-        return _text({key: random_box(rng, asked.size) for key in _asked_for(asked)})
+        inputs = TrackingInputs.of(example)
+        return _answer_text({key: random_box(rng, inputs.size) for key in _object_frames(inputs)})
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """On every frame the median box of the masks in other videos; the middle without any."""
-        asked = TrackingInputs.of(example)
-        return _text(dict.fromkeys(_asked_for(asked), placed_box(_usual_box(others), asked.size)))
+        """The median box of the masks in other videos, on every frame; the middle without any."""
+        inputs = TrackingInputs.of(example)
+        return _answer_text(dict.fromkeys(_object_frames(inputs), placed_box(_usual_box(others), inputs.size)))
 
     def copied_answer(self, example: Example, box_format: BoxFormat) -> str:
-        asked = TrackingInputs.of(example)
-        given = {item.number: item.rle.mask for item in asked.objects}
-        return _text({(number, frame): given[number] for number, frame in _asked_for(asked)})
+        inputs = TrackingInputs.of(example)
+        given = {item.number: item.rle.mask for item in inputs.objects}
+        return _answer_text({(number, frame): given[number] for number, frame in _object_frames(inputs)})
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
         return SumStatistics(list(map(_sample_sums, samples)), _figures, tables=_counts)
 
     def as_target(self, example: Example, prediction: Prediction) -> TrackMasks:
-        return _asked_masks({key: mask for key, mask in _answered(prediction).items() if bounds(mask)})
+        return _track_masks({key: mask for key, mask in _answered_masks(prediction).items() if bounds(mask)})
 
     def facets(self, example: Example) -> Fields:
         return {"category": sorted({item.category for item in TrackingInputs.of(example).objects})}
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """An object is hit if its mean J is above 0.5."""
-        answered = {number for (number, _), mask in _answered(prediction).items() if bounds(mask)}
+        answered = {number for (number, _), mask in _answered_masks(prediction).items() if bounds(mask)}
         scores, objects = object_scores(example, prediction), TrackingInputs.of(example).objects
         return explain_masks(
             (f"{item.number} {item.category}", scores[item.number], item.number in answered) for item in objects
@@ -233,7 +233,7 @@ class MaskTracking(ClipTask[TrackingSampling]):
         kinds: tuple[tuple[OverlayKind, dict[ObjectFrame, Rle]], ...] = (
             ("given", {(item.number, 0): item.rle.mask for item in objects}),
             ("reference", _true_masks(example)),
-            ("predicted", _answered(prediction)),
+            ("predicted", _answered_masks(prediction)),
         )
         names = {item.number: f"{item.number} {item.category}" for item in objects}
         return tuple(
@@ -244,7 +244,7 @@ class MaskTracking(ClipTask[TrackingSampling]):
         )
 
 
-def _asked_objects(index: FrameArrays, keyframes: Keyframes, sampling: TrackingSampling) -> list[int]:
+def _choose_objects(index: FrameArrays, keyframes: Keyframes, sampling: TrackingSampling) -> list[int]:
     """Indices of `VideoGraph.objects`, ascending.
 
     Raises DataError where no object has a mask on the first frame, or a mask there cannot be used.
@@ -270,49 +270,49 @@ def _usual_box(examples: Sequence[Example]) -> Sequence[float]:
     return usual_box(mask for example in examples for mask in _true_masks(example).values())
 
 
-def _asked_for(asked: TrackingInputs) -> list[ObjectFrame]:
-    return [(item.number, frame) for item in asked.objects for frame in range(1, asked.n_frames)]
+def _object_frames(inputs: TrackingInputs) -> list[ObjectFrame]:
+    return [(item.number, frame) for item in inputs.objects for frame in range(1, inputs.n_frames)]
 
 
-def _asked_masks(masks: Mapping[ObjectFrame, Rle]) -> TrackMasks:
-    """Without those of the first frame, which is given."""
+def _track_masks(masks: Mapping[ObjectFrame, Rle]) -> TrackMasks:
+    """The masks of all frames but the first, which is given."""
     return TrackMasks(
         [TrackMask(frame, RunLengthFields.of(mask), number) for (number, frame), mask in sorted(masks.items()) if frame]
     )
 
 
-def _text(masks: Mapping[ObjectFrame, Rle]) -> str:
-    """An answer."""
-    return json.dumps(_asked_masks(masks).write())
+def _answer_text(masks: Mapping[ObjectFrame, Rle]) -> str:
+    """An answer with these masks."""
+    return json.dumps(_track_masks(masks).write())
 
 
-def _masks(fields: Fields) -> dict[ObjectFrame, Rle]:
+def _read_masks(fields: Fields) -> dict[ObjectFrame, Rle]:
     return {(entry.object, entry.frame): entry.rle.mask for entry in TrackMasks.read(fields).masks}
 
 
 def _true_masks(example: Example) -> dict[ObjectFrame, Rle]:
     """Raises DataError for a mask that is not asked for, or of another size: a dataset may come from anywhere."""
-    asked, masks = TrackingInputs.of(example), _masks(example.target)
-    asked_for = set(_asked_for(asked))
+    inputs, masks = TrackingInputs.of(example), _read_masks(example.target)
+    asked_for = set(_object_frames(inputs))
     for (number, frame), mask in masks.items():
-        if (number, frame) not in asked_for or mask.size != asked.size:
+        if (number, frame) not in asked_for or mask.size != inputs.size:
             what = f"the mask of object {number} on frame {frame} is of another size, or not asked for"
             raise DataError(f"{example.example_id}: {what}. Remedy: build the dataset again")
     return masks
 
 
-def _answered(prediction: Prediction | None) -> dict[ObjectFrame, Rle]:
-    return {} if prediction is None else _masks(prediction.value)
+def _answered_masks(prediction: Prediction | None) -> dict[ObjectFrame, Rle]:
+    return {} if prediction is None else _read_masks(prediction.value)
 
 
 def object_scores(example: Example, prediction: Prediction | None) -> dict[int, MaskScore]:
-    """By object, J and F, mean over all frames but the first."""
-    asked, reference, answered = TrackingInputs.of(example), _true_masks(example), _answered(prediction)
-    nothing = empty_mask(asked.size)
+    """J and F of each object, mean over all frames but the first."""
+    inputs, reference, answered = TrackingInputs.of(example), _true_masks(example), _answered_masks(prediction)
+    nothing = empty_mask(inputs.size)
     frames = defaultdict[int, list[MaskScore]](list)
-    for key in _asked_for(asked):
+    for key in _object_frames(inputs):
         mask, true = answered.get(key, nothing), reference.get(key, nothing)
-        score = MaskScore(0.0, 0.0) if prediction is None else score_frame(mask.counts, true.counts, asked.size)
+        score = MaskScore(0.0, 0.0) if prediction is None else score_frame(mask.counts, true.counts, inputs.size)
         frames[key[0]].append(score)
     return {number: MaskScore(*map(fmean, zip(*scores, strict=True))) for number, scores in frames.items()}
 
@@ -320,8 +320,8 @@ def object_scores(example: Example, prediction: Prediction | None) -> dict[int, 
 def _sample_sums(sample: Scored) -> Row:
     scores = object_scores(sample.example, sample.prediction).values()
     n_frames = TrackingInputs.of(sample.example).n_frames
-    answered = None if sample.prediction is None else _sequence(_answered(sample.prediction), n_frames)
-    tracked = sequence_counts(answered, _sequence(_true_masks(sample.example), n_frames))
+    answered = None if sample.prediction is None else _mask_sequence(_answered_masks(sample.prediction), n_frames)
+    tracked = sequence_counts(answered, _mask_sequence(_true_masks(sample.example), n_frames))
     return {
         "J": sum(score.j for score in scores),
         "F": sum(score.f for score in scores),
@@ -332,8 +332,8 @@ def _sample_sums(sample: Scored) -> Row:
     }
 
 
-def _sequence(masks: Mapping[ObjectFrame, Rle], n_frames: int) -> list[dict[str, dict[str, object]]]:
-    """As the tracking metric has masks: by object, for each frame but the first."""
+def _mask_sequence(masks: Mapping[ObjectFrame, Rle], n_frames: int) -> list[dict[str, dict[str, object]]]:
+    """Masks as the tracking metric takes them: by object, for each frame but the first."""
     frames: list[dict[str, dict[str, object]]] = [{} for _ in range(1, n_frames)]
     for (number, frame), mask in masks.items():
         frames[frame - 1][str(number)] = {"size": list(mask.size), "counts": mask.counts}

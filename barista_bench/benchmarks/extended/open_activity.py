@@ -152,7 +152,7 @@ def paper_tables(models: Sequence[ModelSamples]) -> list[Table]:
 
 def _gap(by_choice: ModelSamples, openly: ModelSamples) -> tuple[str, int, float, float, Ranged | float] | None:
     """A row of the table; None without a clip in common."""
-    scores = [_by_clip(model) for model in (by_choice, openly)]
+    scores = [_clip_accuracy(model) for model in (by_choice, openly)]
     clips = sorted(scores[0].keys() & scores[1].keys())
     if not clips:
         return None
@@ -164,7 +164,7 @@ def _gap(by_choice: ModelSamples, openly: ModelSamples) -> tuple[str, int, float
     return openly.model, len(clips), float(with_choices.mean()), float(in_own_words.mean()), shown
 
 
-def _by_clip(model: ModelSamples) -> dict[str, float]:
+def _clip_accuracy(model: ModelSamples) -> dict[str, float]:
     """Accuracy of each clip, mean over runs."""
     scores = defaultdict(list)
     for samples in model.runs:

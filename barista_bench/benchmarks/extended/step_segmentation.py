@@ -85,7 +85,7 @@ class StepEvidence(Evidence):
 
 @dataclass(frozen=True, slots=True)
 class StepSampling(Sampling):
-    """Of clips cut into process steps.
+    """The sampling of clips cut into process steps.
 
     Args:
         frames: frames of one example.
@@ -116,14 +116,14 @@ class StepSegmentation(GraphTask[StepSampling]):
     def vocabulary(self, video: VideoGraph, sampling: StepSampling) -> Vocabulary:
         """("step", name) pairs of the sampled videos."""
         steps = video.steps() if sampling.selects(video) else []
-        return tuple(dict.fromkeys(("step", name) for step in steps if (name := _name(step.name))))
+        return tuple(dict.fromkeys(("step", name) for step in steps if (name := _clean_name(step.name))))
 
     def candidates(self, video: VideoGraph, sampling: StepSampling) -> Iterator[Candidate | SkippedExample]:
         """Clips in order that have steps, all named and one after the other."""
         low, high = sampling.frame_range or (0, video.frame_count)
         for clip in _clips(video, sampling):
             if low <= clip.start and clip.stop <= high:
-                reason = _unusable(video, clip, sampling)
+                reason = _problem(video, clip, sampling)
                 if reason:
                     yield SkippedExample(FrameRef(video.video_id, clip.start), reason)
                 else:
@@ -139,7 +139,9 @@ class StepSegmentation(GraphTask[StepSampling]):
             shown = evenly_spaced(len(clip), sampling.frames)
             steps = _steps(video, clip)
             segments = [
-                TimedStep(_name(step.name), max(step.start - clip.start, 0), min(step.end - clip.start, len(clip)))
+                TimedStep(
+                    _clean_name(step.name), max(step.start - clip.start, 0), min(step.end - clip.start, len(clip))
+                )
                 for step in steps
             ]
             yield self.new_example(
@@ -154,13 +156,13 @@ class StepSegmentation(GraphTask[StepSampling]):
             )
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
-        asked = StepInputs.of(example)
+        inputs = StepInputs.of(example)
         system, user = self.prompts.fill(
-            steps="\n".join(f"  {name}" for name in asked.steps),
-            frame_count=str(len(asked.times)),
-            duration=f"{asked.frame_count / asked.fps:.1f}",
+            steps="\n".join(f"  {name}" for name in inputs.steps),
+            frame_count=str(len(inputs.times)),
+            duration=f"{inputs.frame_count / inputs.fps:.1f}",
         )
-        frames = timed_frames(f"{time:.2f}" for time in asked.times)
+        frames = timed_frames(f"{time:.2f}" for time in inputs.times)
         return Prompt(system, (*frames, TextPart(f"\n{user}")))
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
@@ -168,12 +170,12 @@ class StepSegmentation(GraphTask[StepSampling]):
 
         Names are compared without case and further white space. Times are rounded to frames, and cut to the clip.
         """
-        asked = StepInputs.read(inputs)
+        question = StepInputs.read(inputs)
         entries = last_array(text, lambda array: all(isinstance(entry, list) for entry in array))
         if entries is None:
             return ParseError("the answer holds no JSON list of [step, start, end] entries")
         timed = [
-            step for entry in entries[:MAX_ENTRIES] if isinstance(entry, list) and (step := _timed_step(entry, asked))
+            step for entry in entries[:MAX_ENTRIES] if isinstance(entry, list) and (step := _read_step(entry, question))
         ]
         return Prediction(TimedSteps(timed).write(), dropped=len(entries) - len(timed))
 
@@ -215,26 +217,26 @@ class StepSegmentation(GraphTask[StepSampling]):
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         """Up to eight stretches of one length, each of any step: a frame in a step is right by chance 1 / all steps."""
-        asked = StepInputs.of(example)
+        inputs = StepInputs.of(example)
         count = rng.randint(1, MOST_STRETCHES)
-        ends = [asked.frame_count * number // count for number in range(count + 1)]
-        stretches = [TimedStep(rng.choice(asked.steps), start, end) for start, end in pairwise(ends)]
-        return _steps_json(stretches, asked.fps)
+        ends = [inputs.frame_count * number // count for number in range(count + 1)]
+        stretches = [TimedStep(rng.choice(inputs.steps), start, end) for start, end in pairwise(ends)]
+        return _steps_json(stretches, inputs.fps)
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """At each hundredth of the clip the step that other videos show there most often, or none."""
-        asked = StepInputs.of(example)
+        inputs = StepInputs.of(example)
         usual = segments_of(usual_steps(others))
-        count = asked.frame_count
+        count = inputs.frame_count
         return _steps_json(
             [TimedStep(item.label, item.start * count // PLACES, item.stop * count // PLACES) for item in usual],
-            asked.fps,
+            inputs.fps,
         )
 
 
 @cached_by_set
 def usual_steps(examples: Sequence[Example]) -> list[str | None]:
-    """For each hundredth of a clip the label that is there most often, None for no step; at a tie the first by name."""
+    """The label that is most often at each hundredth of a clip, None for no step; at a tie the first by name."""
     clips = [_labels(example.target, example) for example in examples]
     usual = []
     for hundredth in range(PLACES if clips else 0):
@@ -254,15 +256,15 @@ def _steps(video: VideoGraph, clip: range) -> list[Segment]:
     return sorted(video.steps((clip.start, clip.stop)), key=lambda step: step.start)
 
 
-def _unusable(video: VideoGraph, clip: range, sampling: StepSampling) -> str | None:
-    """Why a clip cannot become an example; None where it can."""
+def _problem(video: VideoGraph, clip: range, sampling: StepSampling) -> str | None:
+    """The reason why a clip cannot become an example; None where it can."""
     steps = _steps(video, clip)
     if not video.video.fps or not steps:
         return "no process step in the clip" if video.video.fps else "the video has no fps"
     if len(clip) < sampling.frames:
         return f"the clip has {len(clip)} frames, and {sampling.frames} are shown"
     for step in steps:
-        if not _name(step.name):
+        if not _clean_name(step.name):
             return f"process_steps[{step.row}] has no name"
     for step, following in pairwise(steps):
         if following.start < step.end:
@@ -270,20 +272,20 @@ def _unusable(video: VideoGraph, clip: range, sampling: StepSampling) -> str | N
     return None
 
 
-def _name(text: str) -> str:
+def _clean_name(text: str) -> str:
     return " ".join(text.split())
 
 
-def _timed_step(entry: list[object], asked: StepInputs) -> TimedStep | None:
+def _read_step(entry: list[object], inputs: StepInputs) -> TimedStep | None:
     """An entry [step, start, end] in frames; None where it is none, or lies outside of the clip."""
     if len(entry) != 3 or not isinstance(entry[0], str):
         return None
-    names = {name.casefold(): name for name in asked.steps} | {name: name for name in asked.steps}
-    text, start, end = _name(entry[0]), read_seconds(entry[1]), read_seconds(entry[2])
+    names = {name.casefold(): name for name in inputs.steps} | {name: name for name in inputs.steps}
+    text, start, end = _clean_name(entry[0]), read_seconds(entry[1]), read_seconds(entry[2])
     name = names.get(text, names.get(text.casefold()))
     if name is None or start is None or end is None:
         return None
-    first, stop = round(start * asked.fps), min(round(end * asked.fps), asked.frame_count)
+    first, stop = round(start * inputs.fps), min(round(end * inputs.fps), inputs.frame_count)
     return TimedStep(name, first, stop) if first < stop else None
 
 

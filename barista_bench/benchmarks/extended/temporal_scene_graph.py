@@ -108,7 +108,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
         rows = sorted({int(table.row[position]) for position in positions})
         objects = sorted({name for item in graph.relations for name in (item.subject, item.object)})
         values = sorted({normalise(value) for _, value in vocabulary})
-        return ClipColumns(
+        return (
             f"{len(graph.relations)} relations",
             ClipInputs(len(keyframes), objects, values),
             graph,
@@ -116,16 +116,18 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
         )
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
-        asked = ClipInputs.of(example)
-        objects, relations = ("\n".join(f"  - {name}" for name in names) for names in (asked.objects, asked.relations))
-        return self.prompts.prompt(asked.n_frames, count=str(asked.n_frames), objects=objects, relations=relations)
+        inputs = ClipInputs.of(example)
+        objects, relations = (
+            "\n".join(f"  - {name}" for name in names) for names in (inputs.objects, inputs.relations)
+        )
+        return self.prompts.prompt(inputs.n_frames, count=str(inputs.n_frames), objects=objects, relations=relations)
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
         """The last list with an entry as asked for (or empty list); others of its entries are dropped."""
         n_frames = ClipInputs.read(inputs).n_frames
 
         def segments(entries: list[object]) -> list[RelationSegment]:
-            return [item for entry in entries[:MAX_ENTRIES] if (item := _segment(entry, n_frames)) is not None]
+            return [item for entry in entries[:MAX_ENTRIES] if (item := _read_segment(entry, n_frames)) is not None]
 
         entries = last_array(text, lambda array: not array or bool(segments(array)))
         if entries is None:
@@ -134,35 +136,36 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
         return Prediction(ClipGraph(read).write(), dropped=len(entries) - len(read))
 
     def answer_schema(self, example: Example) -> Fields:
-        asked = ClipInputs.of(example)
-        thing: Fields = {"type": "string", "enum": asked.objects}
-        frame: Fields = {"type": "integer", "minimum": 1, "maximum": asked.n_frames}
-        entry: list[Json] = [thing, {"type": "string", "enum": asked.relations}, thing, frame, frame]
+        inputs = ClipInputs.of(example)
+        thing: Fields = {"type": "string", "enum": inputs.objects}
+        frame: Fields = {"type": "integer", "minimum": 1, "maximum": inputs.n_frames}
+        entry: list[Json] = [thing, {"type": "string", "enum": inputs.relations}, thing, frame, frame]
         return rows_schema(entry)
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
-        return _segments_json(_reference(example))
+        return _segments_json(_true_segments(example))
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
-        """As many entries as the primary figure looks at; triplets and stretches are each as likely as all others."""
-        asked = ClipInputs.of(example)
-        stretches = list(combinations_with_replacement(range(1, asked.n_frames + 1), 2))
-        names = list(product(asked.objects, asked.relations, asked.objects))
+        """Entries, as many as the primary figure looks at; triplets and stretches are each as likely as all others."""
+        inputs = ClipInputs.of(example)
+        stretches = list(combinations_with_replacement(range(1, inputs.n_frames + 1), 2))
+        names = list(product(inputs.objects, inputs.relations, inputs.objects))
         return _segments_json(
             RelationSegment(*rng.choice(names), *rng.choice(stretches)) for _ in range(BASELINE_ENTRIES)
         )
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """The triplets that most often hold in clips of other videos where both ends are named, on all frames."""
-        asked, fractions = ClipInputs.of(example), usual_triplets(others)
-        possible = (triplet for triplet in fractions if {triplet[0], triplet[2]} <= set(asked.objects))
+        inputs, fractions = ClipInputs.of(example), usual_triplets(others)
+        possible = (triplet for triplet in fractions if {triplet[0], triplet[2]} <= set(inputs.objects))
         ranked = sorted((-fractions[triplet], triplet) for triplet in possible)
-        return _segments_json(RelationSegment(*triplet, 1, asked.n_frames) for _, triplet in ranked[:BASELINE_ENTRIES])
+        return _segments_json(RelationSegment(*triplet, 1, inputs.n_frames) for _, triplet in ranked[:BASELINE_ENTRIES])
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
         rows = [
             example_sums(
-                None if s.prediction is None else _timed(_answered(s.prediction)), _timed(_reference(s.example))
+                None if s.prediction is None else _timed_relations(_answered_segments(s.prediction)),
+                _timed_relations(_true_segments(s.example)),
             )
             for s in samples
         ]
@@ -173,17 +176,17 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
         return answered if answered.relations else None
 
     def facets(self, example: Example) -> Fields:
-        return {"relation_value": sorted({item.relation for item in _reference(example)})}
+        return {"relation_value": sorted({item.relation for item in _true_segments(example)})}
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        hits, misses, wrong = _compared(example, prediction)
+        hits, misses, wrong = _compare(example, prediction)
         return Explanation.of(*(map(str, group) for group in (hits, misses, wrong)))
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """A wrong entry whose triplet is missed at another time is that one's; then what is left over on each side."""
-        hits, misses, wrong = _compared(example, prediction)
-        missed, right = (Counter(item.triplet for item in _timed(group)) for group in (misses, hits))
-        for item in _timed(wrong):
+        hits, misses, wrong = _compare(example, prediction)
+        missed, right = (Counter(item.triplet for item in _timed_relations(group)) for group in (misses, hits))
+        for item in _timed_relations(wrong):
             if missed[item.triplet]:
                 missed[item.triplet] -= 1
                 yield AnswerFailure("wrong_time")
@@ -200,7 +203,7 @@ def usual_triplets(examples: Sequence[Example]) -> dict[Triplet, float]:
     for example in examples:
         objects = ClipInputs.of(example).objects
         clips_with.update(product(objects, objects))
-        holding.update({item.triplet for item in _timed(_reference(example))})
+        holding.update({item.triplet for item in _timed_relations(_true_segments(example))})
     return {triplet: count / clips_with[triplet[0], triplet[2]] for triplet, count in holding.items()}
 
 
@@ -227,7 +230,7 @@ def _clip_graph(index: FrameArrays, keyframes: Keyframes) -> tuple[list[int], Cl
     return positions, ClipGraph(segments)
 
 
-def _segment(entry: object, n_frames: int) -> RelationSegment | None:
+def _read_segment(entry: object, n_frames: int) -> RelationSegment | None:
     """An entry as the prompt asks for it, frames within the clip; None for anything else."""
     if not isinstance(entry, list) or len(entry) != len(RelationSegment.__struct_fields__):
         return None
@@ -237,7 +240,7 @@ def _segment(entry: object, n_frames: int) -> RelationSegment | None:
     return RelationSegment(names[0], names[1], names[2], start, end)
 
 
-def _reference(example: Example) -> list[RelationSegment]:
+def _true_segments(example: Example) -> list[RelationSegment]:
     """Raises DataError for frames that the clip has not: a dataset may come from anywhere."""
     n_frames, relations = ClipInputs.of(example).n_frames, ClipGraph.of(example).relations
     for item in relations:
@@ -246,19 +249,19 @@ def _reference(example: Example) -> list[RelationSegment]:
     return relations
 
 
-def _answered(prediction: Prediction) -> list[RelationSegment]:
+def _answered_segments(prediction: Prediction) -> list[RelationSegment]:
     return ClipGraph.read(prediction.value).relations
 
 
-def _timed(segments: Iterable[RelationSegment]) -> list[TimedRelation]:
-    """As the metric has them: the frame i is the time from i - 1 to i."""
+def _timed_relations(segments: Iterable[RelationSegment]) -> list[TimedRelation]:
+    """Relations as the metric takes them: the frame i is the time from i - 1 to i."""
     return as_relations([(item.subject, item.relation, item.object, item.start - 1, item.end) for item in segments])
 
 
-def _compared(example: Example, prediction: Prediction | None) -> tuple[list[RelationSegment], ...]:
+def _compare(example: Example, prediction: Prediction | None) -> tuple[list[RelationSegment], ...]:
     """Relations that are hit, those that are missed, and entries that hit none."""
-    reference, answered = _reference(example), [] if prediction is None else _answered(prediction)
-    taken = matches(_timed(answered), _timed(reference))
+    reference, answered = _true_segments(example), [] if prediction is None else _answered_segments(prediction)
+    taken = matches(_timed_relations(answered), _timed_relations(reference))
     hit = set(taken)
     return (
         [item for at, item in enumerate(reference) if at in hit],

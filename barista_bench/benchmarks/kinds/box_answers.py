@@ -40,7 +40,7 @@ LARGEST_SINGLE = 3e38
 
 
 class FrameSize(Inputs):
-    """In pixels, of the frame that an example is about."""
+    """The size in pixels of the frame that an example is about."""
 
     frame_width: int
     frame_height: int
@@ -77,8 +77,7 @@ def reference_scale(target: Fields) -> int:
 def annotated(boxes: BoxesT | None, name: str, example_id: str) -> BoxesT:
     """A box, or boxes, in pixels as annotated; released files have boxes on the grid alone.
 
-    Raises:
-        DataError: the example has none.
+    Raises DataError where the example has none.
     """
     if boxes is None:
         raise DataError(
@@ -104,10 +103,8 @@ def write_grid(
 def box_fields(prompts: PromptTexts, box_format: BoxFormat) -> dict[str, str]:
     """The fields of a wording that describes boxes in its own words, for models that write them as `box_format` says.
 
-    `scale` is the number that a full side maps to; a text `extra.<name>.<order>` fills `{<name>}` in that order.
-
-    Raises:
-        ConfigError: the wording names a scale, and the model writes pixels; or it describes boxes in other orders.
+    `scale` is the number that a full side maps to; a text `extra.<name>.<order>` fills `{<name>}` in that order. Raises
+    ConfigError where the wording names a scale, and the model writes pixels; or it describes boxes in other orders.
     """
     if box_format.scale is None and "{scale}" in prompts.system:
         raise ConfigError(
@@ -143,7 +140,7 @@ def in_words(box: Sequence[float]) -> str:
 
 
 def usual_boxes(answers: Sequence[Boxes]) -> Boxes:
-    """Of several lists of boxes the one to expect: as many as most lists have, each the mean over those lists.
+    """The boxes to expect from several lists: as many as most lists have, each the mean over those lists.
 
     Boxes of a list are paired from left to right. At least one list.
 
@@ -179,7 +176,7 @@ def box_failures(
     matched = list(pairs)
     missed = [i for i in range(len(reference)) if i not in {i for i, _ in matched}]
     wrong = [j for j in range(len(answered)) if j not in {j for _, j in matched}]
-    failures = [AnswerFailure("loose_box", named(i)) for i, _ in _paired(missed, wrong, reference, answered)]
+    failures = [AnswerFailure("loose_box", named(i)) for i, _ in _pair_leftovers(missed, wrong, reference, answered)]
     failures += [AnswerFailure("missed", named(i)) for i in missed]
     for j in wrong:
         again = [i for i, _ in matched if box_iou(reference[i], answered[j]) > MATCHED]
@@ -187,7 +184,7 @@ def box_failures(
     return failures
 
 
-def _paired(
+def _pair_leftovers(
     missed: list[int], wrong: list[int], reference: Sequence[Box], answered: Sequence[Box]
 ) -> list[tuple[int, int]]:
     """Leftovers that overlap by `LOOSE` or more, the most first; taken out of both lists."""

@@ -54,8 +54,6 @@ from barista_bench.metrics.mean_ap.spread import spread_of
 _INTEGERS = re.compile(r"(?<![\d.])(-?\d{1,9})" + r"\s*,\s*(-?\d{1,9})" * 3 + r"(?!\d|\.\d)")
 _NUMBER = r"(-?\d{1,9}(?:\.\d{1,9})?)"
 FRACTIONS = re.compile(r"(?<![\d.])" + rf"{_NUMBER}\s*,\s*" * 3 + rf"{_NUMBER}(?!\.?\d)")
-
-
 NO_BOXES = ParseError("the answer holds neither a JSON object with bboxes nor four numbers in a row")
 
 
@@ -81,7 +79,9 @@ def read_boxes(text: str, inputs: Fields, box_format: BoxFormat) -> Prediction |
     if not listed and not answer:
         return NO_BOXES
     read = [four_numbers(entry[:4]) if isinstance(entry, list) else None for entry in listed]
-    kept = [_rounded(numbers, box_format) for numbers in read if numbers is not None]
+    kept = [numbers for numbers in read if numbers is not None]
+    if box_format.scale != 1:
+        kept = [[float(round(number)) for number in numbers] for numbers in kept]
     dropped = len(listed) - len(kept) + begun
     value: Fields = {"boxes": [read_pixels(numbers, inputs, box_format) for numbers in kept]}
     if "scores" in answer:
@@ -93,34 +93,9 @@ def read_boxes(text: str, inputs: Fields, box_format: BoxFormat) -> Prediction |
     return Prediction(value, dropped)
 
 
-def explain_boxes(phrase: str, reference: Sequence[list[float]], answered: Sequence[list[float]]) -> Explanation:
-    """Boxes in pixels, paired at an IoU above 0.5."""
-    ious = [[box_iou(b, box) for b in answered] for box in reference]
-    pairs = dict(greedy_pairs(ious))
-    hits = [
-        f"{phrase} at {in_words(reference[i])}: IoU {ious[i][j]:.2f} with {in_words(answered[j])}"
-        for i, j in sorted(pairs.items())
-    ]
-    misses = [
-        f"{phrase} at {in_words(box)}: best IoU {max(ious[i], default=0.0):.2f}"
-        for i, box in enumerate(reference)
-        if i not in pairs
-    ]
-    wrong = [
-        f"box {in_words(box)}: best IoU {max(line[j] for line in ious):.2f}"
-        for j, box in enumerate(answered)
-        if j not in pairs.values()
-    ]
-    return Explanation.of(hits, misses, wrong)
-
-
 def listed_boxes(answer: Mapping[str, object]) -> list[object] | None:
     listed = answer["bboxes"] if "bboxes" in answer else answer.get("boxes")
     return listed if isinstance(listed, list) else None
-
-
-def _rounded(numbers: list[float], box_format: BoxFormat) -> list[float]:
-    return numbers if box_format.scale == 1 else [float(round(number)) for number in numbers]
 
 
 def _confidences(scores: object, count: int) -> list[float] | None:
@@ -236,14 +211,32 @@ class BoxTask(Task):
         return {"object_size": sorted({box_size(box) for box in self.true_boxes(example)})}
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """By the boxes that are paired at an IoU above 0.5, as in `explain`."""
+        """Failures of the boxes that are not paired at an IoU above 0.5, as in `explain`."""
         reference, answered = self.true_boxes(example), answered_boxes(prediction)
         pairs = greedy_pairs([[box_iou(box, true) for box in answered] for true in reference])
         return box_failures(reference, answered, pairs, evidence_objects(example))
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """Boxes paired at an IoU above 0.5; the score itself also counts stricter thresholds."""
-        return explain_boxes(self.subject(example), self.true_boxes(example), answered_boxes(prediction))
+        phrase, reference, answered = self.subject(example), self.true_boxes(example), answered_boxes(prediction)
+        ious = [[box_iou(b, box) for b in answered] for box in reference]
+        pairs = dict(greedy_pairs(ious))
+        return Explanation.of(
+            (
+                f"{phrase} at {in_words(reference[i])}: IoU {ious[i][j]:.2f} with {in_words(answered[j])}"
+                for i, j in sorted(pairs.items())
+            ),
+            (
+                f"{phrase} at {in_words(box)}: best IoU {max(ious[i], default=0.0):.2f}"
+                for i, box in enumerate(reference)
+                if i not in pairs
+            ),
+            (
+                f"box {in_words(box)}: best IoU {max(line[j] for line in ious):.2f}"
+                for j, box in enumerate(answered)
+                if j not in pairs.values()
+            ),
+        )
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
         reference = [Overlay(0, as_xyxy(box), "reference", self.subject(example)) for box in self.true_boxes(example)]

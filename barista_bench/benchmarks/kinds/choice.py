@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from string import ascii_uppercase
 from typing import ClassVar
@@ -19,7 +19,6 @@ from typing import ClassVar
 from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Inputs, Target, TypedFields, read_scores
-from barista_bench.core.failures import FailureKind
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.statistics import SampleStatistics, mean_statistics
 from barista_bench.core.task import (
@@ -31,7 +30,6 @@ from barista_bench.core.task import (
     Prediction,
     Scored,
     Task,
-    Verdict,
     evidence_objects,
 )
 
@@ -83,7 +81,6 @@ class ChoiceTask(Task):
     primary_note: ClassVar[str] = "Fraction of questions answered with the right letter."
     sample_score: ClassVar[str] = "accuracy"
     answer_note: ClassVar[str] = "the letter of a choice"
-    failure_kinds: ClassVar[Mapping[Verdict, FailureKind]] = {"miss": "missed", "wrong": "wrong_option"}
     inputs_type: ClassVar[type[Inputs]] = ChoiceInputs
     target_type: ClassVar[type[Target]] = RightChoice
 
@@ -107,7 +104,7 @@ class ChoiceTask(Task):
         )
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """As `read_letter`; of a model that scores the choices, the best one."""
+        """The choice that `read_letter` finds; of a model that scores the choices, the best one."""
         return read_letter(text, [choice.choice_id for choice in ChoiceInputs.read(inputs).choices])
 
     def statistics(self, samples: Sequence[Scored]) -> SampleStatistics:
@@ -160,18 +157,14 @@ class ChoiceTask(Task):
 
 
 def read_letter(text: str, labels: Sequence[str]) -> Prediction | ParseError:
-    """A `ChosenLetter`: the best-scored label, or else as `read_choice`."""
+    """A `ChosenLetter`: the best-scored label, else the one that the text names last, as BARISTA's release reads it.
+
+    That is the last `answer:` right after which one of the labels stands, else the last tag `<CHOICE_ID_x>` with one
+    (docs/upstream/barista.md).
+    """
     scores = read_scores(text, labels)
     if scores is not None:
         return Prediction({"choice_id": max(scores, key=lambda label: scores[label])})
-    return read_choice(text, labels)
-
-
-def read_choice(text: str, labels: Container[str]) -> Prediction | ParseError:
-    """The last `answer:` right after which one of the labels stands, else the last tag `<CHOICE_ID_x>` with one.
-
-    This is the rule of BARISTA's release (docs/upstream/barista.md).
-    """
     text = text[-MAX_ANSWER:]
     tokens = (_token(text, match.end()) for match in reversed(list(_MARKER.finditer(text))))
     for token in chain(tokens, reversed(_TAG.findall(text))):

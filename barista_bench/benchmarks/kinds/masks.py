@@ -127,7 +127,7 @@ def score_frame(predicted: str, true: str, size: Size) -> MaskScore:
 
 
 def explain_masks(scored: Iterable[tuple[str, MaskScore, bool]]) -> Explanation:
-    """What was asked for is hit if its J is above 0.5.
+    """A row for each mask asked for: it is hit if its J is above 0.5.
 
     Args:
         scored: name, J and F, and whether the answer has a mask there.

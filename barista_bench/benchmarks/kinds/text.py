@@ -113,7 +113,7 @@ class TextTask(GraphTask[SamplingT]):
         return lexical_statistics(overlaps, (self.category(sample.example) for sample in samples))
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """As in `explain`: facts that are missing, and words that no fact has.
+        """Facts that are missing, and words that no fact has, as in `explain`.
 
         A fact is `missed`, or `replaced` where the answer has such other words instead.
         """
@@ -129,7 +129,7 @@ class TextTask(GraphTask[SamplingT]):
         return (*failures, *([AnswerFailure("hallucinated", described)] if other else ()))
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        """By words alone: a fact is a hit where the answer has all its content words, whatever they refer to."""
+        """Facts by words alone: a hit is one whose content words the answer has, whatever they refer to."""
         answer = self.text_of(prediction)
         facts = dict.fromkeys((fact.text, fact.shown) for fact in self.facts(example))
         return Explanation.of(

@@ -89,6 +89,9 @@ def test_a_dry_run_counts_and_asks_nothing(three_tasks: Path, tmp_path: Path) ->
     assert "nothing was asked" in estimate_text(estimated)
     for model, images in (("text_only:some/checkpoint", 0), ("first_frame:tiny", sum(examples.values()))):
         assert estimate(config.model_copy(update={"model": model})).images == images
+    for model, remedy in (("served", "served:NAME"), ("text_only:orakle", "did you mean oracle")):
+        with pytest.raises(ConfigError, match=remedy):
+            estimate(config.model_copy(update={"model": model}))
     assert not (tmp_path / "run").exists()
 
 

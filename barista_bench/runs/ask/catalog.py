@@ -87,7 +87,7 @@ def _loaded(config: ModelSettings, tasks: Pairs) -> Model:
         if config.engine == "vllm":
             raise ConfigError(f"--engine vllm runs local checkpoints, not {config.model}. Remedy: leave engine out")
         return model_kind(kind).load(config, rest, tasks)
-    _refuse_mistyped(config.model)
+    refuse_mistyped(config.model)
     return _checkpoint(config)
 
 
@@ -104,7 +104,7 @@ def specialists() -> frozenset[str]:
     return frozenset(name for name in registered("models") if not model_kind(name).writes_text)
 
 
-def _refuse_mistyped(name: str) -> None:
+def refuse_mistyped(name: str) -> None:
     """Refuse, before the Hub is asked, a mistyped name of a built-in model, a file of answers and a kind alone."""
     if Path(name).is_file() and not name.endswith(GGUF):
         raise ConfigError(f"{name}: is a file, no checkpoint. Remedy: write predictions:{name} for a file of answers")

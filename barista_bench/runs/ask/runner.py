@@ -21,7 +21,7 @@ from barista_bench.models.base import tells_own_times
 from barista_bench.models.local.loading import adapter_videos, checkpoint_of, checkpoint_videos
 from barista_bench.runs.ask.answered import Spending, logged_tokens, prices_of
 from barista_bench.runs.ask.asking import Asker, TaskRun
-from barista_bench.runs.ask.catalog import Pairs, load_model, without_ablations
+from barista_bench.runs.ask.catalog import Pairs, load_model, refuse_mistyped, without_ablations
 from barista_bench.runs.ask.config import ModelSettings, RunConfig, Shard, checked
 from barista_bench.runs.ask.opening import OpenedTask, open_tasks
 from barista_bench.runs.ask.session import Session
@@ -218,6 +218,7 @@ def estimate(config: RunConfig) -> RunEstimate:
     is_served = "served:" in config.model
     is_light = is_served or config.model.rpartition(":")[2] in SCRIPTED or "predictions:" in config.model
     if not is_light:  # the same ablations of a model that needs no checkpoint: it is asked as much
+        refuse_mistyped(without_ablations(config.model))
         ablations = [part for part in config.model.split(":")[:-1] if part in ABLATIONS]
         config = config.model_copy(update={"model": ":".join([*ablations, "chance"])})
     model = load_model(config, [(asked.task, asked.examples) for asked in opened])

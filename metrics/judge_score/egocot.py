@@ -77,7 +77,7 @@ def egocot_reasoning(
     flags = [False] * n if empty_reasoning is None else as_column(empty_reasoning, "empty_reasoning", n)
     empty = [as_flag(raw, f"empty_reasoning[{i}]") for i, raw in enumerate(flags)]
     judged = [0.0 if empty[i] else as_whole(raw, f"scores[{i}]") for i, raw in enumerate(column)]
-    members: Mapping[str, Sequence[str]] = EGOCOT_SIZES if groups is None else groups
+    members: Mapping[str, Any] = EGOCOT_SIZES if groups is None else groups
     if not isinstance(members, Mapping):
         raise TypeError(f"groups: is of type {type(groups).__name__}; give a dict from group to its subtasks")
     samples = list(zip(judged, right, strict=True))

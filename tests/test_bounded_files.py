@@ -1,9 +1,6 @@
 """Files of others are read within bounds, and what is wrong with one is named."""
 
-import hashlib
 import json
-import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +8,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files import reading
 from barista_bench.files.reading import (
     bounded_lines,
     read_bounded,
@@ -96,28 +92,3 @@ def test_a_file_of_lines_can_be_bounded_as_a_whole(tmp_path: Path) -> None:
     assert len(list(bounded_lines(path, MOST, max_file=4))) == 2
     with pytest.raises(OSError, match="is larger than 3 bytes"):
         next(bounded_lines(path, MOST, max_file=3))
-
-
-def test_a_hash_is_kept_while_a_file_stays_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, read = tmp_path / "file", list[Path]()
-    original = reading.read_sha256
-    monkeypatch.setattr(reading, "read_sha256", lambda path: read.append(path) or original(path))
-    path.write_bytes(b"first")
-    os.utime(path, (2e9, 2e9))  # as a camera says whose clock is wrong
-    first = reading.file_sha256(path)
-    status = path.stat()
-    monkeypatch.setattr(time, "time_ns", lambda: status.st_ctime_ns + 10**10)
-    assert [reading.file_sha256(path) for _ in range(3)] == [first] * 3
-    assert len(read) == 2  # it had just been written when it was read first
-    path.write_bytes(b"other")
-    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))  # as `rsync --inplace --times` leaves it
-    assert reading.file_sha256(path) == hashlib.sha256(b"other").hexdigest()
-
-
-def test_a_file_that_was_just_written_is_read_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, tick = tmp_path / "file", os.stat(tmp_path)
-    monkeypatch.setattr(Path, "stat", lambda path: tick)  # a clock of so few ticks that no change shows
-    monkeypatch.setattr(time, "time_ns", lambda: tick.st_ctime_ns + 10**9)
-    for content in (b"first", b"other"):
-        path.write_bytes(content)
-        assert reading.file_sha256(path) == hashlib.sha256(content).hexdigest()

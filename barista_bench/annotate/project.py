@@ -9,7 +9,6 @@ read without the others: where its lines begin is looked up once for each file.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ from functools import lru_cache, partial
 from importlib import resources
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, TypeAlias, TypeVar
+from typing import BinaryIO, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -31,6 +30,7 @@ from barista_bench.annotate.identities import Identities
 from barista_bench.annotate.project_file import ProjectFile, ProjectSettings, VideoSource
 from barista_bench.cluster import map_in_processes
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.files.kept import FileStamp, kept
 from barista_bench.files.owned_folders import check_place
 from barista_bench.files.reading import confined, read_bounded, read_json_lines, valid_video_id
 from barista_bench.files.writing import write_whole
@@ -160,13 +160,13 @@ class VideoFiles(NamedTuple):
 
     def check_video(self) -> None:
         """Raise DataError where the file is another one than at the start; it is read once while it stays the same."""
-        if video_sha256(self.path) != self.source.sha256:
+        if video_sha256(self.path, across_processes=True) != self.source.sha256:
             remedy = "put the file back, or start a new project"
             raise DataError(f"{self.path}: is not the file that the project was started with. Remedy: {remedy}")
 
 
 @lru_cache(4)
-def _accepted(path: Path, stamp: FileStamp, source: VideoSource) -> records.AcceptedFile:
+def _accepted(path: Path, stamp: FileStamp | None, source: VideoSource) -> records.AcceptedFile:
     """Read once while the file stays the same: an hour has 50,000 masks. Nobody changes what is in it."""
     accepted = records.read_record(path, records.AcceptedFile)
     check_masks((mask.rle for keyframe in accepted.keyframes for mask in keyframe.masks.values()), source, path)
@@ -295,19 +295,23 @@ def _probed(videos: Path, file: str) -> VideoSource | str:
             frames.read([0])
             width, height = frames.size
             return VideoSource(
-                file=file, sha256=video_sha256(path), width=width, height=height, frames=len(frames), fps=frames.fps
+                file=file,
+                sha256=video_sha256(path, across_processes=True),
+                width=width,
+                height=height,
+                frames=len(frames),
+                fps=frames.fps,
             )
     except DataError as error:
         return str(error)
 
 
 _CHUNK = 2**22
-FileStamp: TypeAlias = tuple[int, int, int] | None
 
 
-def file_stamp(path: Path) -> FileStamp:
+def file_stamp(path: Path) -> FileStamp | None:
     """A stamp that changes when a file is replaced; None where there is none."""
-    return _stamp(os.stat(path)) if path.is_file() else None
+    return FileStamp.of(path) if path.is_file() else None
 
 
 class TrackIndex:
@@ -334,10 +338,10 @@ class TrackIndex:
         return track
 
     def _starts_of(self, path: Path, file: BinaryIO) -> NDArray[np.int64]:
-        key = path, _stamp(os.fstat(file.fileno()))
+        key = path, FileStamp.of(file.fileno())
         with self._lock:
             if key not in self._starts:
-                self._starts[key] = np.concatenate(([0], *_line_ends(file)))
+                self._starts[key] = kept(*key, "lines", np.ndarray, lambda: np.concatenate(([0], *_line_ends(file))))
             return self._starts[key]
 
 
@@ -346,7 +350,3 @@ def _line_ends(file: BinaryIO) -> Iterator[NDArray[np.int64]]:
     while chunk := file.read(_CHUNK):
         yield np.flatnonzero(np.frombuffer(chunk, np.uint8) == ord("\n")) + position + 1
         position += len(chunk)
-
-
-def _stamp(status: os.stat_result) -> FileStamp:
-    return status.st_ino, status.st_mtime_ns, status.st_size

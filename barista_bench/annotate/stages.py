@@ -53,7 +53,8 @@ from barista_bench.annotate.sam_propagation import SamPropagator
 from barista_bench.annotate.segments import choose_keyframes, interaction_segments
 from barista_bench.core.plugins import load_plugin
 from barista_bench.errors import ConfigError
-from barista_bench.files.reading import bounded_lines, file_sha256
+from barista_bench.files.hashes import file_sha256
+from barista_bench.files.reading import bounded_lines
 from barista_bench.files.writing import atomic_write
 from barista_bench.media.video import FrameReader
 from barista_bench.models.base import ModelIdentity
@@ -152,7 +153,10 @@ class AnnotationStage:
     def provenance(self, video: VideoFiles, identity: ModelIdentity) -> Provenance:
         """The provenance that the file would have if it were made now."""
         kinds = (*self.needs, *self.reads)
-        contents = {kind.FILE: file_sha256(video.file(kind)) if video.has(kind) else None for kind in kinds}
+        contents = {
+            kind.FILE: file_sha256(video.file(kind), across_processes=True) if video.has(kind) else None
+            for kind in kinds
+        }
         return Provenance.of(self.name, identity, video.source, contents)
 
     def state(self, video: VideoFiles) -> str:

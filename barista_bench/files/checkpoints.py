@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from barista_bench.errors import ModelError, require_extra
-from barista_bench.files.reading import file_sha256
+from barista_bench.files.hashes import file_sha256
 from barista_bench.files.text_out import first_line
 
 if TYPE_CHECKING:

@@ -19,7 +19,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.reading import file_sha256, read_bounded_json
+from barista_bench.files.hashes import file_sha256
+from barista_bench.files.reading import read_bounded_json
 from barista_bench.files.writing import name_full_disk, real_path
 
 log = logging.getLogger(__name__)

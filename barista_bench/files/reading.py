@@ -9,17 +9,13 @@ may be checked by a pydantic schema. YAML is what people write: plain values, ea
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import os
 import re
-import time
 import unicodedata
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from importlib import resources
 from pathlib import Path
-from threading import Lock
 from typing import Any, Literal, TypeVar
 
 import yaml
@@ -156,46 +152,6 @@ def read_bounded_text(
         return read_bounded(path, most, what=what, remedy=remedy).decode(encoding)
     except UnicodeDecodeError as raised:
         raise DataError(f"{path}: {what} (is not UTF-8: {raised.reason}). Remedy: {remedy}") from raised
-
-
-_HASHING = tuple(Lock() for _ in range(64))
-_SETTLED = 3 * 10**9
-"""Nanoseconds for which a file must have lain still for its hash to be kept: within a tick of a file system's clock (2
-seconds on some) a change leaves no trace."""
-
-
-def file_sha256(path: Path) -> str:
-    """SHA-256 of a file's bytes, read once while it stays the same, also by threads that ask at once.
-
-    Raises DataError for a file that cannot be read.
-    """
-    try:
-        with _HASHING[hash(path) % len(_HASHING)]:
-            status = path.stat()
-            times = status.st_mtime_ns, status.st_ctime_ns  # the first can be set at will, also in the future
-            if abs(time.time_ns() - status.st_ctime_ns) < _SETTLED:
-                return read_sha256(path)
-            return _kept_sha256(path, status.st_ino, status.st_size, *times)
-    except OSError as error:
-        raise _unreadable(path, error) from error
-
-
-@lru_cache(maxsize=4096)
-def _kept_sha256(path: Path, *stamp: int) -> str:
-    return read_sha256(path)
-
-
-def read_sha256(path: Path) -> str:
-    """SHA-256 of a file's bytes, read now. Raises DataError for a file that cannot be read."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise _unreadable(path, error) from error
-
-
-def _unreadable(path: Path, error: OSError) -> DataError:
-    return DataError(f"{path}: cannot be read ({error.strerror}). Remedy: put the file back")
 
 
 def json_value(text: str, otherwise: object = None) -> Any:  # noqa: ANN401  # as `json.loads`

@@ -31,8 +31,8 @@ from barista_bench.core.guarding import attempt
 from barista_bench.core.prompt import PromptTexts, by_hash
 from barista_bench.core.task import ParseError, Task
 from barista_bench.errors import ConfigError
+from barista_bench.files.hashes import file_sha256
 from barista_bench.files.owned_folders import check_target, replacing_folder
-from barista_bench.files.reading import file_sha256
 from barista_bench.interchange.exporting import JudgeScores, RepetitionFiles
 from barista_bench.interchange.reading import ReleasedRun, check_same, read_released_run
 from barista_bench.interchange.recorded_answers import write_imported

@@ -17,7 +17,8 @@ import msgspec
 
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.reading import bounded_lines, file_sha256
+from barista_bench.files.hashes import file_sha256
+from barista_bench.files.reading import bounded_lines
 from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request
 
 log = logging.getLogger(__name__)

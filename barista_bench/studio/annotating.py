@@ -20,7 +20,6 @@ from barista_bench.annotate.decisions import Decisions, accept
 from barista_bench.annotate.identities import Identities
 from barista_bench.annotate.project import (
     REMAKE,
-    FileStamp,
     Project,
     TrackIndex,
     VideoFiles,
@@ -33,6 +32,7 @@ from barista_bench.annotate.records import Layers, decode_record, digest, read_r
 from barista_bench.annotate.running import missing_masks, run_video
 from barista_bench.annotate.stages import AFTER_MASKS, BEFORE_MASKS
 from barista_bench.errors import DataError
+from barista_bench.files.kept import FileStamp
 from barista_bench.scene_graph.masks import Rle
 from barista_bench.studio.adjudicating import OtherAnnotator, other_annotators, others_videos, shown_agreement
 from barista_bench.studio.exploring import FrameRange, display_names, frame_ranges
@@ -69,7 +69,7 @@ class SeenDecisions(Decisions, frozen=True, kw_only=True):
 class Decided:
     """Decisions about a video and proposals for it, as its files were at `stamp`."""
 
-    stamp: tuple[FileStamp, ...]
+    stamp: tuple[FileStamp | None, ...]
     keyframes: Mapping[int, records.AcceptedKeyframe]
     identities: Identities
     suggestions: Mapping[int, list[Json]]
@@ -263,7 +263,7 @@ def _is_signed(video: VideoFiles) -> bool:
     return video.has(records.SignalFile) and video.read(records.SignalFile).verified
 
 
-def _decided(video: VideoFiles, annotators: Sequence[OtherAnnotator], stamp: tuple[FileStamp, ...]) -> Decided:
+def _decided(video: VideoFiles, annotators: Sequence[OtherAnnotator], stamp: tuple[FileStamp | None, ...]) -> Decided:
     identities = video.identities()
     suggestions: dict[int, list[Json]] = {}
     proposed = video.read(records.ProposalsFile).keyframes if video.has(records.ProposalsFile) else []

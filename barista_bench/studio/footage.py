@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.errors import DataError, VideoError
+from barista_bench.files.kept import user_cache
 from barista_bench.files.text_out import NO_SPACE
 from barista_bench.files.writing import atomic_write
 from barista_bench.media.video import FrameReader, open_reader, read_frames, video_facts
@@ -64,9 +65,8 @@ def jpeg(image: Image.Image) -> bytes:
 
 
 def cache_folder() -> Path:
-    """Where copies lie: `$XDG_CACHE_HOME/barista_bench/videos`, by default below `~/.cache`."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "barista_bench" / "videos"
+    """Where copies lie."""
+    return user_cache("videos")
 
 
 class Footage(View):
@@ -156,7 +156,7 @@ def kept_copy(path: Path, cache: Path, done: Callable[[float], object]) -> Path:
         OSError: the cache cannot be written, or is full.
     """
     cache.mkdir(parents=True, exist_ok=True)
-    file = cache / f"{video_sha256(path)}-{_RECIPE}.mp4"
+    file = cache / f"{video_sha256(path, across_processes=True)}-{_RECIPE}.mp4"
     files = [file, _small(file)] if _has_small(path) else [file]
     if not all(map(_is_plain, files)):
         _remove_leftovers(cache)

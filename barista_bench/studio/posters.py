@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.errors import VideoError
+from barista_bench.files.kept import keep_newest, user_cache
 from barista_bench.files.writing import write_whole
 from barista_bench.media.video.frame_folder import frame_files, read_image
 from barista_bench.media.video.index import AV_ERRORS, Stamp, open_video, orientation_of, reason, stamp_of
-from barista_bench.studio.footage import cache_folder, jpeg
+from barista_bench.studio.footage import jpeg
 
 POSTER_WIDTH = 320
 """Pixels: a card on a screen of high density."""
@@ -33,7 +34,7 @@ _lengths: LRUCache[Stamp, float | None] = LRUCache(10_000)
 def poster(path: Path) -> bytes:
     """The JPEG. Raises VideoError for a video that cannot be read, OSError where the cache cannot be written."""
     stamp = stamp_of(path)
-    folder = cache_folder().parent / "posters"
+    folder = user_cache("posters")
     file = folder / f"{hashlib.sha256(repr(tuple(stamp)).encode()).hexdigest()[:32]}.jpg"
     if file.is_file() and not file.is_symlink():
         return file.read_bytes()
@@ -43,7 +44,7 @@ def poster(path: Path) -> bytes:
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(file, content)
     if file.stat().st_ino % _SHRINK_EVERY == 0:  # now and then: listing the folder takes longer than the picture
-        _shrink(folder)
+        keep_newest(folder, CACHE_FILES)
     return content
 
 
@@ -81,10 +82,3 @@ def _picture(path: Path) -> NDArray[np.uint8]:
             return np.ascontiguousarray(orientation_of(frame, name).apply(image))
     except AV_ERRORS as error:
         raise VideoError(f"{name}: cannot be decoded ({reason(error)}). Remedy: check the file") from error
-
-
-def _shrink(folder: Path) -> None:
-    with os.scandir(folder) as entries:
-        files = sorted((entry.stat().st_mtime, entry.path) for entry in entries if entry.name.endswith(".jpg"))
-    for _, path in files[:-CACHE_FILES]:
-        Path(path).unlink(missing_ok=True)

@@ -92,14 +92,6 @@ def test_a_poster_is_small_and_kept_until_the_video_is_another(
     assert (status, b"Remedy" in problem) == (404, True)
 
 
-def test_the_cache_of_posters_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(posters, "CACHE_FILES", 3)
-    for number in range(5):
-        (tmp_path / f"{number}.jpg").touch()
-    posters._shrink(tmp_path)
-    assert len(list(tmp_path.iterdir())) == 3
-
-
 @pytest.mark.full
 def test_cards_are_found_filtered_and_sorted_and_the_way_back_leads_to_the_same(
     chromium: Browser, axe: str, project: Project, small_release: Path, out: Path

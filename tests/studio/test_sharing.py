@@ -131,23 +131,23 @@ CLIMBING = (
 )
 
 
-@pytest.mark.parametrize("path", CLIMBING)
-def test_no_path_leads_to_a_file_of_this_machine(people: list[Participant], path: str) -> None:
+def test_no_path_leads_to_a_file_of_this_machine(people: list[Participant]) -> None:
     anna, _ = people
-    status, body, _ = anna.answer(path)
-    assert status in (307, 400, 404)
-    assert not any(
-        inside in body for inside in (b"root:", b"import ", b"token_sha256", b"Traceback", b"/work", b"/tmp")
-    )
+    for path in CLIMBING:
+        status, body, _ = anna.answer(path)
+        assert status in (307, 400, 404), path
+        shown = [
+            text for text in (b"root:", b"import ", b"token_sha256", b"Traceback", b"/work", b"/tmp") if text in body
+        ]
+        assert not shown, path
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:443", "127.0.0.1", "localhost", "0.0.0.0:80", ""])
-def test_a_foreign_host_name_that_leads_here_is_refused(people: list[Participant], host: str) -> None:
+def test_a_foreign_host_name_that_leads_here_is_refused(people: list[Participant]) -> None:
     anna, _ = people
     port = anna.host.rpartition(":")[2]
-    for name in (host, f"evil.example:{port}", f"{anna.host}.evil.example"):
-        if name:
-            assert anna.answer("/api/study", Host=name)[0] == 403, name
+    foreign = ["evil.example", "evil.example:443", "127.0.0.1", "localhost", "0.0.0.0:80"]
+    for name in (*foreign, f"evil.example:{port}", f"{anna.host}.evil.example"):
+        assert anna.answer("/api/study", Host=name)[0] == 403, name
 
 
 def test_another_pages_requests_are_refused_even_with_the_cookie(people: list[Participant]) -> None:

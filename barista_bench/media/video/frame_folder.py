@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
 from barista_bench.errors import DataError, VideoError
-from barista_bench.files.reading import confined, file_sha256, read_sha256
+from barista_bench.files.hashes import file_sha256, read_sha256
+from barista_bench.files.reading import confined
 
 MAX_SIDE = 8192  # pixels
 MAX_PIXELS = 64 * 1024 * 1024  # one RGB frame of this size takes 192 MiB
@@ -72,16 +73,21 @@ def folder_state(folder: str | os.PathLike[str]) -> tuple[int, int]:
     return (total, int.from_bytes(digest.digest()[:8], "big") >> 1)
 
 
-def video_sha256(video: Path) -> str:
+def video_sha256(video: Path, *, across_processes: bool = False) -> str:
     """SHA-256 of a file, or over names and contents of a folder's frames; read once as long as they stay as they are.
 
-    Raises VideoError, and DataError for a file that cannot be read.
+    Args:
+        across_processes: of a file, as for `file_sha256`.
+
+    Raises:
+        VideoError: the video is missing, or its folder cannot be listed.
+        DataError: a file cannot be read.
     """
     if video.is_dir():
         return _folder_sha256(video.absolute(), folder_state(video))
     if not video.exists():
         raise VideoError(f"{video}: missing. Remedy: fetch the video, or say where the videos lie")
-    return file_sha256(video.absolute())
+    return file_sha256(video.absolute(), across_processes=across_processes)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -27,6 +27,7 @@ from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
 from barista_bench.errors import VideoError
+from barista_bench.files.kept import FileStamp, kept
 from barista_bench.files.text_out import first_line
 from barista_bench.media.video.frame_folder import MAX_PIXELS, REMUX, check_size, folder_size, folder_state, frame_files
 
@@ -219,8 +220,11 @@ class _Packets:
 
 @functools.lru_cache(maxsize=_CACHE_LIMIT)
 def video_index(stamp: Stamp) -> VideoIndex:
-    """The index of a file, kept for the files used last in this process. Raises VideoError."""
-    return build_index(stamp.path)
+    """The index of a file, kept for the files used last in this process, of a large one on disk. Raises VideoError."""
+    path = Path(stamp.path)
+    if not path.is_file():
+        return build_index(stamp.path)
+    return kept(path, FileStamp.of(path), "index", VideoIndex, lambda: build_index(stamp.path))
 
 
 def build_index(name: str) -> VideoIndex:

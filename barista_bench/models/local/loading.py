@@ -14,7 +14,8 @@ from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, FAMILY_FORMATS, BoxForm
 from barista_bench.core.training_videos import VIDEOS_FILE, TrainingVideos
 from barista_bench.errors import ModelError, require_extra
 from barista_bench.files.checkpoints import GGUF, device_of, load_pretrained, loading_of, revision_of
-from barista_bench.files.reading import file_sha256, read_bounded_text
+from barista_bench.files.hashes import file_sha256
+from barista_bench.files.reading import read_bounded_text
 from barista_bench.files.text_out import first_line
 from barista_bench.models.base import ModelIdentity
 from barista_bench.models.settings import TransformersSettings

@@ -1,0 +1,49 @@
+"""SHA-256 of files, which are read once as long as they stay as they are."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock
+
+from barista_bench.errors import DataError
+from barista_bench.files.kept import FileStamp, kept
+
+_HASHING = tuple(Lock() for _ in range(64))
+
+
+def read_sha256(path: Path) -> str:
+    """SHA-256 of a file's bytes, read now. Raises DataError for a file that cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def file_sha256(path: Path, *, across_processes: bool = False) -> str:
+    """SHA-256 of a file's bytes, read once while it stays the same, also by threads that ask at once.
+
+    Args:
+        across_processes: later processes of this user take a large file's hash from this one, as `kept` says. Not for
+            what is handed on: bytes that a disk loses leave a file's times alone.
+
+    Raises:
+        DataError: the file cannot be read.
+    """
+    with _HASHING[hash(path) % len(_HASHING)]:
+        try:
+            stamp = FileStamp.of(path)
+        except OSError as error:
+            raise _unreadable(path, error) from error
+        return _sha256_of(path, stamp, across_processes) if stamp.is_settled else read_sha256(path)
+
+
+@lru_cache(maxsize=4096)
+def _sha256_of(path: Path, stamp: FileStamp, across_processes: bool) -> str:
+    return kept(path, stamp, "sha256", str, lambda: read_sha256(path)) if across_processes else read_sha256(path)
+
+
+def _unreadable(path: Path, error: OSError) -> DataError:
+    return DataError(f"{path}: cannot be read ({error.strerror}). Remedy: put the file back")

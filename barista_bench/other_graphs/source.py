@@ -1,4 +1,4 @@
-"""What a reader of another dataset hands in: graphs one by one, where their pictures lie, and counts of what it did."""
+"""The contract of a reader of another dataset: graphs one by one, where their pictures lie, counts of what it did."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class OpenedSource(ABC):
 
 @dataclass(frozen=True)
 class GraphSource:
-    """What is registered in `barista_bench.graph_sources`: a dataset's terms, and how its folder is opened, given the
+    """A reader, registered in `barista_bench.graph_sources`: a dataset's terms, and how its folder is opened, given the
     domain file whose words its predicates become."""
 
     name: str

@@ -121,7 +121,7 @@ def checked(
     predictions: Any,  # noqa: ANN401
     references: Any,  # noqa: ANN401
 ) -> tuple[list[list[Interaction] | None], list[list[Interaction]]]:
-    """Both columns. Raises TypeError unless they are lists of frames, ValueError unless equally long."""
+    """Both columns, checked. Raises TypeError unless they are lists of frames, ValueError unless equally long."""
     for name, column in (("predictions", predictions), ("references", references)):
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence | np.ndarray):
             raise TypeError(f"{name}: is of type {type(column).__name__}; give a list with one entry per frame")

@@ -59,7 +59,7 @@ def quadratic_weighted_kappa(first: Sequence[float], second: Sequence[float]) ->
 
 
 def calibration_shift(first: Sequence[float], second: Sequence[float], *, ddof: int = 0) -> dict[str, Any]:
-    """By how much the second judge scores higher (second - first), over paired means, one per model.
+    """The difference of two judges (second - first) over paired means, one per model.
 
     Returns `shift` (the mean difference), `sd` (its standard deviation over models, divisor n - `ddof`; 0 is
     what reproduces the paper's figures; None for n <= ddof), `differences` and `n`.

@@ -90,7 +90,7 @@ def read_examples(
 
 
 def check_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Sequence[Any]]:  # noqa: ANN401
-    """Both columns. Raises TypeError unless they are lists of images, ValueError unless equally long."""
+    """Both columns, checked. Raises TypeError unless they are lists of images, ValueError unless equally long."""
     for name, column in (("predictions", predictions), ("references", references)):
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence):
             raise TypeError(f"{name}: is of type {type(column).__name__}; give a list with one entry per image")

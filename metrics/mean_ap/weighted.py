@@ -170,7 +170,7 @@ def _plan(label: _Label, most: Ints) -> _Plan | None:
 
 
 def _places(label: _Label, right: Bools, counted: Bools, most: Ints) -> tuple[Ints, Ints, Ints]:
-    """For each (prediction, copy) its position, and the prediction; and by position which copy it is.
+    """The position of each (prediction, copy) and its prediction; and, by position, which copy it is.
 
     Predictions of one image and one score stand together, and an image that is taken twice brings them twice over.
     Where they are all right or all wrong in every row, they are one position, whatever the number of copies.
@@ -240,7 +240,7 @@ def _summed(taken: Floats, each: Floats, places: Ints, out: Floats) -> Floats:
 
 
 class _Reached:
-    """How many recalls so many right ones reach, looked up: of `support` (D,) references."""
+    """A table of how many recalls a number of right predictions reaches, where there are `support` (D,) references."""
 
     def __init__(self, support: Floats, recalls: Floats) -> None:
         totals, code = np.unique(support.astype(np.int64), return_inverse=True)
@@ -251,7 +251,7 @@ class _Reached:
         self._start = start[code].astype(np.float64)
 
     def by(self, hits: Floats, index: Ints) -> Floats:
-        """(S, D) of as many right ones; in their place."""
+        """(S, D) how many recalls `hits` (S, D) right predictions reach; written into `hits`."""
         hits += self._start
         np.copyto(index, hits, casting="unsafe")
         return np.take(self._table, index, out=hits, mode="clip")

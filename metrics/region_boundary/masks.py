@@ -91,7 +91,7 @@ class RunMask:
 
     @cached_property
     def _foreground(self) -> tuple[Ints, Ints]:
-        """Where the runs of foreground start and stop, in pixels down the columns; empty runs left out."""
+        """The starts and stops of the runs of foreground, in pixels down the columns; empty runs left out."""
         stops = self.ends[1::2]
         starts = self.ends[0::2][: stops.size]
         full = stops > starts

@@ -270,7 +270,7 @@ def region_boundary(
 
 
 def check_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Sequence[Any]]:  # noqa: ANN401
-    """Both columns. Raises TypeError unless they are lists of tracks, ValueError unless equally long."""
+    """Both columns, checked. Raises TypeError unless they are lists of tracks, ValueError unless equally long."""
     for name, column in (("predictions", predictions), ("references", references)):
         _require_list(column, name, "one entry per object track")
     if len(predictions) != len(references):

@@ -123,7 +123,7 @@ def _score(value: object, where: str) -> float:
 
 
 def as_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Sequence[Any]]:  # noqa: ANN401
-    """Both columns. Raises TypeError unless they are lists, ValueError unless equally long."""
+    """Both columns, checked. Raises TypeError unless they are lists, ValueError unless equally long."""
     scores, labels = plain(predictions), plain(references)
     for name, column, raw in (("predictions", scores, predictions), ("references", labels, references)):
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence):

@@ -272,7 +272,7 @@ def checked(
     predictions: Any,  # noqa: ANN401
     references: Any,  # noqa: ANN401
 ) -> tuple[list[list[PredictedObject] | None], list[ReferenceTask]]:
-    """Both columns. Raises TypeError unless they are lists of tasks, ValueError unless equally long."""
+    """Both columns, checked. Raises TypeError unless they are lists of tasks, ValueError unless equally long."""
     for name, column in (("predictions", predictions), ("references", references)):
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence):
             raise TypeError(f"{name}: is of type {type(column).__name__}; give a list with one entry per task")

@@ -21,7 +21,7 @@ RANKS = (10, 20, 50)
 """How many predictions of an example count for recall."""
 MIN_IOU = 0.5
 MAX_TIME = 1e300
-"""On both sides of 0: sums of times stay numbers."""
+"""The largest time, on both sides of 0: sums of times stay numbers."""
 
 Floats = NDArray[np.float64]
 
@@ -82,7 +82,7 @@ def _as_relation(raw: RawRelation, where: str) -> TimedRelation:
 
 
 def matches(prediction: Sequence[TimedRelation], reference: Sequence[TimedRelation]) -> list[int | None]:
-    """For each predicted relation the index of the reference that it hits, by the rule above; None for none.
+    """The index of the reference that each predicted relation hits, by the rule above; None for none.
 
     >>> held, again = (TimedRelation("hand", "holds", "cup", start, start + 4) for start in (0, 6))
     >>> matches([again, held, again], [held, again])

@@ -178,7 +178,7 @@ def as_labels(raw: RawLabels, where: str, length: int | None = None) -> list[str
 
 
 def checked(predictions: Any, references: Any) -> tuple[list[Labels | None], list[Labels]]:  # noqa: ANN401
-    """Both columns. Raises TypeError unless they are lists of clips, ValueError unless equally long."""
+    """Both columns, checked. Raises TypeError unless they are lists of clips, ValueError unless equally long."""
     for name, column in (("predictions", predictions), ("references", references)):
         if column is None or isinstance(column, str | bytes | Mapping) or not hasattr(column, "__len__"):
             raise TypeError(f"{name}: is of type {type(column).__name__}; give a list with one entry per clip")

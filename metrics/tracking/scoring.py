@@ -186,7 +186,7 @@ def _switches(frames: Sequence[_FrameOverlaps], n_true: int) -> int:
 
 
 def checked(predictions: Any, references: Any) -> tuple[list[list[Frame] | None], list[list[Frame]]]:  # noqa: ANN401
-    """Both columns. Raises TypeError unless they are lists of sequences, ValueError unless equally long."""
+    """Both columns, checked. Raises TypeError unless they are lists of sequences, ValueError unless equally long."""
     for name, column in (("predictions", predictions), ("references", references)):
         _require_list(column, name, "one entry per sequence")
     if len(predictions) != len(references):

@@ -120,7 +120,7 @@ def _group_names(relation_type: str, value: str, part: str) -> tuple[Hashable, H
 
 
 def _f1(tp: float, predicted: float, reference: float) -> float:
-    """As `_fractions` has it, of one example."""
+    """The f1 of one example, as `_fractions` has it."""
     precision = tp / predicted if predicted else float(not reference)
     recall = tp / reference if reference else float(not predicted)
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
@@ -271,7 +271,7 @@ def checked(
 
 
 NOTHING = "(nothing)"
-"""In a confusion: nothing was answered for the pair of objects, or there was nothing to answer."""
+"""The label in a confusion where nothing was answered for a pair of objects, or there was nothing to answer."""
 
 
 def tuple_confusion(

@@ -157,7 +157,7 @@ class Visor(OpenedSource):
         return [annotated[number] for number in sorted(annotated)]
 
     def _picture(self, video_id: str, split: str, name: str) -> Path:
-        """The path of a picture: `rgb_frames/<split>/<participant>/<video>/<name>`, or without some of these folders."""
+        """A picture: `rgb_frames/<split>/<participant>/<video>/<name>`, or without some of these folders."""
         participant = video_id.partition("_")[0]
         folders = [(split, participant, video_id), (split, video_id), (participant, video_id), (video_id,)]
         paths = [confined(self._root, "rgb_frames", *folder, name) for folder in folders]

@@ -193,7 +193,7 @@ def hub() -> Iterator[HubStandIn]:
 @pytest.fixture
 def opened(hub: HubStandIn, tmp_path: Path) -> Callable[..., Source]:
     """Opens org/name of that Hub, with a cache of this test."""
-    from barista_bench.data.origin import open_source
+    from barista_bench.data.source import open_source
 
     def open_it(source: str = "org/name", **options: Any) -> Source:
         return open_source(source, cache_dir=tmp_path / "cache", endpoint=hub.endpoint, **options)

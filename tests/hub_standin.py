@@ -1,12 +1,12 @@
-"""A local stand-in for the Hugging Face Hub: the endpoints that huggingface_hub calls to read data sets.
+"""A local stand-in for the Hugging Face Hub: the endpoints that huggingface_hub calls to read repositories.
 
     with HubStandIn() as hub:
         sha = hub.commit("org/name", {"v1/video.mp4": b"..."})
         snapshot_download("org/name", repo_type="dataset", revision=sha, endpoint=hub.endpoint)
 
-It answers the info of a data set, the tree of a commit, and files with ETag, commit and byte ranges.
+It answers the info of a repository, the tree of a commit, and files with ETag, commit and byte ranges.
 `requests` records what was asked. Faults can be set per path: `drop_after`, `fail_with`, `stall_after`.
-To serve more of the API, add a `_serve_...` method to the handler and a line to `_ROUTES`.
+To serve more of the API, add a method to the handler and a line to `ROUTES`: `tests/hub/standin.py` takes uploads.
 """
 
 from __future__ import annotations
@@ -15,17 +15,19 @@ import hashlib
 import json
 import re
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import NamedTuple, Self
-from urllib.parse import unquote, urlsplit
+from typing import Any, ClassVar, NamedTuple, Self
+from urllib.parse import parse_qs, unquote, urlsplit
 
 
 class Request(NamedTuple):
     method: str
     path: str
+    query: dict[str, list[str]]
     range: str | None
+    authorization: str | None
 
 
 ANNOTATION = b'{"video_metadata": []}'
@@ -46,150 +48,143 @@ def release_files(names: Iterable[str] = ("v1", "v2", "v3"), prefix: str = "") -
     return files
 
 
-class Server:
-    """A server of this machine, for as long as a `with` lasts. Its handlers find it as `hub`."""
+@dataclass
+class Repo:
+    commits: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    refs: dict[str, str] = field(default_factory=dict)
+    pulls: list[str] = field(default_factory=list)
+    """Titles; number n is at n - 1 and its files are `refs/pr/n`."""
+    is_private: bool = False
 
-    handler: type[Handler]
+    def add(self, ref: str, files: dict[str, bytes]) -> str:
+        """Make `files` the whole content of a new commit that `ref` points to; returns its 40 digits."""
+        sha = hashlib.sha1(repr((ref, len(self.commits), sorted(files.items()))).encode()).hexdigest()
+        self.commits[sha] = dict(files)
+        self.refs[ref] = sha
+        return sha
 
-    def __enter__(self) -> Self:
-        bound = type("Bound", (self.handler,), {"hub": self})
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), bound)
-        self.server.daemon_threads = True
-        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True)
-        self.thread.start()
-        return self
+    def sha(self, revision: str) -> str | None:
+        return revision if revision in self.commits else self.refs.get(revision)
 
-    def __exit__(self, *args: object) -> None:
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
 
-    @property
-    def endpoint(self) -> str:
-        return f"http://127.0.0.1:{self.server.server_address[1]}"
+def git_hash(body: bytes) -> str:
+    """The hash of a file as git computes it; from its definition, not from the client's function."""
+    return hashlib.sha1(b"blob " + str(len(body)).encode() + b"\0" + body).hexdigest()
+
+
+def entry(path: str, body: bytes) -> dict[str, object]:
+    return {"type": "file", "path": path, "size": len(body), "oid": git_hash(body)}
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers every method by `serve`, as JSON or as an error that the Hub's client knows."""
+    """Answers as JSON, or with an error that the Hub's client knows."""
 
     protocol_version = "HTTP/1.1"
-
-    def serve(self) -> None:
-        raise NotImplementedError
+    hub: HubStandIn
 
     def do_GET(self) -> None:
-        self.serve()
+        parts = urlsplit(self.path)
+        self.query, self.body = parse_qs(parts.query), self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        told = (self.headers.get(name) for name in ("Range", "Authorization"))
+        self.hub.requests.append(Request(self.command, unquote(parts.path), self.query, *told))
+        for pattern, answer in self.ROUTES:
+            if match := re.fullmatch(pattern, parts.path):
+                return self.serve(answer, *(part and unquote(part) for part in match.groups()))
+        return self.error(404, "RouteNotFound")
 
-    def do_HEAD(self) -> None:
-        self.serve()
+    do_HEAD = do_POST = do_GET
 
-    def do_POST(self) -> None:
-        self.serve()
+    def serve(self, answer: Callable[..., None], kind: str | None, repo_id: str, *rest: str | None) -> None:
+        """Answer about a repository and, where the route names no other part of it, about one of its commits."""
+        repo = self.hub.repos.get(((kind or "models").strip("/")[:-1], repo_id))
+        if repo_id in self.hub.gated:
+            return self.error(403, "GatedRepo")
+        if repo is None or self.hub.rights == "none":
+            return self.error(404, "RepoNotFound")
+        if answer in self.WITHOUT_REVISION:
+            return answer(self, repo, repo_id, *rest)
+        revision = rest[0] or "main"
+        sha = repo.sha(revision)
+        if sha is None:
+            return self.error(404, "RevisionNotFound")
+        self.repo_id, self.revision = repo_id, revision
+        return answer(self, repo, sha, *rest[1:])
 
     def log_message(self, format: str, *args: object) -> None:
         """Silent: the tests read `requests`."""
 
     def json(self, content: object, status: int = 200) -> None:
         body = json.dumps(content).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
+        self.send(status, {"Content-Type": "application/json", "Content-Length": len(body)})
         if self.command != "HEAD":
             self.wfile.write(body)
 
-    def error(self, status: int, code: str, message: str | None = None) -> None:
+    def error(self, status: int, code: str) -> None:
+        message = f"{code} for {self.headers.get('Authorization')}" if self.hub.careless else code
+        self.send(status, {"X-Error-Code": code, "X-Error-Message": message, "Content-Length": 0})
+
+    def send(self, status: int, headers: dict[str, object]) -> None:
         self.send_response(status)
-        self.send_header("X-Error-Code", code)
-        self.send_header("X-Error-Message", message or code)
-        self.send_header("Content-Length", "0")
+        for name, value in headers.items():
+            self.send_header(name, str(value))
         self.end_headers()
 
+    def info(self, repo: Repo, sha: str) -> None:
+        siblings = [{"rfilename": path} for path in repo.commits[sha]]
+        state = {"private": repo.is_private, "tags": [], "siblings": siblings}
+        self.json({"_id": "0", "id": self.repo_id, "sha": sha, **state})
 
-class _Handler(Handler):
-    hub: HubStandIn
-
-    def serve(self) -> None:
-        path = urlsplit(self.path).path
-        self.hub.requests.append(Request(self.command, unquote(path), self.headers.get("Range")))
-        for pattern, method in self._ROUTES:
-            match = re.fullmatch(pattern, path)
-            if match is None:
-                continue
-            repo_id, *rest = (None if part is None else unquote(part) for part in match.groups())
-            if repo_id in self.hub.gated:
-                return self.error(403, "GatedRepo")
-            if repo_id not in self.hub.repos:
-                return self.error(404, "RepoNotFound")
-            revision = rest[0] or "main"
-            sha = self.hub.resolved(repo_id, revision)
-            if sha is None:
-                return self.error(404, "RevisionNotFound")
-            return method(self, repo_id, sha, *rest[1:])
-        return self.error(404, "RouteNotFound")
-
-    def _serve_info(self, repo_id: str, sha: str) -> None:
-        siblings = [{"rfilename": path} for path in self.hub.repos[repo_id][sha]]
-        self.json({"_id": "0", "id": repo_id, "sha": sha, "private": False, "tags": [], "siblings": siblings})
-
-    def _serve_tree(self, repo_id: str, sha: str) -> None:
-        files = self.hub.repos[repo_id][sha]
-        entries = [
-            {"type": "file", "path": path, "size": len(body), "oid": _etag(body)} for path, body in files.items()
-        ]
+    def tree(self, repo: Repo, sha: str) -> None:
+        files = repo.commits[sha]
         folders = {path[:i] for path in files for i, letter in enumerate(path) if letter == "/"}
-        entries += [{"type": "directory", "path": path, "oid": _etag(path.encode())} for path in folders]
-        self.json(entries)
+        entries = [{"type": "directory", "path": path, "oid": git_hash(path.encode())} for path in folders]
+        self.json([*(entry(path, body) for path, body in files.items()), *entries])
 
-    def _serve_file(self, repo_id: str, sha: str, path: str) -> None:
-        body = self.hub.repos[repo_id][sha].get(path)
+    def file(self, repo: Repo, sha: str, path: str) -> None:
+        body = repo.commits[sha].get(path)
         if body is None:
             return self.error(404, "EntryNotFound")
         if self.command == "GET" and path in self.hub.fail_with:
             return self.error(self.hub.fail_with[path], "ServerError")
-        start = self._range_start()
-        part = body[start:]
-        self.send_response(206 if start else 200)
-        self.send_header("ETag", f'"{_etag(body)}"')
-        self.send_header("X-Repo-Commit", sha)
-        self.send_header("Accept-Ranges", "bytes")
-        self.send_header("Content-Length", str(len(part)))
-        if start:
-            self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
-        self.end_headers()
-        return None if self.command == "HEAD" else self._send(path, part)
-
-    def _range_start(self) -> int:
         match = re.fullmatch(r"bytes=(\d+)-\d*", self.headers.get("Range") or "")
-        return int(match[1]) if match else 0
+        start = int(match[1]) if match else 0
+        headers: dict[str, object] = {"ETag": f'"{git_hash(body)}"', "X-Repo-Commit": sha, "Accept-Ranges": "bytes"}
+        if start:
+            headers["Content-Range"] = f"bytes {start}-{len(body) - 1}/{len(body)}"
+        self.send(206 if start else 200, {**headers, "Content-Length": len(body) - start})
+        return None if self.command == "HEAD" else self.send_body(path, body[start:])
 
-    def _send(self, path: str, part: bytes) -> None:
+    def send_body(self, path: str, body: bytes) -> None:
         if path in self.hub.drop_after:
-            self.wfile.write(part[: self.hub.drop_after.pop(path)])
+            self.wfile.write(body[: self.hub.drop_after.pop(path)])
             self.close_connection = True
-            return
-        if path in self.hub.stall_after:
-            self.wfile.write(part[: self.hub.stall_after[path]])
+        elif path in self.hub.stall_after:
+            self.wfile.write(body[: self.hub.stall_after[path]])
             self.wfile.flush()
             self.hub.resume.wait(60)
             self.close_connection = True
-            return
-        self.wfile.write(part)
+        else:
+            self.wfile.write(body)
 
-    _ROUTES = (
-        (r"/api/datasets/([^/]+/[^/]+)/tree/([^/]+)/?", _serve_tree),
-        (r"/api/datasets/([^/]+/[^/]+)(?:/revision/([^/]+))?", _serve_info),
-        (r"/datasets/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", _serve_file),
+    ROUTES: ClassVar[tuple[tuple[str, Callable[..., None]], ...]] = (
+        (r"/api/(models|datasets|spaces)/([^/]+/[^/]+)/tree/([^/]+)/?", tree),
+        (r"/api/(models|datasets|spaces)/([^/]+/[^/]+)(?:/revision/([^/]+))?", info),
+        (r"/(datasets/|spaces/)?([^/]+/[^/]+)/resolve/([^/]+)/(.+)", file),
     )
+    WITHOUT_REVISION: ClassVar[tuple[Callable[..., None], ...]] = ()
 
 
 @dataclass
-class HubStandIn(Server):
-    """The server's content and faults. One data set is `{commit: {path: bytes}}`."""
+class HubStandIn:
+    """A server of this machine, for as long as a `with` lasts, with its content and faults; `hub` to its handlers."""
 
-    repos: dict[str, dict[str, dict[str, bytes]]] = field(default_factory=dict)
-    refs: dict[tuple[str, str], str] = field(default_factory=dict)
+    repos: dict[tuple[str, str], Repo] = field(default_factory=dict)
+    """Repositories by type and id."""
     gated: set[str] = field(default_factory=set)
+    rights: str = "write"
+    """write, read, or none: of the one token that it knows."""
+    careless: bool = False
+    """Errors repeat the headers that were sent."""
     requests: list[Request] = field(default_factory=list)
     drop_after: dict[str, int] = field(default_factory=dict)
     """path -> bytes after which the connection breaks, once."""
@@ -199,33 +194,37 @@ class HubStandIn(Server):
     """path -> HTTP status of every download of it."""
     resume: threading.Event = field(default_factory=threading.Event)
 
-    handler = _Handler
+    handler: ClassVar[type[Handler]] = Handler
+
+    def __enter__(self) -> Self:
+        bound: Any = type("Bound", (self.handler,), {"hub": self})
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), bound)
+        self.server.daemon_threads = True
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True)
+        self.thread.start()
+        return self
 
     def __exit__(self, *args: object) -> None:
         self.resume.set()
-        super().__exit__(*args)
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self.server.server_address[1]}"
+
+    def make(self, repo_id: str, repo_type: str, files: dict[str, bytes], ref: str = "main") -> Repo:
+        repo = self.repos.setdefault((repo_type, repo_id), Repo())
+        repo.add(ref, files)
+        return repo
 
     def commit(self, repo_id: str, files: dict[str, bytes], ref: str = "main") -> str:
-        """Make `files` the whole content of a new commit that `ref` points to; returns its 40 digits."""
-        digest = hashlib.sha1(repo_id.encode())
-        for path in sorted(files):
-            digest.update(path.encode() + b"\0" + files[path])
-        sha = digest.hexdigest()
-        self.repos.setdefault(repo_id, {})[sha] = dict(files)
-        self.refs[repo_id, ref] = sha
-        return sha
-
-    def resolved(self, repo_id: str, revision: str) -> str | None:
-        if revision in self.repos.get(repo_id, {}):
-            return revision
-        return self.refs.get((repo_id, revision))
+        """Make `files` the whole content of a new commit of a data set; returns its 40 digits."""
+        return self.make(repo_id, "dataset", files, ref).refs[ref]
 
     def downloads(self) -> list[str]:
         """The paths of the files that were downloaded, in order, repeated ones included."""
         pattern = re.compile(r"/datasets/[^/]+/[^/]+/resolve/[^/]+/(.+)")
         matches = [pattern.fullmatch(request.path) for request in self.requests if request.method == "GET"]
         return [match[1] for match in matches if match]
-
-
-def _etag(body: bytes) -> str:
-    return hashlib.sha1(body).hexdigest()

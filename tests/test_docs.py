@@ -33,8 +33,7 @@ def workplace(small_release: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     shutil.copytree(small_release, folder / "kitchen")
     (folder / "metrics").symlink_to(ROOT / "metrics")
     command = "from barista_bench.cli import main; main()"
-    build = ["build", "--source", "kitchen", "--sampling", "frame_step=20"]
-    subprocess.run([sys.executable, "-c", command, *build], cwd=folder, env=environment(folder), check=True)
+    outcome([sys.executable, "-c", command, "build", "--source", "kitchen", "--sampling", "frame_step=20"], folder)
     return folder
 
 
@@ -42,18 +41,19 @@ def environment(folder: Path) -> dict[str, str]:
     return {**os.environ, "HF_HOME": str(folder / "home"), "HF_HUB_OFFLINE": "1"}
 
 
+def outcome(command: list[str], folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """A command that succeeds in a folder, with what it prints."""
+    env = {**environment(folder), **variables}
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    return done
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("page", [page for page in PAGES if page.name in SHOWN], ids=lambda page: page.name)
 def test_the_examples_of_a_page_run(page: Path, workplace: Path) -> None:
     program = "\n".join(EXAMPLES[page]).replace("[0, 30, 60]", "[0, 30, 39]")  # the test's videos have 40 frames
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program],
-        cwd=workplace,
-        env=environment(workplace),
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    done = outcome([sys.executable, "-W", "ignore", "-c", program], workplace)
     for shown in SHOWN[page.name]:
         assert shown in done.stdout
 
@@ -73,14 +73,8 @@ def test_the_scripts_of_a_tutorial_run_and_end_in_a_report(page: str, tmp_path: 
         program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -W ignore {module} "$@" {more}\n')
         program.chmod(0o755)
     path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
-    done = subprocess.run(
-        ["bash", "-e", "-u", "-c", "\n".join(scripts)],
-        cwd=tmp_path,
-        env={**environment(tmp_path), "PATH": path, "PYTHONPATH": str(tmp_path / "site")},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    command = ["bash", "-e", "-u", "-c", "\n".join(scripts)]
+    done = outcome(command, tmp_path, PATH=path, PYTHONPATH=str(tmp_path / "site"))
     assert (tmp_path / "report" / "report.html").stat().st_size > 10_000
     assert "error" not in done.stderr
 
@@ -96,10 +90,8 @@ def test_a_release_is_fetched_validated_and_built_by_the_lines_of_the_page(
     lines = [line for line in (fetch + use).splitlines() if "Qwen" not in line]
     assert len(lines) == 4
     programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    online = {**environment(tmp_path), "HF_HUB_OFFLINE": "0", "HF_ENDPOINT": hub.endpoint, "PATH": programs}
     command = ["bash", "-e", "-c", "\n".join(lines)]
-    done = subprocess.run(command, cwd=tmp_path, env=online, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    outcome(command, tmp_path, HF_HUB_OFFLINE="0", HF_ENDPOINT=hub.endpoint, PATH=programs)
     assert (tmp_path / "data" / "barista" / "frozen" / "grounding.jsonl").stat().st_size
 
 
@@ -126,8 +118,7 @@ def test_the_batch_file_for_slurm_runs_in_two_shares_and_ends_in_a_report(workpl
         (programs / name).chmod(0o755)
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "barista").symlink_to(workplace / "barista")
-    done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    outcome(["bash", "-c", script], tmp_path)
     shares = sorted((tmp_path / "runs" / "qwen" / "grounding").glob("samples*.jsonl"))
     assert len(shares) == 2
     assert all(share.stat().st_size for share in shares)

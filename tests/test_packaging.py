@@ -22,24 +22,25 @@ ROOT = Path(__file__).resolve().parents[1]
 MAPPED = {"metrics": "barista_bench.metrics", "dataset_cards": "barista_bench.dataset_cards"}
 
 
-def declared_packages() -> set[str]:
+@pytest.fixture
+def setup() -> configparser.ConfigParser:
     config = configparser.ConfigParser()
     config.read(ROOT / "setup.cfg")
-    return set(config["options"]["packages"].split())
+    return config
 
 
-def test_setup_cfg_lists_every_package_of_the_tree() -> None:
+def test_setup_cfg_lists_every_package_of_the_tree(setup: configparser.ConfigParser) -> None:
     packages = {".".join(path.parent.relative_to(ROOT).parts) for path in (ROOT / "barista_bench").rglob("__init__.py")}
     for folder, package in MAPPED.items():
         for path in (ROOT / folder).rglob("__init__.py"):
             packages.add(".".join([package, *path.parent.relative_to(ROOT / folder).parts]))
-    assert declared_packages() == packages
+    assert set(setup["options"]["packages"].split()) == packages
 
 
-def test_no_extra_brings_a_harness_or_vllm_which_have_environments_of_their_own() -> None:
-    config = configparser.ConfigParser()
-    config.read(ROOT / "setup.cfg")
-    required = "\n".join(config["options.extras_require"].values())
+def test_no_extra_brings_a_harness_or_vllm_which_have_environments_of_their_own(
+    setup: configparser.ConfigParser,
+) -> None:
+    required = "\n".join(setup["options.extras_require"].values())
     assert not re.search(r"^(vllm|gradio|inspect|lm.?eval|lmms|lighteval)", required, re.MULTILINE)
 
 
@@ -69,14 +70,11 @@ def test_constraints_pin_all_that_a_contributor_installs() -> None:
     assert not needed - pinned - {"barista-bench"}
 
 
-def test_the_citation_names_the_paper_that_the_package_names() -> None:
+def test_the_citation_names_the_paper_and_the_version_has_release_notes_below_an_unreleased_section() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["preferred-citation"]["url"] == get_benchmark("barista").homepage
     assert citation["preferred-citation"]["title"] in get_benchmark("barista").citation
     assert citation["version"] == __version__
-
-
-def test_the_version_has_release_notes_and_an_unreleased_section_above_them() -> None:
     headings = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert headings[0] == "Unreleased"
     assert headings[1].split()[0] == __version__

@@ -264,7 +264,7 @@ def submit(
         written = write_files(files, out)
         for row in made.rows:
             echo(f"{row.task_id}: {row.metric} {row.value:g}" + (" INCOMPLETE" if row.missing else ""))
-        echo(f"{len(written)} files written to {out}, {sum(map(len, files.items().values()))} in all")
+        echo(f"{len(written)} files written to {out}, {sum(map(len, files))} in all")
         if pusher is None:
             return
         done = [pusher.push_model(model_repo, made.benchmark, lambda there: model_files(made, there))]

@@ -31,7 +31,7 @@ from barista_bench.errors import SourceError
 from barista_bench.files.reading import name_problem
 from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 _SUFFIX = re.compile(r"\.(zip|tar|tar\.gz|tgz)$", re.IGNORECASE)
 _CHUNK_BYTES = 1 << 20
@@ -41,9 +41,9 @@ _MAX_HEADER_BYTES = 16 << 20
 _RATIO_FREE_BYTES = 256 << 20
 MAX_MEMBERS = 200_000
 MAX_BYTES = 2 << 40
-"""Unpacked, of one archive."""
+"""Bytes of one archive, unpacked."""
 MAX_RATIO = 200.0
-"""Unpacked bytes for each packed one."""
+"""Unpacked bytes for each packed one, in one archive."""
 _DAMAGED = (
     tarfile.TarError, zipfile.BadZipFile, zlib.error, struct.error,
     OSError, EOFError, ValueError, RuntimeError, NotImplementedError,
@@ -97,7 +97,7 @@ def unpack_release(archive: Path, target: Path, *, name: str) -> None:
                 f"Remedy: if the file is damaged, delete {archive} and fetch it again"
             ) from error
         if unpacker.ignored:
-            logger.info(
+            log.info(
                 "%s: left %d members packed that a release does not need, such as %s",
                 name, len(unpacker.ignored), unpacker.ignored[0],
             )  # fmt: skip
@@ -170,7 +170,7 @@ class _Unpacker:
     ignored: list[str] = field(default_factory=list)
 
     def take(self, member: _Member) -> None:
-        parts = self._checked_parts(member)
+        parts = self._path_parts(member)
         self._check_size(member)
         if member.is_folder:
             return
@@ -192,7 +192,7 @@ class _Unpacker:
         remedy = remedy or "if you trust the archive, unpack it yourself and give the folder as the source"
         return SourceError(f"{self.archive}: member {member.name!r} is refused: {reason}. Remedy: {remedy}")
 
-    def _checked_parts(self, member: _Member) -> list[str]:
+    def _path_parts(self, member: _Member) -> list[str]:
         if member.name.startswith("/"):
             raise self._refuse(member, "its path is absolute")
         parts = [part for part in member.name.split("/") if part not in ("", ".")]

@@ -24,7 +24,7 @@ from barista_bench.cluster import RayCluster
 from barista_bench.core.task import Example, Task
 from barista_bench.data.frozen import lines_sha256
 from barista_bench.data.manifest import LostExample
-from barista_bench.data.origin import SPLITS, GraphOrigin, Origin, open_origin
+from barista_bench.data.origin import GraphOrigin, Origin, open_origin
 from barista_bench.data.plan import Plan
 from barista_bench.data.rows import FramesMode, link, question_columns, row_features, to_row
 from barista_bench.data.shared_frames import JPEG_QUALITY, encode_image
@@ -32,7 +32,6 @@ from barista_bench.data.tables import table_features, video_table
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.video import FrameReader, open_reader
 from barista_bench.media.video.frame_folder import video_sha256
-from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.terms import read_terms
 from barista_bench.version import __version__
 
@@ -45,6 +44,7 @@ VideoExamples = tuple[str, list[tuple[int, Example]]]
 Part = tuple[str, str]
 """A split and a video: the unit by which work is divided."""
 _SPLIT_ORDER = ("train", "validation", "dev", "test")
+"""Splits that come first, in this order; others follow by name."""
 
 
 @dataclass
@@ -149,26 +149,23 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
     def _split_generators(self, dl_manager: datasets.DownloadManager) -> list[datasets.SplitGenerator]:
         if self.is_task:
             parts: Sequence[Part] = self.plan.parts
-            names: Sequence[str] = sorted({split for split, _ in parts}, key=_split_order)
         else:
             assert isinstance(self.origin, GraphOrigin)
             parts = [(split, video_id) for video_id, split in self.origin.splits.items()]
-            names = [name for name in SPLITS if any(split == name for split, _ in parts)]
+        splits = {split for split, _ in parts}
+        names = [*(name for name in _SPLIT_ORDER if name in splits), *sorted(splits.difference(_SPLIT_ORDER))]
         return [
             datasets.SplitGenerator(name, gen_kwargs={"parts": [part for part in parts if part[0] == name]})
             for name in names
         ]
 
     def _generate_tables(self, parts: list[Part]) -> Iterator[tuple[int, pa.Table]]:
-        return enumerate(self._task_tables(parts) if self.is_task else self._graph_tables(parts))
-
-    def _graph_tables(self, parts: list[Part]) -> Iterator[pa.Table]:
+        if self.is_task:
+            return enumerate(self._task_tables(parts))
         assert isinstance(self.origin, GraphOrigin)
-        table, video_ids = (
-            partial(_graph_table, self.config.name, self.origin.graph),
-            [video_id for _, video_id in parts],
-        )
-        yield from self.cluster.map(table, video_ids) if self.cluster else map(table, video_ids)
+        table = partial(video_table, self.config.name, self.origin.graph)
+        video_ids = [video_id for _, video_id in parts]
+        return enumerate(self.cluster.map(table, video_ids) if self.cluster else map(table, video_ids))
 
     def _task_tables(self, parts: list[Part]) -> Iterator[pa.Table]:
         """One row a table: a row with its pictures is megabytes."""
@@ -191,19 +188,8 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
             (self._notes / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
 
 
-def _split_order(name: str) -> tuple[int, str]:
-    return (_SPLIT_ORDER.index(name) if name in _SPLIT_ORDER else len(_SPLIT_ORDER), name)
-
-
-def _graph_table(name: str, graph: SceneGraph, video_id: str) -> pa.Table:
-    return video_table(name, graph[video_id])
-
-
 def by_video(examples: Iterable[tuple[int, Example]]) -> list[VideoExamples]:
-    """(Position, example) pairs by video id, which their rows will be in the order of.
-
-    The order is that of the videos, not of the sample, so that parts made apart fit together.
-    """
+    """(Position, example) pairs in the order of video ids, not of the sample, so that parts made apart fit together."""
     groups: dict[str, list[tuple[int, Example]]] = {}
     for position, example in examples:
         groups.setdefault(example.video_id, []).append((position, example))

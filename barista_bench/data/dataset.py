@@ -26,7 +26,7 @@ from barista_bench.data.arrow_values import Texts, json_values
 from barista_bench.data.dataset_cache import reading_datasets, refuse_unknown_name
 from barista_bench.data.frozen import content_hash, read_frozen, refuse_other_version
 from barista_bench.data.manifest import MANIFEST, read_manifest
-from barista_bench.data.rows import EXAMPLE_COLUMNS, from_row, hash_columns, hash_of_each, local_configs, open_rows
+from barista_bench.data.rows import EXAMPLE_COLUMNS, from_row, hash_columns, hash_of_each, local_splits, open_rows
 from barista_bench.data.shared_frames import FrameStore, StageClock, encode_image, open_image
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.lazy_frames import LazyFrames
@@ -82,11 +82,10 @@ class LoadedExample:
                 with guarded(task, "images", self.example):
                     drawn = task.images(self.example, frames)
                     shown = task.displayed_images(self.example, drawn)
-                places = {id(image): place for place, image in enumerate(drawn)}
-                overlays = (None if id(image) not in places else places[id(image)] >= len(frames) for image in shown)
+                is_overlay = {id(image): place >= len(frames) for place, image in enumerate(drawn)}
                 files = tuple(
-                    None if overlay is None else encode_image(image, overlay=overlay)
-                    for image, overlay in zip(shown, overlays, strict=True)
+                    encode_image(image, overlay=is_overlay[id(image)]) if id(image) in is_overlay else None
+                    for image in shown
                 )
             return Pictures(shown, files)
         opened = [open_image(data, self.example.example_id) for data in self.media]
@@ -209,7 +208,7 @@ def config_names(data: str | Path) -> tuple[str, ...]:
     if Path(data).is_file():
         raise ConfigError(f"{data}: is a file of one task. Remedy: name the task with --task")
     if (Path(data) / MANIFEST).is_file():
-        return local_configs(Path(data))
+        return tuple(local_splits(Path(data)))
     refuse_unknown_name(data)
     with reading_datasets(f"{data}: no dataset here", "run `barista-bench build`"):
         return tuple(datasets.get_dataset_config_names(str(data)))
@@ -240,7 +239,7 @@ class FrozenExamples(ExampleSet):
             raise ConfigError(f"{self.path}: its videos are needed. Remedy: say with --root where they lie")
         file = get_benchmark(example.benchmark).video_file(example.video_id)
         link = LazyFrames(file, [frame.frame_index for frame in example.frames], root=str(self.root))
-        return _linked(example, link, video_sha256(Path(link.path)))
+        return _linked_example(example, link, video_sha256(Path(link.path)))
 
     def _media_times(self, index: int) -> FrameTimes | None:
         example, media = self.examples[index], self[index].media
@@ -270,10 +269,10 @@ class BuiltExamples(ExampleSet):
     def __getitem__(self, index: int) -> LoadedExample:
         row, example = self._rows[index], self.examples[index]
         if self._rows.is_linked:
-            link = _link(row.get("frames"), example, str(self._root))
+            link = _frame_link(row.get("frames"), example, str(self._root))
             if not isinstance(sha256 := row.get("video_sha256"), str):
                 raise DataError(f"{example.example_id}: video_sha256 is missing. Remedy: build the dataset again")
-            return _linked(example, link, sha256)
+            return _linked_example(example, link, sha256)
         images = row["images"] if isinstance(row["images"], list) else []
         stored = [image.get("bytes") if isinstance(image, dict) else None for image in images]
         media = tuple(content for content in stored if isinstance(content, bytes) and content)
@@ -353,7 +352,7 @@ def _broken_row(data: str | Path, number: int, name: object, error: Exception) -
     return DataError(f"{data}: row {number} ({name!r}): {error}. Remedy: build the dataset again")
 
 
-def _link(frames: object, example: Example, root: str) -> LazyFrames:
+def _frame_link(frames: object, example: Example, root: str) -> LazyFrames:
     """The frames that a row of a linked set names."""
     indices = frames.get("indices") if isinstance(frames, dict) else None
     if not isinstance(frames, dict) or set(frames) != {"video", "indices"} or not isinstance(frames["video"], str):
@@ -363,7 +362,7 @@ def _link(frames: object, example: Example, root: str) -> LazyFrames:
     return LazyFrames(frames["video"], indices, root=root)
 
 
-def _linked(example: Example, link: LazyFrames, sha256: str) -> LoadedExample:
+def _linked_example(example: Example, link: LazyFrames, sha256: str) -> LoadedExample:
     """Pixels are a function of the video's bytes, the frame indices, and what the task draws from its inputs."""
     identity = [sha256, list(link.indices), example.inputs]
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()

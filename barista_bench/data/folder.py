@@ -27,7 +27,7 @@ from barista_bench.cluster import RayCluster, cluster_of, forked_workers
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.data.builder import BenchmarkBuilder
 from barista_bench.data.dataset_cache import VIDEOS_NOTE, make_newest, quiet_datasets, warn_of_others
-from barista_bench.data.frozen import lines_digest, lines_sha256, write_frozen, write_released
+from barista_bench.data.frozen import frozen_line, lines_sha256, write_frozen, write_released
 from barista_bench.data.hub_files import write_hub_files
 from barista_bench.data.manifest import Built, BuiltConfig, LostExample, write_card, write_manifest
 from barista_bench.data.origin import Origin, config_names_of, open_origin
@@ -121,7 +121,7 @@ def build(
     with TemporaryDirectory() as scratch, quiet_datasets():
         plans = _plans(origin, overrides, num_proc, nodes, progress, chosen, prompts)
         if dry_run or layout == "release":
-            result = _result(origin, plans, out, [_sampled(plan) for plan in plans.plans.values()], protocol)
+            result = _result(origin, plans, out, [_describe(plan) for plan in plans.plans.values()], protocol)
             if not dry_run:
                 with replacing_folder(out, kind) as folder:
                     for plan in plans.plans.values():
@@ -211,7 +211,7 @@ class _Work:
 
     def make(self, name: str, infos: DatasetInfosDict) -> BuiltConfig:
         """Prepare and export one config."""
-        builder = self._prepared(name)
+        builder = self._entry_builder(name)
         rows = _export(builder, self.folder / name)
         if not any(rows.values()):
             raise DataError(f"{name}: every example was lost, first: {builder.lost[0].reason}")  # with its remedy
@@ -222,7 +222,7 @@ class _Work:
         write_frozen(builder.plan.examples, self.folder / "frozen" / f"{name}.jsonl")
         # Reasons name files; nothing published says where the release lies on this machine.
         lost = [LostExample(example.example_id, self._without_roots(example.reason)) for example in builder.lost]
-        sampled = _sampled(builder.plan)
+        sampled = _describe(builder.plan)
         skipped = [self._without_roots(reason) for reason in sampled.skipped]
         return dataclasses.replace(sampled, rows=rows, lost=lost, skipped=skipped)
 
@@ -235,7 +235,7 @@ class _Work:
                 text = re.sub(rf"(?<![\w./-]){re.escape(root)}(?![\w./-])", "the release", text)
         return text
 
-    def _prepared(self, name: str) -> BenchmarkBuilder:
+    def _entry_builder(self, name: str) -> BenchmarkBuilder:
         """Prepare the entry that `load_dataset(benchmark, name, entry=entry)` finds."""
         identity: list[Any] = [__version__, name, {k: self.settings[k] for k in ("frames", "jpeg_quality")}]
         plan = self.plans.plans.get(name)
@@ -243,7 +243,7 @@ class _Work:
             self.origin.fetch(plan.video_ids, progress=self.progress)
             videos = ((video_id, self.origin.video_path(video_id)) for video_id in sorted(plan.video_ids))
             lines = (f"{video_id} {video_sha256(path) if path.exists() else 'missing'}" for video_id, path in videos)
-            identity += [lines_digest(plan.examples), lines_sha256(lines)]
+            identity += [lines_sha256(map(frozen_line, plan.examples)), lines_sha256(lines)]
             if self.settings["frames"] == "frozen":
                 # Rows hold questions.
                 identity += [plan.task.prompts.sha256, plan.task.protocol, str(DEFAULT_BOX_FORMAT)]
@@ -272,7 +272,7 @@ class _Work:
         return builder
 
 
-def _sampled(plan: Plan) -> BuiltConfig:
+def _describe(plan: Plan) -> BuiltConfig:
     return BuiltConfig(
         name=plan.task.name,
         rows=dict(plan.counts("split")),
@@ -309,7 +309,12 @@ def _export(builder: BenchmarkBuilder, folder: Path) -> dict[str, int]:
     folder.mkdir()
     rows = {}
     for split, dataset in builder.as_dataset().items() if builder.info.splits else ():
-        shards = _shards(dataset) if builder.is_task else _by_video(dataset)
+        if builder.is_task:
+            shards = _shards(dataset)
+        else:
+            ids = np.asarray(dataset.with_format("numpy")["video_id"][:]) if len(dataset) else np.array([])
+            starts = [0, *(np.flatnonzero(ids[1:] != ids[:-1]) + 1).tolist(), len(dataset)]
+            shards = [dataset.select(range(low, high)) for low, high in itertools.pairwise(starts)]
         for index, shard in enumerate(shards):
             shard.to_parquet(folder / f"{split}-{index:05d}-of-{len(shards):05d}.parquet")
         rows[str(split)] = len(dataset)
@@ -336,10 +341,3 @@ def _info(builder: BenchmarkBuilder, folder: Path) -> datasets.DatasetInfo:
     info.dataset_size = sum(split.num_bytes for split in splits.values())
     info.download_size = sum(path.stat().st_size for path in folder.glob("*.parquet"))
     return info
-
-
-def _by_video(dataset: datasets.Dataset) -> list[datasets.Dataset]:
-    """Contiguous pieces of equal `video_id`; tables are written a video at a time."""
-    ids = np.asarray(dataset.with_format("numpy")["video_id"][:]) if len(dataset) else np.array([])
-    starts = [0, *(np.flatnonzero(ids[1:] != ids[:-1]) + 1).tolist(), len(dataset)]
-    return [dataset.select(range(low, high)) for low, high in itertools.pairwise(starts)]

@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from barista_bench.benchmarks import get_benchmark, task_class
+from barista_bench.benchmarks import FrozenFormat, get_benchmark, task_class
 from barista_bench.core.options import Sampling
 from barista_bench.core.released_records import MAX_FRAMES, ReleaseRoot, frozen_line_of
 from barista_bench.core.task import Example, Task
@@ -28,7 +28,6 @@ from barista_bench.files.reading import read_json_lines
 MAX_LINE = 64 * 2**20
 """Bytes of one line; a longer one is refused."""
 _SPLIT = re.compile(r"\w+(\.\w+)*")  # what `datasets` takes for the name of one
-_NOT_RELEASED = "its release freezes no examples. Remedy: use the layout ours"
 UNRELEASED_FIELDS = {
     "target": frozenset({"boxes"}),
     "metadata": frozenset({"colors", "relation", "related_category", "categories", "verbs"}),
@@ -45,12 +44,8 @@ def frozen_line(example: Example) -> str:
         "task_version": task.version,
         "label": example.label,
         "frames": [
-            {
-                "video_id": frame.video_id,
-                "frame_index": frame.frame_index,
-                "mp4_path": benchmark.video_file(frame.video_id),
-            }
-            for frame in example.frames
+            {"video_id": f.video_id, "frame_index": f.frame_index, "mp4_path": benchmark.video_file(f.video_id)}
+            for f in example.frames
         ],
         "metadata": example.metadata,
         "task_data": {"inputs": example.inputs, "target": example.target, "evidence": example.evidence},
@@ -67,10 +62,14 @@ def released_line(example: Example, question: str | None = None) -> str:
     Raises:
         ConfigError: the benchmark's release freezes no examples.
     """
-    released = get_benchmark(example.benchmark).frozen_format
+    return json.dumps(_released_format(example).write(example, question), sort_keys=True, allow_nan=False)
+
+
+def _released_format(of: Example | Task) -> FrozenFormat:
+    released = get_benchmark(of.benchmark).frozen_format
     if released is None:
-        raise ConfigError(f"{example.benchmark}: {_NOT_RELEASED}")
-    return json.dumps(released.write(example, question), sort_keys=True, allow_nan=False)
+        raise ConfigError(f"{of.benchmark}: its release freezes no examples. Remedy: use the layout ours")
+    return released
 
 
 def content_hash(examples: Iterable[Example]) -> str:
@@ -80,11 +79,6 @@ def content_hash(examples: Iterable[Example]) -> str:
     of the frozen line.
     """
     return lines_sha256(sorted(_identity(example) for example in examples))
-
-
-def lines_digest(examples: Iterable[Example]) -> str:
-    """SHA-256 over all that frozen lines hold, in their order."""
-    return lines_sha256(map(frozen_line, examples))
 
 
 def _identity(example: Example) -> str:
@@ -147,12 +141,9 @@ def write_released(task: Task, sampling: Sampling, examples: Iterable[Example], 
     Raises:
         ConfigError: the benchmark's release freezes no examples, or has no parameter for something in the sampling.
     """
-    released = get_benchmark(task.benchmark).frozen_format
-    if released is None:
-        raise ConfigError(f"{task.benchmark}: {_NOT_RELEASED}")
     config = {
         "task": task.upstream_name,
-        "task_params": dict(released.parameters(task.name, sampling)),
+        "task_params": dict(_released_format(task).parameters(task.name, sampling)),
         "shuffle_seed": sampling.seed,
         "limit": sampling.limit,
     }
@@ -189,22 +180,17 @@ def read_frozen(path: str | Path, benchmark: str = "barista", *, root: str | Pat
             problems[f"no frozen example ({error!r:.200}). Remedy: freeze again"].append(number)
         except DataError as error:
             problems[str(error)].append(number)
-    in_order = [(number, examples[number]) for number, _ in records if number in examples]
-    _find_repeated(in_order, problems)
-    refuse_lines(path, problems)
-    yield from (example for _, example in in_order)
-
-
-def _find_repeated(examples: Sequence[tuple[int, Example]], problems: dict[str, list[int]]) -> None:
-    """Add lines whose id stands before them, or whose task is another one than the first line's."""
-    seen: dict[str, int] = {}
-    for number, example in examples:
-        first = seen.setdefault(example.example_id, number)
+    in_order = {number: examples[number] for number, _ in records if number in examples}
+    task = next((example.task for example in in_order.values()), "")
+    first_lines: dict[str, int] = {}
+    for number, example in in_order.items():
+        first = first_lines.setdefault(example.example_id, number)
         if first != number:
             problems[f"{example.example_id!r} repeats line {first}. Remedy: keep one"].append(number)
-        if example.task != examples[0][1].task:
-            tasks = sorted((example.task, examples[0][1].task))
-            problems[f"tasks {tasks} are mixed. Remedy: one task a file"].append(number)
+        if example.task != task:
+            problems[f"tasks {sorted((example.task, task))} are mixed. Remedy: one task a file"].append(number)
+    refuse_lines(path, problems)
+    yield from in_order.values()
 
 
 def refuse_lines(path: Path, problems: Mapping[str, Sequence[int]]) -> None:

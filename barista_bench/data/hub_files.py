@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
@@ -11,7 +10,7 @@ from PIL import ImageDraw
 from barista_bench.benchmarks import get_benchmark, get_task
 from barista_bench.core.leaderboards import EVAL_FILE, FRAMEWORK, OURS, RULES_FILE, SCALE, task_id
 from barista_bench.data.dataset import open_examples
-from barista_bench.data.manifest import PICTURE, Built, BuiltConfig
+from barista_bench.data.manifest import PICTURE, Built
 
 _ON_TEST = " A task named ..._test is scored on the test videos only, for models that were trained on the others."
 _WORDING = "Models are asked in our own words, unless a task's name ends in another wording's."
@@ -26,14 +25,18 @@ def write_hub_files(folder: Path, built: Built) -> None:
     """
     known = get_benchmark(built.benchmark)
     tasks = [config for config in built.configs if config.content_hash]
-    notes = "; ".join(
-        f"{task.name}: {_figure_words(task.primary)} over {task.row_note}"
-        for task in (get_task(known.name, config.name) for config in tasks)
-    )
+    figures = []
+    for task in (get_task(known.name, config.name) for config in tasks):
+        figure = "mean score of a language-model judge" if task.primary.startswith("lexical_") else task.primary
+        figures.append(f"{task.name}: {figure} over {task.row_note}")
     wordings = [OURS, *([known.released_code.wording] if known.released_code else [])]
     boards, hashes = [], {}
     for config in tasks:
-        for split, name in _splits(built, config):
+        for split in known.leaderboards:
+            # As `datasets` calls it, of those splits that have examples.
+            name = "+".join(part for part in known.published_split(split).split("+") if config.rows.get(part))
+            if not name:
+                continue
             content_hash = open_examples(folder, known.name, config.name, split=split).content_hash
             for wording in wordings:
                 board = task_id(config.name, split, built.protocol, wording)
@@ -42,7 +45,8 @@ def write_hub_files(folder: Path, built: Built) -> None:
     described = {
         "name": known.title,
         "description": f"Vision-language models on egocentric video, evaluated by barista_bench. Values are {SCALE} "
-        f"times the figure, the mean over runs. {notes}.{_ON_TEST if 'train' in known.splits else ''} {_WORDING}",
+        f"times the figure, the mean over runs. {'; '.join(figures)}."
+        f"{_ON_TEST if 'train' in known.splits else ''} {_WORDING}",
         "evaluation_framework": FRAMEWORK,
         "tasks": boards,
     }
@@ -50,19 +54,6 @@ def write_hub_files(folder: Path, built: Built) -> None:
         text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=1000)
         (folder / file).write_text(text, encoding="utf-8")
     _draw_picture(folder, known.name, tasks[0].name)
-
-
-def _splits(built: Built, config: BuiltConfig) -> Iterator[tuple[str, str]]:
-    """The splits that have a leaderboard and examples, as we and as `datasets` call them."""
-    known = get_benchmark(built.benchmark)
-    for split in known.leaderboards:
-        names = [name for name in known.published_split(split).split("+") if config.rows.get(name)]
-        if names:
-            yield split, "+".join(names)
-
-
-def _figure_words(primary: str) -> str:
-    return "mean score of a language-model judge" if primary.startswith("lexical_") else primary
 
 
 def _draw_picture(folder: Path, benchmark: str, config: str) -> None:

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
-from importlib.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +37,8 @@ MANIFEST = DATASET.manifest
 """The file that is written last into a finished folder, whose files it lists."""
 PICTURE = "example.jpg"
 """The picture on the card of a folder of frozen frames."""
+_CARDS = resources.files("barista_bench.dataset_cards")
+"""Texts of cards: the body that all share, and `about/` each benchmark."""
 _SIZES = {10**3: "n<1K", 10**4: "1K<n<10K", 10**5: "10K<n<100K", 10**6: "100K<n<1M", 10**7: "1M<n<10M"}
 _FRAMES_NOTE = {
     "frozen": """\
@@ -116,11 +117,7 @@ def write_manifest(folder: Path, built: Built, frames: FramesMode, root: Path) -
 
 
 def read_manifest(folder: str | Path) -> dict[str, Any]:
-    """The manifest of a built folder.
-
-    Raises:
-        DataError: the folder is none, or was not finished.
-    """
+    """The manifest of a built folder. Raises DataError where it is none, or was not finished."""
     path = Path(folder) / MANIFEST
     remedy = "run `barista-bench build`"
     manifest = read_bounded_json(path, MAX_MANIFEST, what="no built dataset here", remedy=remedy)
@@ -269,23 +266,15 @@ def _card(
         "intro": intro,
         "sections": sections,
     }
-    body = _packaged("body.md")
+    body = _CARDS.joinpath("body.md").read_text(encoding="utf-8")
     return DatasetCard(f"---\n{data.to_yaml()}\n---\n\n{fill(body, values)}")
 
 
 def _about(benchmark: Benchmark) -> tuple[dict[str, Any], str, str]:
     """A card's part on one benchmark: metadata, introduction, sections; of another package's, its description."""
-    if not _cards().joinpath(f"about/{benchmark.name}.md").is_file():
+    about = _CARDS.joinpath(f"about/{benchmark.name}.md")
+    if not about.is_file():
         return {}, benchmark.description, ""
-    _, header, text = _packaged(f"about/{benchmark.name}.md").split("---\n", 2)
+    _, header, text = about.read_text(encoding="utf-8").split("---\n", 2)
     intro, _, sections = text.partition("\n## ")
     return yaml.safe_load(header), intro.strip(), f"## {sections.strip()}"
-
-
-def _packaged(name: str) -> str:
-    """One text of `dataset_cards/`: the body that all cards share, or the part about a benchmark."""
-    return _cards().joinpath(name).read_text(encoding="utf-8")
-
-
-def _cards() -> Traversable:
-    return resources.files("barista_bench.dataset_cards")

@@ -5,11 +5,10 @@ The videos of a scene graph are split 80/20 into train and test, stratified by p
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from barista_bench.core.options import Sampling
 from barista_bench.core.task import Task
 from barista_bench.data.frozen import lines_sha256
 from barista_bench.data.plan import Plans, plan_release, plan_tasks
-from barista_bench.data.source import Source, open_hub, open_local
+from barista_bench.data.source import open_source
 from barista_bench.data.tables import GRAPH_TABLES
 from barista_bench.errors import ConfigError, DataError, SourceError
 from barista_bench.files.hashes import file_sha256
@@ -36,7 +35,6 @@ _TEST_FRACTION = 0.2
 MAX_SPLIT_FILE = 2**26
 """Bytes."""
 _SPLIT_REMEDY = 'write {"train": [ids], "test": [ids]}'
-_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 SampledTasks = Sequence[tuple[Task, Sampling]]
 
 
@@ -89,12 +87,17 @@ class GraphOrigin(Origin):
         self.graph = SceneGraph(self._source.root, strict=strict)
         self.roots, self.media, self.identity = (self.graph.root,), self._source.root, self._source.identity
         self.terms = read_terms(self.graph.root)
-        self._split = partial(split_of, split_file)
+        self._split_file = split_file
 
     @cached_property
     def splits(self) -> dict[str, str]:
         """Video id to split; reads the whole release, unless `plans` has."""
         return self._split({video.video_id: video.preparation for video in self.graph}, ())
+
+    def _split(self, preparations: Mapping[str, str], of_configs: Sequence[frozenset[str]]) -> dict[str, str]:
+        if self._split_file:
+            return load_splits(self._split_file, tuple(preparations))
+        return split_videos(preparations, of_configs)
 
     def plans(
         self, sampled: SampledTasks, *, num_proc: int = 1, cluster: RayCluster | None = None, progress: bool = False
@@ -174,44 +177,14 @@ def config_names_of(name: str) -> tuple[str, ...]:
     return (*benchmark.task_names, *(GRAPH_TABLES if benchmark.open_release is None else ()))
 
 
-def open_source(
-    source: str | Path, *, revision: str | None = None, cache_dir: str | Path | None = None, endpoint: str | None = None
-) -> Source:
-    """Open a local release folder, or the Hub data set `org/name` at `revision` (a commit, branch or tag).
-
-    A string that names an existing folder is a folder; give a `Path` to rule the Hub out. Without a revision, the
-    newest commit is used, and a warning says how to pin it.
-
-    Args:
-        cache_dir: holds the Hub's files (in `hub`) and the releases (in `barista_bench`); by default both lie where
-            huggingface_hub keeps its cache.
-        endpoint: address of another Hub than huggingface.co.
-
-    Raises:
-        SourceError: there is no release, or it cannot be fetched.
-        ConfigError: a revision of a local folder.
-    """
-    is_hub_id = isinstance(source, str) and _HUB_ID.fullmatch(source) is not None
-    folder = Path(source).expanduser()
-    if is_hub_id and (revision is not None or not folder.exists()):
-        return open_hub(str(source), revision, cache_dir, endpoint)
-    if revision is not None:
-        raise ConfigError(
-            f"{source}: a revision ({revision}) belongs to a Hub data set, and this is a local folder. "
-            "Remedy: leave the revision out, or give the data set as org/name"
-        )
-    return open_local(folder)
-
-
-def split_videos(preparations: Mapping[str, str], asked: Sequence[frozenset[str]] = ()) -> dict[str, str]:
-    """Video id to split. Depends on ids, preparations and `asked` alone, not on their order.
+def split_videos(preparations: Mapping[str, str], of_configs: Sequence[frozenset[str]] = ()) -> dict[str, str]:
+    """Video id to split. Depends on ids, preparations and `of_configs` alone, not on their order.
 
     A fifth of all videos are for tests, allotted to the preparation types by largest remainder; every type of at least
     two videos gets one.
 
     Args:
-        asked: of each config the videos that it asks about: where there are several and none is for tests, one becomes
-            so.
+        of_configs: the videos that each config asks about: of several of which none is for tests, one becomes so.
 
     >>> split_videos({"a": "capsule", "b": "capsule", "c": "capsule"})
     {'a': 'test', 'b': 'train', 'c': 'train'}
@@ -222,24 +195,17 @@ def split_videos(preparations: Mapping[str, str], asked: Sequence[frozenset[str]
     for video_id in sorted(preparations):
         strata[preparations[video_id]].append(video_id)
     chosen: set[str] = set()
-    for stratum, count in _test_counts({k: len(v) for k, v in strata.items()}, _TEST_FRACTION).items():
-        chosen.update(_ranked(strata[stratum])[:count])
-    for videos in sorted(asked, key=sorted):
+    for stratum, count in _test_counts({k: len(v) for k, v in strata.items()}).items():
+        chosen.update(_in_test_order(strata[stratum])[:count])
+    for videos in sorted(of_configs, key=sorted):
         if len(videos) > 1 and not videos & chosen:
-            chosen.add(_ranked(videos)[0])
+            chosen.add(_in_test_order(videos)[0])
     return {video_id: TEST if video_id in chosen else TRAIN for video_id in sorted(preparations)}
 
 
-def _ranked(videos: Iterable[str]) -> list[str]:
+def _in_test_order(videos: Iterable[str]) -> list[str]:
     """The videos in the order in which they are taken for tests."""
     return sorted(videos, key=lambda video_id: (content_seed("split", 42, video_id), video_id))
-
-
-def split_of(
-    split_file: str | Path | None, preparations: Mapping[str, str], asked: Sequence[frozenset[str]]
-) -> dict[str, str]:
-    """Video id to split: from a file (see `load_splits`), or derived (see `split_videos`)."""
-    return load_splits(split_file, tuple(preparations)) if split_file else split_videos(preparations, asked)
 
 
 def load_splits(path: str | Path, video_ids: tuple[str, ...]) -> dict[str, str]:
@@ -263,9 +229,9 @@ def load_splits(path: str | Path, video_ids: tuple[str, ...]) -> dict[str, str]:
     return {video: of_video[video] for video in video_ids}
 
 
-def _test_counts(sizes: Mapping[str, int], fraction: float) -> dict[str, int]:
-    total = round(fraction * sum(sizes.values()))
-    exact = {name: fraction * size for name, size in sizes.items()}
+def _test_counts(sizes: Mapping[str, int]) -> dict[str, int]:
+    total = round(_TEST_FRACTION * sum(sizes.values()))
+    exact = {name: _TEST_FRACTION * size for name, size in sizes.items()}
     counts = {name: int(value) for name, value in exact.items()}
     by_remainder = sorted(sizes, key=lambda name: (counts[name] - exact[name], name))
     for name in by_remainder[: max(0, total - sum(counts.values()))]:

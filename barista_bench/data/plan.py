@@ -91,17 +91,17 @@ class Plans:
 
 
 AnyGraphTask: TypeAlias = GraphTask[Any]
-SampledTasks = Mapping[str, tuple[AnyGraphTask, Sampling]]
+TasksByName = Mapping[str, tuple[AnyGraphTask, Sampling]]
 """The tasks by name, each with its sampling."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskSurvey:
-    """The candidates of videos for one task, in canonical order."""
+    """The candidates of a video for one task, in canonical order."""
 
-    vocabulary: Vocabulary = ()
-    candidates: tuple[Candidate, ...] = ()
-    skipped: tuple[SkippedExample, ...] = ()
+    vocabulary: Vocabulary
+    candidates: tuple[Candidate, ...]
+    skipped: tuple[SkippedExample, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class VideoReader:
     """Derives from one video after the other what the tasks want; a copy in each worker reads the release itself."""
 
     graph: SceneGraph
-    tasks: SampledTasks
+    tasks: TasksByName
 
     def survey(self, video_id: str) -> VideoSurvey | Problem:
         """One video's candidates for every task; the problem where the video cannot be used at all.
@@ -141,7 +141,7 @@ class VideoReader:
             for name, (task, sampling) in self.tasks.items():
                 items = list(task.candidates(video, sampling)) if sampling.selects(video) else []
                 if video.coverage.is_partial:
-                    items = [_unless_open(task, video, item, sampling) for item in items]
+                    items = [_open_candidate(task, video, item, sampling) for item in items]
                 surveys[name] = TaskSurvey(
                     task.vocabulary(video, sampling),
                     tuple(item for item in items if isinstance(item, Candidate)),
@@ -161,7 +161,7 @@ class VideoReader:
         return built
 
 
-def _unless_open(
+def _open_candidate(
     task: AnyGraphTask, video: VideoGraph, item: Candidate | SkippedExample, sampling: Sampling
 ) -> Candidate | SkippedExample:
     """A candidate that the graph has an answer to, else why it has none."""
@@ -171,7 +171,7 @@ def _unless_open(
 
 
 @dataclass(frozen=True, slots=True)
-class _Sampled:
+class _Sample:
     """The sample of one task: positions in `selected`, in the order sampled."""
 
     task: AnyGraphTask
@@ -215,9 +215,9 @@ def plan_tasks(
     with ExitStack() as stack:
         if num_proc > 1:
             each = stack.enter_context(worker_processes(num_proc)).map
-        surveys = _surveyed(graph, each(reader.survey, graph.video_ids), progress)
-        asked = [frozenset(s.video_id for s in surveys if s.tasks[name].candidates) for name in by_name]
-        splits = dict(split({survey.video_id: survey.preparation for survey in surveys}, asked))
+        surveys = _read_surveys(graph, each(reader.survey, graph.video_ids), progress)
+        videos = [frozenset(s.video_id for s in surveys if s.tasks[name].candidates) for name in by_name]
+        splits = dict(split({survey.video_id: survey.preparation for survey in surveys}, videos))
         samples = {name: _sample_of(task, sampling, surveys, splits) for name, (task, sampling) in by_name.items()}
         problems = (*graph.problems, *(problem for survey in surveys for problem in survey.problems))
         del surveys
@@ -254,9 +254,14 @@ def plan_release(release: Release, wanted: Sequence[tuple[Task, Sampling]], *, p
             raise ConfigError(f"{name} needs a scene graph. Remedy: build it from one")
         items = list(tqdm(task.examples(release, sampling), task.name, unit="example", disable=not progress))
         absent -= {_video_id(item) for item in items}
-        sampled = [item for item in items if _is_sampled(item, sampling)]
-        examples = [task.stamped(item) for item in sampled if isinstance(item, Example)]
-        skipped = tuple(item for item in sampled if isinstance(item, SkippedExample))
+        if sampling.videos is not None:
+            items = [item for item in items if _video_id(item) in sampling.videos]
+        skipped = tuple(item for item in items if isinstance(item, SkippedExample))
+        examples = [
+            task.stamped(item)
+            for item in items
+            if isinstance(item, Example) and (not sampling.splits or item.metadata.get("split") in sampling.splits)
+        ]
         if any("split" not in example.metadata for example in examples):
             raise ConfigError(f"{name}: an example names no split. Remedy: correct the task")
         refuse_unusable(examples, f"{release.root}: {name}")
@@ -271,11 +276,7 @@ def plan_release(release: Release, wanted: Sequence[tuple[Task, Sampling]], *, p
 
 
 def plan_task(graph: SceneGraph, task: AnyGraphTask, sampling: Sampling, splits: Mapping[str, str]) -> Plan:
-    """Draw one task's frozen set.
-
-    Raises:
-        NoExamples: no candidate fits the sampling.
-    """
+    """Draw one task's frozen set. Raises NoExamples where no candidate fits the sampling."""
     sampled = plan_tasks(graph, [(task, sampling)], split=lambda *_: splits)
     if sampled.empty:
         raise sampled.empty[task.name]
@@ -286,13 +287,7 @@ def _video_id(item: Example | SkippedExample) -> str:
     return item.frame.video_id if isinstance(item, SkippedExample) else item.video_id
 
 
-def _is_sampled(item: Example | SkippedExample, sampling: Sampling) -> bool:
-    if sampling.videos is not None and _video_id(item) not in sampling.videos:
-        return False
-    return isinstance(item, SkippedExample) or not sampling.splits or item.metadata.get("split") in sampling.splits
-
-
-def _surveyed(graph: SceneGraph, outcomes: Iterable[VideoSurvey | Problem], progress: bool) -> list[VideoSurvey]:
+def _read_surveys(graph: SceneGraph, outcomes: Iterable[VideoSurvey | Problem], progress: bool) -> list[VideoSurvey]:
     surveys = []
     bar = tqdm(outcomes, "reading videos", len(graph), unit="video", disable=not progress)
     for video_id, outcome in zip(graph.video_ids, bar, strict=True):
@@ -303,31 +298,21 @@ def _surveyed(graph: SceneGraph, outcomes: Iterable[VideoSurvey | Problem], prog
     return surveys
 
 
-def _one_survey(surveys: Iterable[TaskSurvey]) -> TaskSurvey:
-    """The surveys of several videos, in the order given, as one."""
-    parts = list(surveys)
-    return TaskSurvey(
-        tuple(dict.fromkeys(chain.from_iterable(part.vocabulary for part in parts))),
-        tuple(chain.from_iterable(part.candidates for part in parts)),
-        tuple(chain.from_iterable(part.skipped for part in parts)),
-    )
-
-
 def _sample_of(
     task: AnyGraphTask, sampling: Sampling, surveys: Sequence[VideoSurvey], splits: Mapping[str, str]
-) -> _Sampled:
+) -> _Sample:
     """Caps over all videos, then the sample, of candidates in the selected splits."""
-    inside = _one_survey(
-        s.tasks[task.name] for s in surveys if not sampling.splits or splits[s.video_id] in sampling.splits
-    )
-    vocabulary = _one_survey(TaskSurvey(survey.tasks[task.name].vocabulary) for survey in surveys).vocabulary
-    capped = list(task.select(inside.candidates, vocabulary, sampling))
+    vocabulary = tuple(dict.fromkeys(chain.from_iterable(s.tasks[task.name].vocabulary for s in surveys)))
+    inside = [s.tasks[task.name] for s in surveys if not sampling.splits or splits[s.video_id] in sampling.splits]
+    candidates = tuple(chain.from_iterable(survey.candidates for survey in inside))
+    capped = list(task.select(candidates, vocabulary, sampling))
     selected = [item for item in capped if isinstance(item, Candidate)]
-    skipped = (*inside.skipped, *(item for item in capped if isinstance(item, SkippedExample)))
-    return _Sampled(task, sampling, selected, sampling.sample(range(len(selected))), vocabulary, skipped)
+    left_out = (item for item in capped if isinstance(item, SkippedExample))
+    skipped = (*chain.from_iterable(survey.skipped for survey in inside), *left_out)
+    return _Sample(task, sampling, selected, sampling.sample(range(len(selected))), vocabulary, skipped)
 
 
-def _jobs(samples: Mapping[str, _Sampled]) -> list[BuildJob]:
+def _jobs(samples: Mapping[str, _Sample]) -> list[BuildJob]:
     """The sampled candidates, video by video."""
     sampled: dict[str, dict[str, dict[int, Candidate]]] = defaultdict(lambda: defaultdict(dict))
     for name, sample in samples.items():
@@ -340,7 +325,7 @@ def _jobs(samples: Mapping[str, _Sampled]) -> list[BuildJob]:
     ]
 
 
-def _plan(sample: _Sampled, built: Mapping[int, Example], splits: Mapping[str, str]) -> Plan:
+def _plan(sample: _Sample, built: Mapping[int, Example], splits: Mapping[str, str]) -> Plan:
     by_id: dict[str, Example] = {}
     repeated = []
     for example in (built[position] for position in sample.order):

@@ -25,7 +25,7 @@ from barista_bench.media.frames import AnyDataset, link_frames
 from barista_bench.version import __version__
 
 _original = datasets.load.load_dataset_builder
-_OF_DOWNLOADS = ("download_config", "download_mode", "revision")
+_DOWNLOAD_SETTINGS = ("download_config", "download_mode", "revision")
 
 
 def register() -> None:
@@ -55,21 +55,16 @@ def _load_builder(
     name: str | None = None,
     **settings: Any,  # noqa: ANN401  # those of `load_dataset_builder`
 ) -> datasets.DatasetBuilder | _Linking:
-    builder = (
-        _of_release(path, name, settings)
-        if path in BENCHMARKS and settings.get("source")
-        else _original(path, name, **settings)
-    )
+    if path in BENCHMARKS and settings.get("source"):
+        known = config_names_of(path)
+        if name not in known:
+            raise ConfigError(f"{path}: no config {name!r}. Remedy: use one of {', '.join(known)}")
+        local = {key: value for key, value in settings.items() if key not in _DOWNLOAD_SETTINGS}
+        builder = BenchmarkBuilder(dataset_name=path, config_name=name, hash=__version__, **local)
+    else:
+        builder = _original(path, name, **settings)
     root = None if name in GRAPH_TABLES else _videos(path, builder)
     return builder if root is None else _Linking(builder, root)
-
-
-def _of_release(benchmark: str, name: str | None, settings: dict[str, Any]) -> BenchmarkBuilder:
-    known = config_names_of(benchmark)
-    if name not in known:
-        raise ConfigError(f"{benchmark}: no config {name!r}. Remedy: use one of {', '.join(known)}")
-    local = {key: value for key, value in settings.items() if key not in _OF_DOWNLOADS}
-    return BenchmarkBuilder(dataset_name=benchmark, config_name=name, hash=__version__, **local)
 
 
 def _videos(path: str, builder: datasets.DatasetBuilder) -> Path | None:

@@ -48,14 +48,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _FIELDS = ("example_id", "benchmark", "task", "label", "inputs", "target", "metadata", "evidence")
 """Fields of an example that are columns of the same name."""
 _COLUMNS = {
-    *_FIELDS,
-    "position",
-    "task_version",
-    "video_id",
-    "video_sha256",
-    "frame_indices",
-    "frame_seconds",
-    "frames",
+    *(*_FIELDS, "position", "task_version", "video_id", "video_sha256", "frame_indices", "frame_seconds", "frames")
 }
 """All but pictures."""
 
@@ -63,26 +56,22 @@ _COLUMNS = {
 def row_features(task: Task, frames: FramesMode) -> Features:
     from datasets import Features, Image, List, Value
 
-    linked = {"frames": {"video": Value("string"), "indices": List(Value("int32"))}}
-    content = List({"type": Value("string"), "text": Value("string")})
+    text, number = Value("string"), Value("int32")
+    linked = {"frames": {"video": text, "indices": List(number)}}
     frozen = {
         "images": List(Image()),
-        "messages": List({"role": Value("string"), "content": content}),
-        **dict.fromkeys(("answer", "prompt_set", "box_format"), Value("string")),
+        "messages": List({"role": text, "content": List({"type": text, "text": text})}),
+        **dict.fromkeys(("answer", "prompt_set", "box_format"), text),
     }
     features = task.features()
-    features["metadata"] = {**features["metadata"], **dict.fromkeys(task.made_by, Value("string"))}
+    features["metadata"] = {**features["metadata"], **dict.fromkeys(task.made_by, text)}
     return Features(
         {
-            "position": Value("int32"),
-            "example_id": Value("string"),
-            "benchmark": Value("string"),
-            "task": Value("string"),
-            "task_version": Value("int32"),
-            "label": Value("string"),
-            "video_id": Value("string"),
-            "video_sha256": Value("string"),
-            "frame_indices": List(Value("int32")),
+            "position": number,
+            **dict.fromkeys(("example_id", "benchmark", "task"), text),
+            "task_version": number,
+            **dict.fromkeys(("label", "video_id", "video_sha256"), text),
+            "frame_indices": List(number),
             "frame_seconds": List(Value("float64")),
             **(linked if frames == "linked" else frozen),
             **features,
@@ -99,6 +88,9 @@ def to_row(
         seconds: of each frame of the video after its first one; None, or NaN, where no time is known.
     """
     indices = [frame.frame_index for frame in example.frames]
+    moments = None
+    if seconds is not None and max(indices) < len(seconds) and not np.isnan(seconds[indices]).any():
+        moments = seconds[indices].tolist()
     return {
         **{name: getattr(example, name) for name in _FIELDS},
         "position": position,
@@ -106,15 +98,8 @@ def to_row(
         "video_id": example.video_id,
         "video_sha256": video_sha256,
         "frame_indices": indices,
-        "frame_seconds": None if seconds is None else _seconds_of(indices, seconds),
+        "frame_seconds": moments,
     }
-
-
-def _seconds_of(indices: Sequence[int], seconds: NDArray[np.float64]) -> list[float] | None:
-    if max(indices) >= len(seconds) or np.isnan(seconds[indices]).any():
-        return None
-    moments: list[float] = seconds[indices].tolist()
-    return moments
 
 
 def question_columns(task: Task, example: Example) -> dict[str, Any]:
@@ -133,10 +118,8 @@ def question_columns(task: Task, example: Example) -> dict[str, Any]:
 
 def link(example: Example) -> dict[str, Any]:
     """The `frames` column of a linked set."""
-    return {
-        "video": get_benchmark(example.benchmark).video_file(example.video_id),
-        "indices": [frame.frame_index for frame in example.frames],
-    }
+    video = get_benchmark(example.benchmark).video_file(example.video_id)
+    return {"video": video, "indices": [frame.frame_index for frame in example.frames]}
 
 
 class BuiltRow(msgspec.Struct):
@@ -209,19 +192,14 @@ def open_rows(data: str | Path, config: str, split: str, limit: int | None) -> B
     """
     where = f"{data}/{config}"
     if not (Path(data) / DATASET.manifest).is_file():
-        loaded = _loaded(data, config, split)
+        loaded = _load(data, config, split)
         light = loaded.select_columns([name for name in loaded.column_names if name in _COLUMNS])[:]
         sampled = _sampled_order(light, where)[:limit]
         return BuiltRows(light, sampled, lambda: loaded)
     files = _files(Path(data), config, split)
     columns = _read(files, where)
     sampled = _sampled_order(columns, where)[:limit]
-    return BuiltRows(columns, sampled, lambda: _pictures(files, where))
-
-
-def local_configs(folder: Path) -> tuple[str, ...]:
-    """Names of the configs of a folder that `build` made."""
-    return tuple(local_splits(folder))
+    return BuiltRows(columns, sampled, lambda: _open_pictures(files, where))
 
 
 def local_splits(folder: Path) -> dict[str, set[str]]:
@@ -237,7 +215,7 @@ def video_hashes(folder: Path, configs: Sequence[str] = ()) -> dict[str, dict[st
         DataError: there is no such folder or config, or a row names no video, or a video has two hashes.
     """
     pairs: dict[str, list[tuple[object, object]]] = defaultdict(list)
-    read = [(config, split) for config in configs or local_configs(folder) for split, _ in _shards(folder / config)]
+    read = [(config, split) for config in configs or local_splits(folder) for split, _ in _shards(folder / config)]
     if not read:
         raise DataError(f"{folder}: no rows of {', '.join(configs) or 'any config'}. Remedy: run `barista-bench build`")
     for config, split in dict.fromkeys(read):
@@ -267,11 +245,7 @@ def hash_of_each(pairs: Iterable[tuple[object, object]], where: str) -> dict[str
 
 
 def _shards(folder: Path) -> list[tuple[str, Path]]:
-    """Split and file, in the order of their names.
-
-    Raises:
-        DataError: a file of a split is missing.
-    """
+    """Split and file, in the order of their names. Raises DataError where a file of a split is missing."""
     shards: list[tuple[str, Path]] = []
     numbers: dict[tuple[str, int], set[int]] = defaultdict(set)
     for path in sorted(folder.glob("*.parquet")):
@@ -343,7 +317,7 @@ def _sampled_order(columns: pa.Table, where: str) -> pa.UInt64Array:
     return pc.array_sort_indices(positions.combine_chunks())  # equal ones stay as they are
 
 
-def _pictures(files: Sequence[Path], where: str) -> datasets.Dataset:
+def _open_pictures(files: Sequence[Path], where: str) -> datasets.Dataset:
     """Ids and pictures of these files, in their order and in Arrow format: images stay the bytes that they are.
 
     By the files themselves and not by the folder's name and card, for which `datasets` would give what it kept of
@@ -356,7 +330,7 @@ def _pictures(files: Sequence[Path], where: str) -> datasets.Dataset:
         return datasets.Dataset.from_parquet(names).with_format("arrow")
 
 
-def _loaded(data: str | Path, config: str, split: str) -> datasets.Dataset:
+def _load(data: str | Path, config: str, split: str) -> datasets.Dataset:
     """Rows of the `datasets` cache or the Hub, in Arrow format: nothing is decoded, images stay bytes."""
     import datasets
 

@@ -124,8 +124,6 @@ class SharedCache(Generic[KeyT, ValueT]):
                 future.set_result(made.get(key))
 
 
-__all__ = ["FrameStore", "StageClock", "decode_image", "size_of_images"]
-
 MAX_IMAGE_PIXELS = 64_000_000
 """Pixels of one stored image that are decoded; more is refused, since a small file can claim to be huge."""
 JPEG_QUALITY = 75

@@ -25,11 +25,16 @@ from huggingface_hub import constants as hub_constants, errors as hub_errors
 from tqdm.auto import tqdm
 
 from barista_bench.data.archives import archive_stem, is_archive, unpack_release
-from barista_bench.errors import SourceError
+from barista_bench.errors import ConfigError, SourceError
 from barista_bench.files.reading import valid_video_id
 from barista_bench.files.text_out import first_line
 from barista_bench.files.writing import place_file, write_whole
 from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE
+
+log = logging.getLogger(__name__)
+
+_SHA = re.compile(r"[0-9a-f]{40}")
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -43,19 +48,8 @@ class Source:
         """Bring the videos' files under `root`, where the release is on the Hub; `quiet` shows no progress bar."""
 
 
-def open_local(folder: Path) -> Source:
-    if not folder.is_dir():
-        state = "is not a folder" if folder.exists() else "does not exist"
-        raise SourceError(f"{folder}: {state}. Remedy: give the release's folder, or a Hub data set as org/name")
-    root = folder.resolve()
-    if not any(path.is_file() for path in root.glob(f"*/{ANNOTATION_FILE}")):
-        raise SourceError(f"{folder}: holds no <video_id>/{ANNOTATION_FILE}{_hint(root)}")
-    identity = {"kind": "local", "id": str(root), "sha": None, "requested_revision": None}
-    return Source(root, identity)
-
-
 def _hint(root: Path) -> str:
-    """The end of that message, about a folder that is not a release: it is often the right one, one level off."""
+    """The end of the message about a folder that is not a release: it is often the right one, one level off."""
     if (root / ANNOTATION_FILE).is_file():
         return f": this is the folder of one video. Remedy: give the folder above it, {root.parent}"
     below = next(root.glob(f"*/*/{ANNOTATION_FILE}"), None)
@@ -67,18 +61,13 @@ def _hint(root: Path) -> str:
     return ". Remedy: give the folder that holds one folder per video"
 
 
-logger = logging.getLogger(__name__)
-
-_SHA = re.compile(r"[0-9a-f]{40}")
-
-
 class _SilentBar(tqdm):  # type: ignore[type-arg]
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - tqdm's own arguments
         super().__init__(*args, **(kwargs | {"disable": True}))
 
 
 @contextmanager
-def _explained(what: str, repo_id: str) -> Iterator[None]:
+def _explaining_errors(what: str, repo_id: str) -> Iterator[None]:
     """Turn the Hub client's errors into SourceErrors with a remedy."""
     try:
         yield
@@ -116,7 +105,7 @@ class HubSource(Source):
     endpoint: str | None
 
     @property
-    def shown(self) -> str:
+    def label(self) -> str:
         return f"{self.repo_id}@{self.sha[:10]}"
 
     @cached_property
@@ -125,7 +114,7 @@ class HubSource(Source):
         path = self.root.parent / "files.json"
         if path.is_file():
             return [str(name) for name in json.loads(path.read_text(encoding="utf-8"))]
-        with _explained(f"listing the files of {self.sha}", self.repo_id):
+        with _explaining_errors(f"listing the files of {self.sha}", self.repo_id):
             api = huggingface_hub.HfApi(endpoint=self.endpoint)
             names = sorted(api.list_repo_files(self.repo_id, repo_type="dataset", revision=self.sha))
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -138,7 +127,7 @@ class HubSource(Source):
 
     def fetch(self, patterns: list[str], what: str, quiet: bool = False) -> Path:
         """Download the files that match, and return the folder that holds them under their paths."""
-        with _explained(f"downloading {what}", self.repo_id):
+        with _explaining_errors(f"downloading {what}", self.repo_id):
             return Path(
                 huggingface_hub.snapshot_download(
                     self.repo_id,
@@ -165,7 +154,7 @@ class HubSource(Source):
         known = sorted(path.parent.name for path in self.root.glob(f"*/{ANNOTATION_FILE}"))
         unknown = [name for name in wanted if name not in known]
         if unknown:
-            raise SourceError(f"{self.shown}: has no video {_some(unknown)}. Remedy: choose among {_some(known)}")
+            raise SourceError(f"{self.label}: has no video {_some(unknown)}. Remedy: choose among {_some(known)}")
         paths = self.by_video(VIDEO_FILE)
         names = [name for name in self.missing(wanted) if name in paths]
         if names:
@@ -180,7 +169,7 @@ class HubSource(Source):
         absent = self.missing(wanted)
         if absent:
             reason = "neither as a file nor in an archive; their examples are lost"
-            logger.warning("%s: holds no %s of %s, %s", self.shown, VIDEO_FILE, _some(absent), reason)
+            log.warning("%s: holds no %s of %s, %s", self.label, VIDEO_FILE, _some(absent), reason)
 
     def place_annotations(self, paths: Mapping[str, str]) -> None:
         """Download the annotation files, by video id, and bring them under `root`."""
@@ -196,7 +185,7 @@ class HubSource(Source):
         unpacked = self.root.parent / "archives" / quote(name, safe="")
         if not unpacked.is_dir():
             snapshot = self.fetch([escape(name)], f"the archive {name}", quiet)
-            unpack_release(snapshot / name, unpacked, name=f"{self.shown}/{name}")
+            unpack_release(snapshot / name, unpacked, name=f"{self.label}/{name}")
         for path in sorted(unpacked.glob("*/*")):
             _place(path, self.root / path.parent.name / path.name, name)
 
@@ -210,24 +199,57 @@ class HubSource(Source):
             name = parts[-2]
             if not valid_video_id(name):
                 raise SourceError(
-                    f"{self.shown}: {path!r}: {name!r} is not a name for a folder. Remedy: use another revision"
+                    f"{self.label}: {path!r}: {name!r} is not a name for a folder. Remedy: use another revision"
                 )
             if name in paths:
                 raise SourceError(
-                    f"{self.shown}: the video {name!r} is there twice, as {paths[name]} and {path}. "
+                    f"{self.label}: the video {name!r} is there twice, as {paths[name]} and {path}. "
                     "Remedy: download the data set yourself and give the folder that is meant"
                 )
             paths[name] = path
         return paths
 
 
-def open_hub(repo_id: str, revision: str | None, cache_dir: str | Path | None, endpoint: str | None) -> HubSource:
-    """The data set `repo_id`; see `open_source`."""
+def open_source(
+    source: str | Path, *, revision: str | None = None, cache_dir: str | Path | None = None, endpoint: str | None = None
+) -> Source:
+    """Open a local release folder, or the Hub data set `org/name` at `revision` (a commit, branch or tag).
+
+    A string that names an existing folder is a folder; give a `Path` to rule the Hub out. Without a revision, the
+    newest commit is used, and a warning says how to pin it.
+
+    Args:
+        cache_dir: holds the Hub's files (in `hub`) and the releases (in `barista_bench`); by default both lie where
+            huggingface_hub keeps its cache.
+        endpoint: address of another Hub than huggingface.co.
+
+    Raises:
+        SourceError: there is no release, or it cannot be fetched.
+        ConfigError: a revision of a local folder.
+    """
+    is_hub_id = isinstance(source, str) and _HUB_ID.fullmatch(source) is not None
+    folder = Path(source).expanduser()
+    if is_hub_id and (revision is not None or not folder.exists()):
+        return _open_hub(str(source), revision, cache_dir, endpoint)
+    if revision is not None:
+        raise ConfigError(
+            f"{source}: a revision ({revision}) belongs to a Hub data set, and this is a local folder. "
+            "Remedy: leave the revision out, or give the data set as org/name"
+        )
+    if not folder.is_dir():
+        state = "is not a folder" if folder.exists() else "does not exist"
+        raise SourceError(f"{folder}: {state}. Remedy: give the release's folder, or a Hub data set as org/name")
+    root = folder.resolve()
+    if not any(path.is_file() for path in root.glob(f"*/{ANNOTATION_FILE}")):
+        raise SourceError(f"{folder}: holds no <video_id>/{ANNOTATION_FILE}{_hint(root)}")
+    return Source(root, {"kind": "local", "id": str(root), "sha": None, "requested_revision": None})
+
+
+def _open_hub(repo_id: str, revision: str | None, cache_dir: str | Path | None, endpoint: str | None) -> HubSource:
     hub_cache = Path(cache_dir, "hub") if cache_dir is not None else Path(hub_constants.HF_HUB_CACHE)
     hub_cache = hub_cache.expanduser().absolute()
     releases = hub_cache.parent / "barista_bench" / repo_id.replace("/", "--")
-    is_commit = revision is not None and _SHA.fullmatch(revision)
-    sha = str(revision) if is_commit else _resolved(repo_id, revision, endpoint, releases)
+    sha = revision if revision and _SHA.fullmatch(revision) else _commit(repo_id, revision, endpoint, releases)
     identity = {"kind": "hub", "id": repo_id, "sha": sha, "requested_revision": revision}
     source = HubSource(releases / sha / "release", identity, repo_id, sha, hub_cache, endpoint)
     annotations, archives = source.by_video(ANNOTATION_FILE), source.archives
@@ -236,32 +258,32 @@ def open_hub(repo_id: str, revision: str | None, cache_dir: str | Path | None, e
         return source
     if not archives:
         raise SourceError(
-            f"{source.shown}: holds neither <video_id>/{ANNOTATION_FILE} nor an archive (.zip, .tar, .tar.gz, "
+            f"{source.label}: holds neither <video_id>/{ANNOTATION_FILE} nor an archive (.zip, .tar, .tar.gz, "
             f".tgz); its files are {_some(source.files) or 'none'}. Remedy: check the data set's name and revision"
         )
-    logger.info("%s: the videos lie in %d archives, which are fetched whole", source.shown, len(archives))
+    log.info("%s: the videos lie in %d archives, which are fetched whole", source.label, len(archives))
     for archive in archives:
         source.place_archive(archive)
     if not any(source.root.glob(f"*/{ANNOTATION_FILE}")):
         raise SourceError(
-            f"{source.shown}: no archive holds <video_id>/{ANNOTATION_FILE}: {_some(archives)}. "
+            f"{source.label}: no archive holds <video_id>/{ANNOTATION_FILE}: {_some(archives)}. "
             "Remedy: check the data set's name and revision"
         )
     return source
 
 
-def _resolved(repo_id: str, revision: str | None, endpoint: str | None, releases: Path) -> str:
+def _commit(repo_id: str, revision: str | None, endpoint: str | None, releases: Path) -> str:
     """The commit that a branch, a tag or (for None) the default branch stands at now."""
     known = sorted(path.name for path in releases.glob("*") if _SHA.fullmatch(path.name))
     cached = f" (in the cache: {', '.join(known)})" if known else ""
-    with _explained(f"resolving the revision {revision or 'main'}{cached}", repo_id):
+    with _explaining_errors(f"resolving the revision {revision or 'main'}{cached}", repo_id):
         sha = huggingface_hub.HfApi(endpoint=endpoint).dataset_info(repo_id, revision=revision).sha
     if sha is None or not _SHA.fullmatch(sha):
         raise SourceError(
             f"{repo_id}: the Hub names no commit for {revision or 'main'}. Remedy: give a commit's 40 digits"
         )
-    asked = "no revision is given" if revision is None else f"the revision {revision} may move"
-    logger.warning("%s: %s, using the commit %s; add --revision %s to pin it", repo_id, asked, sha, sha)
+    why = "no revision is given" if revision is None else f"the revision {revision} may move"
+    log.warning("%s: %s, using the commit %s; add --revision %s to pin it", repo_id, why, sha, sha)
     return sha
 
 

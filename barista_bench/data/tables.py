@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from barista_bench.scene_graph import Rle, VideoGraph
+from barista_bench.scene_graph import Rle, SceneGraph, VideoGraph
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,13 +59,14 @@ def table_features(config: str) -> Features:
     return Features({name: special.get(name) or Value(_TYPES.get(name, "string")) for name in columns})
 
 
-def video_table(config: str, graph: VideoGraph) -> pa.Table:
+def video_table(config: str, scene_graph: SceneGraph, video_id: str) -> pa.Table:
     """One video's rows of a graph config, with its `video_id` as first column."""
     import pyarrow as pa
 
+    graph = scene_graph[video_id]
     columns = _frames(graph) if config == "graph_frames" else _records(config, graph)
     length = len(next(iter(columns.values())))
-    return pa.table({"video_id": [graph.video_id] * length, **columns}, schema=table_features(config).arrow_schema)
+    return pa.table({"video_id": [video_id] * length, **columns}, schema=table_features(config).arrow_schema)
 
 
 def _frames(graph: VideoGraph) -> Columns:
@@ -83,13 +84,12 @@ def _frames(graph: VideoGraph) -> Columns:
 
 def _records(config: str, graph: VideoGraph) -> Columns:
     records: Sequence[Any] = getattr(graph, config.removeprefix("graph_"))()
-    columns: Columns = {}
-    for name in GRAPH_TABLES[config]:
-        if name == "segmentation":
-            columns[name] = _segmentations(graph, (record.row for record in records))
-        else:
-            columns[name] = list(map(attrgetter(_ATTRIBUTES.get(name, name)), records))
-    return columns
+    return {
+        name: _segmentations(graph, (record.row for record in records))
+        if name == "segmentation"
+        else list(map(attrgetter(_ATTRIBUTES.get(name, name)), records))
+        for name in GRAPH_TABLES[config]
+    }
 
 
 def _segmentations(graph: VideoGraph, rows: Iterable[int]) -> list[dict[str, Any] | None]:

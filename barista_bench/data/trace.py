@@ -62,13 +62,13 @@ def trace(
     object_ids = {object_id for examples in shown for e in examples for object_id in evidence_objects(e)}
     here, near = list[Traced](), list[Traced]()
     for showing, examples in zip(shown, of_video, strict=True):
-        here += sorted((_traced(e, 0, object_ids) for e in showing), key=_order)
-        others = [_traced(e, _distance(e, frame), object_ids) for e in examples if e not in showing]
+        here += sorted((_trace_example(e, 0, object_ids) for e in showing), key=_order)
+        others = [_trace_example(e, _distance(e, frame), object_ids) for e in examples if e not in showing]
         near += sorted((t for t in others if t.distance <= within and (t.shared or not any(shown))), key=_order)
     return Trace(video_id, frame, within, tuple(here), tuple(near))
 
 
-def _traced(example: Example, distance: int, object_ids: set[str]) -> Traced:
+def _trace_example(example: Example, distance: int, object_ids: set[str]) -> Traced:
     shared = (object_id for object_id in dict.fromkeys(evidence_objects(example)) if object_id in object_ids)
     return Traced(example, distance, tuple(shared))
 
@@ -88,12 +88,12 @@ def as_text(trace: Trace) -> str:
     if not trace.here and not trace.near:
         return f"{where}no example shows it, and none lies within {trace.within} frames.\n"
     tasks = {traced.example.task for traced in trace.here}
-    lines = [f"{where}{_counted(len(trace.here), 'example')} of {_counted(len(tasks), 'task')}"]
+    lines = [f"{where}{_count_text(len(trace.here), 'example')} of {_count_text(len(tasks), 'task')}"]
     for traced in trace.here:
         lines += ["", *_example_lines(traced)]
     if trace.near:
         why = "that share an object with these" if trace.here else "as none shows this frame"
-        lines += ["", f"Within {trace.within} frames, {why}: {_counted(len(trace.near), 'example')}"]
+        lines += ["", f"Within {trace.within} frames, {why}: {_count_text(len(trace.near), 'example')}"]
         for traced in trace.near:
             lines += ["", *_example_lines(traced)]
     if objects := trace.objects():
@@ -138,5 +138,5 @@ def _categories(trace: Trace) -> dict[str, str]:
     return categories
 
 
-def _counted(count: int, noun: str) -> str:
+def _count_text(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -18,7 +18,7 @@ from barista_bench.reporting import write_report
 from barista_bench.runs.score.scoring import ScoredRun
 
 VIDEOS, WIDTH, HEIGHT, SEED = 9, 480, 270, 0
-"""Of the kitchen."""
+"""The kitchen's; width and height in pixels."""
 LIMIT = 16
 """Examples of each task."""
 SETTINGS = {"task": "all", "runs": 1, "temperature": 0.0, "max_new_tokens": 192, "progress": False}
@@ -35,7 +35,7 @@ def answers_file(model: str) -> Path:
 
 
 def recorded_model(model: str) -> str:
-    """Its answers as `--model` takes them: what a model said with less to see stays an ablation.
+    """A model's recorded answers as `--model` takes them: what it said with less to see stays an ablation.
 
     >>> recorded_model("text_only:kitchen").startswith("text_only:predictions:")
     True

@@ -1,1 +1,1 @@
-"""From any scene graph to question sets in the formats of the sibling benchmarks, each answer computed and proved."""
+"""Question sets in the formats of the sibling benchmarks out of any scene graph, each answer computed and proved."""

@@ -23,7 +23,7 @@ from barista_bench.scene_graph.domain import load_domain
 from barista_bench.stats.comparison import holm
 
 MAX_BYTES = 2**30
-"""Of a file of items."""
+"""Largest file of items that is read."""
 _REMEDY = "generate the folder again"
 MOST_SHOWN = 10
 """Answers and alike choices that are named."""
@@ -137,11 +137,12 @@ _DECODER = msgspec.json.Decoder(_ItemLine)
 def audit_sets(sets: Mapping[str, Sequence[AskedChoices]]) -> list[TaskAudit]:
     """The audit of each task's questions; tasks without any are left out."""
     audits = [_audit(task, questions) for task, questions in sets.items() if questions]
-    guesses = [(audit.task, guesser, guess(sets[audit.task], guesser)) for audit in audits for guesser in GUESSERS]
-    guessed = [(task, guesser, made) for task, guesser, made in guesses if made is not None]
+    pairs = [(audit.task, guesser) for audit in audits for guesser in GUESSERS]
+    guessed = {(task, guesser): guesses for task, guesser in pairs if (guesses := guess(sets[task], guesser))}
     results: dict[str, list[GuesserResult]] = defaultdict(list)
-    for (task, guesser, made), p in zip(guessed, holm([made.p_value for *_, made in guessed]), strict=True):
-        results[task].append(GuesserResult(guesser, made, p))
+    p_values = holm([guesses.p_value for guesses in guessed.values()])
+    for ((task, guesser), guesses), p in zip(guessed.items(), p_values, strict=True):
+        results[task].append(GuesserResult(guesser, guesses, p))
     return [audit._replace(guessers=tuple(results[audit.task])) for audit in audits]
 
 

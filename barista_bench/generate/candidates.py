@@ -1,5 +1,5 @@
-"""A question that could be asked, what decides whether it may be, and which of all are asked: by balance over videos,
-answers and the places of choices; over words too, see `balanced`.
+"""Questions that could be asked, what decides whether they may be, and the sampling of those that are: by balance over
+videos, answers and the places of choices. HanDyVQA's are sampled by balance over words too.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ ALIKE = 0.9
 """Similarity of two texts, letter by letter, from which on they are no two choices."""
 
 DECIDED = "decided"
-"""In a tally: what can be asked."""
+"""The reason in a tally for what can be asked."""
 DIVISIBLE = "parts of what it is about may be in several places"
 REPEATED = "asks about what another question asks about"
-"""Why what can be asked is not."""
+"""Reasons for not asking what is decided."""
 NEAR_FRACTION = 3
-"""Of so many distractors one at the least is from the same moment or about the same thing."""
+"""Distractors of which one at the least is from the same moment or about the same thing."""
 Tally = Counter[tuple[str, str]]
 """(subtask, reason) to how many of its candidates are `DECIDED`, or could not be asked for that reason."""
 
@@ -46,7 +46,7 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 
 
 class Difficulty(msgspec.Struct, frozen=True):
-    """How difficult a question is to answer by looking.
+    """Difficulty of answering a question by looking.
 
     Args:
         area: smallest fraction of the frame, 0 to 1, that the box of anything that it is about covers at the moments
@@ -107,6 +107,10 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
     origins: dict[str, str] = {}
 
     @property
+    def level(self) -> Level | Literal[""]:
+        return self.difficulty.level if self.difficulty else ""
+
+    @property
     def answer_class(self) -> str:
         return self.answer or self.right_text
 
@@ -116,7 +120,7 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def event_key(self) -> tuple[str, ...]:
-        """The same for two candidates of one video that ask about one event."""
+        """A key that two candidates of one video share where they ask about one event."""
         return (self.subtask, self.event) if self.event else (self.subtask, self.right_text, *self.objects)
 
 
@@ -193,7 +197,7 @@ def by_video(items: Iterable[Item]) -> Iterator[tuple[str, list[Item]]]:
 
 
 def once_an_event(candidates: Iterable[QuestionCandidate], seed: int, tally: Tally) -> list[QuestionCandidate]:
-    """Of one video's candidates that ask about the same event one, by seed; the others are counted as `REPEATED`."""
+    """One candidate, by seed, of each event of a video; the others are counted as `REPEATED`."""
     by_event: dict[tuple[str, ...], QuestionCandidate] = {}
     for candidate in candidates:
         other = by_event.get(candidate.event_key)
@@ -242,16 +246,8 @@ def _in_turns(candidates: Sequence[QuestionCandidate], seed: int) -> list[Questi
     return [candidate for _, _, candidate in sorted(ranked, key=lambda row: row[:2])]
 
 
-def _key(candidate: QuestionCandidate, seed: int) -> int:
-    return content_seed(
-        "draw",
-        seed,
-        candidate.subtask,
-        candidate.video_id,
-        candidate.question,
-        *candidate.frames,
-        candidate.answer_class,
-    )
+def _key(c: QuestionCandidate, seed: int) -> int:
+    return content_seed("draw", seed, c.subtask, c.video_id, c.question, *c.frames, c.answer_class)
 
 
 def with_choices(
@@ -266,9 +262,7 @@ def with_choices(
         prefix: of ids, which count from 0 within it.
         distractors_needed: how many distractors a candidate takes.
     """
-    balance = Counter(
-        choice.text for candidate in sampled for choice in candidate.right * distractors_needed(candidate)
-    )
+    balance = Counter(choice.text for c in sampled for choice in c.right * distractors_needed(c))
     positions = [at % (distractors_needed(candidate) + 1) for at, candidate in enumerate(sampled)]
     random.Random(content_seed("places", seed, prefix)).shuffle(positions)  # noqa: S311
     items = []

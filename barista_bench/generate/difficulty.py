@@ -1,8 +1,8 @@
-"""How difficult a question is to answer by looking, and where its distractors are from."""
+"""The difficulty of a question, to who answers it by looking, and the origin of its distractors."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from math import log
 
 import msgspec
@@ -11,16 +11,16 @@ import numpy as np
 from barista_bench.errors import ConfigError
 from barista_bench.generate.candidates import LEVELS, Choice, Difficulty, Level, QuestionCandidate
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.spans import ActionSpan
+from barista_bench.generate.spans import noun_of
 from barista_bench.generate.statements import AllOf, Statement
 
 SAME_OBJECT, SAME_MOMENT = "same object", "same moment"
-"""Where a distractor is from: it says something else of what the answer is about, as at another time; or it is about
+"""Origins of a distractor: it says something else of what the answer is about, as at another time; or it is about
 what is to be seen, or goes on, at the moment that is asked about. The first where both are so."""
 LARGE, SMALL = 0.05, 0.001
 """Fractions of the frame from which on what is asked about is easy to see, and from which down it is hard."""
 LONG, SHORT = 10.0, 1.0
-"""Seconds for which it is to be seen, likewise."""
+"""Seconds in view from which on a thing is easy to see, and from which down it is hard."""
 NEAR = 0.25
 """Fraction of the frame's width between the middles of two boxes that are near to each other, at the most."""
 MOST_STEPS = 4
@@ -51,18 +51,18 @@ def with_difficulty(candidate: QuestionCandidate, scene: Scene, needed: int) -> 
     steps = sum(steps_of(choice.statement) for choice in candidate.right) + candidate.wording.count(" ")
     area, seconds = topic.area(), topic.seconds()
     parts = [
-        *([] if area is None else [_between(area, LARGE, SMALL)]),
-        *([] if seconds is None else [_between(seconds, LONG, SHORT)]),
-        *([float(np.mean(near))] if near else []),
+        None if area is None else _hardness(area, LARGE, SMALL),
+        None if seconds is None else _hardness(seconds, LONG, SHORT),
+        float(np.mean(near)) if near else None,
         (min(steps, MOST_STEPS) - 1) / (MOST_STEPS - 1),
     ]
-    score = round(float(np.mean(parts)), 3)
+    score = round(float(np.mean([part for part in parts if part is not None])), 3)
     level = LEVELS[sum(score >= threshold for threshold in THRESHOLDS)]
     difficulty = Difficulty(area, seconds, sum(near), steps, score, level)
     return msgspec.structs.replace(candidate, distractors=ordered, difficulty=difficulty, origins=origins)
 
 
-def _between(value: float, easy: float, hard: float) -> float:
+def _hardness(value: float, easy: float, hard: float) -> float:
     """0 where a value is easy, 1 where it is hard, by its logarithm between."""
     return min(1.0, max(0.0, log(max(value, 1e-9) / easy) / log(hard / easy)))
 
@@ -76,16 +76,15 @@ def steps_of(statement: Statement) -> int:
 
 
 class _Topic:
-    """What a question is about, in its scene."""
+    """The objects and actions of a question, in its scene."""
 
     def __init__(self, candidate: QuestionCandidate, scene: Scene) -> None:
         self.scene = scene
         self.frames = candidate.frames or (sum(candidate.span) // 2,)
         self.span = candidate.span
-        right = [_statement_texts(choice.statement) for choice in candidate.right]
-        objects = [*candidate.objects, *(item for said in right for item in self._objects(said))]
-        self.objects = tuple(dict.fromkeys(objects))
-        self.actions = {name for choice in candidate.right for name in _actions_of(choice.statement)}
+        of_answers = (item for choice in candidate.right for item in self._objects(choice.statement))
+        self.objects = tuple(dict.fromkeys((*candidate.objects, *of_answers)))
+        self.nouns = {noun_of(name) for choice in candidate.right for name in _actions_of(choice.statement)}
 
     def area(self) -> float | None:
         """The smallest fraction of the frame that the box of anything it is about covers when it is asked about."""
@@ -100,67 +99,57 @@ class _Topic:
         return round(min(counts) / self.scene.fps, 3) if counts else None
 
     def origin(self, choice: Choice) -> str:
-        objects, actions = list(self._objects(_statement_texts(choice.statement))), _actions_of(choice.statement)
-        nouns = {self._noun(name) for name in self.actions}
-        if set(objects) & set(self.objects) or any(self._noun(name) in nouns for name in actions):
+        """A distractor's origin: `SAME_OBJECT`, `SAME_MOMENT`, or neither, which is empty."""
+        objects, actions = self._objects(choice.statement), _actions_of(choice.statement)
+        if set(objects) & set(self.objects) or any(noun_of(name) in self.nouns for name in actions):
             return SAME_OBJECT
         is_seen = objects and any(all(item in self.scene.boxes(at) for item in objects) for at in self.frames)
-        is_there = actions and all(self._is_in_view(self._noun(name)) for name in actions)
-        is_done = actions and all(any(self._goes_on(name, at) for at in self.frames) for name in actions)
+        is_there = actions and all(self._is_in_view(noun_of(name)) for name in actions)
+        is_done = actions and all(map(self._goes_on, actions))
         return SAME_MOMENT if is_seen or is_there or is_done else ""
 
     def is_near(self, choice: Choice) -> bool:
         """Whether a distractor is near in place, in category or in time: it is of what the answer is about too."""
-        objects = list(self._objects(_statement_texts(choice.statement)))
         if self.origin(choice) == SAME_OBJECT:
             return True
-        categories = [self.scene.things[item].noun for item in self.objects if item in self.scene.things]
-        nouns = [self.scene.things[item].noun for item in objects]
-        is_alike = any(self.scene.domain.same_noun(a, b) for a in categories for b in nouns)
-        return is_alike or any(self._is_beside(item, frame) for item in objects for frame in self.frames)
+        objects, things = self._objects(choice.statement), self.scene.things
+        categories = [things[item].noun for item in self.objects if item in things]
+        if any(self.scene.domain.same_noun(a, things[item].noun) for a in categories for item in objects):
+            return True
+        return any(self._is_beside(item, frame) for item in objects for frame in self.frames)
 
     def _is_beside(self, item: str, frame: int) -> bool:
-        box = self.scene.boxes(frame).get(item)
-        reach = NEAR * self.scene.video.video.width
-        return box is not None and any(np.hypot(*_apart(box, other)) <= reach for other in self._boxes(frame))
+        if item not in (boxes := self.scene.boxes(frame)):
+            return False
+        x, y, width, height = boxes[item]
+        apart = [(x + width / 2 - a - w / 2, y + height / 2 - b - h / 2) for a, b, w, h in self._boxes(frame)]
+        return any(np.hypot(*offset) <= NEAR * self.scene.video.video.width for offset in apart)
 
     def _boxes(self, frame: int) -> list[tuple[float, float, float, float]]:
         boxes = self.scene.boxes(frame)
         return [boxes[item] for item in self.objects if item in boxes]
 
-    def _objects(self, said: Sequence[str]) -> Iterator[str]:
-        return (text for text in said if text in self.scene.things)
-
-    def _noun(self, name: str) -> str:
-        return ActionSpan(name, 0, 0).noun
+    def _objects(self, statement: Statement) -> list[str]:
+        """Ids of the things that a statement names."""
+        return [text for text in _texts(msgspec.to_builtins(statement)) if text in self.scene.things]
 
     def _is_in_view(self, noun: str) -> bool:
         """Whether the noun of an action can name something in the picture when it is asked about."""
         shown = {item for frame in self.frames for item in self.scene.boxes(frame) if item in self.scene.things}
         return any(self.scene.domain.same_noun(noun, self.scene.things[item].noun) for item in shown)
 
-    def _goes_on(self, name: str, frame: int) -> bool:
-        """Within the seconds of a clip around a frame."""
+    def _goes_on(self, name: str) -> bool:
+        """Whether an action goes on within the seconds of a clip around a moment that is asked about."""
         reach = self.scene.frames(self.scene.domain.lengths.clip)
-        spans = (*self.scene.actions, *self.scene.steps)
-        return any(span.name == name and span.start - reach <= frame < span.end + reach for span in spans)
-
-
-def _apart(box: Sequence[float], other: Sequence[float]) -> tuple[float, float]:
-    (x, y, w, h), (a, b, c, d) = box, other
-    return x + w / 2 - a - c / 2, y + h / 2 - b - d / 2
-
-
-def _statement_texts(statement: Statement) -> list[str]:
-    """All texts in a statement, ids and names among them."""
-    return list(_texts(msgspec.to_builtins(statement)))
+        spans = [span for span in (*self.scene.actions, *self.scene.steps) if span.name == name]
+        return any(span.start - reach <= at < span.end + reach for span in spans for at in self.frames)
 
 
 def _actions_of(statement: Statement) -> list[str]:
     """The actions and steps that a statement says, in its parts too."""
     one = [getattr(statement, name) for name in ("action", "step") if hasattr(statement, name)]
-    parts = getattr(statement, "parts", ())
-    return [*one, *getattr(statement, "actions", ()), *(name for part in parts for name in _actions_of(part))]
+    of_parts = (name for part in getattr(statement, "parts", ()) for name in _actions_of(part))
+    return [*one, *getattr(statement, "actions", ()), *of_parts]
 
 
 def _texts(value: object) -> Iterator[str]:

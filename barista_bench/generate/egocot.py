@@ -20,20 +20,20 @@ from barista_bench.benchmarks.egocot.lexicon import CONTACTS
 from barista_bench.benchmarks.egocot.question_evidence import question_evidence
 from barista_bench.benchmarks.egocot.records import RecordReader, media_file
 from barista_bench.benchmarks.release_records import PlacedRecord
-from barista_bench.core.boxes import Xyxy
+from barista_bench.core.boxes import Xyxy, xywh_to_xyxy
 from barista_bench.core.task import Json
 from barista_bench.files.writing import write_whole
 from barista_bench.generate.candidates import Item, QuestionCandidate, by_video
 from barista_bench.generate.egocot_moments import DISTRACTORS, EgoCoTWords, Moments
 from barista_bench.generate.egocot_questions import QUESTIONS
 from barista_bench.generate.egocot_statements import AwayFrom, BringsAbout, InQuarter, InStep, NextAction, NextState
-from barista_bench.generate.family import Family, section
-from barista_bench.generate.media import place_video
+from barista_bench.generate.family import Family, place_video, section
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.spans import ActionSpan, ValueSpan, overlapping, third_person
+from barista_bench.generate.spans import ActionSpan, ValueSpan, overlapping
 from barista_bench.generate.statements import AllOf, AnyOf, Changes, Does, HasValue, Precedes, Statement, Touches
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain
+from barista_bench.scene_graph.graph_words import third_person
 from barista_bench.scene_graph.reading import ProblemLog
 
 
@@ -63,17 +63,13 @@ class EvidenceMaker:
         self._number = {item.id: number for number, item in enumerate(scene.video.objects, start=1)}
 
     def evidence(self, item: Item) -> dict[str, Json]:
-        """As the benchmark writes it: targets, boxes of them at the moments asked about, contacts, and the facts."""
+        """An item's evidence in the benchmark's form: targets, their boxes when asked about, contacts, facts."""
         candidate = item.candidate
         right = [*candidate.given, *(choice.statement for choice in candidate.right)]
         distractors = [choice.statement for at, choice in enumerate(item.choices) if at not in item.correct]
         stated = [fact for statement in right for fact in self.facts(statement)]
-        refuted = [
-            fact for statement in distractors for fact in self.facts(statement) if _is_excluded(fact, self.scene)
-        ]
-        statements = [choice.statement for choice in item.candidate.right]
-        objects = [i for statement in statements for i in _objects(statement)]
-        targets = list(dict.fromkeys(objects))
+        excluded = [fact for statement in distractors for fact in self.facts(statement) if self._is_excluded(fact)]
+        targets = list(dict.fromkeys(i for choice in candidate.right for i in _objects(choice.statement)))
         boxes = list(self._boxes(targets, candidate.frames))
         times: list[Json] = [self.at.time(frame) for frame in sorted(candidate.frames)]
         return {
@@ -85,7 +81,7 @@ class EvidenceMaker:
             "focused_bboxes": boxes,
             "graph": [
                 *_once(self._row(fact, holds=True) for fact in stated if fact.predicate != "touches"),
-                *_once(self._row(fact, holds=False) for fact in refuted),
+                *_once(self._row(fact, holds=False) for fact in excluded),
             ],
         }
 
@@ -159,8 +155,7 @@ class EvidenceMaker:
         for frame in sorted(frames):
             boxes = self.scene.boxes(frame)
             for object_id in (i for i in objects if i in boxes):
-                x, y, width, height = boxes[object_id]
-                corners: list[Json] = [round(side, 1) for side in (x, y, x + width, y + height)]
+                corners: list[Json] = [round(side, 1) for side in xywh_to_xyxy(list(boxes[object_id]))]
                 yield {"distinct_id": self._number[object_id], "time": self.at.time(frame), "bbox": corners}
 
     def _contacts(self, stated: Sequence[StatedFact]) -> list[Json]:
@@ -191,6 +186,10 @@ class EvidenceMaker:
             "text": fact.text,
         }
 
+    def _is_excluded(self, fact: StatedFact) -> bool:
+        """Whether a fact does not hold; order is left out: what comes first excludes by itself that it comes later."""
+        return fact.predicate != "precedes" and fact.atom.truth(self.scene) is False
+
     def _name(self, object_id: str) -> str:
         return self.scene.things[object_id].name
 
@@ -209,11 +208,6 @@ def _objects(statement: Statement) -> Iterator[str]:
 def _extent(spans: Sequence[ValueSpan] | Sequence[ActionSpan], frame: int) -> tuple[int, int]:
     """First and last frame of the first span that holds on a frame; that frame where none does."""
     return next(((span.start, span.end - 1) for span in spans if span.start <= frame < span.end), (frame, frame))
-
-
-def _is_excluded(fact: StatedFact, scene: Scene) -> bool:
-    """Order is left out: what comes first excludes by itself that it comes later."""
-    return fact.predicate != "precedes" and fact.atom.truth(scene) is False
 
 
 def _once(rows: Iterator[Json]) -> list[Json]:
@@ -278,8 +272,7 @@ def record_of(item: Item, maker: EvidenceMaker | None) -> _Record:
         "choices": {letter: choice.text for letter, choice in zip(_LETTERS, item.choices, strict=True)},
     }
     if maker is not None:
-        record["answer"] = _LETTERS[item.correct[0]]
-        record["evidence"] = maker.evidence(item)
+        record |= {"answer": _LETTERS[item.correct[0]], "evidence": maker.evidence(item)}
         steps = _reasons(record, maker.scene)
         record["reasoning"] = {f"step{number}": step for number, step in enumerate(steps, start=1)}
     return record
@@ -312,17 +305,10 @@ def rationale_of(evidence: EvidenceBase) -> list[str]:
     focused = [box for box in evidence.places if box.focused]
     mentioned = {time for fact in facts for span in fact.spans[:1] for time in span} | {box.time for box in focused}
     rest = [time for time in evidence.times if not any(abs(time - other) <= TOLERANCE for other in mentioned)]
-    return [
-        *(f"The target object is the {_person(name)}." for name in evidence.targets),
-        *(fact_sentence(fact) for fact in facts),
-        *(place_sentence(box) for box in focused),
-        *([_moments(rest)] if rest else []),
-    ]
-
-
-def _moments(times: list[float]) -> str:
-    which = "moments that matter are" if len(times) > 1 else "moment that matters is"
-    return f"The {which} {', '.join(map(clock, times))}."
+    targets = (f"The target object is the {_person(name)}." for name in evidence.targets)
+    sentences = [*targets, *map(fact_sentence, facts), *map(place_sentence, focused)]
+    which = "moments that matter are" if len(rest) > 1 else "moment that matters is"
+    return [*sentences, f"The {which} {', '.join(map(clock, rest))}."] if rest else sentences
 
 
 def fact_sentence(fact: EvidenceFact, span: Times | None = None) -> str:
@@ -331,12 +317,11 @@ def fact_sentence(fact: EvidenceFact, span: Times | None = None) -> str:
     if fact.text:
         return _dated(f"{fact.text}.", None if fact.predicate == "precedes" else span)
     verb = _VERBS.get(fact.predicate, f"is {fact.predicate}")
-    sentence = f"the {_person(fact.subject)} {verb} the {_person(fact.object)}."
-    return _dated(sentence, span)
+    return _dated(f"the {_person(fact.subject)} {verb} the {_person(fact.object)}.", span)
 
 
 def place_sentence(item: EvidenceBox) -> str:
-    """Where one thing is in the frame, at one time."""
+    """A sentence on the part of the frame in which one thing is, at one time."""
     return _dated(f"the {_person(item.name)} is in the {region_words(item.box)} of the frame.", (item.time, item.time))
 
 

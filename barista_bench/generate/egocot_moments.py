@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
+from operator import attrgetter
 from typing import NamedTuple
 
 import msgspec
@@ -17,7 +18,7 @@ from barista_bench.benchmarks.egocot.cot import Cot
 from barista_bench.benchmarks.egocot.items import clock
 from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.spans import HandUse, NamedObject, ValueSpan
+from barista_bench.generate.spans import HandUse, NamedObject, ValueSpan, verb_of
 from barista_bench.generate.statements import AllOf, AnyOf, OnlyDuring, Seen, Statement, Touches, Unique
 from barista_bench.generate.wordings import Slots, plain
 from barista_bench.media.frame_choice import evenly_spaced
@@ -74,11 +75,11 @@ class Moment(NamedTuple):
     noun: str = ""
 
     def always(self, said: Callable[[int], Statement]) -> Statement:
-        """That something holds on all of the frames."""
+        """The statement that something holds on all of the frames."""
         return AllOf(tuple(map(said, self.frames))) if len(self.frames) > 1 else said(self.frames[0])
 
     def ever(self, said: Callable[[int], Statement]) -> Statement:
-        """That it holds on one of them at the least, which excludes a distractor if it is false."""
+        """The statement that it holds on one of them at the least: a distractor is excluded if that is false."""
         return AnyOf(tuple(map(said, self.frames))) if len(self.frames) > 1 else said(self.frames[0])
 
 
@@ -103,8 +104,8 @@ class Moments:
         return self.words.phrase(self.scene.in_words(action))
 
     def doing(self, action: str) -> str:
-        """The same as what goes on, "pouring the milk"; empty where the domain has no participle of the verb."""
-        verb = action.partition(" ")[0].lower()
+        """An action as it goes on, "pouring the milk"; empty where the domain has no participle of the verb."""
+        verb = verb_of(action)
         rest = self.phrase(action).removeprefix(self.words.verbs.get(verb, verb))
         return f"{self.participles[verb]}{rest}" if verb in self.participles else ""
 
@@ -117,24 +118,24 @@ class Moments:
             if frames and (doing := self.doing(action.name)) and only.truth(self.scene):
                 yield Moment(frames, " while", {"doing": doing}, (only,), action.noun)
 
-    def not_named(self, when: Moment, things: Sequence[NamedObject]) -> list[NamedObject]:
-        """Those that the question does not name already."""
+    def unnamed_things(self, when: Moment, things: Sequence[NamedObject]) -> list[NamedObject]:
+        """Things that the question does not name already."""
         return [t for t in things if not when.noun or not self.scene.domain.same_noun(when.noun, t.noun)]
 
-    def between(self, start: int, end: int) -> str:
+    def interval_text(self, start: int, end: int) -> str:
         return f"Between {self.time(start)} and {self.time(end)}."
 
     @cached_property
-    def used(self) -> list[NamedObject]:
+    def used_things(self) -> list[NamedObject]:
         """Objects that hands are ever on, each once, by time."""
         return list({use.thing.id: use.thing for use in self.scene.uses}.values())
 
     @cached_property
     def by_use(self) -> list[NamedObject]:
         """Objects that hands are ever on, and then all others."""
-        return [*self.used, *(thing for thing in self.scene.things.values() if thing not in self.used)]
+        return [*self.used_things, *(thing for thing in self.scene.things.values() if thing not in self.used_things)]
 
-    def possible(self, span: ValueSpan) -> list[ValueSpan]:
+    def possible_values(self, span: ValueSpan) -> list[ValueSpan]:
         """Other values that a span can have, by the domain: of each group of synonyms, one; not those that the domain
         does not list for its category, if it lists any, or that only other things have in the video: no mill rinses."""
         dimensions = self.scene.domain.attributes[span.type].groups
@@ -147,7 +148,7 @@ class Moments:
         return [span._replace(value=v) for v in others if not by_value[v] or span.thing.category in by_value[v]]
 
     def visible(self, things: Sequence[NamedObject], *frames: int) -> list[NamedObject]:
-        """Those that are well to be seen on all frames, by a name that fits nothing else there; stuff is none."""
+        """Things, not stuff, that are well to be seen on all frames, by a name that fits nothing else there."""
         return [
             thing
             for thing in things
@@ -167,15 +168,16 @@ class Moments:
     @cached_property
     def first_uses(self) -> dict[HandUse, int]:
         """The first use of each thing, by time, with the first moment shown at which it is plain to be seen."""
+        first = {use.thing: use for use in reversed(self.scene.uses)}.values()
         shown: dict[HandUse, int] = {}
-        for use in {use.thing: use for use in reversed(self.scene.uses)}.values():
+        for use in sorted(first, key=attrgetter("start", "thing.id")):
             moments = (frame for frame in self.shown if use.start <= frame < use.end)
             plain = (frame for frame in moments if Touches(use.side, use.thing.id, frame).truth(self.scene))
             if (frame := next(plain, None)) is not None:
                 shown[use] = frame
-        return dict(sorted(shown.items(), key=lambda pair: (pair[0].start, pair[0].thing.id)))
+        return shown
 
-    def around(self, frame: int) -> tuple[int, int] | None:
+    def moments_around(self, frame: int) -> tuple[int, int] | None:
         """The last moment shown before a frame, and the first from it on; None where there is no moment before."""
         return next(((start, end) for start, end in pairwise(self.shown) if start < frame <= end), None)
 
@@ -226,10 +228,6 @@ class Moments:
             answer=answer,
             event=event,
         )
-
-    def is_state(self, span: ValueSpan) -> str:
-        """`the drawer is open`."""
-        return f"the {span.thing.name} is {self.words.state(span.value)}"
 
 
 def touching(side: Side, thing: NamedObject) -> str:

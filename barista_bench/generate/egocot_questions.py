@@ -30,7 +30,7 @@ from barista_bench.generate.egocot_statements import (
     causes_of,
     quarter_of,
 )
-from barista_bench.generate.spans import SIDES, ActionSpan, HandUse, NamedObject, ValueSpan, third_person
+from barista_bench.generate.spans import SIDES, HandUse, NamedObject, ValueSpan, noun_of, verb_of
 from barista_bench.generate.statements import (
     AllOf,
     Changes,
@@ -43,6 +43,7 @@ from barista_bench.generate.statements import (
     Unique,
 )
 from barista_bench.scene_graph.domain import Side
+from barista_bench.scene_graph.graph_words import third_person
 
 QUARTERS: tuple[tuple[Down, Across], ...] = tuple(product(("upper", "lower"), ("left", "right")))
 
@@ -51,7 +52,7 @@ def active_object(at: Moments) -> Iterator[QuestionCandidate]:
     """AOG: what a hand is on."""
     for when in at.moments():
         for use in at.contacts(*when.frames):
-            things = _whole(at, at.not_named(when, [use.thing, *at.visible(at.by_use, *when.frames)]))
+            things = _whole_things(at, at.unnamed_things(when, [use.thing, *at.visible(at.by_use, *when.frames)]))
             if use.thing not in things:
                 continue
             right = Choice(f"The {use.thing.name}.", when.always(partial(Touches, use.side, use.thing.id)))
@@ -61,7 +62,7 @@ def active_object(at: Moments) -> Iterator[QuestionCandidate]:
             yield at.question(*arguments, given=when.given)
 
 
-def _whole(at: Moments, things: Sequence[NamedObject]) -> list[NamedObject]:
+def _whole_things(at: Moments, things: Sequence[NamedObject]) -> list[NamedObject]:
     """Things of which none is a part of one before it, or has it as a part: these would be no two choices."""
     kept: list[NamedObject] = []
     for thing in things:
@@ -74,14 +75,11 @@ def hand_of_object(at: Moments) -> Iterator[QuestionCandidate]:
     """HOA: which hand is on which of two objects."""
     for when in at.moments():
         for use in at.contacts(*when.frames):
-            for other in at.not_named(when, at.visible(at.used, *when.frames)):
-                if (
-                    use.thing not in at.not_named(when, [use.thing])
-                    or other == use.thing
-                    or at.scene.is_part_of_other(other.id, use.thing.id)
-                ):
-                    continue
+            for other in at.unnamed_things(when, at.visible(at.used_things, *when.frames)):
                 things = [use.thing, other]
+                is_named = use.thing not in at.unnamed_things(when, [use.thing])
+                if is_named or other == use.thing or at.scene.is_part_of_other(other.id, use.thing.id):
+                    continue
                 right = _touches(when.always, use.side, use.thing)
                 choices = [_touches(when.ever, side, thing) for side, thing in product(SIDES, things)]
                 arguments = f"HOA{when.wording}", when.slots, right, choices, when.frames, things
@@ -95,7 +93,7 @@ def _touches(over: Callable[[Callable[[int], Statement]], Statement], side: Side
 def state_in_use(at: Moments) -> Iterator[QuestionCandidate]:
     """MSP: the state of something that hands work with, and whether a hand is on it."""
     for frame in at.shown:
-        for thing, side in product(at.used, SIDES):
+        for thing, side in product(at.used_things, SIDES):
             is_on = Touches(side, thing.id, frame).truth(at.scene) is True
             for now, other in _alternatives(at, thing, frame):
                 choice = partial(_state_and_hand, at, side, frame, now)
@@ -126,29 +124,21 @@ def when_it_changed(at: Moments) -> Iterator[QuestionCandidate]:
         first, last = at.words.state(before.value), at.words.state(after.value)
         slots = {"thing": before.thing.name, "before": first, "after": last}
         for row, number in at.intervals(after.start):
-            choices = [_changes(at, before, after, *interval) for interval in row]
+            change = before.thing.id, before.type, before.value, after.value
+            choices = [Choice(at.interval_text(start, end), Changes(*change, start, end + 1)) for start, end in row]
             arguments = "SR", slots, choices[number], choices, row[number], [before.thing]
             yield at.question(*arguments, answer=f"interval {number}", event=f"{after.thing.id} from {after.start}")
 
 
-def _changes(at: Moments, before: ValueSpan, after: ValueSpan, start: int, end: int) -> Choice:
-    changes = Changes(before.thing.id, before.type, before.value, after.value, start, end + 1)
-    return Choice(at.between(start, end), changes)
-
-
 def place_before(at: Moments) -> Iterator[QuestionCandidate]:
     """LVR: in which part of the frame something was that hands work with."""
-    for thing in at.used:
+    for thing in at.used_things:
         for frame in at.shown:
             if quarter := quarter_of(at.scene, thing.id, frame):
                 slots = {"time": at.time(frame), "thing": thing.name}
                 right = in_quarter(thing, frame, quarter)
-                yield at.question("LVR", slots, right, quarters(thing, frame), [frame], [thing])
-
-
-def quarters(thing: NamedObject, frame: int) -> list[Choice]:
-    """Where a thing can be: four choices."""
-    return [in_quarter(thing, frame, quarter) for quarter in QUARTERS]
+                choices = [in_quarter(thing, frame, other) for other in QUARTERS]
+                yield at.question("LVR", slots, right, choices, [frame], [thing])
 
 
 def in_quarter(thing: NamedObject, frame: int, quarter: tuple[Down, Across]) -> Choice:
@@ -185,27 +175,27 @@ def next_state(at: Moments) -> Iterator[QuestionCandidate]:
     """NSA: what changes its state next, and to what."""
     recorded = [span for change in at.scene.changes for span in change]
     states: list[ValueSpan] = []
-    for span in [*recorded, *chain.from_iterable(map(at.possible, recorded))]:
+    for span in [*recorded, *chain.from_iterable(map(at.possible_values, recorded))]:
         same = (state for state in states if (state.thing, state.type) == (span.thing, span.type))
         if not any(at.scene.domain.relation_of(span.type, span.value, state.value) == "synonym" for state in same):
             states.append(span)
     since = 0
     for _, after in at.scene.changes:
-        moments = at.around(after.start)
+        moments = at.moments_around(after.start)
         for frame in at.shown:
             if moments is None or not since <= frame <= moments[0]:
                 continue
-            choice = partial(_comes_next, at, frame, moments[1])
             things = at.visible(at.by_use, frame, moments[1])
-            choices = [choice(span) for span in states if span.thing in things]
-            arguments = "NSA", {"time": at.time(frame)}, choice(after), choices, [frame, moments[1]], [after.thing]
+            right, *choices = (
+                Choice(
+                    f"The {span.thing.name} is {at.words.state(span.value)}.",
+                    NextState(span.thing.id, span.type, span.value, frame, moments[1]),
+                )
+                for span in (after, *(span for span in states if span.thing in things))
+            )
+            arguments = "NSA", {"time": at.time(frame)}, right, choices, [frame, moments[1]], [after.thing]
             yield at.question(*arguments, event=f"{after.thing.id} from {after.start}")
         since = after.start
-
-
-def _comes_next(at: Moments, frame: int, until: int, span: ValueSpan) -> Choice:
-    state = NextState(span.thing.id, span.type, span.value, frame, until)
-    return Choice(sentence(at.is_state(span)), state)
 
 
 def next_action(at: Moments) -> Iterator[QuestionCandidate]:
@@ -219,14 +209,16 @@ def next_action(at: Moments) -> Iterator[QuestionCandidate]:
         nearest = sorted(actions, key=lambda action: (action.noun != noun, abs(action.start - start)))
         hands = [Seen(hand, until) for use in at.contacts(until)[:1] if (hand := at.scene.hand_id(use.side))]
         event = f"{following.name} from {following.start}"
-        for since in _since(at, frame):
-            choices = [_done_next(at, action.name, since.frames[0], until) for action in nearest]
-            right = _done_next(at, following.name, since.frames[0], until)
+        for since in _starting_moments(at, frame):
+            right, *choices = (
+                Choice(sentence(at.phrase(name)), NextAction(name, since.frames[0], until))
+                for name in (following.name, *(action.name for action in nearest))
+            )
             arguments = f"NAA{since.wording}", since.slots, right, choices, [frame, until]
             yield at.question(*arguments, event=event, given=(*hands, *since.given))
 
 
-def _since(at: Moments, frame: int) -> Iterator[Moment]:
+def _starting_moments(at: Moments, frame: int) -> Iterator[Moment]:
     """A moment by the clock, and by the last action that begins before it, where it is the only one of its kind."""
     yield Moment((frame,), "", {"time": at.time(frame)})
     before = [action for action in at.scene.actions if action.start <= frame]
@@ -234,10 +226,6 @@ def _since(at: Moments, frame: int) -> Iterator[Moment]:
         only = OnlyDuring(*before[-1])
         if only.truth(at.scene):
             yield Moment((before[-1].start,), " order", {"do": at.phrase(before[-1].name)}, (only,))
-
-
-def _done_next(at: Moments, name: str, frame: int, until: int) -> Choice:
-    return Choice(sentence(at.phrase(name)), NextAction(name, frame, until))
 
 
 def cause_of_change(at: Moments) -> Iterator[QuestionCandidate]:
@@ -248,7 +236,7 @@ def cause_of_change(at: Moments) -> Iterator[QuestionCandidate]:
         for action in causes_of(at.scene, after.start, at.words.causes.get(after.value, ()))
     ]
     for name, before, after in outcomes:
-        moments = at.around(after.start)
+        moments = at.moments_around(after.start)
         if moments is None:
             continue
         choice = partial(_brings_about, at, *moments)
@@ -262,9 +250,9 @@ def _brings_about(at: Moments, start: int, end: int, name: str, before: ValueSpa
     verbs = at.words.causes.get(after.value, ())
     values = before.type, before.value, after.value
     first, last = at.words.state(before.value), at.words.state(after.value)
-    verb, noun = ActionSpan(name, start, end).verb, ActionSpan(name, start, end).noun
     # To open what is open then says one thing twice.
-    is_told = at.scene.domain.same_noun(noun, after.thing.noun) and any(w.startswith(verb) for w in last.split())
+    is_named = at.scene.domain.same_noun(noun_of(name), after.thing.noun)
+    is_told = is_named and any(word.startswith(verb_of(name)) for word in last.split())
     change = f"and the {after.thing.name} goes from {first} to {last}"
     text = f"The person {third_person(at.phrase(name))}, {f'which was {first} until then' if is_told else change}."
     return Choice(text, BringsAbout(name, after.thing.id, *values, start, end + 1, verbs))
@@ -275,22 +263,17 @@ def progress(at: Moments) -> Iterator[QuestionCandidate]:
     names = dict.fromkeys(step.name for step in at.scene.steps)
     for frame in at.shown:
         for name in dict.fromkeys(step.name for step in at.scene.steps if step.start <= frame < step.end):
-            choices = [_under_way(at, other, frame) for other in names]
-            slots = {"time": at.time(frame)}
-            yield at.question("PR step", slots, _under_way(at, name, frame), choices, [frame])
+            right, *choices = (Choice(sentence(at.phrase(n)), InStep(n, frame)) for n in (name, *names))
+            yield at.question("PR step", {"time": at.time(frame)}, right, choices, [frame])
     for first, second in pairwise(at.scene.steps):
         slots = {"first": at.phrase(first.name), "second": at.phrase(second.name)}
         for row, number in at.intervals(second.start):
             choices = [
-                Choice(at.between(start, end), AllOf((InStep(first.name, start), InStep(second.name, end))))
+                Choice(at.interval_text(start, end), AllOf((InStep(first.name, start), InStep(second.name, end))))
                 for start, end in row
             ]
             arguments = "PR passage", slots, choices[number], choices, row[number]
             yield at.question(*arguments, answer=f"interval {number}", event=f"step from {second.start}")
-
-
-def _under_way(at: Moments, name: str, frame: int) -> Choice:
-    return Choice(sentence(at.phrase(name)), InStep(name, frame))
 
 
 def hands_over_time(at: Moments) -> Iterator[QuestionCandidate]:
@@ -299,26 +282,23 @@ def hands_over_time(at: Moments) -> Iterator[QuestionCandidate]:
         if start == end:
             continue
         is_same = before.thing == after.thing
-        for other in at.visible(at.used, start, end) if is_same else [after.thing]:
+        for other in at.visible(at.used_things, start, end) if is_same else [after.thing]:
             things = [before.thing, other]
             if other == before.thing or at.scene.is_part_of_other(other.id, before.thing.id):
                 continue
             choice = partial(_touch_in_turn, (start, before), (end, after))
             choices = [choice(*pair) for pair in product(things, repeat=2)]
-            hands = {"side": before.side} if before.side == after.side else {"side": before.side, "other": after.side}
-            wording, slots = (
-                f"HGC {'two' if 'other' in hands else 'one'}",
-                {"first": at.time(start), "second": at.time(end)},
-            )
+            slots = {"first": at.time(start), "second": at.time(end), "side": before.side}
+            wording = "HGC one" if before.side == after.side else "HGC two"
+            slots |= {} if before.side == after.side else {"other": after.side}
             right, answer = choice(before.thing, after.thing), "the same" if is_same else "another"
-            yield at.question(wording, {**slots, **hands}, right, choices, [start, end], things, answer=answer)
+            yield at.question(wording, slots, right, choices, [start, end], things, answer=answer)
 
 
 def _touch_in_turn(
     first: tuple[int, HandUse], second: tuple[int, HandUse], before: NamedObject, after: NamedObject
 ) -> Choice:
-    rows = [(use.side, thing, frame) for (frame, use), thing in ((first, before), (second, after))]
-    touches = tuple(Touches(side, thing.id, frame) for side, thing, frame in rows)
+    touches = tuple(Touches(use.side, thing.id, frame) for (frame, use), thing in ((first, before), (second, after)))
     text = f"the {before.name} both times" if before == after else f"first the {before.name}, then the {after.name}"
     return Choice(sentence(text), AllOf(touches))
 
@@ -332,7 +312,7 @@ def tracked_object(at: Moments) -> Iterator[QuestionCandidate]:
                 quarter = quarter_of(at.scene, use.thing.id, frame)
                 if frame != role_frame and quarter is not None and len(in_hand) == 1:
                     slots = {"side": use.side, "role": at.time(role_frame), "time": at.time(frame)}
-                    right, choices = in_quarter(use.thing, frame, quarter), quarters(use.thing, frame)
+                    right, *choices = (in_quarter(use.thing, frame, other) for other in (quarter, *QUARTERS))
                     given = [Touches(use.side, use.thing.id, role_frame)]
                     yield at.question("GOT", slots, right, choices, [role_frame, frame], [use.thing], given=given)
 
@@ -351,4 +331,4 @@ QUESTIONS: Mapping[str, Callable[[Moments], Iterator[QuestionCandidate]]] = {
     "HGC": hands_over_time,
     "GOT": tracked_object,
 }
-"""By subtask."""
+"""The questions of each subtask."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal, TypeAlias
 
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.spans import ActionSpan, ValueSpan
+from barista_bench.generate.spans import ActionSpan, noun_of, overlapping, verb_of
 from barista_bench.generate.statements import Changes, Does, DoesNext, HasValue, Statement, Touches, Truth, differ
 from barista_bench.scene_graph import Layer
 from barista_bench.scene_graph.domain import Side
@@ -64,8 +64,7 @@ class InStep(Statement, frozen=True):
         spans = [step for step in scene.steps if step.name == self.step]
         if not spans or any(s.start - near <= self.frame < s.end + near for s in spans):
             return None
-        is_alike = any(scene.domain.same_verb(spans[0].verb, name.partition(" ")[0].lower()) for name in now)
-        return None if is_alike else False
+        return None if any(scene.domain.same_verb(spans[0].verb, verb_of(name)) for name in now) else False
 
 
 class NextAction(Statement, frozen=True):
@@ -89,10 +88,10 @@ class NextAction(Statement, frozen=True):
         return None if is_next is False and self._is_handling(scene) else is_next
 
     def _is_handling(self, scene: Scene) -> bool:
-        said = ActionSpan(self.action, self.frame, self.until)
-        near = [action for action in scene.actions if action.start <= self.until and action.end > self.frame]
-        is_contact = any(scene.domain.same_verb(said.verb, words.do) for words in scene.domain.contacts.values())
-        return is_contact and any(scene.domain.same_noun(said.noun, action.noun) for action in near)
+        verb, noun = verb_of(self.action), noun_of(self.action)
+        near = overlapping(scene.actions, self.frame, self.until + 1)
+        is_contact = any(scene.domain.same_verb(verb, words.do) for words in scene.domain.contacts.values())
+        return is_contact and any(scene.domain.same_noun(noun, action.noun) for action in near)
 
 
 class NextState(Statement, frozen=True):
@@ -115,12 +114,10 @@ class NextState(Statement, frozen=True):
         after = HasValue(self.object, self.type, self.value, self.until).truth(scene)
         if before is not False:
             return None
-        passes = after is False and any(self._comes(span, scene.margin) for _, span in scene.changes)
-        return None if passes else after
-
-    def _comes(self, span: ValueSpan, margin: int) -> bool:
-        is_same = (span.thing.id, span.type, span.value) == (self.object, self.type, self.value)
-        return is_same and self.frame < span.start <= self.until + margin
+        value = self.object, self.type, self.value
+        starts = [span.start for _, span in scene.changes if (span.thing.id, span.type, span.value) == value]
+        passes = any(self.frame < start <= self.until + scene.margin for start in starts)
+        return None if after is False and passes else after
 
 
 class BringsAbout(Statement, frozen=True):
@@ -159,15 +156,8 @@ class BringsAbout(Statement, frozen=True):
 
 def causes_of(scene: Scene, frame: int, verbs: tuple[str, ...]) -> list[ActionSpan]:
     """Actions with one of the verbs that go on at a change, give or take the `margin`, and have a hand on something."""
-    low, high = frame - scene.margin, frame + scene.margin
-    return [
-        action
-        for action in scene.actions
-        if action.verb in verbs
-        and action.start <= high
-        and action.end > low
-        and any(use.start < action.end and use.end > action.start for use in scene.uses)
-    ]
+    near = overlapping(scene.actions, frame - scene.margin, frame + scene.margin + 1)
+    return [a for a in near if a.verb in verbs and overlapping(scene.uses, a.start, a.end)]
 
 
 def quarter_of(scene: Scene, object_id: str, frame: int) -> tuple[Down, Across] | None:

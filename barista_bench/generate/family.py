@@ -1,16 +1,20 @@
-"""A family of questions: its candidates in a scene, the sampling of its set, and the writing of its release."""
+"""A family of questions: its candidates in a scene, the sampling of its set, and the writing of its release, whose
+videos are those of the graphs, linked; a folder of pictures becomes a video.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
 from typing import ClassVar, NamedTuple, TypeVar
 
 import msgspec
 
-from barista_bench.errors import ConfigError
+from barista_bench.errors import ConfigError, DataError
+from barista_bench.files.writing import place_file
 from barista_bench.generate.candidates import (
     DECIDED,
     LEVELS,
@@ -28,8 +32,10 @@ from barista_bench.generate.difficulty import with_difficulty
 from barista_bench.generate.missing import Waiting
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.shortcuts import AskedChoices, guessable
-from barista_bench.generate.wordings import worded
-from barista_bench.scene_graph import SceneGraph
+from barista_bench.generate.wordings import deal_forms
+from barista_bench.media.video import open_reader
+from barista_bench.mini.cutting import encode_video
+from barista_bench.scene_graph import SceneGraph, VideoGraph
 from barista_bench.scene_graph.domain import Domain, DomainRecord
 
 RecordT = TypeVar("RecordT", bound=DomainRecord)
@@ -42,28 +48,24 @@ class SampledItems(NamedTuple):
     guessable: Mapping[str, int]
 
 
-def as_asked(item: Item) -> AskedChoices:
-    """An item as a guesser sees it."""
-    candidate, texts = item.candidate, tuple(choice.text for choice in item.choices)
-    level = candidate.difficulty.level if candidate.difficulty else ""
-    return AskedChoices(candidate.video_id, candidate.question, texts, item.correct, candidate.form, level)
-
-
 class Family(ABC):
-    """One benchmark's questions. Made once a run, and once in each process."""
+    """One benchmark's questions. Made once a run, and once in each process.
+
+    Args:
+        name: the benchmark's.
+        choice_subtasks: those whose choices a model is shown, and could guess from.
+        has_own_texts: whether each item is asked in texts of its own, rather than in labels that a whole set shares.
+        levels: difficulties that are asked for.
+    """
 
     name: ClassVar[str]
-    """Of the benchmark whose release is written."""
     subtasks: ClassVar[tuple[str, ...]]
     choice_subtasks: ClassVar[tuple[str, ...]] = ()
-    """Those whose choices a model is shown, and could guess from."""
     has_own_texts: ClassVar[bool] = True
-    """Whether each item is asked in texts of its own, rather than in labels that a whole set shares."""
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
         self.levels: tuple[Level, ...] = LEVELS
-        """Of difficulty, that are asked for."""
 
     @abstractmethod
     def candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
@@ -71,58 +73,63 @@ class Family(ABC):
 
     @abstractmethod
     def distractors_needed(self, candidate: QuestionCandidate) -> int:
-        """How many distractors a question takes; 0 where the family has none."""
+        """Number of distractors that a question takes; 0 where the family has none."""
 
-    def decided(self, scene: Scene, tally: Tally, waiting: Waiting | None = None) -> Iterator[QuestionCandidate]:
+    def decide_all(self, scene: Scene, tally: Tally, waiting: Waiting | None = None) -> Iterator[QuestionCandidate]:
         """The candidates that the graph decides, of the levels asked for; the others are counted by their reason, and
         noted in `waiting` by the annotation that they lack."""
         for candidate in self.candidates(scene):
             needed = self.distractors_needed(candidate)
             verdict = decide(candidate, scene, needed)
-            if isinstance(verdict, str) and waiting is not None:
-                waiting.add(self.name, candidate, scene, needed, verdict)
-            if not isinstance(verdict, str):
-                verdict = with_difficulty(verdict, scene, needed)
-                if verdict.difficulty and verdict.difficulty.level not in self.levels:
-                    verdict = f"it is {verdict.difficulty.level}"
-            tally[candidate.subtask, verdict if isinstance(verdict, str) else DECIDED] += 1
-            if not isinstance(verdict, str):
-                yield verdict
+            if isinstance(verdict, str):
+                tally[candidate.subtask, verdict] += 1
+                if waiting is not None:
+                    waiting.add(self.name, candidate, scene, needed, verdict)
+                continue
+            rated = with_difficulty(verdict, scene, needed)
+            is_wanted = rated.level in self.levels
+            tally[candidate.subtask, DECIDED if is_wanted else f"it is {rated.level}"] += 1
+            if is_wanted:
+                yield rated
 
-    def offered(
+    def offer(
         self, scene: Scene, tally: Tally, most: int, seed: int, waiting: Waiting | None = None
     ) -> list[QuestionCandidate]:
         """The decided candidates that a video offers: one an event, of each subtask about `most`."""
-        return self.thinned(once_an_event(self.decided(scene, tally, waiting), seed, tally), most, seed)
+        return self.thin_out(once_an_event(self.decide_all(scene, tally, waiting), seed, tally), most, seed)
 
-    def thinned(self, candidates: Sequence[QuestionCandidate], most: int, seed: int) -> list[QuestionCandidate]:
-        """Of each subtask about `most`; the order of `candidates` does not matter."""
+    def thin_out(self, candidates: Sequence[QuestionCandidate], most: int, seed: int) -> list[QuestionCandidate]:
+        """About `most` candidates of each subtask; their order does not matter."""
         return thin(candidates, most, seed)
 
-    def sampled(self, candidates: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
+    def sample_items(self, candidates: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
         """At most `size` items a subtask, sampled by balance, with their choices in place."""
         items: list[Item] = []
         for subtask in self.subtasks:
-            items += self.sampled_of(subtask, [c for c in candidates if c.subtask == subtask], size, seed)
+            items += self.sample_subtask(subtask, [c for c in candidates if c.subtask == subtask], size, seed)
         return items
 
-    def sampled_of(self, subtask: str, offered: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
+    def sample_subtask(self, subtask: str, offered: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
         return with_choices(sample(offered, size, seed), subtask.lower(), self.distractors_needed, seed)
 
-    def worded(self, items: Sequence[Item], seed: int) -> list[Item]:
+    def deal_forms(self, items: Sequence[Item], seed: int) -> list[Item]:
         """The sampled items, each in a form of its wording."""
-        return worded(items, seed)
+        return deal_forms(items, seed)
 
     def items(
         self, candidates: Sequence[QuestionCandidate], size: int, seed: int, ceiling: float | None = None
     ) -> SampledItems:
         """The sample, without the items that make a subtask guessable from its texts: beyond chance, or, where it is
         given, with an accuracy above `ceiling`."""
-        items = self.worded(self.sampled(candidates, size, seed), seed)
+        items = self.deal_forms(self.sample_items(candidates, size, seed), seed)
         given_away: dict[str, int] = {}
         for subtask in self.choice_subtasks:
             of_subtask = [item for item in items if item.candidate.subtask == subtask]
-            left_out = {of_subtask[at].id for at in guessable([as_asked(item) for item in of_subtask], ceiling)}
+            questions = []
+            for item in of_subtask:
+                c, texts = item.candidate, tuple(choice.text for choice in item.choices)
+                questions.append(AskedChoices(c.video_id, c.question, texts, item.correct, c.form, c.level))
+            left_out = {of_subtask[at].id for at in guessable(questions, ceiling)}
             given_away[subtask] = len(left_out)
             items = [item for item in items if item.id not in left_out]
         return SampledItems(items, given_away)
@@ -137,11 +144,30 @@ def section(domain: Domain, family: str, record: type[RecordT]) -> RecordT:
     try:
         return msgspec.convert(domain.families.get(family, {}), record)
     except msgspec.ValidationError as error:
-        raise refusal(domain, f"families.{family}: {error}") from error
+        raise domain_error(domain, f"families.{family}: {error}") from error
 
 
-def refusal(domain: Domain, what: str) -> ConfigError:
+def domain_error(domain: Domain, what: str) -> ConfigError:
     return ConfigError(f"domain {domain.name!r}: {what}. Remedy: compare with the domain.yaml of the package")
+
+
+def check_placeable(graph: SceneGraph, video: VideoGraph) -> None:
+    """Raise DataError for a folder of pictures that cannot become a video."""
+    facts = video.video
+    if (facts.width % 2 or facts.height % 2) and graph.video_path(video.video_id).is_dir():
+        size = f"{facts.width}x{facts.height}"
+        raise DataError(f"{video.video_id}: pictures of {size} make no video. Remedy: give even sizes")
+
+
+def place_video(graph: SceneGraph, video_id: str, target: Path) -> None:
+    """Put a video, as MP4, where a release has it. Of a folder of pictures frame k then stands at k / fps seconds."""
+    path = graph.video_path(video_id)
+    if not path.is_dir():
+        place_file(path, target)
+        return
+    rate = Fraction(graph[video_id].video.fps or 1).limit_denominator(10_000)
+    with open_reader(path) as reader:
+        encode_video(target, (reader.read([at])[0] for at in range(len(reader))), size=reader.size, fps=rate)
 
 
 FAMILIES: Mapping[str, str] = {
@@ -150,7 +176,7 @@ FAMILIES: Mapping[str, str] = {
     "tog_bench": "barista_bench.generate.tog_bench:ToGBenchFamily",
     "egocot": "barista_bench.generate.egocot:EgoCoTFamily",
 }
-"""Where each is, by the name of its benchmark: imported when it is asked for."""
+"""Place of each family, by the name of its benchmark: imported when it is asked for."""
 
 
 def family_class(name: str) -> type[Family]:
@@ -158,5 +184,5 @@ def family_class(name: str) -> type[Family]:
     if name not in FAMILIES:
         raise ConfigError(f"families: {name!r} is none. Remedy: name some of {', '.join(FAMILIES)}")
     module, _, attribute = FAMILIES[name].partition(":")
-    made: type[Family] = getattr(import_module(module), attribute)
-    return made
+    family: type[Family] = getattr(import_module(module), attribute)
+    return family

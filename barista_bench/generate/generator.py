@@ -18,33 +18,32 @@ from barista_bench.files.text_out import most_frequent_reasons
 from barista_bench.files.writing import write_whole
 from barista_bench.generate.candidates import DECIDED, Item, QuestionCandidate, Tally, reasons_of
 from barista_bench.generate.difficulty import levels_of
-from barista_bench.generate.family import Family, SampledItems, family_class
-from barista_bench.generate.media import check_placeable
+from barista_bench.generate.family import Family, SampledItems, check_placeable, family_class
 from barista_bench.generate.missing import Unlocked, Waiting
 from barista_bench.generate.review import (
     Retention,
     ReviewedItem,
+    apply_review,
     read_review,
     retention,
     review_bytes,
-    reviewed,
-    unreviewed,
+    review_rows,
 )
 from barista_bench.generate.scene import Scene
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import load_domain
-from barista_bench.scene_graph.domain_draft import lacking as lacking_lines
+from barista_bench.scene_graph.domain_draft import lacking_lines
 from barista_bench.scene_graph.graph_words import GraphWords, words_of
 from barista_bench.scene_graph.terms import TERMS_FILE, read_terms, terms_bytes
 
 REVIEW_FILE = "review.jsonl"
 MISSING_FILE = "missing.json"
 SPARE = 4
-"""How many times what is asked for is kept to choose from: of a video times its fraction of the set, of all the set."""
+"""Candidates kept for each that is asked for: of all videos, and of each by its fraction of the set."""
 MOST_FRAMES = 6
 """Frames of a missing annotation that are named."""
 UNBALANCED = "left out, so that the set stays in balance"
-"""Why what could be asked is not, though there is room for it."""
+"""The reason for not asking what is decided, though there is room for it."""
 
 
 class SubtaskReport(msgspec.Struct, frozen=True):
@@ -72,11 +71,10 @@ class FamilyReport(msgspec.Struct, frozen=True):
 
     @property
     def shortage(self) -> str:
-        """Why there is nothing to ask, for a family without an item: the most frequent reasons of all its subtasks."""
-        reasons = Counter[str]()
+        """The most frequent reasons of all subtasks, for a family that finds nothing to ask."""
+        reasons = Counter(f"{video_id} is lost: {problem}" for video_id, problem in self.lost_videos.items())
         for row in self.subtasks:
             reasons.update(row.refused)
-        reasons.update(f"{video_id} is lost: {problem}" for video_id, problem in self.lost_videos.items())
         return f"{self.family} finds nothing to ask: {most_frequent_reasons(reasons) or 'no candidate'}"
 
 
@@ -92,7 +90,7 @@ class Offers(NamedTuple):
 
 
 class Missing(msgspec.Struct, frozen=True):
-    """What would let more be asked: lines that the domain file lacks, and annotations, the most useful first."""
+    """Lines that the domain file lacks, and annotations, that would let more be asked, the most useful first."""
 
     domain_lines: list[str]
     annotations: list[Unlocked]
@@ -120,8 +118,8 @@ def generate(
 
     Each family's release lies in `out/<family>`, what each of its items rests on in `out/<family>.items.jsonl`, what
     was asked for and refused in `out/<family>.report.json`, what would let more be asked in `out/missing.json`, and all
-    items in `out/review.jsonl`, for people to accept,
-    revise or reject. Same source, domain, review and seed: same bytes, on any number of processes.
+    items in `out/review.jsonl`, for people to accept, revise or reject. Same source, domain, review and seed: same
+    bytes, on any number of processes.
 
     Args:
         source: a folder in the BARISTA release layout.
@@ -163,18 +161,23 @@ def generate(
     with replacing_folder(out) as folder:
         for name, family in makers.items():
             sampled = family.items(offers.candidates[name], per_subtask, seed, ceiling)
-            to_review = unreviewed(name, sampled.items, [_item_line(item) for item in sampled.items])
-            _check_revisable(family, to_review, verdicts)
-            items = reviewed(name, sampled.items, to_review, verdicts)
+            to_review = review_rows(name, sampled.items, [_item_line(item) for item in sampled.items])
+            revised = [row.item for row in to_review if verdicts.get(row.item, row).verdict == "revise"]
+            if revised and not family.has_own_texts:
+                raise DataError(
+                    f"{revised[0]}: is revised, but its whole set shares its texts. Remedy: reject it, or change the "
+                    f"words of families.{name} in the domain file"
+                )
+            items = apply_review(name, sampled.items, to_review, verdicts)
             counts = retention(to_review, verdicts) if review else []
             reports.append(_report(family, sampled._replace(items=items), offers, per_subtask, seed, counts))
             write_whole(folder / f"{name}.report.json", msgspec.json.encode(reports[-1]) + b"\n")
             if items:
-                (folder / family.name).mkdir()
-                family.write(items, graph, folder / family.name)
+                (folder / name).mkdir()
+                family.write(items, graph, folder / name)
                 if terms:
-                    write_whole(folder / family.name / TERMS_FILE, terms_bytes(terms))
-                write_whole(folder / f"{family.name}.items.jsonl", b"".join(_item_line(item) for item in items))
+                    write_whole(folder / name / TERMS_FILE, terms_bytes(terms))
+                write_whole(folder / f"{name}.items.jsonl", b"".join(map(_item_line, items)))
             rows += [verdicts.get(row.item, row) for row in to_review]
         missing = Missing(lacking_lines(offers.words, words), offers.waiting.unlocked())
         write_whole(folder / MISSING_FILE, msgspec.json.format(msgspec.json.encode(missing), indent=1) + b"\n")
@@ -189,12 +192,12 @@ def generate(
 
 
 def read_missing(folder: Path) -> Missing:
-    """What `generate` wrote of it beside its releases."""
+    """The `missing.json` that `generate` wrote beside its releases."""
     return msgspec.json.decode((folder / MISSING_FILE).read_bytes(), type=Missing)
 
 
 def in_lines(missing: Missing) -> list[str]:
-    """For a person to read."""
+    """Lines for a person to read, on what is missing."""
     lines = ["the domain file lacks these lines:"] if missing.domain_lines else []
     lines += [f"  {line}" for line in missing.domain_lines]
     lines += ["annotations that would let more be asked:"] if missing.annotations else []
@@ -205,16 +208,6 @@ def in_lines(missing: Missing) -> list[str]:
         where = f"{row.video_id}: {row.work} (frames {frames}{more})"
         lines.append(f"  {where}: up to {row.items} items ({subtasks})")
     return lines
-
-
-def _check_revisable(family: Family, rows: Sequence[ReviewedItem], verdicts: Mapping[str, ReviewedItem]) -> None:
-    """Raise DataError for a revision of a text that is not the item's own."""
-    revised = [row.item for row in rows if row.item in verdicts and verdicts[row.item].verdict == "revise"]
-    if revised and not family.has_own_texts:
-        raise DataError(
-            f"{revised[0]}: is revised, but its whole set shares its texts. Remedy: reject it, or change the words of "
-            f"families.{family.name} in the domain file"
-        )
 
 
 def offers_of(
@@ -230,7 +223,7 @@ def offers_of(
     at once does not grow with the number of videos. All families are of one domain."""
     video_ids = graph.video_ids
     most = max(SPARE, -(-SPARE * per_subtask // max(1, len(video_ids))))
-    work = partial(_of_video, graph=graph, families=families, most=most, seed=seed)
+    work = partial(_offers_of_video, graph=graph, families=families, most=most, seed=seed)
     offers = Offers({name: [] for name in families}, {name: Tally() for name in families}, {}, GraphWords(), Waiting())
     results = cluster.map(work, video_ids) if cluster else map_in_processes(work, video_ids, num_proc)
     for result in tqdm(results, total=len(video_ids), desc="reading graphs", unit="video", disable=not progress):
@@ -241,46 +234,43 @@ def offers_of(
             offers.tallies[name].update(result.tallies[name])
             held = offers.candidates[name] + candidates
             if max(Counter(candidate.subtask for candidate in held).values(), default=0) > 2 * SPARE * per_subtask:
-                held = families[name].thinned(held, SPARE * per_subtask, seed)
+                held = families[name].thin_out(held, SPARE * per_subtask, seed)
             offers.candidates[name] = held
     return offers
 
 
-def _of_video(video_id: str, graph: SceneGraph, families: Mapping[str, Family], most: int, seed: int) -> Offers:
-    tallies, waiting = {name: Tally() for name in families}, Waiting()
-    domain = next(iter(families.values())).domain
+def _offers_of_video(video_id: str, graph: SceneGraph, families: Mapping[str, Family], most: int, seed: int) -> Offers:
+    offers = Offers({}, {name: Tally() for name in families}, {}, GraphWords(), Waiting())
     try:
         check_placeable(graph, graph[video_id])
-        scene = Scene(graph[video_id], domain)
-        candidates = {
-            name: family.offered(scene, tallies[name], most, seed, waiting) for name, family in families.items()
-        }
-        words = words_of(graph[video_id])
+        scene = Scene(graph[video_id], next(iter(families.values())).domain)
+        for name, family in families.items():
+            offers.candidates[name] = family.offer(scene, offers.tallies[name], most, seed, offers.waiting)
+        return offers._replace(words=words_of(graph[video_id]))
     except DataError as error:
         return Offers({}, {}, {video_id: str(error)}, GraphWords(), Waiting())
-    return Offers(candidates, tallies, {}, words, waiting)
 
 
 def _report(
     family: Family, sampled: SampledItems, offers: Offers, per_subtask: int, seed: int, kept: list[Retention]
 ) -> FamilyReport:
     tally = offers.tallies[family.name]
-    rejected = {reviewed_subtask.subtask: reviewed_subtask.rejected for reviewed_subtask in kept}
+    rejected = {row.subtask: row.rejected for row in kept}
+    counts = Counter(item.candidate.subtask for item in sampled.items)
     rows = []
     for subtask in family.subtasks:
         reasons = reasons_of(subtask, tally)
-        count = sum(item.candidate.subtask == subtask for item in sampled.items)
-        refused = {reason: number for reason, number in reasons.items() if reason != DECIDED}
-        given_away = sampled.guessable.get(subtask, 0)
-        if given_away:
-            refused["its texts give the answer away"] = given_away
-        if by_review := rejected.get(subtask, 0):
-            refused["rejected by review"] = by_review
-        unbalanced = reasons.get(DECIDED, 0) - count - given_away - by_review
-        if unbalanced > 0 and count + given_away + by_review < per_subtask:
-            refused[UNBALANCED] = unbalanced
-        by_count = dict(Counter(refused).most_common())
-        rows.append(SubtaskReport(subtask, per_subtask, count, sum(reasons.values()), by_count))
+        left_out = {
+            "its texts give the answer away": sampled.guessable.get(subtask, 0),
+            "rejected by review": rejected.get(subtask, 0),
+        }
+        taken = counts[subtask] + sum(left_out.values())
+        unbalanced = reasons.get(DECIDED, 0) - taken
+        left_out[UNBALANCED] = unbalanced if taken < per_subtask else 0
+        refused = Counter({reason: number for reason, number in reasons.items() if reason != DECIDED})
+        refused.update({reason: number for reason, number in left_out.items() if number > 0})
+        by_count = dict(refused.most_common())
+        rows.append(SubtaskReport(subtask, per_subtask, counts[subtask], sum(reasons.values()), by_count))
     return FamilyReport(family.name, seed, tuple(rows), offers.lost_videos, tuple(kept))
 
 

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from barista_bench.benchmarks.handyvqa import release
 from barista_bench.benchmarks.kinds.masks import union
 from barista_bench.errors import DataError
 from barista_bench.files.writing import write_whole
-from barista_bench.generate.balanced import sample_balanced
 from barista_bench.generate.candidates import Choice, Item, QuestionCandidate, by_video, sample, with_choices
-from barista_bench.generate.family import Family, refusal, section
+from barista_bench.generate.family import Family, domain_error, place_video, section
 from barista_bench.generate.handyvqa_questions import HanDyVQAWords, Questions
-from barista_bench.generate.media import place_video
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import COLOUR
 from barista_bench.media.frame_choice import in_window
@@ -28,7 +28,7 @@ from barista_bench.scene_graph import SceneGraph, VideoGraph
 from barista_bench.scene_graph.domain import Domain
 
 OPTIONS = 5
-"""Of a question; more where there are so many right ones that fewer than `LEAST_DISTRACTORS` would be wrong."""
+"""Options of a question; more where so many are right that fewer than `LEAST_DISTRACTORS` would be wrong."""
 LEAST_DISTRACTORS = 2
 
 
@@ -48,10 +48,12 @@ class HanDyVQAFamily(Family):
             ("state", domain.attributes, (self.domain_words.state,)),
         ):
             if unknown := sorted(set(said) - set(known)):
-                raise refusal(domain, f"families.{self.name}.{key}: {unknown[0]!r} is described nowhere in the file")
+                raise domain_error(
+                    domain, f"families.{self.name}.{key}: {unknown[0]!r} is described nowhere in the file"
+                )
         if domain.lengths.clip != 2 * release.HALF_WINDOW_S:
             clip = f"{domain.lengths.clip:g} s, and a clip of this benchmark has {2 * release.HALF_WINDOW_S:g} s"
-            raise refusal(domain, f"lengths.clip is {clip}")
+            raise domain_error(domain, f"lengths.clip is {clip}")
         self._colours = frozenset(domain.attributes[COLOUR].values) if COLOUR in domain.attributes else frozenset()
 
     def distractors_needed(self, candidate: QuestionCandidate) -> int:
@@ -63,9 +65,11 @@ class HanDyVQAFamily(Family):
         yield from chain(questions.actions(), questions.processes(), questions.locations())
         yield from chain(questions.states(), questions.parts(), questions.objects())
 
-    def sampled_of(self, subtask: str, offered: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
+    def sample_subtask(self, subtask: str, offered: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
         if subtask in release.RVOS_CATEGORIES:
-            return with_choices(sample(offered, size, seed), subtask, _known_distractors, seed)
+            # As many distractors as usual, or as the graph excludes where these are fewer.
+            sampled = sample(offered, size, seed)
+            return with_choices(sampled, subtask, lambda c: min(_usual_distractors(c), len(c.distractors)), seed)
         sampled = sample_balanced(offered, size, seed, self.distractors_needed, self.words)
         return with_choices(sampled, subtask, self.distractors_needed, seed)
 
@@ -100,11 +104,6 @@ def _usual_distractors(candidate: QuestionCandidate) -> int:
     return max(LEAST_DISTRACTORS, OPTIONS - len(candidate.right))
 
 
-def _known_distractors(candidate: QuestionCandidate) -> int:
-    """As many as usual, or as the graph excludes where these are fewer."""
-    return min(_usual_distractors(candidate), len(candidate.distractors))
-
-
 def _video_name(video_id: str) -> str:
     return f"videos/{video_id}.mp4"
 
@@ -125,13 +124,11 @@ def _record(item: Item, graph: VideoGraph, facts: VideoFacts) -> release.ItemRec
         options=[choice.text for choice in item.choices],
         correct_idx=list(item.correct),
         clip=release.ClipRecord(video=_video_name(candidate.video_id), centre_seconds=centre),
-        annotated=_annotated(item, graph) if candidate.subtask in release.RVOS_CATEGORIES else [],
+        annotated=[
+            release.AnnotatedRecord(frame=frame, targets=_targets(item, graph, frame))
+            for frame in candidate.extra.get("annotated", ())
+        ],
     )
-
-
-def _annotated(item: Item, graph: VideoGraph) -> list[release.AnnotatedRecord]:
-    frames: list[int] = item.candidate.extra["annotated"]
-    return [release.AnnotatedRecord(frame=frame, targets=_targets(item, graph, frame)) for frame in frames]
 
 
 def _targets(item: Item, graph: VideoGraph, frame: int) -> list[release.TargetRecord]:
@@ -144,7 +141,123 @@ def _targets(item: Item, graph: VideoGraph, frame: int) -> list[release.TargetRe
         rles = [graph.rle(instances[object_id]) for object_id in ids if object_id in instances]
         if rles:
             mask = union([rle.counts for rle in rles], rles[0].size)
-            targets.append(
-                release.TargetRecord(option=option, segmentation=release.RunLengths(size=mask.size, counts=mask.counts))
-            )
+            segmentation = release.RunLengths(size=mask.size, counts=mask.counts)
+            targets.append(release.TargetRecord(option=option, segmentation=segmentation))
     return targets
+
+
+# Which candidates are asked: by balance over videos, answers and words
+
+
+SLACK = 3.0
+"""A word may stand this many times, and the square root of its due, more or less often in distractors than is due."""
+SPARE = 4
+"""Candidates looked at for each that is asked for, at the most."""
+AT_ONCE = 40
+"""Candidates, in the order of `sample`, of which one is chosen as the next."""
+
+DistractorsNeeded = Callable[[QuestionCandidate], int]
+Words = Callable[[QuestionCandidate, Choice], Sequence[str]]
+Counts = NDArray[np.int64]
+
+
+class _Offer(NamedTuple):
+    """A candidate as counts of words: in its right choices, (words,), and in each wrong one, (choices, words)."""
+
+    candidate: QuestionCandidate
+    right: Counts
+    distractors: Counts
+    needed: int
+
+
+def sample_balanced(
+    candidates: Sequence[QuestionCandidate], size: int, seed: int, distractors_needed: DistractorsNeeded, words: Words
+) -> list[QuestionCandidate]:
+    """At most `size` candidates, each with just the distractors that it needs; no word tells right from wrong.
+
+    A word is due in distractors as often as it stands in right ones, times the distractors that the set has for
+    each right one. Candidates are taken as `sample` orders them, but of the next few the one first whose answer was
+    sampled least and that keeps all words nearest to their due; one that would bring a word out of proportion is left
+    out. Sums are of whole numbers: the same on any machine.
+
+    Args:
+        words: of a candidate and one of its choices, what a reader could go by.
+    """
+    offers = _offers(sample(candidates, SPARE * size, seed), distractors_needed, words)
+    sampled: list[QuestionCandidate] = []
+    answers: Counter[str] = Counter()
+    balance = _Balance(offers[0].right.size if offers else 0)
+    first = 0
+    while first < len(offers) and len(sampled) < size:
+        additions = [
+            (answers[offer.candidate.answer_class], addition, at)
+            for at, offer in enumerate(offers[first : first + AT_ONCE], start=first)
+            if (addition := balance.addition(offer))
+        ]
+        if not additions:
+            first += AT_ONCE
+            continue
+        _, (_, chosen), at = min(additions, key=lambda row: (row[0], row[1][0], row[2]))
+        offer = offers.pop(at)
+        candidate = offer.candidate
+        answers[candidate.answer_class] += 1
+        balance.add(offer, chosen)
+        distractors = tuple(candidate.distractors[number] for number in chosen)
+        sampled.append(msgspec.structs.replace(candidate, distractors=distractors))
+        first = 0
+    return sampled
+
+
+def _offers(
+    candidates: Sequence[QuestionCandidate], distractors_needed: DistractorsNeeded, words: Words
+) -> list[_Offer]:
+    index: dict[str, int] = {}
+    for candidate in candidates:
+        for choice in (*candidate.right, *candidate.distractors):
+            for word in words(candidate, choice):
+                index.setdefault(word, len(index))
+
+    def counts(candidate: QuestionCandidate, choices: Sequence[Choice]) -> Counts:
+        table = np.zeros((len(choices), len(index)), dtype=np.int64)
+        for row, choice in enumerate(choices):
+            table[row, [index[word] for word in words(candidate, choice)]] = 1
+        return table
+
+    return [
+        _Offer(c, counts(c, c.right).sum(axis=0), counts(c, c.distractors), distractors_needed(c)) for c in candidates
+    ]
+
+
+class _Balance:
+    """Counts of each word in the right choices and in the distractors of a set that grows."""
+
+    def __init__(self, words: int) -> None:
+        self.rights = np.zeros(words, dtype=np.int64)
+        self.stands = np.zeros(words, dtype=np.int64)
+        self.correct_choices = 0
+        self.distractors = 0
+
+    def addition(self, offer: _Offer) -> tuple[int, list[int]] | None:
+        """The cost of the set with one more candidate, and the indices of the distractors that cost the least; None
+        where a word would be out of proportion."""
+        per = self.correct_choices + len(offer.candidate.right)
+        due = (self.rights + offer.right) * (self.distractors + offer.needed)  # times `per`, to stay whole
+        # What a word costs grows with the square of how far it is off, and falls with how much is due to it.
+        weight = 2**30 // (due + 4 * per)
+        stands = self.stands.copy()
+        chosen: list[int] = []
+        for _ in range(offer.needed):
+            cost = offer.distractors @ ((2 * (stands * per - due) + per) * weight)
+            cost[chosen] = np.iinfo(np.int64).max
+            chosen.append(int(np.argmin(cost)))  # of equal ones the more plausible
+            stands += offer.distractors[chosen[-1]]
+        off = stands * per - due
+        if np.any(np.abs(off) / per > SLACK + np.sqrt(due / per)):
+            return None
+        return int(np.sum(off // per * off * weight)), chosen
+
+    def add(self, offer: _Offer, chosen: Sequence[int]) -> None:
+        self.rights += offer.right
+        self.stands += offer.distractors[chosen].sum(axis=0)
+        self.correct_choices += len(offer.candidate.right)
+        self.distractors += offer.needed

@@ -29,7 +29,7 @@ from barista_bench.generate.handyvqa_statements import (
     recorded_sequence,
 )
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.spans import SIDES, HandUse, NamedObject, PlaceSpan
+from barista_bench.generate.spans import SIDES, HandUse, NamedObject, PlaceSpan, overlapping
 from barista_bench.generate.statements import Does, Seen, Statement
 from barista_bench.generate.wordings import plain
 from barista_bench.media.frame_choice import evenly_spaced
@@ -74,11 +74,14 @@ class Questions:
     def actions(self) -> Candidates:
         """Actions at one moment, by the graph's activities; those of other times are distractors."""
         scene = self.scene
-        texts = {action.name: self._doing(action.name) for action in scene.actions}
+        texts: dict[str, str] = {}
         for action in scene.actions:
-            placed_clip = clip_halfway(scene, (action.start + action.end) // 2)
-            if placed_clip is not None:
-                clip, frame = placed_clip
+            verb, _, noun = scene.in_words(action.name).lower().partition(" ")
+            doing = self.words.doing.get(verb, "")
+            texts[action.name] = f"The person is {doing} the {noun}." if doing else ""
+        for action in scene.actions:
+            if halfway := clip_halfway(scene, (action.start + action.end) // 2):
+                clip, frame = halfway
                 right, *distractors = (
                     Choice(texts[name], Does(name, frame))
                     for name in dict.fromkeys((action.name, *texts))
@@ -88,27 +91,22 @@ class Questions:
                 given = (InWords(action.name, bool(texts[action.name])), HandAtWork(action.name, during))
                 yield self._candidate("action", clip, right, distractors, given)
 
-    def _doing(self, action: str) -> str:
-        """A sentence about an activity; empty where its verb has no participle."""
-        verb, _, noun = self.scene.in_words(action).lower().partition(" ")
-        return f"The person is {self.words.doing[verb]} the {noun}." if verb in self.words.doing else ""
-
     # Process
 
     def processes(self) -> Candidates:
         """The action of each hand at one moment; distractors are the hands exchanged, and actions of other times."""
         scene = self.scene
-        for clip, frame in self._halfway(scene.uses):
-            done = {side: self._action(side, frame) for side in SIDES}
-            action = [action for action in done.values() if action is not None]
-            pool = [*dict.fromkeys((*action, *self._other_actions(clip, frame))), None]
-            pairs = [(done["right"], done["left"]), *product([*action, None], pool), *product(pool, [*action, None])]
+        for clip, frame in self._clips_halfway(scene.uses):
+            left_right = self._action("left", frame), self._action("right", frame)
+            done = [action for action in left_right if action is not None]
+            pool = [*dict.fromkeys((*done, *self._other_actions(clip, frame))), None]
+            pairs = [left_right[::-1], *product([*done, None], pool), *product(pool, [*done, None])]
             others = dict.fromkeys(pair for pair in (*pairs, *product(pool, pool)) if self._can_be(*pair))
-            others.pop((done["left"], done["right"]), None)
-            right = self._hands_choice(done["left"], done["right"], clip, frame)
+            others.pop(left_right, None)
+            right = self._hands_choice(*left_right, clip, frame)
             distractors = [self._hands_choice(*pair, clip, frame) for pair in others]
-            ids = tuple(dict.fromkeys(action[1] for action in action))
-            yield self._candidate("process", clip, right, distractors, self._clear(ids, clip), ids)
+            ids = tuple(dict.fromkeys(item for _, item in done))
+            yield self._candidate("process", clip, right, distractors, self._clearly_named(ids, clip), ids)
 
     def _other_actions(self, clip: ClipWindow, frame: int) -> list[HandAction]:
         """Actions of hands at other times, the nearest first, on things whose names are clear in a clip."""
@@ -120,26 +118,26 @@ class Questions:
         ]
         return list(dict.fromkeys(action for _, action in sorted(rows)))[:OTHER_ACTIONS]
 
-    def _halfway(self, uses: Iterable[HandUse]) -> list[tuple[ClipWindow, int]]:
+    def _clips_halfway(self, uses: Iterable[HandUse]) -> list[tuple[ClipWindow, int]]:
         """Clips with a moment halfway through them at which there is a contact: in its middle, and every half clip of
         it; not two next to each other."""
         step = self.scene.frames(HALF_WINDOW_S)
-        moments = {
-            (start + end) // 2 + at for use in uses for _, start, end in use.contacts for at in _steps(start, end, step)
-        }
+        moments: set[int] = set()
+        for _, start, end in (contact for use in uses for contact in use.contacts):
+            middle, reach = (start + end) // 2, (end - start - 1) // 2 // step * step
+            moments.update(range(middle - reach, middle + reach + 1, step))
         apart: list[int] = []
         for frame in sorted(moments):
             if not apart or frame - apart[-1] >= self.scene.frames(self.scene.domain.lengths.gap):
                 apart.append(frame)
-        clips = (clip_halfway(self.scene, frame) for frame in apart)
-        return list(dict.fromkeys(clip for clip in clips if clip is not None))
+        return list(dict.fromkeys(filter(None, (clip_halfway(self.scene, frame) for frame in apart))))
 
     def _action(self, side: Side, frame: int) -> HandAction | None:
         """The action of a hand at a frame: of several contacts the part's, then the one that passes soonest."""
-        known = list(self.scene.domain.contacts)
+        known, wholes = list(self.scene.domain.contacts), self.scene.wholes
         rows = [
-            (len(self.scene.wholes.get(use.thing.id, ())) == 0, end - start, -known.index(value), value, use.thing.id)
-            for use in self.scene.uses
+            (not wholes.get(use.thing.id), end - start, -known.index(value), value, use.thing.id)
+            for use in overlapping(self.scene.uses, frame, frame + 1)
             for value, start, end in use.contacts
             if use.side == side and start <= frame < end and value in known
         ]
@@ -153,14 +151,11 @@ class Questions:
         return left == right or (left[1] != right[1] and not self.scene.is_part_of_other(left[1], right[1]))
 
     def _hands_choice(self, left: HandAction | None, right: HandAction | None, clip: ClipWindow, frame: int) -> Choice:
-        statement = HandsDo(left, right, frame, clip.shown)
-        if left is not None and left == right:
-            return Choice(f"Both hands are {self._action_words(left)}.", statement)
-        text = f"The left hand is {self._action_words(left)}, and the right hand is {self._action_words(right)}."
-        return Choice(text, statement)
-
-    def _action_words(self, action: HandAction | None) -> str:
-        return f"{self.scene.domain.contacts[action[0]].doing} the {self._name(action[1])}" if action else "free"
+        contacts = self.scene.domain.contacts
+        words = [f"{contacts[row[0]].doing} the {self._name(row[1])}" if row else "free" for row in (left, right)]
+        text = f"The left hand is {words[0]}, and the right hand is {words[1]}."
+        text = f"Both hands are {words[0]}." if left is not None and left == right else text
+        return Choice(text, HandsDo(left, right, frame, clip.shown))
 
     # Parts
 
@@ -170,12 +165,11 @@ class Questions:
         wholes = {whole for owners in scene.owners.values() for whole in owners}
         every = [part for part in scene.owners if part in scene.things and part not in wholes]
         for use in scene.uses:
-            for clip, frame in self._halfway([use]) if use.thing.id in every else ():
-                parts = [part for part in every if self._is_clear(part, clip)]
-                choices = {part: self._part(part, use.side, clip, frame) for part in parts}
-                right = choices.pop(use.thing.id, None) or self._part(use.thing.id, use.side, clip, frame)
-                slots, given = {"side": use.side}, self._clear((use.thing.id,), clip)
-                arguments = clip, right, choices.values(), given, (use.thing.id,)
+            for clip, frame in self._clips_halfway([use]) if use.thing.id in every else ():
+                others = [part for part in every if part != use.thing.id and self._is_clear(part, clip)]
+                right, *distractors = (self._part(part, use.side, clip, frame) for part in (use.thing.id, *others))
+                slots, given = {"side": use.side}, self._clearly_named((use.thing.id,), clip)
+                arguments = clip, right, distractors, given, (use.thing.id,)
                 yield self._candidate("parts", *arguments, slots=slots)
                 yield self._mask_candidate("rvos_parts", *arguments, [use], slots=slots)
 
@@ -191,20 +185,17 @@ class Questions:
     def objects(self) -> Candidates:
         """Which objects hands touch in a clip, a whole and its part being one; others in view are wrong."""
         scene = self.scene
-        for clip, _ in self._halfway(scene.uses):
-            uses = [use for use in scene.uses if use.start < clip.stop and use.end > clip.start]
+        for clip, _ in self._clips_halfway(scene.uses):
+            uses = overlapping(scene.uses, clip.start, clip.stop)
             touched = dict.fromkeys(use.thing.id for use in uses)
             counted = [item for item in touched if not any(whole in touched for whole in scene.wholes.get(item, ()))]
             joined = {other for item in touched for other in self._touched_with(item, clip)}
             named = [item for item, thing in scene.things.items() if not scene.domain.is_divisible(thing.noun)]
             others = [item for item in named if item not in joined and self._is_clear(item, clip)]
             right = tuple(self._object(item, clip) for item in counted)
-            given = (
-                *self._clear(tuple(counted), clip),
-                NothingElseTouched(tuple(counted), clip.start, clip.stop, clip.shown),
-            )
+            nothing_else = NothingElseTouched(tuple(counted), clip.start, clip.stop, clip.shown)
             distractors = [self._object(item, clip) for item in others]
-            arguments = clip, right, distractors, given, tuple(counted)
+            arguments = clip, right, distractors, (*self._clearly_named(counted, clip), nothing_else), tuple(counted)
             yield self._candidate("objects", *arguments)
             yield self._mask_candidate("rvos_objects", *arguments, uses)
 
@@ -215,8 +206,8 @@ class Questions:
         """A thing, its parts and wholes, and what is in, on or at it in a clip: a touch of one may be said of both."""
         yield item
         yield from (other for other in self.scene.things if self.scene.is_part_of_other(item, other))
-        for span in self.scene.places:
-            if span.start < clip.stop and span.end > clip.start and item in (span.thing.id, span.other.id):
+        for span in overlapping(self.scene.places, clip.start, clip.stop):
+            if item in (span.thing.id, span.other.id):
                 yield from (span.thing.id, span.other.id)
 
     def _mask_candidate(
@@ -241,11 +232,8 @@ class Questions:
     def _masked_frames(self, clip: ClipWindow, items: Sequence[str], uses: Sequence[HandUse]) -> tuple[int, ...]:
         """Frames on which the answer is masked: all of it is well to be seen or not in the picture; where there are
         enough, those on which some of it is touched. Evenly spaced, in order."""
-        clear = []
-        for frame in clip.shown:
-            seen = [self.scene.visible(item, frame) for item in items]
-            if None not in seen and any(seen):
-                clear.append(frame)
+        seen = {frame: [self.scene.visible(item, frame) for item in items] for frame in clip.shown}
+        clear = [frame for frame in clip.shown if None not in seen[frame] and any(seen[frame])]
         touched = [frame for frame in clear if any(use.start <= frame < use.end for use in uses)]
         pool = touched if len(touched) >= MASKED else clear
         return tuple(pool[at] for at in evenly_spaced(len(pool), MASKED)) if pool else ()
@@ -253,24 +241,21 @@ class Questions:
     # State
 
     def states(self) -> Candidates:
-        """How an attribute goes in a clip around each of its changes, and halfway between them."""
+        """The course of an attribute in a clip around each of its changes, and halfway between them."""
         scene, kind = self.scene, self.words.state
         words = scene.domain.attributes[kind]
         spans = [span for span in scene.values if span.type == kind]
         for thing in dict.fromkeys(span.thing for span in spans):
             spans_of_thing = [span for span in spans if span.thing.id == thing.id]
             usual = {span.value for span in spans if span.thing.category == thing.category}
-            moments = sorted(
-                {frame for span in spans_of_thing for frame in (span.start, (span.start + span.end) // 2)} - {0}
-            )
-            for clip in dict.fromkeys(clip_around(scene, frame) for frame in moments):
+            moments = {frame for span in spans_of_thing for frame in (span.start, (span.start + span.end) // 2)}
+            for clip in dict.fromkeys(clip_around(scene, frame) for frame in sorted(moments - {0})):
                 recorded = recorded_sequence(scene, thing.id, kind, clip.start, clip.stop, clip.shown)
                 sequence = recorded if recorded and len(recorded) <= LONGEST_SEQUENCE else (spans_of_thing[0].value,)
-                sequences = (sequence, *_other_sequences(words, sequence[0], usual))
-                choices = {values: self._sequence_choice(thing, values, clip) for values in sequences}
-                right = choices.pop(sequence)
-                given, slots = self._clear((thing.id,), clip), {"name": thing.name}
-                candidate = self._candidate("state", clip, right, choices.values(), given, (thing.id,), slots=slots)
+                sequences = dict.fromkeys((sequence, *_other_sequences(words, sequence[0], usual)))
+                right, *distractors = (self._sequence_choice(thing, values, clip) for values in sequences)
+                given, slots = self._clearly_named((thing.id,), clip), {"name": thing.name}
+                candidate = self._candidate("state", clip, right, distractors, given, (thing.id,), slots=slots)
                 changes = [span.start for span in spans_of_thing if clip.start < span.start < clip.stop]
                 yield msgspec.structs.replace(candidate, event=f"{thing.id} {sequence} {changes}")
 
@@ -283,20 +268,30 @@ class Questions:
     # Location
 
     def locations(self) -> Candidates:
-        """Where a thing is at the beginning and at the end of a clip in which it is touched or changes its place."""
+        """The place of a thing at the beginning and at the end of a clip in which it is touched or moves."""
         scene = self.scene
         held = {use.thing for use in scene.uses}
         for centre, thing in self._moves():
             clip = clip_around(scene, centre)
             places = [placing for placing in self._places(thing) if self._is_clear(placing[1], clip)]
             for end, frame in (("start", clip.shown[0]), ("end", clip.shown[-1])) if places else ():
-                choices = {placing: self._place_choice(thing, placing, frame) for placing in places}
-                hands = [self._in_hand(thing, side, clip, frame) for side in SIDES] if thing in held else []
+                every = [
+                    Choice(
+                        f"{scene.domain.places[predicate].words.capitalize()} the {self._name(other)}.",
+                        Placed(thing.id, predicate, other, frame),
+                    )
+                    for predicate, other in places
+                ]
+                hands = [
+                    Choice(f"In the {side} hand.", HandIsOn(side, thing.id, self.words.grip, frame, clip.shown))
+                    for side in SIDES
+                    if thing in held
+                ]
                 in_both = all(choice.statement.truth(scene) for choice in hands)  # so that neither says where it is
-                every = [*choices.values(), *([] if in_both else hands)]
+                every += [] if in_both else hands
                 right = next((choice for choice in every if choice.statement.truth(scene)), every[-1])
                 distractors = [choice for choice in every if choice is not right]
-                given = (*self._clear((thing.id,), clip), Seen(thing.id, frame))
+                given = (*self._clearly_named((thing.id,), clip), Seen(thing.id, frame))
                 arguments = clip, right, distractors, given, (thing.id,)
                 yield self._candidate(f"location {end}", *arguments, slots={"name": thing.name})
 
@@ -321,13 +316,6 @@ class Questions:
         pairs = dict.fromkeys((span.predicate, span.other.id) for span in ordered)
         return [pair for pair in pairs if pair[1] != thing.id and not self.scene.is_part_of_other(thing.id, pair[1])]
 
-    def _place_choice(self, thing: NamedObject, placing: tuple[str, str], frame: int) -> Choice:
-        words = self.scene.domain.places[placing[0]].words
-        return Choice(f"{words.capitalize()} the {self._name(placing[1])}.", Placed(thing.id, *placing, frame))
-
-    def _in_hand(self, thing: NamedObject, side: Side, clip: ClipWindow, frame: int) -> Choice:
-        return Choice(f"In the {side} hand.", HandIsOn(side, thing.id, self.words.grip, frame, clip.shown))
-
     # What all have in common
 
     def _name(self, object_id: str) -> str:
@@ -336,7 +324,7 @@ class Questions:
     def _is_clear(self, object_id: str, clip: ClipWindow) -> bool:
         return self.scene.unique(self.scene.things[object_id], clip.shown)
 
-    def _clear(self, ids: Iterable[str], clip: ClipWindow) -> tuple[Statement, ...]:
+    def _clearly_named(self, ids: Iterable[str], clip: ClipWindow) -> tuple[Statement, ...]:
         return tuple(ClearlyNamed(object_id, clip.shown) for object_id in ids)
 
     def _candidate(
@@ -380,9 +368,3 @@ def _other_sequences(words: AttributeWords, first: str, usual: Iterable[str]) ->
         rows = [row for count in range(1, LONGEST_SEQUENCE + 1) for row in product(values, repeat=count)]
         return [row for row in rows if all(before != after for before, after in pairwise(row))]
     return []
-
-
-def _steps(start: int, end: int, step: int) -> range:
-    """Offsets from the middle of [start, end) to moments in it, `step` apart."""
-    reach = (end - start - 1) // 2 // step
-    return range(-reach * step, reach * step + 1, step)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain, pairwise
 from typing import ClassVar, NamedTuple
 
@@ -11,10 +11,10 @@ from barista_bench.benchmarks.handyvqa.choice_tasks import OptionsTask
 from barista_bench.benchmarks.handyvqa.release import HALF_WINDOW_S
 from barista_bench.generate import statements
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.spans import SIDES, ActionSpan, HandUse, ValueSpan, overlapping
+from barista_bench.generate.spans import SIDES, HandUse, noun_of, overlapping
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph import Layer, Rle
-from barista_bench.scene_graph.domain import Side
+from barista_bench.scene_graph.domain import Side, excluded
 
 SHOWN = OptionsTask.sampling.frames or 16
 """Frames that the tasks show of a clip."""
@@ -50,7 +50,7 @@ def clip_halfway(scene: Scene, frame: int) -> tuple[ClipWindow, int] | None:
 
 
 HandAction = tuple[str, str]
-"""What a hand does: (contact, object id)."""
+"""The action of a hand: (contact, object id)."""
 
 
 class ClearlyNamed(statements.Unique, frozen=True):
@@ -79,13 +79,10 @@ class HandAtWork(statements.Statement, frozen=True):
     frames: tuple[int, ...]
 
     def recorded_truth(self, scene: Scene) -> statements.Truth:
-        noun = ActionSpan(self.action, 0, 0).noun
+        noun = noun_of(self.action)
         named = [thing.id for thing in scene.things.values() if scene.domain.same_noun(noun, thing.noun)]
-        seen = [
-            frame
-            for frame in self.frames
-            if any(scene.hand_visible(side, frame) for side in SIDES) and any(scene.visible(t, frame) for t in named)
-        ]
+        with_hand = [frame for frame in self.frames if any(scene.hand_visible(side, frame) for side in SIDES)]
+        seen = [frame for frame in with_hand if any(scene.visible(item, frame) for item in named)]
         return True if len(seen) >= 2 else None
 
 
@@ -111,9 +108,8 @@ class TouchedInClip(statements.Statement, frozen=True):
         if not all(self._is_free(scene, frame) for frame in range(self.start, self.end)):
             return None
         moments = statements.moments_of(scene, self.start, self.end)
-        return (
-            False if 2 * sum(scene.visible(self.object, frame) is True for frame in moments) >= len(moments) else None
-        )
+        seen = [frame for frame in moments if scene.visible(self.object, frame)]
+        return False if 2 * len(seen) >= len(moments) else None
 
     def _is_free(self, scene: Scene, frame: int) -> bool:
         visible = scene.visible(self.object, frame)
@@ -139,13 +135,11 @@ class NothingElseTouched(statements.Statement, frozen=True):
 
     def recorded_truth(self, scene: Scene) -> statements.Truth:
         touched = {use.thing.id for use in statements.uses_near(scene, self.start, self.end)}
-        others = [item for item in scene.things if not self._is_among(scene, item)]
+        own = {item for item in scene.things if any(scene.is_part_of_other(item, other) for other in self.objects)}
+        others = [item for item in scene.things if item not in own | {*self.objects}]
         pairs = [{span.thing.id, span.other.id} for span in overlapping(scene.places, self.start, self.end)]
         joined = {item for pair in pairs if pair & set(self.objects) for item in pair}
         return not any(item in touched or (item not in joined and self._seems_touched(scene, item)) for item in others)
-
-    def _is_among(self, scene: Scene, item: str) -> bool:
-        return item in self.objects or any(scene.is_part_of_other(item, other) for other in self.objects)
 
     def _seems_touched(self, scene: Scene, item: str) -> bool:
         frames = [frame for frame in self.shown if scene.annotated(item, frame)]
@@ -161,10 +155,9 @@ class Masked(statements.Statement, frozen=True):
     frames: tuple[int, ...]
 
     def recorded_truth(self, scene: Scene) -> statements.Truth:
-        items = [
-            item for frame in self.frames for item in scene.video.instances(frame) if item.object.id in self.objects
-        ]
-        return len(self.frames) >= 2 and all(isinstance(rle, Rle) for rle in scene.video.rles(items))
+        annotated = (item for frame in self.frames for item in scene.video.instances(frame))
+        rles = scene.video.rles([item for item in annotated if item.object.id in self.objects])
+        return len(self.frames) >= 2 and all(isinstance(rle, Rle) for rle in rles)
 
 
 class HandIsOn(statements.Statement, frozen=True):
@@ -191,7 +184,7 @@ class HandIsOn(statements.Statement, frozen=True):
             return None
         if self.contact is None or self.contact in values:
             return True
-        return False if any(scene.domain.exclusive_contacts(self.contact, value) for value in values) else None
+        return False if excluded(scene.domain.contacts, self.contact, values) else None
 
 
 class Placed(statements.Located, frozen=True):
@@ -301,12 +294,9 @@ def recorded_sequence(
         is_turn = scene.domain.relation_of(kind, before.value, after.value) != "synonym"
         if not is_turn or not -scene.margin <= after.start - before.end <= gap:
             return None
-    is_seen = all(sum(1 for _ in _seen_in(scene, span, shown)) >= 2 for span in spans)
-    return tuple(span.value for span in spans) if is_seen else None
-
-
-def _seen_in(scene: Scene, span: ValueSpan, shown: Sequence[int]) -> Iterator[int]:
-    """The frames shown on which a value holds, and what has it is well to be seen."""
-    inside = (frame for frame in shown if span.start + scene.margin <= frame < span.end - scene.margin)
-    at_edge = (frame for frame in shown if span.start <= frame < span.end and frame in (shown[0], shown[-1]))
-    return (frame for frame in {*inside, *at_edge} if scene.visible(span.thing.id, frame))
+    for span in spans:
+        held = {frame for frame in shown if span.start + scene.margin <= frame < span.end - scene.margin}
+        held |= {frame for frame in (shown[0], shown[-1]) if span.start <= frame < span.end}
+        if sum(scene.visible(object_id, frame) is True for frame in held) < 2:
+            return None
+    return tuple(span.value for span in spans)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -37,13 +36,6 @@ MOST_SHOWN = 8
 """Annotations that are named."""
 
 
-class Annotation(NamedTuple):
-    """What to annotate of a video: `work` in words, up to the frames."""
-
-    video_id: str
-    work: str
-
-
 class Unlocked(msgspec.Struct, frozen=True):
     """An annotation that is missing, and the questions that wait for it alone.
 
@@ -66,15 +58,16 @@ class Waiting:
     """Undecided candidates by the one annotation that each of them waits for."""
 
     def __init__(self) -> None:
-        self.events: dict[Annotation, set[tuple[str, ...]]] = defaultdict(set)
-        self.frames: dict[Annotation, set[int]] = defaultdict(set)
+        self.events: dict[tuple[str, str], set[tuple[str, ...]]] = defaultdict(set)
+        """(family, subtask, event) of candidates, by (video id, what to annotate of it)."""
+        self.frames: dict[tuple[str, str], set[int]] = defaultdict(set)
 
     def add(self, family: str, candidate: QuestionCandidate, scene: Scene, needed: int, reason: str) -> None:
         """Note what an undecided candidate waits for, if that is one thing."""
         works = set(_works(candidate, scene, needed)) if reason != DIVISIBLE else set()
         if len(works) != 1 or "" in works:
             return
-        annotation = Annotation(candidate.video_id, works.pop())
+        annotation = candidate.video_id, works.pop()
         self.frames[annotation] |= set(candidate.frames or candidate.span)
         self.events[annotation].add((family, candidate.subtask, *candidate.event_key))
 
@@ -85,22 +78,16 @@ class Waiting:
 
     def unlocked(self) -> list[Unlocked]:
         """The annotations that would unlock the most items, those first."""
-        rows = [
-            Unlocked(*annotation, tuple(sorted(self.frames[annotation])), len(events), _by_subtask(events))
-            for annotation, events in self.events.items()
-        ]
+        rows = []
+        for annotation, events in self.events.items():
+            subtasks = Counter(f"{family} {subtask}" for family, subtask, *_ in sorted(events))
+            frames = tuple(sorted(self.frames[annotation]))
+            rows.append(Unlocked(*annotation, frames, len(events), dict(subtasks)))
         return sorted(rows, key=lambda row: (-row.items, row.video_id, row.work))[:MOST_SHOWN]
 
 
-def _by_subtask(events: Iterable[tuple[str, ...]]) -> dict[str, int]:
-    counts: dict[str, int] = defaultdict(int)
-    for family, subtask, *_ in sorted(events):
-        counts[f"{family} {subtask}"] += 1
-    return dict(counts)
-
-
 def _works(candidate: QuestionCandidate, scene: Scene, needed: int) -> Iterator[str]:
-    """What must be annotated for a candidate to be decided; empty for what no annotation changes."""
+    """Annotations, in words, without which a candidate is not decided; empty for what no annotation changes."""
     true = [*candidate.given, *(choice.statement for choice in candidate.right)]
     open_ = [statement for statement in true if statement.truth(scene) is not True]
     for statement in open_:
@@ -108,17 +95,14 @@ def _works(candidate: QuestionCandidate, scene: Scene, needed: int) -> Iterator[
         yield _work(statement, scene) if is_open else ""
     if open_:
         return
-    truths = [choice.statement.truth(scene) for choice in candidate.distractors]
-    lacking = needed - truths.count(False)
-    waiting = [
-        _work(c.statement, scene) for c, truth in zip(candidate.distractors, truths, strict=True) if truth is None
-    ]
-    enough = [work for work in dict.fromkeys(waiting) if waiting.count(work) >= lacking]
-    yield enough[0] if enough else _more(candidate.right, lacking)
+    statements = [choice.statement for choice in candidate.distractors]
+    lacking = needed - sum(statement.truth(scene) is False for statement in statements)
+    works = Counter(_work(statement, scene) for statement in statements if statement.truth(scene) is None)
+    yield next((work for work, count in works.items() if count >= lacking), _more(candidate.right, lacking))
 
 
 def _work(statement: Statement, scene: Scene) -> str:
-    """What to annotate for a statement to be decided."""
+    """The annotation, in words, that decides a statement."""
     if isinstance(statement, AllOf | AnyOf):
         works = {_work(part, scene) for part in statement.parts if part.truth(scene) is None}
         return works.pop() if len(works) == 1 else ""
@@ -160,7 +144,7 @@ def _objects(statement: Statement) -> list[str]:
 
 
 def _more(right: Sequence[Choice], lacking: int) -> str:
-    """What there must be more of for a question to have its distractors."""
+    """The annotations, in words, of which a question needs more to have its distractors."""
     statement = right[0].statement
     while isinstance(statement, AllOf | AnyOf):
         statement = statement.parts[0]

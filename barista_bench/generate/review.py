@@ -69,7 +69,7 @@ class Retention(msgspec.Struct, frozen=True):
         return (self.accepted + self.revised) / self.reviewed if self.reviewed else None
 
 
-def unreviewed(family: str, items: Sequence[Item], lines: Sequence[bytes]) -> list[ReviewedItem]:
+def review_rows(family: str, items: Sequence[Item], lines: Sequence[bytes]) -> list[ReviewedItem]:
     """The items as they go out. `lines` are what is written of them beside."""
     return [
         ReviewedItem(
@@ -116,7 +116,7 @@ def verdict_problem(row: ReviewedItem) -> str:
     return ""
 
 
-def reviewed(
+def apply_review(
     family: str, items: Sequence[Item], rows: Sequence[ReviewedItem], review: Mapping[str, ReviewedItem]
 ) -> list[Item]:
     """The items that are kept, with their texts as revised. `rows` are the items as they went out.
@@ -125,8 +125,7 @@ def reviewed(
         DataError: the review is of other items, or changes the number of its choices or its answer.
     """
     kept = []
-    known = {row.item for row in rows}
-    unknown = sorted(item for item in review if item.partition("/")[0] == family and item not in known)
+    unknown = sorted({item for item in review if item.partition("/")[0] == family} - {row.item for row in rows})
     if unknown:
         raise DataError(f"{unknown[0]}: is reviewed, and is not generated. {_SAME}")
     for item, row in zip(items, rows, strict=True):
@@ -148,15 +147,14 @@ def _with_texts(item: Item, row: ReviewedItem) -> Item:
 
 
 def retention(rows: Iterable[ReviewedItem], review: Mapping[str, ReviewedItem]) -> list[Retention]:
-    """By subtask, in the order of `rows`."""
+    """Tables of each subtask, in the order of `rows`."""
     verdicts: dict[str, list[ReviewedItem]] = {}
     for row in rows:
         verdicts.setdefault(row.subtask, []).append(review.get(row.item, row))
     tables = []
     for subtask, group in verdicts.items():
         counts = Counter(row.verdict for row in group)
-        reasons = Counter(row.reason for row in group if row.verdict in ("revise", "reject"))
-        looked_at = len(group) - counts[""]
-        ordered = dict(sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0])))
-        tables.append(Retention(subtask, looked_at, counts["accept"], counts["revise"], counts["reject"], ordered))
+        reasons = Counter(sorted(row.reason for row in group if row.verdict in ("revise", "reject")))
+        kinds = counts["accept"], counts["revise"], counts["reject"]
+        tables.append(Retention(subtask, sum(kinds), *kinds, dict(reasons.most_common())))
     return tables

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache, wraps
 from itertools import groupby, pairwise
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
@@ -28,6 +28,7 @@ from barista_bench.generate.spans import (
     PlaceSpan,
     ValueSpan,
     names_of,
+    noun_of,
     overlapping,
 )
 from barista_bench.scene_graph import Rle, SceneObject, VideoGraph, decode_mask
@@ -52,8 +53,8 @@ def cached_by_scene(work: Callable[Concatenate[Scene, P], T]) -> Callable[Concat
         key = work, args, tuple(kwargs.items())
         if key not in scene.memo:
             scene.memo[key] = work(scene, *args, **kwargs)
-        made: T = scene.memo[key]
-        return made
+        kept: T = scene.memo[key]
+        return kept
 
     return recall
 
@@ -128,7 +129,7 @@ class Scene:
         return None if near or not self.coverage.category(category, frame, frame + 1) else False
 
     def hand_visible(self, side: Side, frame: int) -> bool | None:
-        """As `visible`, for the hand of that side; None too where several objects are that hand."""
+        """Whether the hand of a side is `visible`; None too where several objects are that hand."""
         hand = self.hand_id(side)
         return self.visible(hand, frame) if hand else None if self.hands[side] or self.coverage.is_partial else False
 
@@ -146,13 +147,11 @@ class Scene:
         table = self.video.instances_table
         positions = np.flatnonzero(table.object == self._index[object_id])
         instances = [self.video.instance(int(at)) for at in positions]
-        areas = [
-            float(coco.area({"counts": rle.counts, "size": rle.size}))
-            if isinstance(rle, Rle)
-            else item.bbox[2] * item.bbox[3]
-            for item, rle in zip(instances, self.video.rles(instances), strict=True)
-        ]
-        return table.frame[positions], np.array(areas, dtype=np.float64), float(np.median(areas)) if areas else 0.0
+        areas = np.array([item.bbox[2] * item.bbox[3] for item in instances], dtype=np.float64)
+        for at, rle in enumerate(self.video.rles(instances)):
+            if isinstance(rle, Rle):
+                areas[at] = float(coco.area({"counts": rle.counts, "size": rle.size}))
+        return table.frame[positions], areas, float(np.median(areas)) if len(areas) else 0.0
 
     @cached_by_scene
     def apart(self, first: str, second: str, frame: int) -> bool:
@@ -184,16 +183,14 @@ class Scene:
         Where things of its category may be in view that are not annotated, it does not."""
         if not all(self.coverage.category(thing.category, frame, frame + 1) for frame in frames):
             return False
-        others = [other.id for other in self.things.values() if other.id != thing.id and self._could_name(thing, other)]
-        nameless = [
-            item.id for item in self.video.objects if item.id not in self.things and item.category == thing.name
-        ]
-        return not any(object_id in self.boxes(frame) for frame in frames for object_id in (*others, *nameless))
-
-    def _could_name(self, thing: NamedObject, other: NamedObject) -> bool:
-        # Who says "lid" can mean the lid of the jar; who says "jar" cannot.
-        name = other.name if OF in thing.name else other.name.partition(OF)[0]
-        return name == thing.name or name.endswith(f" {thing.name}") or other.category.lower() == thing.name
+        others = [item.id for item in self.video.objects if item.id not in self.things and item.category == thing.name]
+        for other in self.things.values():
+            # Who says "lid" can mean the lid of the jar; who says "jar" cannot.
+            name = other.name if OF in thing.name else other.noun
+            could_be = name == thing.name or name.endswith(f" {thing.name}") or other.category.lower() == thing.name
+            if could_be and other.id != thing.id:
+                others.append(other.id)
+        return not any(object_id in self.boxes(frame) for frame in frames for object_id in others)
 
     @cached_property
     def wholes(self) -> dict[str, frozenset[str]]:
@@ -228,7 +225,7 @@ class Scene:
             if side is not None and target.id in self.things:
                 rows.setdefault((side, target.id), []).append(row)
         uses = [use for (side, target), contacts in rows.items() for use in self._uses(side, target, contacts)]
-        return tuple(sorted(uses, key=lambda use: (use.start, use.end, use.side, use.thing.id)))
+        return tuple(sorted(uses, key=attrgetter("start", "end", "side", "thing.id")))
 
     def _relations(self, kind: str) -> Iterator[tuple[SceneObject, SceneObject, Labelled]]:
         """(source, target, what is recorded) of every relation of a type."""
@@ -247,7 +244,7 @@ class Scene:
             begins = begins and self.coverage.hand(hand, before, start)
             yield HandUse(side, self.things[object_id], start, end, tuple(run), begins)
 
-    def _bridged_runs(self, rows: Iterable[Labelled], seen: Sequence[str]) -> Iterator[tuple[list[Labelled], int, int]]:
+    def _bridged_runs(self, rows: Iterable[Labelled], seen: Sequence[str]) -> list[tuple[list[Labelled], int, int]]:
         """Runs of rows, given by start, whose holes are bridged, with the first start and the last end of each."""
         runs: list[tuple[list[Labelled], int, int]] = []
         for row in rows:
@@ -256,7 +253,7 @@ class Scene:
                 runs[-1] = [*run, row], start, max(end, row[2])
             else:
                 runs.append(([row], row[1], row[2]))
-        yield from runs
+        return runs
 
     def _is_bridged(self, start: int, end: int, seen: Sequence[str]) -> bool:
         """Whether a hole [start, end) is short, or one in which something of `seen` is never to be seen."""
@@ -315,7 +312,7 @@ class Scene:
 
     @cached_property
     def places(self) -> tuple[PlaceSpan, ...]:
-        """Where things with a name are, by time."""
+        """Places of things with a name, by time."""
         rows: dict[tuple[str, str, str], list[Labelled]] = {}
         for source, target, row in self._relations(self.domain.place_type):
             if source.id in self.things and target.id in self.things:
@@ -325,9 +322,8 @@ class Scene:
             for (source, predicate, target), ranges in rows.items()
             for _, start, end in self._bridged_runs(sorted(ranges, key=_by_time), [source, target])
         ]
-        return tuple(
-            sorted(spans, key=lambda span: (span.start, span.end, span.thing.id, span.predicate, span.other.id))
-        )
+        order = attrgetter("start", "end", "thing.id", "predicate", "other.id")
+        return tuple(sorted(spans, key=order))
 
     @cached_property
     def actions(self) -> tuple[ActionSpan, ...]:
@@ -358,7 +354,7 @@ class Scene:
     def done_to(self, action: str) -> frozenset[NamedObject]:
         """Things that the noun of an activity can name: those that hands touch meanwhile, or all of them where hands
         touch none, or not all that they touch is known."""
-        noun = action.partition(" ")[2].lower()
+        noun = noun_of(action)
         named = frozenset(thing for thing in self.things.values() if self.domain.same_noun(noun, thing.noun))
         spans = [span for span in self.actions if span.name == action and self.coverage.layer("relations")]
         used = ({use.thing for use in overlapping(self.uses, span.start, span.end)} for span in spans)

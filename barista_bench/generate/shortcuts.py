@@ -1,6 +1,6 @@
-"""How much of a set of choices can be guessed without seeing anything: from the texts alone, video by video.
+"""Guessers, which show how much of a set of choices can be told from the texts alone, video by video.
 
-Guessers, each told the answers of all videos but the one it is asked about: `text`, a logistic regression over the
+Each is told the answers of all videos but the one it is asked about: `text`, a logistic regression over the
 words of question and choice, alone and in pairs, over a choice's place and length; `prior`, how often a choice's text
 is right where it stands; `form` and `difficulty`, the same of questions in the same form or of the same level, and how
 often the choice in its place is right there. What any of them gets right beyond chance is not due to the video.
@@ -56,18 +56,15 @@ class GuessedSet(NamedTuple):
 
 
 def guess(questions: Sequence[AskedChoices], guesser: Guesser) -> GuessedSet | None:
-    """How well a guesser does; None where there are fewer than two videos to learn from and be asked about, or no
+    """A guesser's result; None where there are fewer than two videos to learn from and be asked about, or no
     question has what it goes by."""
     videos = sorted({question.video_id for question in questions})
     if len(videos) < 2:
         return None
-    if guesser == "form" or guesser == "difficulty":
-        labels = [str(getattr(question, guesser)) for question in questions]
-        if not any(labels):
-            return None
-        scores = _prior_scores(questions, labels)
-    else:
-        scores = _text_scores(questions) if guesser == "text" else _prior_scores(questions)
+    labels = [str(getattr(question, guesser)) for question in questions] if guesser in ("form", "difficulty") else None
+    if labels and not any(labels):
+        return None
+    scores = _text_scores(questions) if guesser == "text" else _prior_scores(questions, labels)
     credit = []
     for question, score in zip(questions, scores, strict=True):
         best = np.flatnonzero(score >= score.max() - 1e-9)

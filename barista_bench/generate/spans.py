@@ -41,19 +41,16 @@ def names_of(video: VideoGraph, domain: Domain, wholes: Related, owners: Related
         name = domain.names.get(name, name)
         if name != "unknown" and domain.side(item.category) is None:
             plain[item] = name
-    names = plain | {item: _coloured(name, colours.get(item.id, "")) for item, name in _shared(plain)}
+    names = dict(plain)
+    for item, name in _namesakes(plain):
+        colour = colours.get(item.id, "").lower()
+        names[item] = name if colour in name else f"{colour} {name}"
     bare_parts = [(item, name) for item, name in plain.items() if item.id in wholes and name == item.category.lower()]
-    names |= {item: _belonging(name, owners.get(item.id, ()), names) for item, name in (*_shared(names), *bare_parts)}
+    by_id = {item.id: name for item, name in names.items()}
+    for item, name in (*_namesakes(names), *bare_parts):
+        owner_names = [by_id[owner] for owner in by_id if owner in owners.get(item.id, ())]
+        names[item] = f"{name}{OF}{owner_names[0]}" if len(owner_names) == 1 else name
     return names
-
-
-def _coloured(name: str, colour: str) -> str:
-    return f"{colour.lower()} {name}" if colour and colour.lower() not in name else name
-
-
-def _belonging(name: str, owner_ids: Collection[str], names: Mapping[SceneObject, str]) -> str:
-    owners = [names[item] for item in names if item.id in owner_ids]
-    return f"{name}{OF}{owners[0]}" if len(owners) == 1 else name
 
 
 def _constant_values(video: VideoGraph, attribute_type: str) -> dict[str, str]:
@@ -65,24 +62,10 @@ def _constant_values(video: VideoGraph, attribute_type: str) -> dict[str, str]:
     return {object_id: values.pop() for object_id, values in seen.items() if len(values) == 1}
 
 
-def _shared(names: Mapping[SceneObject, str]) -> list[tuple[SceneObject, str]]:
-    """Those whose name another has too."""
+def _namesakes(names: Mapping[SceneObject, str]) -> list[tuple[SceneObject, str]]:
+    """Objects whose name another has too, each with it."""
     times = Counter(names.values())
     return [(item, name) for item, name in names.items() if times[name] > 1]
-
-
-def third_person(phrase: str) -> str:
-    """A phrase that begins with a verb, said of a person.
-
-    >>> third_person("press the button"), third_person("carry the cup"), third_person("clean up")
-    ('presses the button', 'carries the cup', 'cleans up')
-    """
-    verb, _, rest = phrase.partition(" ")
-    if verb.endswith("y") and verb[-2:-1] not in tuple("aeiou"):
-        verb = f"{verb[:-1]}ies"
-    else:
-        verb += "es" if verb.endswith(("s", "sh", "ch", "x", "z", "o")) else "s"
-    return f"{verb} {rest}".strip()
 
 
 SIDES: tuple[Side, ...] = ("left", "right")
@@ -147,16 +130,25 @@ class ActionSpan(NamedTuple):
 
     @property
     def verb(self) -> str:
-        return self.name.partition(" ")[0].lower()
+        return verb_of(self.name)
 
     @property
     def noun(self) -> str:
-        return self.name.partition(" ")[2].lower()
+        return noun_of(self.name)
+
+
+def verb_of(name: str) -> str:
+    """The verb of an activity or step, "Verb noun", in lower case."""
+    return name.partition(" ")[0].lower()
+
+
+def noun_of(name: str) -> str:
+    return name.partition(" ")[2].lower()
 
 
 SpanT = TypeVar("SpanT", HandUse, ValueSpan, PlaceSpan, ActionSpan)
 
 
 def overlapping(spans: Iterable[SpanT], start: int, end: int) -> list[SpanT]:
-    """Those with a frame in [start, end)."""
+    """Spans with a frame in [start, end)."""
     return [span for span in spans if span.start < end and span.end > start]

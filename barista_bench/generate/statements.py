@@ -16,9 +16,9 @@ from typing import ClassVar, TypeAlias
 import msgspec
 
 from barista_bench.generate.scene import Scene, cached_by_scene
-from barista_bench.generate.spans import ActionSpan, HandUse, PlaceSpan, SpanT, overlapping
+from barista_bench.generate.spans import ActionSpan, HandUse, PlaceSpan, SpanT, noun_of, overlapping, verb_of
 from barista_bench.scene_graph import Layer
-from barista_bench.scene_graph.domain import Side
+from barista_bench.scene_graph.domain import Side, excluded
 
 Truth: TypeAlias = "bool | None"
 
@@ -42,18 +42,16 @@ class Statement(msgspec.Struct, frozen=True, tag=True, tag_field="says"):
 
         Kept as long as the scene: candidates say the same things again, and so does what they wait for."""
         if self not in scene.memo:
-            scene.memo[self] = self._truth(scene)
-        truth: Truth = scene.memo[self]
-        return truth
-
-    def _truth(self, scene: Scene) -> Truth:
-        truth = self.recorded_truth(scene)
-        if truth is None or not scene.coverage.is_partial:
-            return truth
-        return truth if all(map(scene.coverage.layer, self.true_needs if truth else self.false_needs)) else None
+            truth = self.recorded_truth(scene)
+            if truth is not None and scene.coverage.is_partial:
+                is_proved = all(map(scene.coverage.layer, self.true_needs if truth else self.false_needs))
+                truth = truth if is_proved else None
+            scene.memo[self] = truth
+        known: Truth = scene.memo[self]
+        return known
 
     def recorded_truth(self, scene: Scene) -> Truth:
-        """As `truth`, if the sections that it needs leave nothing out."""
+        """The `truth` if the sections that it needs leave nothing out."""
         raise NotImplementedError
 
 
@@ -63,8 +61,8 @@ def all_of(truths: Iterable[Truth]) -> Truth:
     >>> all_of([True, None]), all_of([None, False]), all_of([True])
     (None, False, True)
     """
-    known = list(truths)
-    return False if False in known else None if None in known else True
+    kinds = set(truths)
+    return False if False in kinds else None if None in kinds else True
 
 
 class Seen(Statement, frozen=True):
@@ -121,13 +119,9 @@ class OnlyDuring(Statement, frozen=True):
     end: int
 
     def recorded_truth(self, scene: Scene) -> Truth:
-        meant = ActionSpan(self.action, self.start, self.end)
-        could_be = [
-            action
-            for action in scene.actions
-            if scene.domain.same_verb(meant.verb, action.verb) and scene.domain.same_noun(meant.noun, action.noun)
-        ]
-        return could_be == [meant] or None
+        meant, domain = ActionSpan(self.action, self.start, self.end), scene.domain
+        alike = [a for a in scene.actions if domain.same_verb(meant.verb, a.verb)]
+        return [a for a in alike if domain.same_noun(meant.noun, a.noun)] == [meant] or None
 
 
 class Touches(Statement, frozen=True):
@@ -150,19 +144,17 @@ class Touches(Statement, frozen=True):
             hand = scene.hand_id(self.side)
             if hand is None or not scene.visible(hand, self.frame) or not scene.visible(self.object, self.frame):
                 return None
-            if not is_known_to_touch(scene, self.side, self.frame):
-                return None
-            return False if scene.apart(hand, self.object, self.frame) else None
-        recorded = [row for use in near for row in use.contacts if row[1] <= self.frame < row[2]]
-        values = {row[0] for row in recorded}
+            is_known = is_known_to_touch(scene, self.side, self.frame)
+            return False if is_known and scene.apart(hand, self.object, self.frame) else None
+        values = {value for use in near for value, start, end in use.contacts if start <= self.frame < end}
         seen = scene.hand_visible(self.side, self.frame) and scene.visible(self.object, self.frame)
-        if not recorded or not seen or not lasting(scene, near, self.frame):
+        if not values or not seen or not lasting(scene, near, self.frame):
             return None
         if is_seen_apart(scene, self.side, self.object, self.frame):
             return None
         if self.contact is None or self.contact in values:
             return True
-        return False if any(scene.domain.exclusive_contacts(self.contact, value) for value in values) else None
+        return False if excluded(scene.domain.contacts, self.contact, values) else None
 
 
 class TouchedDuring(Statement, frozen=True):
@@ -255,8 +247,7 @@ class Located(Statement, frozen=True):
         whole = lasting(scene, near, self.frame)
         if any((s.thing.id, s.predicate) == (self.object, self.predicate) for s in whole):
             return True
-        values = {s.predicate for s in whole if s.thing.id == self.object}
-        if any(scene.domain.exclusive_places(self.predicate, value) for value in values):
+        if excluded(scene.domain.places, self.predicate, {s.predicate for s in whole if s.thing.id == self.object}):
             return False
         seen = all(scene.visible(item, self.frame) for item in (self.object, self.other))
         is_joined = bool(near) or scene.is_part_of_other(self.object, self.other)
@@ -301,18 +292,14 @@ class DoesNext(Statement, frozen=True):
         first = [action for action in later if action.start <= later[0].start + scene.margin]
         if len(first) == 1 and first[0].name == self.action:
             return True
-        return (
-            False
-            if all(differ(scene, self.action, action.name, action.start + scene.margin) for action in first)
-            else None
-        )
+        is_other = all(differ(scene, self.action, action.name, action.start + scene.margin) for action in first)
+        return False if is_other else None
 
 
 class Precedes(Statement, frozen=True):
     """Hands first get to these objects in this order. False: two of them are clearly got to the other way round."""
 
     steps: ClassVar[int] = 2
-
     true_needs: ClassVar[tuple[Layer, ...]] = ("relations",)
     false_needs: ClassVar[tuple[Layer, ...]] = ("relations",)
 
@@ -320,15 +307,11 @@ class Precedes(Statement, frozen=True):
     frame: int
 
     def recorded_truth(self, scene: Scene) -> Truth:
-        first: dict[str, HandUse] = {}
-        for use in scene.uses:
-            first.setdefault(use.thing.id, use)
-        if any(item not in first or first[item].start > self.frame for item in self.objects):
+        first = {use.thing.id: use for use in reversed(scene.uses)}
+        uses = [first[item] for item in self.objects if item in first and first[item].start <= self.frame]
+        if len(uses) < len(self.objects) or not all(use.begins or use.start == 0 for use in uses):
             return None
-        starts = [first[item].start for item in self.objects]
-        if not all(first[item].begins or first[item].start == 0 for item in self.objects):
-            return None
-        gaps = [later - earlier for earlier, later in pairwise(starts)]
+        gaps = [later.start - earlier.start for earlier, later in pairwise(uses)]
         if all(gap > scene.margin for gap in gaps):
             return True
         return False if any(gap < -scene.margin for gap in gaps) else None
@@ -356,7 +339,7 @@ def is_known_to_touch(scene: Scene, side: Side, frame: int) -> bool:
 
 
 def lasting(scene: Scene, spans: Iterable[SpanT], frame: int) -> list[SpanT]:
-    """Those that hold on a frame and for the domain's `margin` around it, as far as the video is annotated there."""
+    """Spans that hold on a frame and the domain's `margin` around it, as far as the video is annotated there."""
     near: list[int] = scene.coverage.frames(frame - scene.margin, frame + scene.margin + 1).tolist()
     low, high = min(near, default=frame), max(near, default=frame)
     return [span for span in spans if span.start <= low and high < span.end]
@@ -391,14 +374,14 @@ def differ(scene: Scene, said: str, recorded: str, frame: int) -> bool:
     opened by its lid); not where the verb is a contact (`hold`) that some hand has then with something that the noun
     could name: both go on.
     """
-    first, second = ActionSpan(said, frame, frame), ActionSpan(recorded, frame, frame)
-    contacts = {words.do for words in scene.domain.contacts.values()}
-    if first.verb in contacts and _is_touched(scene, first.noun, frame):
+    verbs, nouns = (verb_of(said), verb_of(recorded)), (noun_of(said), noun_of(recorded))
+    is_contact = verbs[0] in {words.do for words in scene.domain.contacts.values()}
+    touched = [use.thing.noun for use in uses_near(scene, frame, frame + 1)] if is_contact else []
+    if any(scene.domain.same_noun(nouns[0], noun) for noun in touched):
         return False
-    if first.verb == second.verb:
-        nouns = first.noun, second.noun
+    if verbs[0] == verbs[1]:
         return not (scene.domain.same_noun(*nouns) or _belongs(scene, *nouns) or _belongs(scene, *reversed(nouns)))
-    return not scene.domain.same_verb(first.verb, second.verb)
+    return not scene.domain.same_verb(*verbs)
 
 
 @cached_by_scene
@@ -409,7 +392,3 @@ def _belongs(scene: Scene, noun: str, owner: str) -> bool:
         scene.domain.same_noun(noun, named[item]) and any(scene.domain.same_noun(owner, named[o]) for o in owners)
         for item, owners in ((item, scene.owners.get(item, frozenset()) & named.keys()) for item in named)
     )
-
-
-def _is_touched(scene: Scene, noun: str, frame: int) -> bool:
-    return any(scene.domain.same_noun(noun, use.thing.noun) for use in uses_near(scene, frame, frame + 1))

@@ -24,8 +24,7 @@ from barista_bench.benchmarks.tog_bench.release import (
 )
 from barista_bench.core.boxes import xywh_to_xyxy
 from barista_bench.generate.candidates import Choice, Item, QuestionCandidate, by_video
-from barista_bench.generate.family import Family, section
-from barista_bench.generate.media import place_video
+from barista_bench.generate.family import Family, place_video, section
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import NamedObject
 from barista_bench.generate.statements import Statement, TouchedDuring
@@ -113,21 +112,15 @@ class ToGBenchFamily(Family):
 
     def _of_instructions(self, scene: Scene) -> Iterator[QuestionCandidate]:
         for instruction in (*self.words.explicit, *self.words.implicit):
-            for things in _fillings(scene, instruction.takes):
-                implicit = [
-                    kinds
-                    for letter, kinds in zip(LETTERS, instruction.takes, strict=False)
-                    if letter not in instruction.say
-                ]
-                evidence: list[Statement] = [Fillable(kinds) for kinds in implicit]
-                if instruction.unless:
-                    evidence.append(NoneInView(instruction.unless))
-                if instruction.step:
-                    spans = [(step.start, step.end) for step in scene.steps if step.name == instruction.step]
-                    if not spans:
-                        continue
-                    evidence += [TouchedDuring(thing.id, *spans[0]) for thing in things]
-                yield self._candidate(scene, instruction.say, things, instruction.takes, evidence)
+            say, takes = instruction.say, instruction.takes
+            evidence: list[Statement] = [
+                Fillable(kinds) for letter, kinds in zip(LETTERS, takes, strict=False) if letter not in say
+            ]
+            evidence += [NoneInView(instruction.unless)] if instruction.unless else []
+            spans = [(step.start, step.end) for step in scene.steps if step.name == instruction.step][:1]
+            for things in _fillings(scene, takes) if spans or not instruction.step else ():
+                touched = [TouchedDuring(thing.id, *span) for span in spans for thing in things]
+                yield self._candidate(scene, say, things, takes, [*evidence, *touched])
 
     def _brought_about(self, scene: Scene) -> Iterator[QuestionCandidate]:
         """Places and states that hands bring things into: each once."""
@@ -135,13 +128,14 @@ class ToGBenchFamily(Family):
             say = self.words.places.get(span.predicate)
             if say is not None and span.start > 0:
                 things = (span.thing, span.other)
+                takes = ((span.thing.name,), (span.other.name,))
                 done = BroughtAbout(span.thing.id, span.predicate, span.start, span.other.id)
-                yield self._candidate(scene, say, things, _own_names(things), [done])
-        for before, after in scene.changes:
+                yield self._candidate(scene, say, things, takes, [done])
+        for _, after in scene.changes:
             say = self.words.states.get(after.value)
             if say is not None:
                 done = BroughtAbout(after.thing.id, after.value, after.start)
-                yield self._candidate(scene, say, (after.thing,), _own_names((before.thing,)), [done])
+                yield self._candidate(scene, say, (after.thing,), ((after.thing.name,),), [done])
 
     def _candidate(
         self, scene: Scene, say: str, things: Sequence[NamedObject], takes: Slots, evidence: Sequence[Statement]
@@ -151,12 +145,11 @@ class ToGBenchFamily(Family):
         for letter, thing in named.items():
             text = text.replace(letter, thing.name)
         wording, slots = self._wording(text)
-        handled = [thing for thing in things if not self._is_singular(thing)]
+        singular = self.domain.singular
+        handled = [thing for thing in things if not {thing.noun, thing.category.lower()} & {*singular}]
         if any(self._is_like_another(thing, things, scene) for thing in handled):
             slots["end"], handled = f" {self.words.handled}", list(things)
-        kinds: list[Kind] = [
-            "explicit" if letter in named else "implicit" for letter, _ in zip(LETTERS, things, strict=False)
-        ]
+        kinds: list[Kind] = ["explicit" if letter in named else "implicit" for letter in LETTERS[: len(things)]]
         ids = tuple(thing.id for thing in things)
         return QuestionCandidate(
             subtask=f"{'implicit' if 'implicit' in kinds else 'explicit'}_{min(len(things), 3)}",
@@ -182,7 +175,7 @@ class ToGBenchFamily(Family):
 
     @staticmethod
     def _wording(text: str) -> tuple[str, dict[str, str]]:
-        """How an instruction is worded: a command that begins with its verb, a wish with one of `WISHES`."""
+        """An instruction's wording and slots: a command begins with its verb, a wish with one of `WISHES`."""
         kind = "wish" if text.partition(" ")[0] in WISHES else "command"
         said = text.removesuffix(".") if kind == "wish" else text[:1].lower() + text[1:].removesuffix(".")
         return f"tog_bench/{kind}", {kind: said, "end": ""}
@@ -197,9 +190,6 @@ class ToGBenchFamily(Family):
     def _kind(self, thing: NamedObject) -> str:
         category = thing.category.lower()
         return thing.noun if category in self.domain.vague else category
-
-    def _is_singular(self, thing: NamedObject) -> bool:
-        return thing.noun in self.domain.singular or thing.category.lower() in self.domain.singular
 
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
         videos, tasks = [], []
@@ -235,10 +225,6 @@ class ToGBenchFamily(Family):
         return ObjectRecord(thing.name, intervals, boxes, kind, synonyms, thing.id)
 
 
-def _own_names(things: Sequence[NamedObject]) -> Slots:
-    return tuple((thing.name,) for thing in things)
-
-
 def _fillings(scene: Scene, takes: Slots) -> Iterator[tuple[NamedObject, ...]]:
     """Different things for the slots, in the order of the graph; slots of the same kinds are filled in one order.
 
@@ -248,8 +234,7 @@ def _fillings(scene: Scene, takes: Slots) -> Iterator[tuple[NamedObject, ...]]:
     things = list(scene.things.values())
     if len(takes) > 1:
         things = [thing for thing in things if scene.coverage.category(thing.category)]
-    if len(set(takes)) == 1:
-        yield from combinations([thing for thing in things if serves(thing, takes[0])], len(takes))
-        return
     pools = [[thing for thing in things if serves(thing, kinds)] for kinds in takes]
-    yield from (filling for filling in product(*pools) if len({thing.id for thing in filling}) == len(filling))
+    if len(set(takes)) == 1:
+        return combinations(pools[0], len(takes))
+    return (filling for filling in product(*pools) if len({thing.id for thing in filling}) == len(filling))

@@ -62,13 +62,9 @@ class Handled(Statement, frozen=True):
     object: str
 
     def recorded_truth(self, scene: Scene) -> Truth:
-        is_touched = any(
-            end - start > scene.margin
-            for use in scene.uses
-            if use.thing.id == self.object or self.object in scene.wholes.get(use.thing.id, ())
-            for _, start, end in use.contacts
-        )
-        return is_touched or None
+        touched = (self.object, *(part for part, wholes in scene.wholes.items() if self.object in wholes))
+        contacts = (contact for use in scene.uses if use.thing.id in touched for contact in use.contacts)
+        return any(end - start > scene.margin for _, start, end in contacts) or None
 
 
 class NotParts(Statement, frozen=True):
@@ -118,9 +114,8 @@ class BroughtAbout(Statement, frozen=True):
 
     def recorded_truth(self, scene: Scene) -> Truth:
         near = scene.frames(scene.domain.lengths.gap)
-        is_used = any(
-            use.thing.id == self.object and use.start - near <= self.frame <= use.end + near for use in scene.uses
-        )
+        uses = [use for use in scene.uses if use.thing.id == self.object]
+        is_used = any(use.start - near <= self.frame <= use.end + near for use in uses)
         begun = {(s.thing.id, s.value, None) for s in scene.values if s.start == self.frame}
         placed = {(s.thing.id, s.predicate, s.other.id) for s in scene.places if s.start == self.frame}
         return (is_used and (self.object, self.value, self.other) in begun | placed) or None

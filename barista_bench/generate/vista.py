@@ -12,7 +12,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import chain, groupby
+from itertools import chain, cycle, groupby
 from pathlib import Path
 from typing import ClassVar
 
@@ -37,8 +37,8 @@ from barista_bench.generate.candidates import (
 from barista_bench.generate.family import Family, section
 from barista_bench.generate.missing import Waiting
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.vista_clips import ASKED, Order, Sequences, foundation_candidates
-from barista_bench.generate.vista_words import VistaWords
+from barista_bench.generate.spans import noun_of
+from barista_bench.generate.vista_clips import ASKED, Order, Sequences, VistaWords, foundation_candidates
 from barista_bench.generate.wordings import Phrases, in_seeded_order, plain, say
 from barista_bench.media.video import open_reader
 from barista_bench.mini.cutting import Picture, encode_video, resized
@@ -68,7 +68,7 @@ class ViSTaFamily(Family):
         self.words = section(domain, self.name, VistaWords)
 
     def distractors_needed(self, candidate: QuestionCandidate) -> int:
-        """All of them above level 1: what a set describes is chosen before."""
+        """Distractors that a video takes: all of its set above level 1, where what a set describes is chosen before."""
         return 1 if candidate.subtask in FOUNDATION else max(1, len(candidate.distractors))
 
     def candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
@@ -80,11 +80,11 @@ class ViSTaFamily(Family):
             for orders in sequences.permutation_sets(level):
                 yield from self._set_of(sequences, f"level_{level}_permutation", orders)
 
-    def decided(self, scene: Scene, tally: Tally, waiting: Waiting | None = None) -> Iterator[QuestionCandidate]:
+    def decide_all(self, scene: Scene, tally: Tally, waiting: Waiting | None = None) -> Iterator[QuestionCandidate]:
         for reason in Sequences(scene).refused:
             for subtask in self.subtasks:
                 tally[subtask, f"an action: {reason}"] += 1
-        yield from super().decided(scene, tally, waiting)
+        yield from super().decide_all(scene, tally, waiting)
 
     def _set_of(self, sequences: Sequences, subtask: str, orders: Sequence[Order]) -> Iterator[QuestionCandidate]:
         scene = sequences.scene
@@ -95,17 +95,14 @@ class ViSTaFamily(Family):
         starts = "_".join(f"{at}_from_{sequences.clips[base[at]].start:05d}" for at in (0, *breaks))
         for order, text, phrases in zip(orders, texts, slots, strict=True):
             spans = [(sequences.clips[at].start, sequences.clips[at].end) for at in order]
+            others = [(other, words) for other, words in zip(orders, texts, strict=True) if other != order]
             shared = next((at for at, (a, b) in enumerate(zip(order, base, strict=True)) if a != b), len(order))
             yield QuestionCandidate(
                 subtask=subtask,
                 video_id=scene.video_id,
                 question=ASKED,
                 right=(Choice(text, sequences.says(order, order)),),
-                distractors=tuple(
-                    Choice(words, sequences.says(other, order))
-                    for other, words in zip(orders, texts, strict=True)
-                    if other != order
-                ),
+                distractors=tuple(Choice(words, sequences.says(other, order)) for other, words in others),
                 given=sequences.joints(order),
                 span=(min(start for start, _ in spans), max(end for _, end in spans)),
                 frames=tuple(start for start, _ in spans),
@@ -124,16 +121,16 @@ class ViSTaFamily(Family):
         said = [scene.in_words(action) for action in actions]
         phrases = list(map(self.words.action, said))
         for at in range(1, 0 if scene.coverage.is_partial else len(said)):
-            is_same = said[at].partition(" ")[2] == said[at - 1].partition(" ")[2]
+            is_same = noun_of(said[at]) == noun_of(said[at - 1])
             if is_same and len(scene.done_to(actions[at - 1]) | scene.done_to(actions[at])) == 1:
                 phrases[at] = self.words.action_on_it(said[at])
         return Phrases(phrases)
 
-    def offered(
+    def offer(
         self, scene: Scene, tally: Tally, most: int, seed: int, waiting: Waiting | None = None
     ) -> list[QuestionCandidate]:
         """Clips of level 1, one of each description; above it whole sets, no two with the same descriptions."""
-        clips, sets = _clips_and_sets(self.decided(scene, tally, waiting), seed)
+        clips, sets = _clips_and_sets(self.decide_all(scene, tally, waiting), seed)
         kept = once_an_event(clips, seed, tally)
         described: set[tuple[str, ...]] = set()
         for (subtask, _), members in sets.items():
@@ -143,9 +140,9 @@ class ViSTaFamily(Family):
             else:
                 described.add(texts)
                 kept += members
-        return self.thinned(kept, most, seed)
+        return self.thin_out(kept, most, seed)
 
-    def thinned(self, candidates: Sequence[QuestionCandidate], most: int, seed: int) -> list[QuestionCandidate]:
+    def thin_out(self, candidates: Sequence[QuestionCandidate], most: int, seed: int) -> list[QuestionCandidate]:
         """Whole sets above level 1, of each subtask until `most` is reached."""
         clips, sets = _clips_and_sets(candidates, seed)
         taken: Counter[str] = Counter()
@@ -156,22 +153,22 @@ class ViSTaFamily(Family):
                 kept += members
         return kept
 
-    def sampled_of(self, subtask: str, offered: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
+    def sample_subtask(self, subtask: str, offered: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
         clips, sequences = _clips_and_sets(offered, seed)
         sets = {name: members for (_, name), members in sequences.items() if len(members) > 1}
-        return _sampled(subtask, {**_foundation_sets(clips, seed), **sets}, size, seed)
+        return _sample_sets(subtask, _foundation_sets(clips, seed) | sets, size, seed)
 
-    def worded(self, items: Sequence[Item], seed: int) -> list[Item]:
+    def deal_forms(self, items: Sequence[Item], seed: int) -> list[Item]:
         """Set by set: all descriptions of one have the same form, the next set's has the next one."""
-        said: list[Item] = []
-        dealt: Counter[str] = Counter()
+        reworded: list[Item] = []
+        orders: dict[str, Iterator[str]] = {}
         for _, members in groupby(items, key=lambda item: item.id.rpartition("/")[0]):
             rows = list(members)
             wording = rows[0].candidate.wording
-            order = in_seeded_order(wording, seed)
-            said += _in_form(rows, order[dealt[wording] % len(order)])
-            dealt[wording] += 1
-        return said
+            if wording not in orders:
+                orders[wording] = cycle(in_seeded_order(wording, seed))
+            reworded += _in_form(rows, next(orders[wording]))
+        return reworded
 
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
         write_release(items, source, out, self.words)
@@ -226,31 +223,23 @@ def _excludes(clip: QuestionCandidate, texts: Sequence[str] | dict[str, list[Que
     return all(text in distractors for text in texts)
 
 
-def _sampled(subtask: str, sets: dict[str, list[QuestionCandidate]], size: int, seed: int) -> list[Item]:
+def _sample_sets(subtask: str, sets: dict[str, list[QuestionCandidate]], size: int, seed: int) -> list[Item]:
     """Whole sets, the video sampled least so far next, as long as the number of entries stays within `size`."""
-    waiting = sorted(sets, key=lambda name: content_seed("vista set", seed, subtask, name))
+    names = sorted(sets, key=lambda name: content_seed("vista set", seed, subtask, name))
     videos: Counter[str] = Counter()
     items: list[Item] = []
-    while waiting:
-        name = min(waiting, key=lambda name: (videos[sets[name][0].video_id], waiting.index(name)))
-        waiting.remove(name)
+    while names:
+        name = min(names, key=lambda name: videos[sets[name][0].video_id])  # of several the first
+        names.remove(name)
         members = sets[name]
         if len(items) + len(members) > size:
             continue
         videos.update(member.video_id for member in members)
-        items += _entries(f"{subtask}/{name}", members)
-    return items
-
-
-def _entries(name: str, members: Sequence[QuestionCandidate]) -> list[Item]:
-    """A set's videos, each with all of its descriptions."""
-    texts = list(dict.fromkeys(member.right[0].text for member in members))
-    items = []
-    for at, member in enumerate(members):
-        said = {choice.text: choice for choice in (*member.distractors, *member.right)}
-        choices = tuple(said[text] for text in texts)
-        correct = (texts.index(member.right[0].text),)
-        items.append(Item(id=f"{name}/{at}", candidate=member, choices=choices, correct=correct))
+        texts = list(dict.fromkeys(member.right_text for member in members))
+        for at, member in enumerate(members):
+            by_text = {choice.text: choice for choice in (*member.distractors, *member.right)}
+            choices, correct = tuple(by_text[text] for text in texts), (texts.index(member.right_text),)
+            items.append(Item(id=f"{subtask}/{name}/{at}", candidate=member, choices=choices, correct=correct))
     return items
 
 
@@ -316,20 +305,13 @@ def _write_set(name: str, members: Sequence[Item], out: Path, words: VistaWords)
     entries = [{"path": _path(item), "label": labels[item.candidate.right[0].text]} for item in members]
     actions = list(dict.fromkeys(action for item in members for action in item.candidate.extra["actions"]))
     metadata: dict[str, object] = {
-        "concepts": {
-            "high_level_actions": actions,
-            "objects": list(dict.fromkeys(action.partition(" ")[2].lower() for action in actions)),
-        }
+        "concepts": {"high_level_actions": actions, "objects": list(dict.fromkeys(map(noun_of, actions)))}
     }
     if kind == "remix":
         shared = {item.candidate.right[0].text: item.candidate.extra["shared"] for item in members}
         metadata["prefix_lens"] = [{"description": text, "shared_prefix": steps} for text, steps in shared.items()]
-    content = {
-        "label_prompts": {label: text for text, label in labels.items()},
-        "prompt_gpt": words.prompt,
-        "example_gpt": words.example,
-        "metadata": metadata,
-    }
+    prompts = {label: text for text, label in labels.items()}
+    content = {"label_prompts": prompts, "prompt_gpt": words.prompt, "example_gpt": words.example, "metadata": metadata}
     base.parent.mkdir(parents=True, exist_ok=True)
     described = yaml.safe_dump(content, allow_unicode=True, sort_keys=False)
     write_whole(base.with_name(f"{base.name}.yaml"), described.encode())
@@ -345,11 +327,11 @@ def _write_videos(items: Sequence[Item], source: SceneGraph, video_id: str, out:
     """The entries of one video, each its clips one after the other, at the common rate and width."""
     fps = source[video_id].video.fps
     with open_reader(source.video_path(video_id)) as reader:
-        size = _small(*reader.size, words.width)
+        size = _video_size(*reader.size, words.width)
 
         @lru_cache(maxsize=CLIPS)  # sets share clips, and decoding is what takes the time
         def pictures(start: int, end: int) -> list[Picture]:
-            frames = list(_at_rate(start, end, fps or reader.fps, words.fps))
+            frames = list(_frames_at_rate(start, end, fps or reader.fps, words.fps))
             return list(resized(reader.read(frames), size))
 
         for item in items:
@@ -359,20 +341,20 @@ def _write_videos(items: Sequence[Item], source: SceneGraph, video_id: str, out:
             encode_video(path, chain.from_iterable(clips), size=size, fps=words.fps)
 
 
-def _at_rate(start: int, end: int, fps: float, rate: int) -> Iterator[int]:
+def _frames_at_rate(start: int, end: int, fps: float, rate: int) -> Iterator[int]:
     """The frames of [start, end) at `rate` a second, the earlier of two that are as near.
 
-    >>> list(_at_rate(10, 20, 50.0, 25)), list(_at_rate(0, 3, 25.0, 50))
+    >>> list(_frames_at_rate(10, 20, 50.0, 25)), list(_frames_at_rate(0, 3, 25.0, 50))
     ([10, 12, 14, 16, 18], [0, 0, 1, 1, 2, 2])
     """
     count = max(1, round((end - start) * rate / fps))
     return (min(end - 1, start + int(number * fps / rate)) for number in range(count))
 
 
-def _small(width: int, height: int, most: int) -> tuple[int, int]:
+def _video_size(width: int, height: int, most: int) -> tuple[int, int]:
     """The size of a video: even, and of its source's shape.
 
-    >>> _small(1280, 720, 320), _small(120, 80, 320)
+    >>> _video_size(1280, 720, 320), _video_size(120, 80, 320)
     ((320, 180), (120, 80))
     """
     scale = min(1.0, most / max(width, height))

@@ -4,15 +4,15 @@ do not show; above, sequences of one video's actions that could have happened as
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import islice, pairwise, zip_longest
-from typing import Any, NamedTuple, TypeAlias
+from itertools import islice, pairwise, product, zip_longest
+from typing import NamedTuple, TypeAlias
 
 from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.spans import NamedObject
+from barista_bench.generate.spans import NamedObject, noun_of, verb_of
 from barista_bench.generate.statements import Changes, Located, Seen, Statement, moments_of
 from barista_bench.generate.vista_statements import (
     AloneInView,
@@ -25,13 +25,15 @@ from barista_bench.generate.vista_statements import (
     taken_for,
     taken_in,
 )
-from barista_bench.generate.vista_words import VistaWords
-from barista_bench.generate.wordings import Phrases, plain
+from barista_bench.generate.wordings import Phrases, Slots, plain
+from barista_bench.scene_graph.domain import DomainRecord
 
 Order: TypeAlias = tuple[int, ...]
 """Indices of clips, in the order in which they are joined."""
+Saying: TypeAlias = tuple[Slots, Statement]
+"""Words about a clip, in a wording's slots, and the statement that they make."""
 ASKED = "Which of these describes the clip?"
-"""What people are asked who check a description; models are asked in the benchmark's own way."""
+"""The question to people who check a description; models are asked in the benchmark's own way."""
 LARGEST_SET = 9
 """Descriptions of a general set; the release's have as many."""
 PERMUTATIONS = 3
@@ -39,6 +41,50 @@ PERMUTATIONS = 3
 STEPS = 20_000
 """Clips that are tried to find a set's sequences, `TRIED` sequences at the most: in a long video there is no end."""
 TRIED = 500
+
+
+_PARTICLES = ("", "up", "down", "on", "off", "in", "out", "away", "back", "over")
+"""Words behind a verb that "it" stands before."""
+
+
+class VistaWords(DomainRecord, frozen=True):
+    """ViSTa's section of a domain file.
+
+    Args:
+        prompt: words about the videos for a generative model.
+        example: an example answer for it.
+        width: pixels of a video's longer side at the most.
+        fps: frames a second of all videos.
+        phrases: a verb of the graph's activities to what people say for it.
+        nouns: of activities, likewise.
+        opposites: pairs of verbs of which one undoes the other, by kind of set.
+        objects: what hands can do one and the same thing to, as activities name it.
+        states: category to the values that it is asked about, each in words.
+        hollow: values with which nothing can be inside of a thing.
+        contents: predicate of what is inside of a thing.
+    """
+
+    prompt: str
+    example: str
+    width: int
+    fps: int
+    phrases: dict[str, str]
+    nouns: dict[str, str]
+    opposites: dict[str, tuple[tuple[str, str], ...]]
+    objects: tuple[str, ...]
+    states: dict[str, dict[str, str]]
+    hollow: tuple[str, ...]
+    contents: str
+
+    def action(self, name: str) -> str:
+        """An activity "Verb noun" in words, without a subject: "pick up the cup"."""
+        verb, noun = verb_of(name), noun_of(name)
+        return f"{self.phrases.get(verb, verb)} the {self.nouns.get(noun, noun)}"
+
+    def action_on_it(self, name: str) -> str:
+        """An activity with "it" for its noun: "pick it up"."""
+        first, _, rest = self.phrases.get(verb_of(name), verb_of(name)).partition(" ")
+        return f"{first} it {rest}".strip() if rest in _PARTICLES else f"{first} {rest} it"
 
 
 class ActionClip(NamedTuple):
@@ -56,10 +102,10 @@ class Sequences:
         self.scene = scene
         self.clips: list[ActionClip] = []
         self.refused: list[str] = []
-        """Why actions cannot be shown, each."""
-        self._cut()
+        """The reason for each action that cannot be shown."""
+        self._cut_clips()
 
-    def _cut(self) -> None:
+    def _cut_clips(self) -> None:
         lengths, end = self.scene.domain.lengths, 0
         for action in self.scene.actions:
             clip = ActionClip(action.name, max(action.start, end), action.end)
@@ -78,16 +124,15 @@ class Sequences:
 
     def joints(self, order: Order) -> tuple[Statement, ...]:
         """Conditions for the clips to be joined in this order."""
-        joints = tuple(self.joint(a, b) for a, b in pairwise(order))
-        return *joints, *(left for at in range(1, len(order)) for left in self._left(order[:at], order[at]))
+        joints = (self.joint(a, b) for a, b in pairwise(order))
+        return *joints, *(left for at in range(1, len(order)) for left in self._conditions_left(order[:at], order[at]))
 
     def is_possible(self, path: Order, at: int) -> bool:
         """Whether a clip can follow the clips of a path, which is possible itself."""
-        if not path:
-            return True
-        return at in self.after[path[-1]] and all(left.truth(self.scene) for left in self._left(path, at))
+        is_next = not path or at in self.after[path[-1]]
+        return is_next and all(left.truth(self.scene) for left in self._conditions_left(path, at))
 
-    def _left(self, path: Order, at: int) -> Iterator[AsLeft]:
+    def _conditions_left(self, path: Order, at: int) -> Iterator[AsLeft]:
         """Conditions for a clip to follow a path: the things that it takes are as they were at every joint before."""
         for first, second in pairwise((*path, at)):
             yield AsLeft(tuple(sorted(self._taken[at])), self.clips[first].end - 1, self.clips[second].start)
@@ -102,7 +147,7 @@ class Sequences:
 
     @cached_property
     def after(self) -> list[list[int]]:
-        """For each clip those that can follow it, the ones that do so in the video first."""
+        """Clips that can follow each clip, the ones that do so in the video first."""
         clips = range(len(self.clips))
         return [
             sorted(
@@ -113,7 +158,7 @@ class Sequences:
         ]
 
     def says(self, order: Order, of: Order) -> Depicts:
-        """That the clips `of` show what the clips `order` are called."""
+        """The statement that the clips `of` show what the clips `order` are called."""
         spans = tuple((self.clips[at].start, self.clips[at].end) for at in of)
         return Depicts(self._names(order), spans)
 
@@ -130,15 +175,12 @@ class Sequences:
     def general_set(self, base: Order) -> list[Order]:
         """The base, and sequences that share its first steps and then differ: all but the last one, all but the last
         two, and so on down to none; by turns, up to `LARGEST_SET`."""
-        length = len(base)
-        ways = [
-            self._paths(base[:shared], length, set(base[shared : shared + 1])) for shared in range(length - 1, -1, -1)
-        ]
+        ways = [self._paths(base[:at], len(base), {base[at]}) for at in reversed(range(len(base)))]
         by_turns = (order for row in zip_longest(*ways) for order in row if order is not None)
-        return self._apart([base], by_turns, LARGEST_SET)
+        return self._distinct_orders([base], by_turns, LARGEST_SET)
 
     def permutation_sets(self, length: int) -> Iterator[list[Order]]:
-        """Of each choice of clips that can be joined in some order, orders that cannot be taken for each other: the one
+        """Orders of each choice of clips that can be joined, which cannot be taken for each other: the one
         that is nearest to the video's first."""
         orders: dict[frozenset[int], list[Order]] = defaultdict(list)
         for start in range(len(self.clips)):
@@ -146,27 +188,27 @@ class Sequences:
                 orders[frozenset(order)].append(order)
         for _, same in sorted(orders.items(), key=lambda row: sorted(row[0])):
             base, *others = sorted(same)
-            yield self._apart([base], iter(others), min(length, PERMUTATIONS))
+            yield self._distinct_orders([base], iter(others), min(length, PERMUTATIONS))
 
     def _paths(self, prefix: Order, length: int, barred: set[int]) -> Iterator[Order]:
         """Sequences that begin with `prefix` and go on with none of `barred`; each clip once."""
-        steps = 0
-        waiting = [prefix]
-        while waiting and steps < STEPS:
-            steps += 1
-            path = waiting.pop()
+        paths = [prefix]
+        for _ in range(STEPS):
+            if not paths:
+                return
+            path = paths.pop()
             if len(path) == length:
                 yield path
                 continue
             following = self.after[path[-1]] if path else list(range(len(self.clips)))
-            waiting += [
+            paths += [
                 (*path, at)
                 for at in reversed(following)
                 if at not in path and not (len(path) == len(prefix) and at in barred) and self.is_possible(path, at)
             ]
 
-    def _apart(self, chosen: list[Order], offered: Iterator[Order], most: int) -> list[Order]:
-        """Of what is offered, in turn, what cannot be taken for any sequence chosen before, nor those for it."""
+    def _distinct_orders(self, chosen: list[Order], offered: Iterator[Order], most: int) -> list[Order]:
+        """Add orders, in turn, that cannot be taken for any chosen before, nor those for them, up to `most`."""
         for order in islice(offered, TRIED):
             if len(chosen) == most:
                 break
@@ -183,99 +225,59 @@ class Sequences:
 def foundation_candidates(scene: Scene, clips: Sequence[ActionClip], words: VistaWords) -> Iterator[QuestionCandidate]:
     """Clips of level 1, `extra` with the key of the sets that a clip can be in."""
     for clip in clips:
-        yield _of_object(scene, clip, words)
-        yield from _of_opposites(scene, clip, words)
+        yield from _of_actions(scene, clip, words)
         yield from _of_places(scene, clip, words)
     yield from _of_states(scene, words)
 
 
-def _of_object(scene: Scene, clip: ActionClip, words: VistaWords) -> QuestionCandidate:
-    """Which of many things an action is done to."""
+def _of_actions(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[QuestionCandidate]:
+    """Which of many things an action is done to; whether a thing is picked up or put down, opened or closed."""
     verb, _, noun = clip.name.partition(" ")
-    others = [f"{verb} {other}" for other in words.objects if other != noun.lower()]
-    return _action(scene, clip, words, "objects", verb.lower(), others)
-
-
-def _of_opposites(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[QuestionCandidate]:
-    """Whether a thing is picked up or put down, opened or closed."""
-    verb, _, noun = clip.name.partition(" ")
+    kinds = [("objects", verb, [f"{verb} {other}" for other in words.objects if other != noun.lower()])]
     for subtask, pairs in words.opposites.items():
         opposites = [pair[1 - pair.index(verb.lower())].capitalize() for pair in pairs if verb.lower() in pair]
         if opposites:
-            yield _action(scene, clip, words, subtask, noun.lower(), [f"{opposite} {noun}" for opposite in opposites])
-
-
-def _action(
-    scene: Scene, clip: ActionClip, words: VistaWords, subtask: str, key: str, others: Sequence[str]
-) -> QuestionCandidate:
-    spans = ((clip.start, clip.end),)
-
-    def slots(name: str) -> dict[str, Phrases]:
-        return {"deeds": Phrases([words.action(scene.in_words(name))])}
-
-    def say(name: str) -> Choice:
-        return Choice(plain("vista/act", slots(name)), Depicts((name,), spans))
-
-    return QuestionCandidate(
-        subtask=subtask,
-        video_id=scene.video_id,
-        question=ASKED,
-        right=(say(clip.name),),
-        distractors=tuple(say(name) for name in others),
-        span=spans[0],
-        frames=(clip.start,),
-        wording="vista/act",
-        slots=slots(clip.name),
-        extra=_of_set(key, spans[0], clip.name),
-    )
+            kinds.append((subtask, noun, [f"{opposite} {noun}" for opposite in opposites]))
+    span = clip.start, clip.end
+    for subtask, key, others in kinds:
+        sayings: list[Saying] = [
+            ({"deeds": Phrases([words.action(scene.in_words(name))])}, Depicts((name,), (span,)))
+            for name in (clip.name, *others)
+        ]
+        yield _candidate(scene, subtask, key.lower(), "vista/act", sayings, span, clip.start, (clip.name,))
 
 
 def _of_places(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[QuestionCandidate]:
-    """Where the thing ends up that hands move."""
-    last = clip.end - 1
-    used = taken_in(scene, clip.start, clip.end)
+    """The question where the thing ends up that hands move."""
+    clip_span, last = (clip.start, clip.end), clip.end - 1
+    used = taken_in(scene, *clip_span)
     kinds = {thing.id: _kind(scene, thing) for thing in scene.things.values()}
+    times = Counter(kinds.values())
     for span in scene.places:
         # Relations are recorded in both directions: the thing that is put somewhere is the one that hands have moved.
         if not (clip.start < span.start < clip.end and span.thing in used and span.other not in used):
             continue
-        others = [thing for thing in scene.things.values() if kinds[thing.id] != kinds[span.thing.id]]
-        distractors = [
-            (predicate, thing)
-            for predicate, relation in scene.domain.places.items()
-            if not relation.is_part and relation.inverse != words.contents
-            for thing in others
-            if list(kinds.values()).count(kinds[thing.id]) == 1
+        kind = kinds[span.thing.id]
+        others = [other for other, name in kinds.items() if name != kind and times[name] == 1]
+        places = scene.domain.places
+        predicates = [name for name in places if not places[name].is_part and places[name].inverse != words.contents]
+        sayings: list[Saying] = [
+            (
+                {"thing": kind, "where": places[predicate].words, "other": kinds[other]},
+                Located(span.thing.id, predicate, other, last),
+            )
+            for predicate, other in ((span.predicate, span.other.id), *product(predicates, others))
         ]
-
-        def slots(predicate: str, thing: NamedObject, moved: NamedObject = span.thing) -> dict[str, str]:
-            where = scene.domain.places[predicate].words
-            return {"thing": kinds[moved.id], "where": where, "other": kinds[thing.id]}
-
-        def say(predicate: str, thing: NamedObject, moved: NamedObject = span.thing) -> Choice:
-            return Choice(plain("vista/place", slots(predicate, thing)), Located(moved.id, predicate, thing.id, last))
-
-        yield QuestionCandidate(
-            subtask="containers",
-            video_id=scene.video_id,
-            question=ASKED,
-            right=(say(span.predicate, span.other),),
-            distractors=tuple(say(*row) for row in distractors),
-            given=(Seen(span.thing.id, last), Seen(span.other.id, last)),
-            span=(clip.start, clip.end),
-            frames=(last,),
-            objects=(span.thing.id, span.other.id),
-            wording="vista/place",
-            slots=slots(span.predicate, span.other),
-            extra=_of_set(kinds[span.thing.id], (clip.start, clip.end), clip.name),
-        )
+        objects = span.thing.id, span.other.id
+        arguments = kind, "vista/place", sayings, clip_span, last, (clip.name,), objects
+        yield _candidate(scene, "containers", *arguments, [Seen(item, last) for item in objects])
 
 
 def _of_states(scene: Scene, words: VistaWords) -> Iterator[QuestionCandidate]:
-    """In which state a thing is, in clips half as long as an action may be."""
+    """The question in which state a thing is, in clips half as long as an action may be."""
     length = scene.frames(scene.domain.lengths.action_max / 2)
     for span in scene.values:
-        kind = _kind(scene, span.thing)
+        kind, item = _kind(scene, span.thing), span.thing.id
         values = words.states.get(kind, {})
         if span.type != "state" or span.value not in values:
             continue
@@ -284,38 +286,46 @@ def _of_states(scene: Scene, words: VistaWords) -> Iterator[QuestionCandidate]:
             end = min(start + length, stop)
             if end - start < scene.frames(scene.domain.lengths.action_min):
                 continue
-
-            def slots(value: str, thing: NamedObject = span.thing) -> dict[str, str]:
-                kind = _kind(scene, thing)
-                return {"thing": kind, "state": words.states[kind][value]}
-
-            def say(value: str, start: int = start, end: int = end, thing: NamedObject = span.thing) -> Choice:
-                text = plain("vista/state", slots(value, thing))
-                return Choice(text, Changes(thing.id, "state", value, value, start, end))
-
-            yield QuestionCandidate(
-                subtask="on_v_off",
-                video_id=scene.video_id,
-                question=ASKED,
-                right=(say(span.value),),
-                distractors=tuple(say(value) for value in values if value != span.value),
-                given=(
-                    *(Seen(span.thing.id, frame) for frame in moments_of(scene, start, end)),
-                    AloneInView(span.thing.id, kind, start, end),
-                    *([NothingInside(span.thing.id, words.contents, start, end)] if span.value in words.hollow else []),
-                ),
-                span=(start, end),
-                frames=(start,),
-                objects=(span.thing.id,),
-                wording="vista/state",
-                slots=slots(span.value),
-                extra=_of_set(kind, (start, end)),
-            )
+            sayings: list[Saying] = [
+                ({"thing": kind, "state": values[value]}, Changes(item, "state", value, value, start, end))
+                for value in dict.fromkeys((span.value, *values))
+            ]
+            given: list[Statement] = [Seen(item, frame) for frame in moments_of(scene, start, end)]
+            given.append(AloneInView(item, kind, start, end))
+            if span.value in words.hollow:
+                given.append(NothingInside(item, words.contents, start, end))
+            arguments = kind, "vista/state", sayings, (start, end), start, (), (item,)
+            yield _candidate(scene, "on_v_off", *arguments, given)
 
 
-def _of_set(key: str, span: tuple[int, int], *actions: str) -> dict[str, Any]:
-    """The words of a clip; it can be in sets of this key."""
-    return {"set": key.replace(" ", "_"), "spans": [span], "shared": 1, "actions": actions}
+def _candidate(
+    scene: Scene,
+    subtask: str,
+    key: str,
+    wording: str,
+    sayings: Sequence[Saying],
+    span: tuple[int, int],
+    frame: int,
+    actions: tuple[str, ...] = (),
+    objects: tuple[str, ...] = (),
+    given: Sequence[Statement] = (),
+) -> QuestionCandidate:
+    """A clip that can be in sets of a key; of what can be said of it the first is right."""
+    right, *distractors = [Choice(plain(wording, slots), statement) for slots, statement in sayings]
+    return QuestionCandidate(
+        subtask=subtask,
+        video_id=scene.video_id,
+        question=ASKED,
+        right=(right,),
+        distractors=tuple(distractors),
+        given=tuple(given),
+        span=span,
+        frames=(frame,),
+        objects=objects,
+        wording=wording,
+        slots=dict(sayings[0][0]),
+        extra={"set": key.replace(" ", "_"), "spans": [span], "shared": 1, "actions": actions},
+    )
 
 
 def _kind(scene: Scene, thing: NamedObject) -> str:

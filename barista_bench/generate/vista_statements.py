@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import ClassVar, TypeVar
 
 from barista_bench.generate.scene import Scene, cached_by_scene
-from barista_bench.generate.spans import NamedObject, overlapping
+from barista_bench.generate.spans import NamedObject, overlapping, verb_of
 from barista_bench.generate.statements import Statement, Truth, differ, moments_of
 from barista_bench.scene_graph import Layer
 
@@ -45,12 +45,12 @@ def fits(actions: Sequence[str], clips: Sequence[ClipT], taken: Callable[[str, C
     Args:
         taken: whether each of the activities of a clip, by time, can be taken for an action.
     """
-    waiting = 0
+    fitted = 0
     for clip in clips:
         for at in range(len(taken(actions[0], clip))):
-            while waiting < len(actions) and taken(actions[waiting], clip)[at]:
-                waiting += 1
-    return waiting == len(actions)
+            while fitted < len(actions) and taken(actions[fitted], clip)[at]:
+                fitted += 1
+    return fitted == len(actions)
 
 
 @cached_by_scene
@@ -58,8 +58,7 @@ def taken_for(scene: Scene, said: str, start: int, end: int) -> tuple[bool, ...]
     """Whether each activity that is recorded in a clip can be taken for another one, `said`; what a value says to go on
     can be taken for all of its verbs."""
     values = {span.value for span in overlapping(scene.values, start, end)}
-    verb = said.partition(" ")[0].lower()
-    is_ongoing = any(verb in scene.domain.ongoing.get(value, ()) for value in values)
+    is_ongoing = any(verb_of(said) in scene.domain.ongoing.get(value, ()) for value in values)
     return tuple(
         is_ongoing or not differ(scene, said, action.name, (max(start, action.start) + min(end, action.end)) // 2)
         for action in overlapping(scene.actions, start, end)
@@ -110,8 +109,12 @@ class Continues(Statement, frozen=True):
         around = {span.other for span in scene.places if span.thing in taken and span.start <= self.first < span.end}
         wholes = {thing.id for thing in taken | around}
         parts = {thing for thing in scene.things.values() if scene.wholes.get(thing.id, frozenset()) & wholes}
-        if not all(_is_as_left(scene, thing, self.last, self.first) for thing in taken):
-            return False
+        between = taken_in(scene, *sorted((self.last, self.first)))
+        for thing in taken:
+            before, after = (_states(scene, thing, at) | _places(scene, thing, at) for at in (self.last, self.first))
+            # Of what nothing is recorded nobody knows how a hand left it.
+            if before != after or (not before and thing in between):
+                return False
         return all(_states(scene, thing, self.last) == _states(scene, thing, self.first) for thing in around | parts)
 
 
@@ -162,16 +165,15 @@ class AloneInView(Statement, frozen=True):
 
     def recorded_truth(self, scene: Scene) -> Truth:
         others = [
-            thing.id for thing in scene.things.values() if thing.id != self.object and is_of_kind(thing, self.kind)
+            thing.id
+            for thing in scene.things.values()
+            if self.kind in (thing.name, thing.category.lower()) or f" {thing.noun}".endswith(f" {self.kind}")
         ]
         frames = moments_of(scene, self.start, self.end)
         is_known = scene.coverage.category(scene.things[self.object].category, self.start, self.end)
-        return is_known and not any(scene.annotated(other, frame) for other in others for frame in frames)
-
-
-def is_of_kind(thing: NamedObject, kind: str) -> bool:
-    """Whether `kind` is what a thing is called or a part of it, or its category."""
-    return kind in (thing.name, thing.category.lower()) or f" {thing.noun}".endswith(f" {kind}")
+        return is_known and not any(
+            scene.annotated(other, frame) for other in others if other != self.object for frame in frames
+        )
 
 
 def _held(scene: Scene, frame: int) -> frozenset[tuple[str, str]]:
@@ -198,14 +200,6 @@ def _is_same(scene: Scene, object_id: str, last: int, first: int) -> bool:
         for at in (last, first)
     )
     return before == after
-
-
-def _is_as_left(scene: Scene, thing: NamedObject, last: int, first: int) -> bool:
-    """Whether state and place are the same; where none is recorded, whether no hand has touched it between."""
-    before, after = (_states(scene, thing, frame) | _places(scene, thing, frame) for frame in (last, first))
-    low, high = sorted((last, first))
-    is_touched = any(use.thing == thing and use.start < high and use.end > low for use in scene.uses)
-    return before == after and bool(before or not is_touched)
 
 
 def _states(scene: Scene, thing: NamedObject, frame: int) -> frozenset[tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""How questions are worded: forms out of `wordings.yaml`, dealt so that the form tells nothing of the answer."""
+"""Wordings of questions: forms out of `wordings.yaml`, dealt so that the form tells nothing of the answer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
-from itertools import product
+from itertools import cycle, product
 from typing import Any
 
 import msgspec
@@ -16,7 +16,7 @@ import msgspec
 from barista_bench.core.example import content_seed
 from barista_bench.files.reading import load_yaml
 from barista_bench.generate.candidates import Item
-from barista_bench.generate.spans import third_person
+from barista_bench.scene_graph.graph_words import third_person
 
 TWO = " and then "
 """Between the only two of several phrases."""
@@ -81,25 +81,17 @@ def in_seeded_order(wording: str, seed: int) -> list[str]:
     return order
 
 
-def worded(items: Sequence[Item], seed: int) -> list[Item]:
+def deal_forms(items: Sequence[Item], seed: int) -> list[Item]:
     """The items with their questions in forms dealt by turns, first to those of one answer, then to those of the next:
     each form falls to every answer, and to every place of the right choice, about equally often."""
     by_wording: dict[str, list[Item]] = defaultdict(list)
     for item in items:
         by_wording[item.candidate.wording].append(item)
-    by_id: dict[str, Item] = {}
+    by_id = {item.id: item for item in items}
     for wording, members in by_wording.items():
-        dealt = in_seeded_order(wording, seed) if wording else [""]
         members.sort(key=lambda item: (item.candidate.answer_class, item.correct, content_seed("form", seed, item.id)))
-        for at, item in enumerate(members):
-            by_id[item.id] = _in_form(item, dealt[at % len(dealt)])
+        for item, form in zip(members, cycle(in_seeded_order(wording, seed)) if wording else (), strict=False):
+            question = say(form, item.candidate.slots)
+            candidate = msgspec.structs.replace(item.candidate, question=question, form=form)
+            by_id[item.id] = msgspec.structs.replace(item, candidate=candidate)
     return [by_id[item.id] for item in items]
-
-
-def _in_form(item: Item, form: str) -> Item:
-    if not form:
-        return item
-    question = say(form, item.candidate.slots)
-    return msgspec.structs.replace(
-        item, candidate=msgspec.structs.replace(item.candidate, question=question, form=form)
-    )

@@ -1,4 +1,4 @@
-"""To the Hugging Face Hub: results, datasets and Spaces, how they are checked, written and uploaded; the leaderboard.
+"""Results, datasets and Spaces for the Hugging Face Hub: how they are checked, written, uploaded; the leaderboard.
 
     rows.py         run folder -> row (one a task): the log checked, every figure, a judge's too, made anew from it
     submission.py   rows -> one checked submission; what may be published of it

@@ -21,22 +21,7 @@ from pydantic import BaseModel, ConfigDict, RootModel, StringConstraints
 
 from barista_bench.core.leaderboards import RULES_FILE
 from barista_bench.errors import DataError
-from barista_bench.hub.checks import (
-    MAX_FILE,
-    SELF_REPORTED,
-    RepoId,
-    TaskId,
-    check_judged,
-    check_model,
-    check_results,
-    checked,
-    interval_of,
-    is_floor,
-    judged_fraction,
-    leaderboard,
-    load_yaml,
-    published,
-)
+from barista_bench.hub import checks
 from barista_bench.judging.results import MEAN, JudgedResults, read_judged
 from barista_bench.runs.score.comparability import SHORT, Comparability, told_apart
 from barista_bench.runs.score.costs import COST_NAMES
@@ -61,7 +46,7 @@ class BoardRules(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    content_hashes: dict[TaskId, Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]] = {}
+    content_hashes: dict[checks.TaskId, Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]] = {}
     judges: tuple[str, ...] = ()
 
 
@@ -105,14 +90,6 @@ class Board:
     refused: tuple[RefusedSubmission, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """A copy of a results dataset, and what was not copied."""
-
-    folder: Path
-    refused: tuple[RefusedSubmission, ...] = ()
-
-
 def read_board(folder: str | Path, dataset: str | Path | None = None) -> Board:
     """Read all submissions of a folder.
 
@@ -147,8 +124,10 @@ def read_board(folder: str | Path, dataset: str | Path | None = None) -> Board:
     return Board(tuple(entries), tuple(refused))
 
 
-def fetch_results(repo_id: str, into: str | Path, *, endpoint: str | None = None) -> Fetched:
-    """Copy the submissions of a dataset on the Hub; only files that can be any are fetched."""
+def fetch_results(
+    repo_id: str, into: str | Path, *, endpoint: str | None = None
+) -> tuple[Path, tuple[RefusedSubmission, ...]]:
+    """Copy the submissions of a dataset on the Hub: the folder, and the files of a submission that were not fetched."""
     api = HfApi(endpoint=endpoint, library_name="barista_bench")
     commit = api.repo_info(repo_id, repo_type="dataset").sha
     wanted: list[str] = []
@@ -157,7 +136,7 @@ def fetch_results(repo_id: str, into: str | Path, *, endpoint: str | None = None
         names = (RESULTS_FILE, JUDGED_FILE, RULES_FILE)
         if not isinstance(file, RepoFile) or PurePosixPath(file.path).name not in names:
             continue
-        if file.size > MAX_FILE or len(wanted) >= MAX_FILES or any(letter in file.path for letter in "*?["):
+        if file.size > checks.MAX_FILE or len(wanted) >= MAX_FILES or any(letter in file.path for letter in "*?["):
             refused.append(RefusedSubmission(file.path, f"has {file.size} bytes, or no plain name: not fetched"))
         else:
             wanted.append(file.path)
@@ -166,7 +145,7 @@ def fetch_results(repo_id: str, into: str | Path, *, endpoint: str | None = None
         snapshot_download(
             repo_id, repo_type="dataset", revision=commit, allow_patterns=wanted, local_dir=into, endpoint=endpoint
         )
-    return Fetched(Path(into), tuple(refused))
+    return Path(into), tuple(refused)
 
 
 def ranks(entries: Sequence[BoardEntry]) -> list[int | None]:
@@ -175,14 +154,11 @@ def ranks(entries: Sequence[BoardEntry]) -> list[int | None]:
     Entries whose intervals overlap share a rank, as far as nobody else stands between them. An entry without an
     interval counts as its value alone; one that is incomplete has no rank.
     """
-    spans = [
-        (entry.value if entry.low is None else entry.low, entry.value if entry.high is None else entry.high)
-        for entry in entries
-    ]
-    lows = [low for (low, _), entry in zip(spans, entries, strict=True) if entry.complete]
+    lows = [entry.value if entry.low is None else entry.low for entry in entries if entry.complete]
+    highs = [entry.value if entry.high is None else entry.high for entry in entries]
     return [
         1 + sum(low > high for low in lows) if entry.complete else None
-        for (_, high), entry in zip(spans, entries, strict=True)
+        for entry, high in zip(entries, highs, strict=True)
     ]
 
 
@@ -204,7 +180,7 @@ def overview(board: Board) -> Table:
     """
     chosen: dict[str, list[BoardEntry]] = {}
     for record, group in _groups(board).items():
-        name = leaderboard(record)
+        name = checks.leaderboard(record)
         if len(group) > len(chosen.get(name, ())):
             chosen[name] = group
     cells: dict[str, dict[str, tuple[BoardEntry, int | None]]] = defaultdict(dict)
@@ -218,7 +194,9 @@ def overview(board: Board) -> Table:
         lines.append((model, mean, *(_cell(*row[name]) if name in row else "" for name in chosen)))
     lines.sort(key=lambda line: (line[1] is None, line[1] or 0.0, str(line[0])))
     head = ("model", "mean rank", *(f"{name} ({group[0].record.wording})" for name, group in chosen.items()))
-    return Table.of("overview", head, lines, f"value [95% interval] (rank); values are 0 to 100, {SELF_REPORTED}")
+    return Table.of(
+        "overview", head, lines, f"value [95% interval] (rank); values are 0 to 100, {checks.SELF_REPORTED}"
+    )
 
 
 def refusals(board: Board) -> Table:
@@ -231,10 +209,10 @@ def _rules(root: Path) -> BoardRules:
     path = root / RULES_FILE
     if not path.is_file():
         return BoardRules()
-    if path.stat().st_size > MAX_FILE:
-        raise DataError(f"{path}: is larger than {MAX_FILE} bytes. Remedy: mend it")
-    content = load_yaml(path.read_bytes(), str(path))
-    return checked(BoardRules, {} if content is None else content, str(path))
+    if path.stat().st_size > checks.MAX_FILE:
+        raise DataError(f"{path}: is larger than {checks.MAX_FILE} bytes. Remedy: mend it")
+    content = checks.load_yaml(path.read_bytes(), str(path))
+    return checks.checked(BoardRules, {} if content is None else content, str(path))
 
 
 def _files(root: Path) -> Iterator[Path]:
@@ -255,19 +233,19 @@ def _entry(path: Path, name: str, rules: BoardRules) -> BoardEntry:
     if len(parts) != 5 or parts[-1] != RESULTS_FILE:
         raise DataError(f"{name}: is not results/<org>/<model>/<leaderboard>/{RESULTS_FILE}. {_REMEDY}")
     model = f"{parts[1]}/{parts[2]}"
-    checked(RootModel[RepoId], model, name)
+    checks.checked(RootModel[checks.RepoId], model, name)
     results = read_results(_small(path, name))
-    check_model(results, name)
-    check_results(results, name)
+    checks.check_model(results, name)
+    checks.check_results(results, name)
     if results.model.name != model:
         raise DataError(f"{name}: model.name: is {results.model.name!r}, not {model!r}. {_REMEDY}")
-    board = leaderboard(results.comparability)
+    board = checks.leaderboard(results.comparability)
     if board != parts[3]:
         raise DataError(f"{name}: is of the leaderboard {board!r}. {_REMEDY}")
-    judged = _judged(path, name, results) if is_floor(results) else None
+    judged = _read_judged(path, name, results) if checks.is_floor(results) else None
     _check_rules(results, judged, board, rules, name)
     figure = judged.figures[MEAN] if judged else results.figures[results.primary]
-    interval = interval_of(figure)
+    interval = checks.interval_of(figure)
     coverage = results.coverage.scored / results.coverage.expected
     circumstances = (
         f"{name} {value}" for name, value in results.circumstances.items() if name != "runs" and value is not None
@@ -277,11 +255,11 @@ def _entry(path: Path, name: str, rules: BoardRules) -> BoardEntry:
         record=judged.comparability if judged else results.comparability,
         metric="judge_score" if judged else results.primary,
         circumstances=", ".join(circumstances)[:LONGEST],
-        value=published(figure.mean),
-        low=published(interval[0]) if interval else None,
-        high=published(interval[1]) if interval else None,
+        value=checks.published(figure.mean),
+        low=checks.published(interval[0]) if interval else None,
+        high=checks.published(interval[1]) if interval else None,
         runs=results.runs,
-        coverage=min(coverage, judged_fraction(judged)) if judged else coverage,
+        coverage=min(coverage, checks.judged_fraction(judged)) if judged else coverage,
         revision=(results.model.revision or "")[:SHORT] or None,
         version=results.barista_bench,
         costs={name: cost.mean for name, cost in results.timing.costs.items() if name in _COSTS},
@@ -291,18 +269,18 @@ def _entry(path: Path, name: str, rules: BoardRules) -> BoardEntry:
 def _small(path: Path, name: str) -> Path:
     if path.is_symlink() or not path.is_file():
         raise DataError(f"{name}: is not a plain file. {_REMEDY}")
-    if path.stat().st_size > MAX_FILE:
-        raise DataError(f"{name}: is larger than {MAX_FILE} bytes. {_REMEDY}")
+    if path.stat().st_size > checks.MAX_FILE:
+        raise DataError(f"{name}: is larger than {checks.MAX_FILE} bytes. {_REMEDY}")
     return path
 
 
-def _judged(path: Path, name: str, results: Results) -> JudgedResults:
+def _read_judged(path: Path, name: str, results: Results) -> JudgedResults:
     beside = path.parent / JUDGED_FILE
     if not beside.exists():
         raise DataError(f"{name}: {results.primary} is a floor, and no {JUDGED_FILE} is beside it. {_REMEDY}")
     judged_name = name.replace(RESULTS_FILE, JUDGED_FILE)
     judged = read_judged(_small(beside, judged_name))
-    check_judged(judged, results, judged_name)
+    checks.check_judged(judged, results, judged_name)
     return judged
 
 
@@ -325,7 +303,7 @@ def _groups(board: Board) -> Mapping[Comparability, list[BoardEntry]]:
     """Comparable entries, best first; groups by leaderboard."""
     groups: dict[Comparability, list[BoardEntry]] = defaultdict(list)
     for entry in sorted(
-        board.entries, key=lambda entry: (leaderboard(entry.record), entry.record.key, -entry.value, entry.model)
+        board.entries, key=lambda entry: (checks.leaderboard(entry.record), entry.record.key, -entry.value, entry.model)
     ):
         groups[entry.record].append(entry)
     return groups
@@ -345,11 +323,11 @@ def _table(record: Comparability, group: Sequence[BoardEntry], why: str) -> Tabl
     judge = f", judged by {record.judge.name} with rubric {record.judge.rubric[:SHORT]}" if record.judge else ""
     took = (f"{name.replace('_', ' ')} a sample" for name in costs)
     head = ("rank", "model", "value", "95% low", "95% high", "runs", "coverage", *took, "revision", "barista_bench")
-    asked = f"examples {record.content_hash[:SHORT]}, asked in the wording {record.wording}"
+    examples = f"examples {record.content_hash[:SHORT]}, asked in the wording {record.wording}"
     apart = f"; stands apart from other tables of the task by {why}" if why else ""
     metric = f"version {record.task_version}, {group[0].metric}"
-    note = f"{metric}{judge}; {SELF_REPORTED}; {asked}; overlapping intervals share a rank{apart}"
-    return Table.of(leaderboard(record), (*head, "settings"), rows, note)
+    note = f"{metric}{judge}; {checks.SELF_REPORTED}; {examples}; overlapping intervals share a rank{apart}"
+    return Table.of(checks.leaderboard(record), (*head, "settings"), rows, note)
 
 
 def _cell(entry: BoardEntry, rank: int | None) -> str:

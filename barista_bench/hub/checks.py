@@ -87,7 +87,7 @@ Date = Annotated[str, AfterValidator(_iso_date)]
 
 
 class HubModel(BaseModel):
-    """Nothing unknown, no text for a number, no NaN."""
+    """A schema that takes no unknown field, no text for a number and no NaN."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, populate_by_name=True)
 
@@ -101,7 +101,7 @@ class EvalDataset(HubModel):
 
 
 class EvalSource(HubModel):
-    """Where the result comes from. A name without an address is refused, as by the hub client."""
+    """The origin of a result. A name without an address is refused, as by the hub client."""
 
     url: Address
     name: Text | None = None
@@ -211,7 +211,7 @@ def checked(schema: type[Model], content: object, where: str) -> Model:
 
 @contextmanager
 def valid(where: str) -> Iterator[None]:
-    """Where models are made: what they refuse becomes a DataError that names the field."""
+    """Make models in a `with`: what they refuse becomes a DataError that names the field."""
     try:
         yield
     except ValidationError as error:
@@ -223,18 +223,13 @@ def dump_yaml(content: Mapping[str, object] | Sequence[object]) -> str:
     return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=1000)
 
 
-def as_plain(model: BaseModel) -> Any:  # noqa: ANN401  (a list or a mapping, as the schema says)
-    """Without fields that are not set, under the names of the file."""
-    return model.model_dump(mode="json", by_alias=True, exclude_none=True)
-
-
 DIGITS: Final = 2
-"""Of published values, which are `SCALE` times the figure."""
+"""Decimals of published values, which are `SCALE` times the figure."""
 FLOOR: Final = "lexical"
-"""What starts the name of a figure, or is the name of a judge, that counts shared words: no number to publish."""
+"""The name of a judge that counts shared words, and how a figure's name begins that does: no number to publish."""
 OFFLINE_JUDGES: Final = frozenset({FLOOR, "oracle", "tiny"})
 SELF_REPORTED: Final = "self-reported"
-"""What every entry says: figures are checked against logs, but nothing shows that a model gave the answers."""
+"""The mark of every entry: figures are checked against logs, but nothing shows that a model gave the answers."""
 _ROUNDING: Final = 1e-6
 _SCORE: Final = "score the run again"
 _JUDGE: Final = "run `barista-bench judge` again"

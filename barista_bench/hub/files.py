@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import yaml
 from huggingface_hub.repocard import REGEX_YAML_BLOCK
@@ -18,33 +17,20 @@ from barista_bench.errors import DataError
 from barista_bench.files.owned_folders import SUBMISSION, replacing_folder
 from barista_bench.files.reading import confined
 from barista_bench.files.text_out import holds_key
-from barista_bench.hub.checks import (
-    MAX_FILE,
-    EvalResults,
-    as_plain,
-    dump_yaml,
-    load_yaml,
-    read_eval_results,
-    read_model_index,
-)
+from barista_bench.hub.checks import MAX_FILE, EvalResults, dump_yaml, load_yaml, read_eval_results, read_model_index
 from barista_bench.hub.submission import IndexResult, Submission, as_json, public_judged, public_results
 
 README: Final = "README.md"
 
 
-@dataclass(frozen=True, slots=True)
-class Files:
+class Files(NamedTuple):
     """Path in the repository -> content, for the two repositories that take part."""
 
     model: Mapping[str, bytes]
     results: Mapping[str, bytes]
 
-    def items(self) -> dict[str, Mapping[str, bytes]]:
-        return {"model": self.model, "results": self.results}
 
-
-@dataclass(frozen=True, slots=True)
-class Existing:
+class Existing(NamedTuple):
     """The present files of a model repository: the card, and other results in our file."""
 
     card: bytes = b""
@@ -61,21 +47,25 @@ def all_files(submission: Submission, existing: Existing | None = None) -> Files
         DataError: an existing file is broken, or a file would hold a secret.
     """
     files = Files(model_files(submission, existing or Existing()), results_files(submission))
-    for folder, contents in files.items().items():
+    for folder, contents in files._asdict().items():
         refuse_secrets(contents, folder)
     return files
 
 
 def eval_results_path(benchmark: str) -> str:
-    """Where our file lies in a model repository."""
+    """The path of our file in a model repository."""
     return f".eval_results/{benchmark}.yaml"
 
 
 def model_files(submission: Submission, existing: Existing) -> dict[str, bytes]:
-    """`.eval_results/<benchmark>.yaml` and README.md of the model repository."""
+    """`.eval_results/<benchmark>.yaml` and README.md of the model repository; entries of other leaderboards stay."""
     path = eval_results_path(submission.benchmark)
-    merged = _with_others(submission.eval_results(), existing.eval_results, path)
-    text = dump_yaml(as_plain(merged))
+    results = submission.eval_results()
+    if existing.eval_results is not None:
+        replaced = {entry.leaderboard for entry in results.root}
+        there = read_eval_results(existing.eval_results, path).root
+        results = EvalResults([*(entry for entry in there if entry.leaderboard not in replaced), *results.root])
+    text = dump_yaml(results.model_dump(mode="json", by_alias=True, exclude_none=True))
     name = submission.target.model_repo.partition("/")[2]
     try:
         card = existing.card.decode("utf-8")
@@ -83,15 +73,6 @@ def model_files(submission: Submission, existing: Existing) -> dict[str, bytes]:
         raise DataError(f"{README}: is not UTF-8 ({error.reason}). Remedy: correct the card") from error
     readme = merge_model_index(card, name, [submission.index_result(row) for row in submission.rows])
     return {path: text.encode(), README: readme.encode()}
-
-
-def _with_others(ours: EvalResults, existing: bytes | None, path: str) -> EvalResults:
-    """Our entries, after those of the file for other leaderboards."""
-    if existing is None:
-        return ours
-    replaced = {entry.leaderboard for entry in ours.root}
-    others = [entry for entry in read_eval_results(existing, path).root if entry.leaderboard not in replaced]
-    return EvalResults([*others, *ours.root])
 
 
 def results_files(submission: Submission) -> dict[str, bytes]:
@@ -123,7 +104,8 @@ def write_files(files: Files, out: str | Path) -> list[Path]:
         ConfigError: `out` is not a folder that may be replaced: see `replacing_folder`.
     """
     out = Path(out)
-    wanted = {f"{folder}/{name}": data for folder, contents in files.items().items() for name, data in contents.items()}
+    folders = files._asdict().items()
+    wanted = {f"{folder}/{name}": data for folder, contents in folders for name, data in contents.items()}
     changed = [path for name, data in wanted.items() if not (path := out / name).is_file() or path.read_bytes() != data]
     present = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
     if not changed and present == {*wanted, SUBMISSION.manifest}:
@@ -155,13 +137,13 @@ def merge_model_index(text: str, model_name: str, results: Sequence[IndexResult]
         raise DataError(f"{README}: has more than {MAX_FILE} characters. Remedy: give a model card")
     header = REGEX_YAML_BLOCK.match(text)
     if header is None:
-        block = dump_yaml({KEY: [_entry(model_name, results)]})
+        block = dump_yaml({KEY: _merged_index(None, model_name, results)})
         return f"---\n{block}---\n" + (f"\n{text}" if text else "")
     front = header[2]
     before = load_yaml(front, README)
     if not isinstance(before, dict | None):
         raise DataError(f"{README}: its metadata is not a mapping. Remedy: write `name: value` between the --- lines")
-    index = _merged((before or {}).get(KEY), model_name, results)
+    index = _merged_index((before or {}).get(KEY), model_name, results)
     newline = "\r\n" if "\r\n" in header[1] else "\n"
     block = _LINE_END.sub(newline, dump_yaml({KEY: index}))
     start, end = _span(front)
@@ -172,9 +154,9 @@ def merge_model_index(text: str, model_name: str, results: Sequence[IndexResult]
     return text[: header.start(2)] + changed + text[header.end(2) :]
 
 
-def _merged(existing: object, model_name: str, results: Sequence[IndexResult]) -> list[dict[str, Any]]:
+def _merged_index(existing: object, model_name: str, results: Sequence[IndexResult]) -> list[dict[str, Any]]:
     if existing is None:
-        return [_entry(model_name, results)]
+        return [{"name": model_name, "results": list(results)}]
     index = read_model_index(existing, f"{README}: {KEY}")
     ours = {_identity(result) for result in results}
     kept = [
@@ -194,12 +176,8 @@ def _identity(result: object) -> tuple[str, str] | None:
             return None
 
 
-def _entry(model_name: str, results: Sequence[IndexResult]) -> dict[str, Any]:
-    return {"name": model_name, "results": list(results)}
-
-
 def _span(front: str) -> tuple[int, int]:
-    """Where `model-index` stands in the metadata: from, to. Both at the end where there is none yet."""
+    """The start and end of `model-index` in the metadata; both are its end where there is none yet."""
     root = yaml.compose(front, Loader=yaml.SafeLoader)
     if root is None:
         return len(front), len(front)

@@ -72,12 +72,12 @@ def publication(folder: str | Path, repo: str) -> Publication:
         TypeAdapter(RepoId).validate_python(repo)
     except ValidationError as error:
         raise ConfigError(f"--repo: {first_complaint(error)}. Remedy: give org/name") from error
-    made = _checked(folder, repo, _files(folder))
+    made = _check_folder(folder, repo, _files(folder))
     made.refuse_secrets()
     return made
 
 
-def _checked(folder: Path, repo: str, files: dict[str, Path]) -> Publication:
+def _check_folder(folder: Path, repo: str, files: dict[str, Path]) -> Publication:
     if MANIFEST in files:
         manifest = read_manifest(folder)
         configs = config_names_of(str(manifest.get("benchmark", DEFAULT_BENCHMARK)))
@@ -131,7 +131,7 @@ def _card(kind: type[RepoCard], folder: Path, files: Mapping[str, Path]) -> dict
 def _check_dataset(
     folder: Path, manifest: Mapping[str, Any], files: Mapping[str, Path], configs: tuple[str, ...]
 ) -> None:
-    """Nothing but what `build` writes; and the card must describe it: every config, and files for every split."""
+    """Refuse a folder that holds more than `build` writes, or whose card lacks a config or the files of a split."""
     if manifest.get("frames") == "linked":
         raise DataError(f"{folder}: its frames are links to videos of this machine. Remedy: build with --frames frozen")
     for name in files:

@@ -1,5 +1,5 @@
-"""To the Hub. A submission goes to a pull request or a branch, to main only when told; a folder to a repository of its
-own. Nothing is sent twice.
+"""Uploads to the Hub: a submission to a pull request or a branch, to main only when told; a folder to a repository of
+its own. Nothing is sent twice.
 
 Everything goes through `huggingface_hub`. Each commit names the commit that it was made from, so that a card which
 somebody changed meanwhile is not overwritten: the Hub refuses, and the next try merges anew.
@@ -42,7 +42,7 @@ class PushError(BaristaError):
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where commits go: a pull request of their own (the default), or a branch.
+    """The place that commits go to: a pull request of their own (the default), or a branch.
 
     Raises:
         ConfigError: the branch is main, and `to_main` is not set.
@@ -159,14 +159,14 @@ class Pusher:
         """
         publication.refuse_secrets(self._token)
         repo_id, repo_type = publication.repo_id, publication.repo_type
-        with self._explained(repo_id, "making the repository"):
+        with self._explaining_errors(repo_id, "making the repository"):
             private, sdk = not public, publication.space_sdk
             url = self._api.create_repo(repo_id, repo_type=repo_type, exist_ok=True, private=private, space_sdk=sdk)
             is_private = self._api.repo_info(repo_id, repo_type=repo_type).private
         if public == is_private:
             state, remedy = ("private", "leave --public out") if is_private else ("public", "say --public")
             raise ConfigError(f"{repo_id}: is {state} already. Remedy: {remedy}, or name another repository")
-        with self._explained(repo_id, "uploading"):
+        with self._explaining_errors(repo_id, "uploading"):
             commit_message = f"Publish with barista_bench {__version__}"
             for name, path in publication.files.items():
                 if path != publication.folder / name:
@@ -195,13 +195,13 @@ class Pusher:
         branch = self.destination.branch
         if branch is None or branch.startswith("refs/pr/"):
             return
-        with self._explained(repo_id, f"making the branch {branch}"):
+        with self._explaining_errors(repo_id, f"making the branch {branch}"):
             self._api.create_branch(repo_id, branch=branch, repo_type=repo_type, exist_ok=True)
 
     def _head(self, repo_id: str, repo_type: RepoType) -> str:
         """The destination's commit as it is now."""
         revision = self.destination.revision
-        with self._explained(repo_id, f"looking at {revision}"):
+        with self._explaining_errors(repo_id, f"looking at {revision}"):
             commit = self._api.repo_info(repo_id, repo_type=repo_type, revision=revision).sha
         if commit is None:
             raise PushError(f"{repo_id}: the Hub names no commit of {revision}. Remedy: try again")
@@ -209,7 +209,7 @@ class Pusher:
 
     def _read(self, repo_id: str, commit: str, paths: Sequence[str]) -> dict[str, bytes]:
         """Those of a model repository's small files that it has."""
-        with self._explained(repo_id, "reading its card"), TemporaryDirectory() as folder:
+        with self._explaining_errors(repo_id, "reading its card"), TemporaryDirectory() as folder:
             listed = list(self._listed(repo_id, "model", paths, commit))
             for file in listed:
                 if file.size > MAX_FILE:
@@ -222,17 +222,16 @@ class Pusher:
 
     def _commit(self, repo_id: str, repo_type: RepoType, files: Mapping[str, bytes], commit: str) -> Pushed:
         refuse_secrets(files, repo_id, self._token)
-        with self._explained(repo_id, "comparing files"):
+        with self._explaining_errors(repo_id, "comparing files"):
             changed = self._changed(repo_id, repo_type, files, commit)
             if not changed:
-                return Pushed(
-                    repo_id, repo_type, self._page(repo_id, repo_type, f"tree/{self.destination.revision}"), ()
-                )
+                page = self._page(repo_id, repo_type, f"tree/{self.destination.revision}")
+                return Pushed(repo_id, repo_type, page, ())
             proposed = self._proposed(repo_id, repo_type, files) if self.destination.pull_request else None
         if proposed is not None:
             return Pushed(repo_id, repo_type, proposed, ())
         operations = [CommitOperationAdd(name, data) for name, data in files.items() if name in changed]
-        with self._explained(repo_id, "uploading"):
+        with self._explaining_errors(repo_id, "uploading"):
             done = self._api.create_commit(
                 repo_id,
                 operations,
@@ -271,34 +270,31 @@ class Pusher:
         return "/".join((self._api.endpoint, *((f"{repo_type}s",) if repo_type != "model" else ()), repo_id, rest))
 
     @contextmanager
-    def _explained(self, repo_id: str, doing: str) -> Iterator[None]:
+    def _explaining_errors(self, repo_id: str, doing: str) -> Iterator[None]:
         """The client's errors as ours. No cause is kept: a request, with the token in its headers, hangs on it."""
         try:
             yield
-        except errors.RepositoryNotFoundError as error:
-            trouble = (
-                f"{repo_id}: {doing}: no such repository, or the token may not see it{self._client_message(error)}"
-            )
-            remedy = "make it first, or use a token with access"
-        except errors.RevisionNotFoundError as error:
-            trouble = f"{repo_id}: {doing}: no such revision{self._client_message(error)}"
-            remedy = "give another --branch"
-        except errors.HfHubHTTPError as error:
-            trouble = f"{repo_id}: {doing}: the Hub refuses{self._client_message(error)}"
-            remedy = _REMEDIES.get(error.response.status_code, "try again later")
-        except (errors.HTTPError, errors.OfflineModeIsEnabled, OSError) as error:  # type: ignore[attr-defined]
-            trouble = f"{repo_id}: {doing}: the Hub is out of reach{self._client_message(error)}"
-            remedy = "see to the network, and try again"
-        except ValueError as error:
-            trouble = f"{repo_id}: {doing}: the Hub client refuses{self._client_message(error)}"
-            remedy = "see to what it names"
-        else:
             return
-        raise PushError(f"{trouble}. Remedy: {remedy}") from None
+        except (errors.HTTPError, errors.OfflineModeIsEnabled, OSError, ValueError) as error:  # type: ignore[attr-defined]
+            trouble, remedy = _explanation(error)
+            line = " ".join(str(error).replace(self._token, "[token]").split())[:300]
+        said = f" ({line})" if line else ""
+        raise PushError(f"{repo_id}: {doing}: {trouble}{said}. Remedy: {remedy}") from None
 
-    def _client_message(self, error: Exception) -> str:
-        line = " ".join(str(error).replace(self._token, "[token]").split())[:300]
-        return f" ({line})" if line else ""
+
+def _explanation(error: Exception) -> tuple[str, str]:
+    """The fault, and its remedy."""
+    match error:
+        case errors.RepositoryNotFoundError():
+            return "no such repository, or the token may not see it", "make it first, or use a token with access"
+        case errors.RevisionNotFoundError():
+            return "no such revision", "give another --branch"
+        case errors.HfHubHTTPError():
+            return "the Hub refuses", _REMEDIES.get(error.response.status_code, "try again later")
+        case errors.HTTPError() | errors.OfflineModeIsEnabled() | OSError():  # type: ignore[attr-defined]
+            return "the Hub is out of reach", "see to the network, and try again"
+        case _:
+            return "the Hub client refuses", "see to what it names"
 
 
 _REMEDIES: Final = {

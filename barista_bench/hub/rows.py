@@ -1,4 +1,4 @@
-"""From a run folder to a row of a submission: every figure is made anew from the log, and nothing else is believed.
+"""Rows of a submission, read from run folders: every figure is made anew from the log, and nothing else is believed.
 
 Every line of the log must answer what this run asks: keys and fingerprints are made anew from the dataset, the wording
 and the settings that are named, and each finished line must have one of them: answers to other questions, of other
@@ -40,16 +40,8 @@ from barista_bench.runs.score.scoring import ScoredRun, read_scored
 JUDGED_PATTERN: Final = f"judges/*/{RESULTS_FILE}"
 
 
-def judged_results(run: ScoredRun, wanted: str | None) -> JudgedResults:
-    """The judge's figures that stand for a run whose own are a floor."""
-    path = _judge_of(run, wanted)
-    check_verdicts(run, path.parent, read_judge(path.parent))
-    derived = read_judged_run(run, path.parent).results
-    refuse_difference(read_judged(path), derived, path)
-    return derived
-
-
-def _judge_of(run: ScoredRun, wanted: str | None) -> Path:
+def _judge_file(run: ScoredRun, wanted: str | None) -> Path:
+    """The results of the judge whose figures stand for those of a run."""
     folder = run.folder
     paths = sorted(folder.glob(JUDGED_PATTERN))
     if not paths:
@@ -61,7 +53,7 @@ def _judge_of(run: ScoredRun, wanted: str | None) -> Path:
     if wanted is None and len(paths) > 1:
         # A floor beside one real judge leaves nothing to choose.
         judges = {path: name for path, name in judges.items() if name != "lexical"}
-    if wanted is not None:
+    elif wanted is not None:
         judges = {path: name for path, name in judges.items() if wanted in (name, path.parent.name)}
     if len(judges) != 1:
         known = ", ".join(sorted(path.parent.name for path in (judges or paths)))
@@ -77,7 +69,7 @@ def check_verdicts(run: ScoredRun, folder: Path, described: JudgeDescription) ->
     Raises:
         DataError: as `check_answers`; or `judge.json` names another rubric than it holds, or what is not a rubric.
     """
-    where = f"{folder / JUDGE_FILE}"
+    where = str(folder / JUDGE_FILE)
     try:
         expected = _expected_verdicts(run, described, where)
     except (KeyError, TypeError, ValidationError) as error:
@@ -136,7 +128,7 @@ class AskedLine(NamedTuple):
 
 
 Expected = Mapping[str, AskedLine]
-"""By key, all that may stand in a log."""
+"""All lines that may stand in a log, by key."""
 
 
 def check_log(paths: Iterable[Path], expected: Expected, remedy: str) -> None:
@@ -177,7 +169,7 @@ def first_difference(named: object, derived: object, path: str = "") -> str | No
 
 
 IMPORTED = ("released run:", "recorded:")
-"""How wordings of runs begin that other harnesses asked: what they asked is not known here."""
+"""Beginnings of the wordings of runs that other harnesses asked: what they asked is not known here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +249,10 @@ def read_row(
         refuse_difference(run.results, reference.results, folder / RESULTS_FILE)
     judged = None
     if is_floor(run.results):
-        judged = judged_results(run, judge)
+        path = _judge_file(run, judge)
+        check_verdicts(run, path.parent, read_judge(path.parent))
+        judged = read_judged_run(run, path.parent).results
+        refuse_difference(read_judged(path), judged, path)
     return SubmissionRow(folder, type(run.task), run.results, judged)
 
 
@@ -269,7 +264,7 @@ def check_answers(run: ScoredRun) -> None:
             another wording than it holds, or another identity than the dataset gives.
         ConfigError: the examples were frozen by another protocol.
     """
-    where = f"{run.folder / CONFIG_FILE}"
+    where = str(run.folder / CONFIG_FILE)
     run.task.refuse_others(run.examples.examples)
     _check_wording(run.task, where)
     remedy = "name the dataset that was run with --data, or start the run anew with another --out"
@@ -277,19 +272,19 @@ def check_answers(run: ScoredRun) -> None:
 
 
 def _check_wording(task: Task, where: str) -> None:
-    """A wording must be what it is called."""
+    """Refuse a wording that is not what it is called."""
     plain = get_task(task.benchmark, task.name).prompts
-    asked, code = task.prompts, get_benchmark(task.benchmark).released_code
-    if asked.wording == plain.wording:
-        is_true = asked == plain
-    elif code is not None and asked.wording == code.wording:
-        is_true = _texts(asked) != _texts(plain)
+    prompts, code = task.prompts, get_benchmark(task.benchmark).released_code
+    if prompts.wording == plain.wording:
+        is_true = prompts == plain
+    elif code is not None and prompts.wording == code.wording:
+        is_true = _texts(prompts) != _texts(plain)
     else:
-        kind = asked.wording.partition(":")[0]
-        is_true = asked.wording == by_hash(kind, asked.sha256)
+        kind = prompts.wording.partition(":")[0]
+        is_true = prompts.wording == by_hash(kind, prompts.sha256)
     if not is_true:
         raise DataError(
-            f"{where}: prompts: are called {asked.wording!r}, which they are not for this version of the package. "
+            f"{where}: prompts: are called {prompts.wording!r}, which they are not for this version of the package. "
             "Remedy: run again"
         )
 

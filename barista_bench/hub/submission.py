@@ -1,4 +1,4 @@
-"""From scored run folders to the rows of a submission, one a task. Everything that may not be published stops here."""
+"""Submissions, made of scored run folders, a row a task. Everything that may not be published stops here."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ IndexResult: TypeAlias = Mapping[str, Any]
 
 
 class SubmissionTarget(checks.HubModel):
-    """Where results go and what is said of them. Raises DataError through `checked`, naming the field."""
+    """The place that results go to, and what is said of them. Raises DataError through `checked`, naming the field."""
 
     model_repo: checks.RepoId
     dataset_repo: checks.RepoId
@@ -123,11 +123,10 @@ def make_submission(
     """
     if not folders:
         raise ConfigError("no run to submit. Remedy: name scored run folders")
-    goal = (
-        target if isinstance(target, SubmissionTarget) else checks.checked(SubmissionTarget, dict(target), "submission")
-    )
+    if not isinstance(target, SubmissionTarget):
+        target = checks.checked(SubmissionTarget, dict(target), "submission")
     rows = [read_row(Path(folder), judge=judge, data=data, root=root, dataset=dataset) for folder in folders]
-    return submission_of(rows, goal, allow_incomplete=allow_incomplete)
+    return submission_of(rows, target, allow_incomplete=allow_incomplete)
 
 
 def submission_of(
@@ -144,7 +143,13 @@ def submission_of(
             for what, remedy in row.missing.items():
                 raise DataError(f"{where}: {what}. Remedy: {remedy}, or say --allow-incomplete")
         _check_name(row, target)
-        _check_options(row.results, where)
+        for name, value in row.results.changed_options.items():
+            # An encoder that lies in a folder is nobody else's, and its path no name of a leaderboard.
+            if isinstance(value, str) and shared_name(value) != value:
+                raise DataError(
+                    f"{where}: options.{name}: {value!r} is a path of this machine. "
+                    f"Remedy: run with --option {name}=org/name, as it is called on the Hub"
+                )
     _check_together(rows)
     return Submission(target, tuple(sorted(rows, key=lambda row: row.task_id)))
 
@@ -159,16 +164,6 @@ def _check_name(row: SubmissionRow, target: SubmissionTarget) -> None:
             f"{row.folder / RESULTS_FILE}: model.name: is {run!r}, not {expected!r}. "
             "Remedy: give the model's own --model-repo, or say with --model-name what it was called in the run"
         )
-
-
-def _check_options(results: Results, where: str) -> None:
-    """An encoder that lies in a folder is nobody else's, and its path no name of a leaderboard."""
-    for name, value in results.changed_options.items():
-        if isinstance(value, str) and shared_name(value) != value:
-            raise DataError(
-                f"{where}: options.{name}: {value!r} is a path of this machine. "
-                f"Remedy: run with --option {name}=org/name, as it is called on the Hub"
-            )
 
 
 def _check_together(rows: Sequence[SubmissionRow]) -> None:
@@ -195,9 +190,7 @@ def _check_together(rows: Sequence[SubmissionRow]) -> None:
 
 
 def notes(row: SubmissionRow) -> str:
-    """Notes beside a value: who vouches for it, interval, runs, coverage, judge, protocol, wording, examples,
-    how it was made.
-    """
+    """Notes beside a value: who vouches for it, interval, runs, coverage, judge, protocol, wording and examples."""
     results, coverage = row.results, row.results.coverage
     parts = [f"INCOMPLETE: {', '.join(row.missing)}"] if row.missing else []
     if results.protocol != "release":
@@ -243,14 +236,9 @@ def public_judged(row: SubmissionRow, target: SubmissionTarget) -> JudgedResults
         return None
     judge = row.judged.judge
     settings = public_settings(judge.settings)
-    return row.judged.model_copy(
-        update={
-            "model": target.model_repo,
-            "judge": judge.model_copy(update={"name": _public_name(judge.name), "settings": settings}),
-            "cost": None,
-            "costs": _without_prices(row.judged.costs),
-        }
-    )
+    public = judge.model_copy(update={"name": _public_name(judge.name), "settings": settings})
+    unpriced = {"cost": None, "costs": _without_prices(row.judged.costs)}
+    return row.judged.model_copy(update={"model": target.model_repo, "judge": public, **unpriced})
 
 
 def _without_prices(costs: Mapping[str, Cost]) -> dict[str, Cost]:
@@ -264,5 +252,5 @@ def _public_name(name: str) -> str:
 
 
 def as_json(model: BaseModel) -> bytes:
-    """As `results.json` is written."""
+    """The bytes of a model, as `results.json` is written."""
     return (json.dumps(model.model_dump(mode="json"), indent=1, ensure_ascii=False) + "\n").encode()

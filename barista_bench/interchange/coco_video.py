@@ -42,7 +42,7 @@ class _Video(msgspec.Struct):
 
     @property
     def video_id(self) -> str:
-        """Its name, else the folder of its frames, else its number."""
+        """The video's name, else the folder of its frames, else its number."""
         folder = str(PurePosixPath(self.file_names[0]).parent) if self.file_names else "."
         return self.name or (folder if folder != "." else str(self.id))
 
@@ -95,14 +95,14 @@ def read(path: Path) -> Iterator[MaskTracks]:
 
 def _masks(track: _Track, video: _Video, key: str) -> Iterator[tuple[int, Rle]]:
     present = [(frame, raw) for frame, raw in enumerate(track.segmentations) if bytes(raw) != b"null"]
-    raws = [_compressed(raw, video) for _, raw in present]
+    raws = [_compress_runs(raw, video) for _, raw in present]
     for (frame, _), rle in zip(present, parse_segmentations(raws, video.height, video.width), strict=True):
         if isinstance(rle, str):
             raise DataError(f"{key}: segmentations[{frame}]: {rle}. Remedy: {_REMEDY}")
         yield frame, rle
 
 
-def _compressed(raw: msgspec.Raw, video: _Video) -> bytes:
+def _compress_runs(raw: msgspec.Raw, video: _Video) -> bytes:
     """YouTube-VIS writes runs as numbers; what fits is compressed, all else is left for the check to refuse."""
     try:
         rle = msgspec.json.decode(raw, type=_UncompressedRle)
@@ -122,12 +122,12 @@ def write(tracks: Iterable[MaskTracks], folder: Path) -> list[str]:
     categories: dict[str, int] = {}
     for number, video in enumerate(tracks, start=1):
         length = video.frame_count or max(video.masks, default=0) + 1
+        size = {"width": video.width, "height": video.height}
         videos.append(
             {
                 "id": number,
                 "name": video.video_id,
-                "width": video.width,
-                "height": video.height,
+                **size,
                 "length": length,
                 "file_names": [f"{video.video_id}/{frame:06d}.jpg" for frame in range(length)],
                 "annotated": sorted(video.masks),
@@ -143,8 +143,7 @@ def write(tracks: Iterable[MaskTracks], folder: Path) -> list[str]:
                     "category_id": category,
                     "object_id": name,
                     "iscrowd": 0,
-                    "width": video.width,
-                    "height": video.height,
+                    **size,
                     "segmentations": [msgspec.to_builtins(rle) for rle in rles],
                     **_shapes(rles, video.height, video.width),
                 }

@@ -28,14 +28,14 @@ _REMEDY = "export it as `CVAT for images 1.1` or `CVAT for video 1.1` with masks
 def read(path: Path) -> Iterator[MaskTracks]:
     """The video of a file, or of each file of a folder. Raises DataError, naming the frame."""
     for file in sorted(path.glob("*.xml")) if path.is_dir() else [path]:
-        root = _parsed(file)
+        root = _parse(file)
         try:
             yield _tracks(root, file)
         except (ValueError, KeyError, TypeError, OverflowError) as error:
             raise DataError(f"{file}: no CVAT annotations ({error}). Remedy: {_REMEDY}") from error
 
 
-def _parsed(file: Path) -> ElementTree.Element:
+def _parse(file: Path) -> ElementTree.Element:
     data = read_bounded(file, _MAX_BYTES, remedy=_REMEDY)
 
     def refuse(*declaration: object) -> None:
@@ -56,7 +56,7 @@ def _tracks(root: ElementTree.Element, file: Path) -> MaskTracks:
     categories: dict[str, str] = {}
     masks: dict[int, dict[str, Rle]] = {}
     for image in root.findall("image"):
-        size = _checked_size(int(image.attrib["width"]), int(image.attrib["height"]))
+        size = _check_size(int(image.attrib["width"]), int(image.attrib["height"]))
         at = masks.setdefault(int(image.attrib["id"]), {})
         for number, shape in enumerate(image.findall("mask")):
             label = shape.attrib["label"]
@@ -69,10 +69,10 @@ def _tracks(root: ElementTree.Element, file: Path) -> MaskTracks:
             if shape.get("outside") != "1":
                 at = masks.setdefault(int(shape.attrib["frame"]), {})
                 identity = _object(shape) or f"{label} {track.attrib['id']}"
-                _add(at, categories, identity, label, _rle(shape, _checked_size(*size)))
+                _add(at, categories, identity, label, _rle(shape, _check_size(*size)))
     if any(frame < 0 for frame in masks):
         raise ValueError("a frame is negative")
-    return MaskTracks(name, *_checked_size(*size), categories, dict(sorted(masks.items())))
+    return MaskTracks(name, *_check_size(*size), categories, dict(sorted(masks.items())))
 
 
 def _add(at: dict[str, Rle], categories: dict[str, str], identity: str, label: str, rle: Rle) -> None:
@@ -91,7 +91,7 @@ def _original_size(root: ElementTree.Element) -> tuple[int, int]:
     return 0, 0
 
 
-def _checked_size(width: int, height: int) -> tuple[int, int]:
+def _check_size(width: int, height: int) -> tuple[int, int]:
     if not (0 < width <= _MAX_SIDE and 0 < height <= _MAX_SIDE):
         raise ValueError(f"pictures of {width}x{height} px")
     return width, height
@@ -102,7 +102,7 @@ def _object(shape: ElementTree.Element) -> str | None:
 
 
 def _rle(shape: ElementTree.Element, size: tuple[int, int]) -> Rle:
-    """From runs along the rows of a box to those down the columns of the picture."""
+    """A mask as runs down the columns of its picture, from runs along the rows of its box."""
     width, height = size
     left, top, across, down = (int(shape.attrib[name]) for name in ("left", "top", "width", "height"))
     if not (left >= 0 and top >= 0 and 0 < across <= width - left and 0 < down <= height - top):

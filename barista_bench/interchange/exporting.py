@@ -8,7 +8,7 @@ kept then says what it really was.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, cast
@@ -21,6 +21,7 @@ from barista_bench.errors import ConfigError
 from barista_bench.files.owned_folders import check_target, replacing_folder
 from barista_bench.files.reading import valid_video_id
 from barista_bench.interchange import released_folder
+from barista_bench.interchange.released_folder import JsonObject
 from barista_bench.judging.judge_folder import read_judge
 from barista_bench.judging.judged_run import MISSING, SampleVerdict
 from barista_bench.judging.released_verdicts import (
@@ -32,6 +33,7 @@ from barista_bench.judging.released_verdicts import (
     read_released_scores,
 )
 from barista_bench.judging.scoring import read_judged_run
+from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.run_folder import judge_folders
 from barista_bench.runs.score.samples import ReadRun, ScoredSample, read_samples
 from barista_bench.runs.score.scoring import read_scored, session_seconds
@@ -71,27 +73,21 @@ class RepetitionFiles:
     def folder(self) -> released_folder.ReleasedFolder:
         keep, replaced = self._keeping, self._judging.replaced
         config = keep.record(released_folder.CONFIG, self._config())
-        params = config.get("task_params") or {}
         if replaced:
-            params = params | self._judging_params()
-            config = config | {"task_params": params}
+            config = config | {"task_params": (config.get("task_params") or {}) | self._judging_params()}
         lines = {
             example.example_id: keep.record(released_folder.EXAMPLES, self._line(example), example.example_id)
             for example in self._read.examples.examples
         }
         made = [self._prediction(sample, lines[sample.example.example_id]) for sample in self._samples]
         predictions = tuple(
-            self._scored(keep.record(released_folder.PREDICTIONS, record, record["example_id"])) for record in made
+            self._with_scores(keep.record(released_folder.PREDICTIONS, record, record["example_id"])) for record in made
         )
-        figures = self._figures(made, predictions, config.get("concurrency"), params.get("geval_criteria"))
+        figures = self._figures(made, predictions, config)
         metrics = keep.record(released_folder.METRICS, figures)
         # Figures that we make, since those of a file may lack anything, and what only the file can say.
-        run_figures = {
-            name: metrics[name]
-            for name in metrics
-            if name in released_folder.RUNNER_METRICS and metrics[name] is not None
-        }
-        shown = figures | run_figures
+        runner_metrics = released_folder.RUNNER_METRICS
+        shown = figures | {k: v for k, v in metrics.items() if k in runner_metrics and v is not None}
         source = keep.text(released_folder.EXAMPLES_SOURCE, f"{self._read.described.data.path}\n")
         directory = self._keeping.text(released_folder.DIRECTORY, str(self._read.folder))
         total = _tokens(predictions, "total_tokens")
@@ -105,7 +101,7 @@ class RepetitionFiles:
             summary=summary if replaced else keep.text(released_folder.SUMMARY, summary),
         )
 
-    def _config(self) -> released_folder.JsonObject:
+    def _config(self) -> JsonObject:
         data, generation = self._read.described.data, self._read.described.identity.generation
         systems = {self._task.prompt(sample.example, self._box_format).system for sample in self._samples}
         return {
@@ -133,16 +129,13 @@ class RepetitionFiles:
 
     @property
     def _provider(self) -> str:
-        """As an imported run says it, else by how the model was reached."""
+        """The provider that an imported run names, else by how the model was reached."""
         settings = self._model.settings
         return settings.get("provider") or ("openai_compat" if "base_url" in settings else "local")
 
-    def _task_params(self) -> released_folder.JsonObject:
+    def _task_params(self) -> JsonObject:
         if self._task.name in BOX_TASKS:
-            boxes: released_folder.JsonObject = {
-                "bbox_format": self._box_format.order,
-                "bbox_scale": self._box_format.scale,
-            }
+            boxes = {"bbox_format": self._box_format.order, "bbox_scale": self._box_format.scale}
             return boxes | self._judging_params()
         if self._task.name == "relations":
             # A set has one look for all its marks.
@@ -155,21 +148,19 @@ class RepetitionFiles:
             }
         return self._judging_params()
 
-    def _judging_params(self) -> released_folder.JsonObject:
+    def _judging_params(self) -> JsonObject:
         if self._task.name not in JUDGED_TASKS:
             return {}
         judge, scores, _ = self._judging
-        params: released_folder.JsonObject = {
-            "geval_criteria": list(dict.fromkeys(name for given in scores.values() for name in given))
-        }
-        return params | ({"judge_model": judge} if scores and judge != self._model.name else {})
+        criteria = list(dict.fromkeys(name for given in scores.values() for name in given))
+        return {"geval_criteria": criteria} | ({"judge_model": judge} if scores and judge != self._model.name else {})
 
-    def _line(self, example: Example) -> released_folder.JsonObject:
+    def _line(self, example: Example) -> JsonObject:
         # A line that was read from a released file brings its sentence.
         is_released = "question" in example.metadata
         return dict(released_record(example, None if is_released else self._task.frozen_question(example)))
 
-    def _prediction(self, sample: ScoredSample, line: released_folder.JsonObject) -> released_folder.JsonObject:
+    def _prediction(self, sample: ScoredSample, line: JsonObject) -> JsonObject:
         record, example = sample.record, sample.example
         failed = not record.finished
         parts = self._task.prompt(example, self._box_format).parts
@@ -187,26 +178,30 @@ class RepetitionFiles:
             "raw_text": record.text or "",
             "task_name": self._task.upstream_name,
             "task_result": {} if failed else task_result(self._task, example, sample.prediction, self._box_format),
-            "usage": None if failed else _usage(record.input_tokens, record.output_tokens),
+            "usage": None if failed else _usage(record),
         }
 
-    def _scored(self, record: released_folder.JsonObject) -> released_folder.JsonObject:
-        """With what the judge said."""
+    def _with_scores(self, record: JsonObject) -> JsonObject:
+        """The record with what the judge said."""
         scores = self._judging.scores.get((record["example_id"], self._run))
-        return record | {"task_result": (record.get("task_result") or {}) | _score_keys(scores)} if scores else record
+        if not scores:
+            return record
+        result = {**(record.get("task_result") or {})}
+        result[released_folder.MEAN_SCORE] = mean_score([score for score, _ in scores.values()])
+        for name, (score, reason) in scores.items():
+            key = f"{released_folder.SCORE_PREFIX}{name}"
+            result |= {f"{key}_score": score, f"{key}_reason": reason}
+        return record | {"task_result": result}
 
-    def _figures(
-        self,
-        made: Sequence[released_folder.JsonObject],
-        released: Sequence[released_folder.JsonObject],
-        concurrency: int | None,
-        criteria: Sequence[str] | None,
-    ) -> released_folder.JsonObject:
-        """From results that we make: those of a file that others wrote may lack anything."""
+    def _figures(self, made: Sequence[JsonObject], released: Sequence[JsonObject], config: JsonObject) -> JsonObject:
+        """The figures of results that we make: those of a file that others wrote may lack anything."""
         examples = {example.example_id: example for example in self._read.examples.examples}
         records = [
             ReleasedRecord(
-                examples[ours["example_id"]], self._scored(ours)["task_result"], ours["error"], theirs.get("latency_ms")
+                examples[ours["example_id"]],
+                self._with_scores(ours)["task_result"],
+                ours["error"],
+                theirs.get("latency_ms"),
             )
             for ours, theirs in zip(made, released, strict=True)
         ]
@@ -214,23 +209,21 @@ class RepetitionFiles:
         seconds = sum(session.get(stage, 0.0) for session in sessions for stage in ("wait", "generate"))
         return {
             **common_metrics(records),
-            **task_metrics(self._task, records, criteria),
+            **task_metrics(self._task, records, (config.get("task_params") or {}).get("geval_criteria")),
             **_token_totals(released),
             "wall_clock_ms": seconds * 1000 / self._read.described.runs,
-            "concurrency": concurrency,
+            "concurrency": config.get("concurrency"),
         }
 
 
 def _error(sample: ScoredSample) -> str | None:
     if not sample.record.finished:
-        error = sample.record.error or "no answer"
-        return (
-            error if error.startswith(released_folder.PROVIDER_ERROR) else f"{released_folder.PROVIDER_ERROR} {error}"
-        )
+        error, begin = sample.record.error or "no answer", released_folder.PROVIDER_ERROR
+        return error if error.startswith(begin) else f"{begin} {error}"
     return released_folder.UNREADABLE if sample.prediction is None else None
 
 
-def _token_totals(predictions: Sequence[released_folder.JsonObject]) -> released_folder.JsonObject:
+def _token_totals(predictions: Sequence[JsonObject]) -> JsonObject:
     """Sums over the records with any usage; without any there are none."""
     if not any(record.get("usage") for record in predictions):
         return {}
@@ -241,30 +234,20 @@ def _token_totals(predictions: Sequence[released_folder.JsonObject]) -> released
     return totals
 
 
-def _tokens(predictions: Sequence[released_folder.JsonObject], name: str) -> int:
+def _tokens(predictions: Sequence[JsonObject], name: str) -> int:
     counts = ((record.get("usage") or {}).get(name) or 0 for record in predictions)
     return sum(count for count in counts if 0 <= count <= released_folder.LARGEST)
 
 
-def _usage(input_tokens: int | None, output_tokens: int | None) -> released_folder.JsonObject | None:
-    if input_tokens is None and output_tokens is None:
+def _usage(record: SampleRecord) -> JsonObject | None:
+    if record.input_tokens is None and record.output_tokens is None:
         return None
-    tokens_in, tokens_out = input_tokens or 0, output_tokens or 0
+    tokens_in, tokens_out = record.input_tokens or 0, record.output_tokens or 0
     return {"input_tokens": tokens_in, "output_tokens": tokens_out, "total_tokens": tokens_in + tokens_out}
 
 
-def _score_keys(scores: Mapping[str, ReleasedScore]) -> released_folder.JsonObject:
-    keys: released_folder.JsonObject = {released_folder.MEAN_SCORE: mean_score([score for score, _ in scores.values()])}
-    for name, (score, reason) in scores.items():
-        keys |= {
-            f"{released_folder.SCORE_PREFIX}{name}_score": score,
-            f"{released_folder.SCORE_PREFIX}{name}_reason": reason,
-        }
-    return keys
-
-
 NO_VERDICT = "geval_error: "
-"""How the reason begins where a judge gave no score."""
+"""The beginning of a judge's reason for giving no score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +288,12 @@ def export_run(
     judging = _judging(read, _judge_folder(read, judge), data, root, is_imported=bool(kept))
     runs = sorted({sample.record.run for sample in read.samples})
     released = [RepetitionFiles(read, run, released_folder.PuttingBack(kept, run), judging).folder() for run in runs]
-    names = ["."] if len(runs) == 1 else _folder_names(read, runs)
+    if len(runs) == 1:
+        names = ["."]
+    else:  # folders are called as before the import, if that tells them apart
+        imported = [source.folder for source in read.described.imported]
+        is_usable = len(set(imported)) == len(imported) > 1 and all(map(valid_video_id, imported))
+        names = [imported[run] if is_usable else f"run_{run}" for run in runs]
     with replacing_folder(out) as partial:
         for name, folder in zip(names, released, strict=True):
             (partial / name).mkdir(exist_ok=True)
@@ -361,13 +349,12 @@ def _judging(
     if described.identity["method"] == METHOD:
         return JudgeScores(judge, read_released_scores(folder))
     judged = read_judged_run(read_scored(read.folder, data=data, root=root, options={}), folder)
-    scores = {sample: _released_scores(verdicts) for sample, verdicts in judged.verdicts.items()}
-    scores = {sample: given for sample, given in scores.items() if given}
+    scores = {sample: given for sample, verdicts in judged.verdicts.items() if (given := _released_scores(verdicts))}
     return JudgeScores(judge, scores, replaced=is_imported and bool(scores))
 
 
 def _released_scores(verdicts: Sequence[SampleVerdict]) -> dict[str, ReleasedScore]:
-    """By criterion: the mean of its draws and the first one's reason; criteria that were never asked for are absent."""
+    """Criterion to the mean of its draws and the first one's reason; criteria that were never asked for are absent."""
     scores: dict[str, ReleasedScore] = {}
     for criterion in dict.fromkeys(verdict.criterion for verdict in verdicts):
         asked = [v for v in verdicts if v.criterion == criterion and v.status != MISSING]
@@ -377,10 +364,3 @@ def _released_scores(verdicts: Sequence[SampleVerdict]) -> dict[str, ReleasedSco
         elif asked:
             scores[criterion] = ReleasedScore(None, f"{NO_VERDICT}{asked[0].text}")
     return scores
-
-
-def _folder_names(read: ReadRun, runs: Sequence[int]) -> list[str]:
-    """The folder names of several repetitions: as before the import, if that tells them apart."""
-    imported = [source.folder for source in read.described.imported]
-    is_usable = len(set(imported)) == len(imported) > 1 and all(map(valid_video_id, imported))
-    return [imported[run] if is_usable else f"run_{run}" for run in runs]

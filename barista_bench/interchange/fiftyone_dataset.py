@@ -15,6 +15,7 @@ import json
 import logging
 import math
 import zlib
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
@@ -32,7 +33,7 @@ from barista_bench.scene_graph.masks import decode_mask
 
 log = logging.getLogger(__name__)
 VERSION = "1.0.0"
-"""Of the format: FiftyOne brings datasets of older versions to its own when it imports them."""
+"""The format's: FiftyOne brings datasets of older versions to its own when it imports them."""
 _QUALITY = 90
 Document = dict[str, Any]
 
@@ -71,11 +72,11 @@ def write_fiftyone(
 
 
 def _samples(scored: ScoredRun, folder: Path, left_out: list[str]) -> Iterator[Document]:
-    by_example: dict[str, list[ScoredSample]] = {}
+    by_example: dict[str, list[ScoredSample]] = defaultdict(list)
     for sample in scored.samples:
-        by_example.setdefault(sample.example.example_id, []).append(sample)
+        by_example[sample.example.example_id].append(sample)
     for number, loaded in enumerate(scored.examples):
-        answers = by_example.get(loaded.example.example_id, [])
+        answers = by_example[loaded.example.example_id]
         try:
             images = loaded.images(scored.task) if answers else ()
         except BaristaError as error:
@@ -154,13 +155,8 @@ def _mask(overlay: Overlay, image: Image.Image) -> Document | None:
 def _metadata(scored: ScoredRun) -> Document:
     texts = ("filepath", "example_id", "video_id", "caption", "question", "answer", "reference_answer", "_media_type")
     identity, tags = _field("id", "ObjectIdField", db_field="_id"), _field("tags", "ListField", subfield="StringField")
-    detection = [
-        identity,
-        tags,
-        _field("label", "StringField"),
-        _field("bounding_box", "ListField", subfield="FloatField"),
-        _field("mask", "ArrayField"),
-    ]
+    box = _field("bounding_box", "ListField", subfield="FloatField")
+    detection = [identity, tags, _field("label", "StringField"), box, _field("mask", "ArrayField")]
     of_one, of_all = (f"fiftyone.core.labels.{name}" for name in ("Detection", "Detections"))
     listed: Document = {"subfield": "EmbeddedDocumentField", "embedded_doc_type": of_one, "fields": detection}
     boxes: Document = {"embedded_doc_type": of_all, "fields": [_field("detections", "ListField", **listed)]}

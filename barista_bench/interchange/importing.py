@@ -134,7 +134,7 @@ def import_run(
 
 
 def family_format(model: str, provider: str | None) -> BoxFormat:
-    """How the release asks a model's family to write boxes.
+    """The format in which the release asks a model's family to write boxes.
 
     Raises:
         ConfigError: the family is not one of the release's.
@@ -150,7 +150,7 @@ def family_format(model: str, provider: str | None) -> BoxFormat:
 
 
 def _prompts(released: Sequence[ReleasedRun]) -> PromptTexts:
-    """Stands for the release's own wording, of which only the texts that were sent are known."""
+    """A wording that stands for the release's own, of which only the texts that were sent are known."""
     sent = sorted({record.prompt_text or "" for run in released for record in run.predictions})
     text = "The released harness asked this in its own words: see prompt_text in its predictions.jsonl."
     sha256 = digest(*sent)
@@ -188,15 +188,13 @@ class _Importer:
                 file.write(json.dumps({"seconds": {"latency": latency}}) + "\n")
         if self.scores:
             write_released_judge(folder, self.first.judge, self.first.provider, self.scores)
-        if self.task.protocol == "release":
-            self._keep_differences(folder)
-
-    def _keep_differences(self, folder: Path) -> None:
-        """Make the released files anew from the folder just written, and keep what comes out differently."""
-        read = read_samples(folder)
+        if self.task.protocol != "release":
+            return
+        # The released files are made anew from the folder just written; what comes out differently is kept.
+        read, judging = read_samples(folder), JudgeScores(self.first.judge, self.scores)
         for run_index, run in enumerate(self.released):
             comparing = Comparing(run.original, run_index)
-            RepetitionFiles(read, run_index, comparing, JudgeScores(self.first.judge, self.scores)).folder()
+            RepetitionFiles(read, run_index, comparing, judging).folder()
             self.kept += comparing.differences
         write_kept(self.kept, folder)
 

@@ -19,6 +19,7 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.reading import bounded_lines, read_bounded_json, read_bounded_text, read_json_lines
 from barista_bench.files.text_out import check_address, check_variable_name, refuse_credentials
 from barista_bench.interchange import released_folder
+from barista_bench.interchange.released_folder import JsonObject, ReleasedPrediction
 
 MAX_FILE = 2**24
 """Bytes of each of the small files beside the lines."""
@@ -43,7 +44,7 @@ class ReleasedRun:
     folder: Path
     examples: tuple[Example, ...]
     content_hash: str
-    predictions: tuple[released_folder.ReleasedPrediction, ...]
+    predictions: tuple[ReleasedPrediction, ...]
     generation: dict[str, Any]
     boxes: BoxFormat | None
     judge: str
@@ -85,11 +86,10 @@ def read_released_run(
         raise DataError(
             f"{folder}: answers {task.name}, its examples are of {frozen_examples[0].task}. Remedy: give the right ones"
         )
-    config, metrics = _config(folder / released_folder.CONFIG), _object(folder / released_folder.METRICS)
-    params = released_folder.checked(
-        config or {}, released_folder.ReleasedConfig, folder / released_folder.CONFIG
-    ).task_params
-    released_folder.checked(metrics or {}, released_folder.RunnerMetrics, folder / released_folder.METRICS)
+    config_file, metrics_file = folder / released_folder.CONFIG, folder / released_folder.METRICS
+    config, metrics = _config(config_file), _object(metrics_file)
+    params = released_folder.checked(config or {}, released_folder.ReleasedConfig, config_file).task_params
+    released_folder.checked(metrics or {}, released_folder.RunnerMetrics, metrics_file)
     original = released_folder.ReleasedFolder(
         config=config,
         examples=_released_lines(frozen),
@@ -111,19 +111,17 @@ def read_released_run(
     )
 
 
-def _predictions(
-    path: Path, known: set[str]
-) -> list[tuple[released_folder.JsonObject, released_folder.ReleasedPrediction]]:
+def _predictions(path: Path, known: set[str]) -> list[tuple[JsonObject, ReleasedPrediction]]:
     """Every record, as it stands and as it is used."""
     problems: dict[str, list[int]] = defaultdict(list)
     seen: set[str] = set()
-    records: list[tuple[released_folder.JsonObject, released_folder.ReleasedPrediction]] = []
+    records: list[tuple[JsonObject, ReleasedPrediction]] = []
     try:
         for number, line in bounded_lines(path, released_folder.MAX_LINE):
             try:
                 # Not msgspec's own decoder: it refuses lone surrogates, which models do write.
                 record = json.loads(line)
-                prediction = msgspec.convert(record, released_folder.ReleasedPrediction)
+                prediction = msgspec.convert(record, ReleasedPrediction)
             except (ValueError, RecursionError) as error:
                 problems[f"no prediction ({error}). Remedy: correct it"].append(number)
                 continue
@@ -139,12 +137,9 @@ def _predictions(
 
 
 def _problems(
-    prediction: released_folder.ReleasedPrediction,
-    first: released_folder.ReleasedPrediction,
-    seen: set[str],
-    known: set[str],
+    prediction: ReleasedPrediction, first: ReleasedPrediction, seen: set[str], known: set[str]
 ) -> Iterator[str]:
-    """Faults that make a record unfit to stand beside the others."""
+    """Faults that make a record unfit to stand beside the others, of whose examples are `seen`."""
     if prediction.example_id in seen:
         yield "example_id repeats"
     if prediction.example_id not in known:
@@ -152,22 +147,20 @@ def _problems(
     for name in ("task_name", "model", "provider"):
         if getattr(prediction, name) != getattr(first, name):
             yield f"{name} is {getattr(prediction, name)!r:.80}, that of the first line {getattr(first, name)!r:.80}"
-    if prediction.error is not None and not prediction.error.startswith(
-        (released_folder.PROVIDER_ERROR, released_folder.PARSE_ERROR)
-    ):
+    known_errors = (released_folder.PROVIDER_ERROR, released_folder.PARSE_ERROR)
+    if prediction.error is not None and not prediction.error.startswith(known_errors):
         yield "error is neither provider_error nor parse_error"
     for key, value in (prediction.task_result or {}).items():
-        if key.startswith(released_folder.SCORE_PREFIX) and key.endswith("_score") and not _is_score(value):
+        if not key.startswith(released_folder.SCORE_PREFIX):
+            continue
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if key.endswith("_score") and value is not None and not (is_number and 0 <= value <= 1):
             yield f"task_result.{key:.80} is neither null nor 0 to 1"
-        if key.startswith(released_folder.SCORE_PREFIX) and key.endswith("_reason") and not isinstance(value, str):
+        if key.endswith("_reason") and not isinstance(value, str):
             yield f"task_result.{key:.80} is not text"
 
 
-def _is_score(score: object) -> bool:
-    return score is None or (isinstance(score, int | float) and not isinstance(score, bool) and 0 <= score <= 1)
-
-
-def _released_lines(path: Path) -> tuple[released_folder.JsonObject, ...]:
+def _released_lines(path: Path) -> tuple[JsonObject, ...]:
     """The lines of a frozen file in the released layout; none of one in ours, whose `task_data` is another."""
     lines = read_json_lines(path, released_folder.MAX_LINE, json.loads, what="no frozen example", remedy="freeze again")
     return tuple(record for _, record in lines if not {"inputs", "target"} <= set(record["task_data"]))
@@ -177,7 +170,7 @@ def _text(path: Path) -> str | None:
     return read_bounded_text(path, MAX_FILE, remedy="correct or remove it") if path.is_file() else None
 
 
-def _object(path: Path) -> released_folder.JsonObject | None:
+def _object(path: Path) -> JsonObject | None:
     if not path.is_file():
         return None
     value = read_bounded_json(path, MAX_FILE, remedy="correct or remove it")
@@ -186,16 +179,15 @@ def _object(path: Path) -> released_folder.JsonObject | None:
     return value
 
 
-def _config(path: Path) -> released_folder.JsonObject | None:
+def _config(path: Path) -> JsonObject | None:
     """The settings that the release knows; others are left out, since they may be secrets, and what is like one."""
     settings = _object(path)
     if settings is None:
         return None
     kept = {name: settings[name] for name in released_folder.CONFIG_KEYS if name in settings}
     if isinstance(model := kept.get("model"), dict):
-        kept["model"] = {
-            name: model[name] for name in released_folder.MODEL_KEYS if name in model and _is_public(name, model[name])
-        }
+        names = [name for name in released_folder.MODEL_KEYS if name in model]
+        kept["model"] = {name: model[name] for name in names if _is_public(name, model[name])}
     return kept
 
 

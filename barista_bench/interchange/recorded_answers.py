@@ -140,10 +140,8 @@ def _record(
     task: Task, example: Example, answer: RecordedAnswer, key_of: Callable[[str, str, int], str]
 ) -> SampleRecord:
     fingerprint = digest("recorded", task.benchmark, task.name, task.version, example.example_id)
-    completion = (
-        Failure(answer.error or "the record holds no answer") if answer.text is None else Completion(answer.text)
-    )
-    status, error = answer_status(completion)
+    failure = Failure(answer.error or "the record holds no answer")
+    status, error = answer_status(failure if answer.text is None else Completion(answer.text))
     return SampleRecord(
         key=key_of(example.example_id, fingerprint, answer.run),
         fingerprint=fingerprint,

@@ -23,9 +23,9 @@ from barista_bench.files.reading import read_json_lines
 CONFIG, EXAMPLES, EXAMPLES_SOURCE = "run_config.json", "benchmark_examples.jsonl", "benchmark_examples_source.txt"
 PREDICTIONS, ERRORS, METRICS, SUMMARY = "predictions.jsonl", "errors.jsonl", "metrics.json", "summary.txt"
 DIRECTORY = "Run directory: "
-"""How the first line of `summary.txt` begins; the folder in which the run was written follows."""
+"""The beginning of the first line of `summary.txt`; the folder in which the run was written follows."""
 PROVIDER_ERROR, PARSE_ERROR = "provider_error:", "parse_error:"
-"""How the `error` of a record begins."""
+"""Beginnings of the `error` of a record."""
 UNREADABLE = f"{PARSE_ERROR} could not parse response"
 CONFIG_KEYS = (
     *("concurrency", "dataset_root", "debug_samples", "model", "output_dir", "system_prompt", "task", "task_params"),
@@ -36,12 +36,12 @@ MODEL_KEYS = (
 )
 """All that `run_config.json` holds, and its `model`; the release refuses other keys, and none of them is a secret."""
 SCORE_PREFIX = "geval_"
-"""How the keys of a judge begin in a `task_result`."""
+"""The beginning of a judge's keys in a `task_result`."""
 MEAN_SCORE = "geval_mean_score"
 MAX_LINE = 64 * 2**20
 """Bytes of one line of a JSONL file; a longer one is refused."""
 LARGEST = 2**53
-"""Up to here sums are exact; nothing that is counted or timed here is larger."""
+"""The largest count or time; sums are exact up to it."""
 
 JsonObject = dict[str, Any]
 Number = Annotated[float, msgspec.Meta(ge=0, le=LARGEST)]
@@ -116,7 +116,7 @@ class RunnerMetrics(msgspec.Struct):
 
 RUNNER_METRICS = frozenset(RunnerMetrics.__struct_fields__)
 SCHEMAS: dict[str, type[msgspec.Struct]] = {CONFIG: ReleasedConfig, METRICS: RunnerMetrics, PREDICTIONS: ReleasedAnswer}
-"""By file; of other files no field is looked at."""
+"""Schemas by file; of other files no field is looked at."""
 
 
 def checked(values: Mapping[str, Any], schema: type[StructT], where: object) -> StructT:
@@ -146,31 +146,20 @@ class ReleasedFolder:
 
     def write(self, folder: Path) -> None:
         """Write all files into an existing folder."""
-        texts = {
-            CONFIG: _indented(self.config),
-            EXAMPLES: _lines(self.examples),
-            EXAMPLES_SOURCE: self.examples_source,
-            PREDICTIONS: _lines(self.predictions),
-            ERRORS: _lines(record for record in self.predictions if record.get("error") is not None),
-            METRICS: _indented(self.metrics),
-            SUMMARY: self.summary,
-        }
+        texts = {EXAMPLES_SOURCE: self.examples_source, SUMMARY: self.summary}
+        failures = [record for record in self.predictions if record.get("error") is not None]
+        for name, records in ((EXAMPLES, self.examples), (PREDICTIONS, self.predictions), (ERRORS, failures)):
+            texts[name] = "".join(as_json(record) + "\n" for record in records)
+        for name, value in ((CONFIG, self.config), (METRICS, self.metrics)):
+            texts[name] = None if value is None else json.dumps(value, indent=2, sort_keys=True) + "\n"
         for name, text in texts.items():
             if text is not None:
                 (folder / name).write_text(text, encoding="utf-8", newline="\n")
 
 
 def as_json(value: object) -> str:
-    """One line, as the release writes those of its JSONL files."""
+    """JSON in one line, as the release writes those of its JSONL files."""
     return json.dumps(value, sort_keys=True)
-
-
-def _lines(records: Iterable[JsonObject]) -> str:
-    return "".join(as_json(record) + "\n" for record in records)
-
-
-def _indented(value: JsonObject | None) -> str | None:
-    return None if value is None else json.dumps(value, indent=2, sort_keys=True) + "\n"
 
 
 KEPT_FILE = "released.jsonl"
@@ -205,7 +194,9 @@ class Comparing:
         }
         self._records = {(CONFIG, ""): original.config, (METRICS, ""): original.metrics}
         self._records |= {(EXAMPLES, record["example_id"]): record for record in original.examples}
-        self._records |= {(PREDICTIONS, record["example_id"]): _unscored(record) for record in original.predictions}
+        self._records |= {
+            (PREDICTIONS, record["example_id"]): _without_scores(record) for record in original.predictions
+        }
         self.differences: list[Kept] = []
 
     def record(self, file: str, made: JsonObject, example_id: str = "") -> JsonObject:
@@ -251,7 +242,7 @@ Keeping = Comparing | PuttingBack
 """Gives the released form of what was made from a run of ours."""
 
 
-def _unscored(record: Mapping[str, Any]) -> JsonObject:
+def _without_scores(record: Mapping[str, Any]) -> JsonObject:
     """A record of `predictions.jsonl` without what a judge said, which stands in the judge's folder."""
     result = record.get("task_result")
     if not isinstance(result, dict):
@@ -265,25 +256,20 @@ def write_kept(kept: Sequence[Kept], folder: Path) -> None:
 
 
 def read_kept(folder: Path) -> list[Kept]:
-    """The kept fields of an imported run; nothing of another.
-
-    Raises:
-        DataError: the file is damaged; names the line.
-    """
+    """The kept fields of an imported run; nothing of another. Raises DataError, naming the line that is damaged."""
     path = folder / KEPT_FILE
     if not path.is_file():
         return []
     kept = []
     what, remedy = "is nothing kept of a released run", "import again"
-    for number, entry in read_json_lines(path, MAX_LINE, _decode, what=what, remedy=remedy):
+    lines = read_json_lines(
+        path, MAX_LINE, lambda line: msgspec.convert(json.loads(line), Kept), what=what, remedy=remedy
+    )
+    for number, entry in lines:
         if entry.file in SCHEMAS:
             checked(entry.values, SCHEMAS[entry.file], f"{path}: line {number}: {entry.file}")
         kept.append(entry)
     return kept
-
-
-def _decode(line: bytes) -> Kept:
-    return msgspec.convert(json.loads(line), Kept)
 
 
 _MEAN = "mean_geval_"

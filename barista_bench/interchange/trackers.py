@@ -77,9 +77,9 @@ def _log(tracker: Tracker, name: str, settings: dict[str, Any], figures: dict[st
 
 
 def logged_settings(results: Results) -> dict[str, Any]:
-    """Under which the figures stand: the record that makes figures comparable, what is shown beside it, versions.
+    """The settings that figures stand under: the record that makes them comparable, what is shown beside it, versions.
 
-    Of the model's settings those that may leave this machine.
+    The model's settings are those that may leave this machine.
     """
     settings = public_settings(results.model.settings)
     shared = results.model_copy(update={"model": results.model.model_copy(update={"settings": settings})})
@@ -96,7 +96,7 @@ def logged_settings(results: Results) -> dict[str, Any]:
 
 
 def logged_figures(results: Results) -> dict[str, float]:
-    """By name: each figure's mean, `/low` and `/high` of its 95% interval and `/std`; the coverage as `samples/`."""
+    """Figures by name: each one's mean, `/low` and `/high` of its 95% interval, `/std`; the coverage as `samples/`."""
     values = {name: figure.mean for name, figure in results.figures.items()}
     for name, figure in results.figures.items():
         beside = {"low": figure.low, "high": figure.high, "std": figure.std}

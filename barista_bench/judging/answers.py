@@ -32,12 +32,7 @@ REASONING: Final = "reasoning"
 
 @dataclass(frozen=True, slots=True)
 class DistinctAnswer:
-    """One distinct answer.
-
-    Args:
-        item: digest of `shown`.
-        sample: the first sample that gave it.
-    """
+    """One distinct answer: `item` is the digest of `shown`, `sample` the first one that gave it."""
 
     item: str
     shown: Judged | Rationale
@@ -97,11 +92,8 @@ def form_id(form: ReplyForm, item: str, criterion: str) -> str:
 def offline_judge(name: str, form: ReplyForm, figures: Mapping[str, str | None], run: ScoredRun) -> ScriptedModel:
     """The judge `lexical` or `oracle` of the answers of a run.
 
-    Args:
-        figures: criterion -> the figure of the task, from 0 to 1, that `lexical` takes for it.
-
-    Raises:
-        ConfigError: `lexical` is asked about a criterion that names no figure of the task.
+    `figures` is criterion -> the figure of the task, from 0 to 1, that `lexical` takes for it. Raises ConfigError where
+    a criterion names no such figure.
     """
     replies = {}
     for answer in RunAnswers.of(run).distinct:
@@ -125,23 +117,20 @@ def whole_score(fraction: float, top: int) -> int:
 
 def _answer(task: Task, sample: ScoredSample) -> DistinctAnswer | None:
     prediction, example = sample.prediction, sample.example
-    shown = (
-        attempt(task, "judged", example, lambda: _view_of_judge(task, example, prediction), None)
-        if prediction
-        else None
-    )
-    text = _graded(shown) if shown else ""
-    if shown is None or not text.strip():
+    if prediction is None:
+        return None
+    shown = attempt(task, "judged", example, lambda: _view_of_judge(task, example, prediction), None)
+    if shown is None or not _graded_text(shown).strip():
         return None
     kind = REASONING if isinstance(shown, Rationale) else "item"
-    return DistinctAnswer(digest(kind, asdict(shown)), shown, text, sample)
+    return DistinctAnswer(digest(kind, asdict(shown)), shown, _graded_text(shown), sample)
 
 
 def _view_of_judge(task: Task, example: Example, prediction: Prediction) -> Judged | Rationale | None:
     return task.rationale(example, prediction) if asks_for_reasons(task) else task.judged(example, prediction)
 
 
-def _graded(shown: Judged | Rationale) -> str:
+def _graded_text(shown: Judged | Rationale) -> str:
     return shown.reasoning if isinstance(shown, Rationale) else shown.answer
 
 
@@ -157,11 +146,11 @@ def _lexical(form: ReplyForm, criterion: str, figure: str | None, answer: Distin
 
 
 def _oracle(form: ReplyForm, run: ScoredRun, answer: DistinctAnswer) -> tuple[int, str]:
-    """Compares with the reference as the task's parser reads it out of a model's answer."""
+    """Full marks where an answer is the reference as the task's parser reads it out of a model's answer, else 0."""
     info = run.results.model.box_format
     box_format, example = BoxFormat(info.order, info.scale), answer.sample.example
     parsed = run.task.parse(run.task.reference_answer(example, box_format), example.inputs, box_format)
     reference = _view_of_judge(run.task, example, parsed) if isinstance(parsed, Prediction) else None
-    if reference is not None and _graded(reference) == answer.text:
+    if reference is not None and _graded_text(reference) == answer.text:
         return form.top, "the reference's own answer"
     return 0, "another answer than the reference's own"

@@ -102,7 +102,7 @@ class SampleAgreement(msgspec.Struct, frozen=True):
     tau: float | None
 
 
-class Labelled(NamedTuple):
+class LabelledRun(NamedTuple):
     """The results of one judge on one run, under names that tell both apart from the others of their task."""
 
     judged: JudgedRun
@@ -119,11 +119,9 @@ class Labelled(NamedTuple):
 
 
 class CrossJudge(msgspec.Struct, frozen=True):
-    """All of it; the order in which runs are given does not matter.
+    """Several judges on the same answers; the order in which runs are given does not matter.
 
-    Args:
-        scores: metric -> judge -> model -> score.
-        coverage: judge -> task and model -> share judged.
+    `scores` are by metric, judge and model; `coverage`, the fraction judged, by judge, then by task and model.
     """
 
     scores: dict[str, dict[str, dict[str, float]]]
@@ -152,11 +150,7 @@ def compare(metric: str, scores: MetricScores, first: str, second: str) -> Judge
 
 def compare_all(scores: Mapping[str, MetricScores]) -> tuple[JudgeComparison, ...]:
     """Every pair of judges on every metric."""
-    pairs = (
-        compare(metric, by_judge, *judges)
-        for metric, by_judge in scores.items()
-        for judges in combinations(by_judge, 2)
-    )
+    pairs = (compare(metric, judged, *pair) for metric, judged in scores.items() for pair in combinations(judged, 2))
     return tuple(pair for pair in pairs if pair)
 
 
@@ -216,18 +210,13 @@ def vendor_of(name: str) -> str | None:
 
 
 def cross_judge(judged: Sequence[JudgedRun], vendors: Mapping[str, str] | None = None) -> CrossJudge:
-    """Everything about several judges on several runs.
+    """Everything about several judges on several runs, as `all_judged` gives them, over all runs.
 
-    Args:
-        judged: as `all_judged` gives them, over all runs.
-        vendors: names of judges or models -> vendor, over what their names say.
-
-    Raises:
-        ConfigError: no run has two judges, a run is given twice, or they cannot be compared: other examples, or another
-            rubric.
+    `vendors` are by names of judges or models, over what these names say. Raises ConfigError where no run has two
+    judges, a run is given twice, or they cannot be compared: other examples, or another rubric.
     """
     _refuse_unlike(judged)
-    labels = labelled(judged)
+    labels = label_runs(judged)
     _refuse_lone_judges(labels)
     scores: dict[str, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
     coverage: dict[str, dict[str, float]] = defaultdict(dict)
@@ -245,14 +234,13 @@ def cross_judge(judged: Sequence[JudgedRun], vendors: Mapping[str, str] | None =
     )
 
 
-def labelled(judged: Sequence[JudgedRun]) -> list[Labelled]:
+def label_runs(judged: Sequence[JudgedRun]) -> list[LabelledRun]:
     """Every judged run with its labels, ordered by task, judge and model.
 
-    Raises:
-        ConfigError: two are of the same task, judge and model, as when a run is given twice.
+    Raises ConfigError where two are of the same task, judge and model, as when a run is given twice.
     """
-    by_name: dict[tuple[str, str, str], Labelled] = {}
-    for label in map(Labelled, judged, judge_labels(judged), model_labels(judged)):
+    by_name: dict[tuple[str, str, str], LabelledRun] = {}
+    for label in map(LabelledRun, judged, judge_labels(judged), model_labels(judged)):
         first = by_name.setdefault((label.task, label.judge, label.model), label)
         if first is not label:
             raise ConfigError(
@@ -279,21 +267,20 @@ def model_labels(judged: Sequence[JudgedRun]) -> list[str]:
 
     Numbers count the folders' resolved paths in sorted order, so that the order of `judged` does not matter.
     """
-    return labels_of_runs(
-        [(each.results.dataset.task, each.run.folder, each.run.results.model.label) for each in judged]
-    )
+    runs = [(each.results.dataset.task, each.run.folder, each.run.results.model.label) for each in judged]
+    return labels_of_runs(runs)
 
 
 def labels_of_runs(runs: Sequence[tuple[str, Path, str]]) -> list[str]:
-    """As `model_labels`, of (task, run folder, model) each."""
+    """The labels that `model_labels` gives, of runs as (task, run folder, model)."""
     names: dict[str, dict[Path, str]] = defaultdict(dict)
     for task, folder, model in runs:
         names[task][folder.resolve()] = model
-    labels = {task: _told_apart(of_task) for task, of_task in names.items()}
+    labels = {task: _distinct_labels(of_task) for task, of_task in names.items()}
     return [labels[task][folder.resolve()] for task, folder, _ in runs]
 
 
-def _told_apart(names: Mapping[Path, str]) -> dict[Path, str]:
+def _distinct_labels(names: Mapping[Path, str]) -> dict[Path, str]:
     counts = Counter(names.values())
     named = {path: f"{name} ({path.name})" if counts[name] > 1 else name for path, name in sorted(names.items())}
     counts, numbers = Counter(named.values()), Counter[str]()
@@ -304,7 +291,7 @@ def _told_apart(names: Mapping[Path, str]) -> dict[Path, str]:
     return labels
 
 
-def _vendors(labels: Sequence[Labelled], given: Mapping[str, str]) -> dict[str, str]:
+def _vendors(labels: Sequence[LabelledRun], given: Mapping[str, str]) -> dict[str, str]:
     """Vendors by label: as given for the label, else by the name proper, since a folder's name tells no vendor."""
     vendors = {}
     for each in labels:
@@ -315,7 +302,7 @@ def _vendors(labels: Sequence[Labelled], given: Mapping[str, str]) -> dict[str, 
     return vendors
 
 
-def _metrics(label: Labelled) -> Iterator[tuple[str, float]]:
+def _metrics(label: LabelledRun) -> Iterator[tuple[str, float]]:
     """All figures of a judged run by name: over everything, then the mean of each category."""
     for name, figure in label.results.figures.items():
         if name != MEAN or len(label.results.rubric.criteria) > 1:
@@ -326,7 +313,7 @@ def _metrics(label: Labelled) -> Iterator[tuple[str, float]]:
 
 
 def _refuse_unlike(judged: Sequence[JudgedRun]) -> None:
-    """All judges of a task must have read comparable answers, by the same rubric."""
+    """Refuse judges of a task that have not read comparable answers, by the same rubric."""
     firsts: dict[str, JudgedRun] = {}
     for each in judged:
         task = each.results.dataset.task
@@ -343,8 +330,8 @@ def _refuse_unlike(judged: Sequence[JudgedRun]) -> None:
             )
 
 
-def _refuse_lone_judges(labels: Sequence[Labelled]) -> None:
-    """Judges are compared on one and the same run: there must be one with two."""
+def _refuse_lone_judges(labels: Sequence[LabelledRun]) -> None:
+    """Refuse runs of which none has two judges, since judges are compared on one and the same run."""
     judges: dict[tuple[str, str], set[str]] = defaultdict(set)
     for label in labels:
         judges[label.task, label.model].add(label.judge)
@@ -356,8 +343,8 @@ def _refuse_lone_judges(labels: Sequence[Labelled]) -> None:
         )
 
 
-def _agreement(labels: Sequence[Labelled]) -> Iterator[SampleAgreement]:
-    """Answer by answer: over the samples that both judges of a pair have verdicts on."""
+def _agreement(labels: Sequence[LabelledRun]) -> Iterator[SampleAgreement]:
+    """The agreement of each pair of judges, over the samples that both have verdicts on."""
     by_criterion: dict[str, dict[str, dict[tuple[str, str, int], float]]] = defaultdict(lambda: defaultdict(dict))
     for label in labels:
         for (example, run), verdicts in label.judged.verdicts.items():

@@ -31,16 +31,13 @@ def form_prompts(
 ) -> dict[str, Prompt]:
     """The forms on one answer, by criterion. Without a rubric the reasoning is graded.
 
-    Raises:
-        KeyError, TypeError: a criterion has no steps, or answers are graded without a rubric.
+    Raises KeyError where a criterion has no steps, TypeError where answers are graded without a rubric.
     """
     if rubric is None and isinstance(shown, Rationale):
         return {"reasoning": reasoning_prompt(shown)}
     if rubric is None or isinstance(shown, Rationale):
         raise TypeError("reasoning has no rubric, and answers have one")
-    return {
-        criterion.name: form_prompt(rubric, criterion, steps[criterion.name], shown) for criterion in rubric.criteria
-    }
+    return {each.name: form_prompt(rubric, each, steps[each.name], shown) for each in rubric.criteria}
 
 
 def form_prompt(rubric: Rubric, criterion: Criterion, steps: Sequence[str], judged: Judged) -> Prompt:

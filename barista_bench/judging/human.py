@@ -19,7 +19,7 @@ import msgspec
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.reading import read_bounded_text
 from barista_bench.judging.answers import RunAnswers
-from barista_bench.judging.cross import labelled
+from barista_bench.judging.cross import label_runs
 from barista_bench.judging.judged_run import JudgedRun, raw_scores
 from barista_bench.metrics.judge_score.agreement import judge_agreement
 
@@ -43,7 +43,7 @@ class Rating(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     answer: str | None = None
 
     def is_of(self, token: str | None) -> bool:
-        """Whether it is of the answer that stands there now."""
+        """Whether the rating is of the answer that stands there now."""
         return self.answer in (None, token)
 
 
@@ -70,13 +70,13 @@ class HumanAgreement(msgspec.Struct, frozen=True):
 def read_ratings(path: str | Path) -> list[Rating]:
     """Ratings from a CSV or JSONL file.
 
-    Raises:
-        DataError: the file cannot be read, a line is not a rating, or an answer is rated twice; names the line.
+    Raises DataError, which names the line, where the file cannot be read, a line is not a rating, or an answer is rated
+    twice.
     """
     path = Path(path)
     text = read_bounded_text(path, MAX_BYTES, remedy="name a CSV or JSONL file of ratings", encoding="utf-8-sig")
     ratings: dict[tuple[str | None, str, int, str], Rating] = {}
-    for number, rating in (_csv if path.suffix.lower() == ".csv" else _jsonl)(path, text):
+    for number, rating in (_csv_ratings if path.suffix.lower() == ".csv" else _jsonl_ratings)(path, text):
         key = (rating.model, rating.example_id, rating.run, rating.criterion)
         if not 0 <= rating.score <= 10:
             raise DataError(f"{path}: line {number}: score is {rating.score}. Remedy: give 0 to 10")
@@ -89,11 +89,10 @@ def read_ratings(path: str | Path) -> list[Rating]:
 def human_agreement(judged: Sequence[JudgedRun], ratings: Sequence[Rating]) -> list[HumanAgreement]:
     """How well each judge agrees with people. Ratings of answers that have changed since are left out, with a warning.
 
-    Raises:
-        ConfigError: a rating names no model though several were judged, nothing that was judged is rated, or a run is
-            given twice.
+    Raises ConfigError where a rating names no model though several were judged, nothing that was judged is rated, or a
+    run is given twice.
     """
-    labels = labelled(judged)
+    labels = label_runs(judged)
     models = {label.model for label in labels}
     if len(models) > 1 and any(rating.model is None for rating in ratings):
         raise ConfigError(f"ratings name no model, but {len(models)} were judged. Remedy: add a column model")
@@ -133,7 +132,7 @@ def _agreement(judge: str, criterion: str, pairs: Sequence[tuple[float | None, i
     )
 
 
-def _csv(path: Path, text: str) -> Iterable[tuple[int, Rating]]:
+def _csv_ratings(path: Path, text: str) -> Iterable[tuple[int, Rating]]:
     reader = csv.DictReader(io.StringIO(text, newline=""))
     try:
         for row in reader:
@@ -143,7 +142,7 @@ def _csv(path: Path, text: str) -> Iterable[tuple[int, Rating]]:
         raise DataError(f"{path}: line {reader.line_num}: no rating ({error}). {_REMEDY}") from error
 
 
-def _jsonl(path: Path, text: str) -> Iterable[tuple[int, Rating]]:
+def _jsonl_ratings(path: Path, text: str) -> Iterable[tuple[int, Rating]]:
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue

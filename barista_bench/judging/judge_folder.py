@@ -77,20 +77,14 @@ def verdict_keys(described: JudgeDescription) -> Callable[[str, str], dict[int, 
 
 
 def read_judge(folder: str | Path) -> JudgeDescription:
-    """The description of a judge's folder.
-
-    Raises:
-        DataError: it is none.
-    """
+    """The description of a judge's folder. Raises DataError where it is none."""
     path = Path(folder) / JUDGE_FILE
     try:
-        return msgspec.json.decode(path.read_bytes(), type=JudgeDescription, dec_hook=_prices)
+        return msgspec.json.decode(
+            path.read_bytes(), type=JudgeDescription, dec_hook=lambda _, value: Prices.model_validate(value)
+        )
     except (OSError, msgspec.MsgspecError, RecursionError) as error:
         raise DataError(f"{path}: no judge's description ({error}). Remedy: run `barista-bench judge`") from error
-
-
-def _prices(kind: type, value: object) -> Prices:
-    return Prices.model_validate(value)
 
 
 def judge_folder_name(name: str, identity: dict[str, Any], generation: dict[str, Any]) -> str:

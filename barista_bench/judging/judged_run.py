@@ -216,7 +216,7 @@ class GroupFigures:
         }
 
     def _with_interval(self, bare: Figure, positions: Sequence[int], made_of: FigureValues) -> Figure:
-        """A sample that has no part in the figure weighs nothing in the draws either."""
+        """The figure with its interval. A sample that has no part in it weighs nothing in the draws either."""
         values = {at: value for at in positions if (value := made_of.of([at])) is not None}
         interval = ratio_interval(
             np.array(list(values.values()), dtype=np.float64),

@@ -101,10 +101,10 @@ def _record(example_id: str, run: int, verdict: _Verdict) -> SampleRecord:
 
 def read_released_scores(folder: Path) -> ReleasedScores:
     """The verdicts of such a folder, as they were given. A line that is none counts as not judged."""
-    return _by_sample(counting_records(folder / VERDICTS_FILE))
+    return _scores_by_sample(counting_records(folder / VERDICTS_FILE))
 
 
-def _by_sample(records: Mapping[str, SampleRecord]) -> ReleasedScores:
+def _scores_by_sample(records: Mapping[str, SampleRecord]) -> ReleasedScores:
     scores: dict[SampleName, dict[str, ReleasedScore]] = {}
     for record in records.values():
         try:
@@ -118,7 +118,7 @@ def _by_sample(records: Mapping[str, SampleRecord]) -> ReleasedScores:
 
 def read_released_log(run: ScoredRun, described: JudgeDescription, records: Mapping[str, SampleRecord]) -> LogVerdicts:
     """The verdicts on a run in such a judge's log."""
-    scores = _by_sample(records)
+    scores = _scores_by_sample(records)
     samples = [sample for sample in run.samples if sample.record.finished]
     of_samples = [scores.get(sample.name, {}) for sample in samples]
     values = {MEAN: [mean_score([score for score, _ in scored.values()]) for scored in of_samples]}

@@ -32,7 +32,7 @@ class RubricInfo(Strict):
 
 
 class JudgedCoverage(Strict):
-    """Answers and verdicts.
+    """How many answers there are, and how many of them have verdicts.
 
     `expected` = examples x runs. `finished` leaves out what the model's own infrastructure cost; `answered` are those
     with an answer that could be judged; `judged` those with a usable verdict, on every criterion by the paper's
@@ -121,9 +121,5 @@ class JudgedResults(Recorded):
 
 
 def read_judged(path: str | Path) -> JudgedResults:
-    """Read and check.
-
-    Raises:
-        DataError: the file is missing, too large, or breaks the schema; names the field.
-    """
+    """A judge's results. Raises DataError, which names the field, where the file is missing, too large or broken."""
     return read_model(path, JudgedResults, what="no judged results", remedy="run `barista-bench judge`")

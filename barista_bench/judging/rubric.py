@@ -63,7 +63,7 @@ class Criterion(_RubricModel):
 
     @property
     def scale(self) -> str:
-        """The bands as lines."""
+        """The bands as lines of text."""
         return "\n".join(f"{band.low} to {band.high}: {band.text}" for band in self.bands)
 
 
@@ -111,38 +111,37 @@ def load_rubric(task: Task, path: str | Path | None = None) -> Rubric:
     """The rubric of a task: ours, with `domain:FILE` in the words of a domain file, a user's file, or with
     `release:FOLDER` that of a clone of the release.
 
-    Raises:
-        ConfigError: no judge scores this task, or the file is not a rubric; names file and field.
+    Raises ConfigError where no judge scores this task, or the file is not a rubric; names file and field.
     """
     if path is None:
-        return _packaged(task.prompt_package, task.name)
+        return _packaged_rubric(task.prompt_package, task.name)
     domain_file = named_domain(path)
     if domain_file is not None:
-        return _in_words_of(task.prompt_package, task.name, domain_file)
+        return _domain_rubric(task.prompt_package, task.name, domain_file)
     clone = released_clone(path)
     if clone is not None:
-        return _released(task, clone)
+        return _released_rubric(task, clone)
     remedy = "write one, or leave --rubric out"
     data = read_bounded(path, MAX_YAML, what="no rubric file", remedy=remedy, error=ConfigError)
     return _read(data, str(path), task.prompt_package)
 
 
-def _released(task: Task, clone: Path) -> Rubric:
+def _released_rubric(task: Task, clone: Path) -> Rubric:
     code = get_benchmark(task.benchmark).released_code
     if code is None:
         raise ConfigError(f"no rubric can be read from a release of {task.benchmark}. Remedy: leave --rubric out")
     released = code.rubric(clone, task.name)
     sha256 = hashlib.sha256(json.dumps(released.content, sort_keys=True).encode()).hexdigest()
-    content = _checked(released.content, str(clone))
+    content = _checked_content(released.content, str(clone))
     return Rubric(**content.model_dump(), sha256=sha256, wording=released.wording)
 
 
 @functools.cache
-def _packaged(package: str, task: str) -> Rubric:
-    return _in_words_of(package, task, None)
+def _packaged_rubric(package: str, task: str) -> Rubric:
+    return _domain_rubric(package, task, None)
 
 
-def _in_words_of(package: str, task: str, domain_file: Path | None) -> Rubric:
+def _domain_rubric(package: str, task: str, domain_file: Path | None) -> Rubric:
     path = resources.files(package).joinpath("rubrics", f"{task}.yaml") if package else None
     if path is None or not path.is_file():
         raise ConfigError(
@@ -154,8 +153,8 @@ def _in_words_of(package: str, task: str, domain_file: Path | None) -> Rubric:
 
 
 def _read(data: bytes, name: str, package: str, categories: Mapping[str, str] | None = None) -> Rubric:
-    """`categories` stand in for the benchmark's own, where the rubric shows them."""
-    content = _checked(load_yaml(data, name, remedy="correct it, docs/judging.md shows one"), name)
+    """The rubric in a file's bytes; `categories` stand in for the benchmark's own, where it shows them."""
+    content = _checked_content(load_yaml(data, name, remedy="correct it, docs/judging.md shows one"), name)
     hashed = hashlib.sha256(data)
     words: dict[str, str] = {}
     if content.vocabulary:
@@ -165,7 +164,7 @@ def _read(data: bytes, name: str, package: str, categories: Mapping[str, str] | 
     return Rubric(**content.model_dump(), words=words, sha256=sha256, wording=by_hash("file", sha256))
 
 
-def _checked(content: object, name: str) -> _RubricFile:
+def _checked_content(content: object, name: str) -> _RubricFile:
     try:
         return _RubricFile.model_validate(content)
     except ValidationError as error:

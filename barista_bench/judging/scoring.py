@@ -57,8 +57,7 @@ class ScoreJob(NamedTuple):
 def score_with_judges(job: ScoreJob) -> tuple[Results | None, tuple[str, ...]]:
     """Score a run folder, and its judges unless it is by other options: the work of one of several processes.
 
-    Returns:
-        The results, None where the task cannot score them; and the failures of tasks.
+    The results are None where the task cannot score them; beside them come the failures of tasks.
     """
     results = None
     with noted_faults() as faults:
@@ -75,8 +74,7 @@ def score_with_judges(job: ScoreJob) -> tuple[Results | None, tuple[str, ...]]:
 def score_judged(run: ScoredRun, folder: str | Path) -> JudgedRun:
     """The figures of one judge on a run; writes `results.json` and `scores.jsonl` to the judge's folder.
 
-    Raises:
-        DataError: the folder is not a judge's.
+    Raises DataError where the folder is not a judge's.
     """
     judged = read_judged_run(run, folder)
     judged.write()
@@ -84,7 +82,7 @@ def score_judged(run: ScoredRun, folder: str | Path) -> JudgedRun:
 
 
 def read_judged_run(run: ScoredRun, folder: str | Path) -> JudgedRun:
-    """As `score_judged`, of which nothing is written."""
+    """The figures of one judge on a run, as `score_judged` has them; writes nothing."""
     folder = Path(folder)
     described = read_judge(folder)
     records = counting_records(folder / VERDICTS_FILE)

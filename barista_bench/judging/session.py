@@ -70,10 +70,7 @@ class JudgeSession(AskCounts):
 
 
 def judge(run: str | Path, judge: str, **settings: object) -> JudgeSession:
-    """Judge the answers of a run folder. Start it again to go on.
-
-    Args:
-        settings: fields of `JudgeConfig`.
+    """Judge the answers of a run folder; `settings` are fields of `JudgeConfig`. Start it again to go on.
 
     Raises:
         ConfigError: a setting cannot be used, no judge scores the task, or another process judges here.
@@ -84,7 +81,7 @@ def judge(run: str | Path, judge: str, **settings: object) -> JudgeSession:
 
 
 def judge_config(config: JudgeConfig) -> JudgeSession:
-    """As `judge`, of settings that are put together already."""
+    """Judge as `judge` does, by settings that are put together already."""
     run = read_scored(config.run, data=config.data, root=config.root, options={})
     by_reasons = asks_for_reasons(run.task)
     if by_reasons and (config.rubric is not None or config.steps == "generate"):
@@ -119,8 +116,7 @@ def judge_config(config: JudgeConfig) -> JudgeSession:
 def judge_questions(described: JudgeDescription, answers: Sequence[DistinctAnswer]) -> list[RepeatedPrompt]:
     """One form an answer and criterion, as `judge.json` says it is filled in.
 
-    Raises:
-        KeyError, TypeError, ValidationError: `described` was changed by hand, and is not a judge's any more.
+    Raises KeyError, TypeError or ValidationError where `described` was changed by hand, and is no judge's any more.
     """
     form, keys = described.form, verdict_keys(described)
     rubric = None if form is REASONING_FORM else Rubric.model_validate(described.rubric)
@@ -178,7 +174,7 @@ def _score_tokens(completion: Completion) -> tuple[TokenLogprob, ...] | None:
 
 
 def _frozen_steps(folder: Path, rubric: Rubric, model: Model, config: GenerationConfig, spending: Spending) -> Steps:
-    """Steps of the judge's own: made once for a folder, and from then on read."""
+    """The judge's own evaluation steps: asked for once for a folder, and from then on read."""
     path = folder / STEPS_FILE
     if path.exists():
         try:
@@ -192,14 +188,14 @@ def _frozen_steps(folder: Path, rubric: Rubric, model: Model, config: Generation
         return steps
     with SampleLog(folder / STEPS_LOG) as log:
         steps = {
-            criterion.name: _made_steps(log, rubric, criterion, model, config, spending)
+            criterion.name: _ask_for_steps(log, rubric, criterion, model, config, spending)
             for criterion in rubric.criteria
         }
     write_json(path, steps)
     return steps
 
 
-def _made_steps(
+def _ask_for_steps(
     log: SampleLog, rubric: Rubric, criterion: Criterion, model: Model, config: GenerationConfig, spending: Spending
 ) -> tuple[str, ...]:
     identity = {"model": asdict(model.identity), "rubric": rubric.sha256, "prompt": judge_prompts("steps").sha256}

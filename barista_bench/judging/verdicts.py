@@ -52,8 +52,7 @@ class ReplyForm:
     def schema(self, reason_length: int | None = None) -> Fields:
         """JSON Schema, for judges that can be held to one.
 
-        Args:
-            reason_length: characters of the reason at the most; None for no limit, which some servers do not take.
+        `reason_length` is characters of the reason at the most; None for no limit, which some servers do not take.
         """
         # An enumeration, since some servers take no bounds in a schema.
         score: Fields = {"type": "integer", "enum": list(range(self.top + 1))}
@@ -116,15 +115,10 @@ def splits_ten(replies: Iterable[Sequence[TokenLogprob]]) -> bool:
 
 
 def weighted_score(tokens: Sequence[TokenLogprob] | None, score: int, *, ten_is_split: bool = False) -> Weighted | None:
-    """The weighted score of a reply that says `score`.
+    """The weighted score of a reply that says `score`, from its tokens in order with their alternatives.
 
-    Args:
-        tokens: the reply's, in order, with alternatives.
-        score: as parsed from the reply; the tokens must spell it.
-        ten_is_split: the judge is known to write 10 as two tokens, as `splits_ten` says.
-
-    Returns:
-        None where there are no alternatives, or the tokens do not spell the score: the plain score is what there is.
+    None where there are no alternatives, or the tokens do not spell the score: the plain score is what there is.
+    `ten_is_split` says that the judge is known to write 10 as two tokens (`splits_ten`).
     """
     if not tokens:
         return None
@@ -133,12 +127,14 @@ def weighted_score(tokens: Sequence[TokenLogprob] | None, score: int, *, ten_is_
         return None
     probabilities: dict[int, float] = defaultdict(float)
     open_one = 0.0
-    for spelt, closed, probability in _spelt(tokens[position]):
-        # A bare "1" may go on to "10" unless the token itself ends the number.
-        if spelt == 1 and not closed:
-            open_one += probability
+    for text, logprob in _alternatives(tokens[position]).items():
+        match = _SPELT.fullmatch(text)
+        if match is None or str(int(match[1])) != match[1] or int(match[1]) > GEVAL_FORM.top or not logprob <= 0:
+            continue  # no score, or no probability: NaN is none either
+        if _is_open_one(text):
+            open_one += math.exp(logprob)
         else:
-            probabilities[spelt] += probability
+            probabilities[int(match[1])] += math.exp(logprob)
     inferred = _divide_open_one(
         probabilities, open_one, tokens[position : position + 2], score, ten_is_split=ten_is_split
     )
@@ -171,18 +167,8 @@ def _alternatives(token: TokenLogprob) -> dict[str, float]:
     return {token.token: token.logprob, **dict(token.top)}
 
 
-def _spelt(token: TokenLogprob) -> list[tuple[int, bool, float]]:
-    """Score, whether the token ends the number, and probability of each alternative that spells a score."""
-    scores = []
-    for text, logprob in _alternatives(token).items():
-        match = _SPELT.fullmatch(text)
-        if match and int(match[1]) <= GEVAL_FORM.top and str(int(match[1])) == match[1] and logprob <= 0:
-            scores.append((int(match[1]), bool(match[2]), math.exp(logprob)))
-    return scores
-
-
 def _is_open_one(text: str) -> bool:
-    """Whether a token is a 1 that the next one may make a 10."""
+    """Whether a token is a 1 that the next one may make a 10: it does not itself end the number."""
     match = _SPELT.fullmatch(text)
     return match is not None and match[1] == "1" and not match[2]
 
@@ -190,10 +176,9 @@ def _is_open_one(text: str) -> bool:
 def _divide_open_one(
     probabilities: dict[int, float], open_one: float, tokens: Sequence[TokenLogprob], score: int, *, ten_is_split: bool
 ) -> bool:
-    """Add the probability of an open "1" to those of 1 and 10; `tokens` are the score's first and the one after it.
+    """Add the probability of an open "1" to those of 1 and 10; returns whether the division was inferred.
 
-    Returns:
-        Whether the division was inferred.
+    `tokens` are the score's first and the one after it.
     """
     if not open_one:
         return False

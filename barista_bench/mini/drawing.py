@@ -112,7 +112,7 @@ class Canvas:
         return Canvas(self.shapes, "shade", opacity)
 
     def mirrored(self) -> Canvas:
-        """The same, left and right exchanged."""
+        """A canvas with left and right exchanged."""
         return Canvas(
             [replace(s, outlines=tuple(tuple((-x, y) for x, y in o) for o in s.outlines)) for s in self.shapes]
         )
@@ -160,7 +160,7 @@ def to_pixels(value: int, height: int) -> int:
 
 def make_sprite(canvas: Canvas, height: int, angle: int = 0) -> Sprite:
     """Turn the canvas by `angle`, scale it to a picture of `height` pixels and rasterise it."""
-    shapes = [(s, [_placed(o, height, angle) for o in s.outlines]) for s in canvas.shapes]
+    shapes = [(s, [_scaled_outline(o, height, angle) for o in s.outlines]) for s in canvas.shapes]
     left, top, right, bottom = _pixel_bounds([o for s, os in shapes if s.kind != "shade" for o in os])
     opacity = np.zeros((bottom - top, right - left), np.int64)
     owned = np.zeros_like(opacity)
@@ -197,14 +197,14 @@ def _pixel_bounds(outlines: list[NDArray[np.int64]]) -> tuple[int, int, int, int
     return left // FINE, top // FINE, right // FINE + 1, bottom // FINE + 1
 
 
-def _placed(outline: tuple[Point, ...], height: int, angle: int) -> NDArray[np.int64]:
+def _scaled_outline(outline: tuple[Point, ...], height: int, angle: int) -> NDArray[np.int64]:
     """The outline in 1/FINE pixels."""
     turned = [turn(x, y, angle) for x, y in outline] if angle else outline
     return np.array(turned, np.int64) * height // REFERENCE_HEIGHT
 
 
 def _coverage(outlines: list[NDArray[np.int64]], size: tuple[int, int]) -> NDArray[np.int64]:
-    """How much of every pixel lies inside, 0..255, from a grid of sample points and exact edge crossings."""
+    """The part of every pixel that lies inside, 0..255, from a grid of sample points and exact edge crossings."""
     rows, columns = size[0] * _SAMPLES, size[1] * _SAMPLES
     crossed = np.zeros((rows, columns + 1), np.uint8)
     half = _STEP // 2
@@ -250,8 +250,8 @@ def _draw(canvas: Canvas, line: str, base: RGB) -> None:
     if word == "shadow":
         canvas.shadow(*numbers)
         return
-    kind, opacity = (mode[0], int(mode[1]) if len(mode) > 1 else 255) if mode else ("paint", 255)
-    view = Canvas(canvas.shapes, "paint" if kind == "glass" else kind, opacity)
+    kind, opacity = (*mode, "255")[:2] if mode else ("paint", "255")
+    view = Canvas(canvas.shapes, "paint" if kind == "glass" else kind, int(opacity))
     filled = _colour(colour, base)
     if word == "poly":
         view.poly(list(zip(numbers[::2], numbers[1::2], strict=True)), filled)
@@ -273,18 +273,18 @@ def _draw(canvas: Canvas, line: str, base: RGB) -> None:
 
 def _colour(words: list[str], base: RGB) -> RGB:
     """`[COLOUR] [light N | dark N | mix COLOUR N]`, a colour being a name or three numbers."""
-    colour, words = _named(words, base)
+    colour, words = _first_colour(words, base)
     match words:
         case ["light", percent]:
             return light(colour, int(percent))
         case ["dark", percent]:
             return dark(colour, int(percent))
         case ["mix", *other, percent]:
-            return mix(colour, _named(other, base)[0], int(percent))
+            return mix(colour, _first_colour(other, base)[0], int(percent))
     return colour
 
 
-def _named(words: list[str], base: RGB) -> tuple[RGB, list[str]]:
+def _first_colour(words: list[str], base: RGB) -> tuple[RGB, list[str]]:
     """The colour at the start of the words (the object's own where there is none), and the words after it."""
     if words and words[0] in PALETTE:
         return PALETTE[words[0]], words[1:]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import uuid
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,7 @@ from barista_bench.mini.cutting import Picture, encode_video
 from barista_bench.mini.drawing import REFERENCE_HEIGHT
 from barista_bench.mini.render import KitchenScene, Renderer, paint_room
 from barista_bench.mini.stage import BEATS, HUMAN_ACTIONS, BeatRange, Stage
+from barista_bench.scene_graph.coverage import merged_spans
 from barista_bench.scene_graph.release import (
     ANNOTATION_FILE,
     VIDEO_FILE,
@@ -43,6 +45,7 @@ SECONDS = (15.0, 30.0)
 TICKS_PER_SECOND = 40
 """Pace of a script that need not be stretched or squeezed."""
 
+KITCHEN_IDS = uuid.uuid5(uuid.NAMESPACE_DNS, "mini.barista-bench")
 DEVICES = (
     ("smart glasses", "scripted glasses 1"),
     ("smartphone", "scripted phone 2"),
@@ -92,7 +95,7 @@ class Video:
         self.colours = self._colours()
         self.keys = (*self.line.props, *script.HANDS)
         """All objects, in the order of the object map: number 1 is the first."""
-        self.ids = {key: script.stable_id(f"object:{self._text}:{key}") for key in self.keys}
+        self.ids = {key: str(uuid.uuid5(KITCHEN_IDS, f"object:{self._text}:{key}")) for key in self.keys}
 
     def _homes(self) -> dict[str, script.PropPlace]:
         """Small changes of the layout: all that stands free, machines apart, is shifted a little."""
@@ -109,14 +112,11 @@ class Video:
 
         "=other" takes another object's colour, so that two things look the same.
         """
-        colours = {
-            "sleeve": script.spread(f"sleeve:{self.plan.seed}", _SLEEVES, self.plan.index),
-            **dict.fromkeys(script.HANDS, "skin"),
-        }
+        plan = self.plan
+        sleeve = script.spread(f"sleeve:{plan.seed}", _SLEEVES, plan.index)
+        colours = {"sleeve": sleeve, **dict.fromkeys(script.HANDS, "skin")}
         for key, prop in self.line.props.items():
-            colour = script.spread(
-                f"colour:{self.plan.seed}:{self.plan.preparation}:{key}", prop.colours, self.plan.turn
-            )
+            colour = script.spread(f"colour:{plan.seed}:{plan.preparation}:{key}", prop.colours, plan.turn)
             colours[key] = colours[colour[1:]] if colour.startswith("=") else colour
         return colours
 
@@ -129,54 +129,43 @@ class Video:
         start, end = (-(-b * self.frame_count // self.line.length) for b in beats)
         return min(start, self.frame_count), min(end, self.frame_count)
 
-    def frames(self) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.uint8]]]:
+    def frames(self) -> Iterator[tuple[Picture, NDArray[np.uint8]]]:
         """Every frame's picture and object map, as `Renderer.frame` returns them."""
         width, height = self.plan.width, self.plan.height
         view = -(-width * REFERENCE_HEIGHT // height)
         scene = KitchenScene(self.line, self.colours, view, script.pick(f"shake:{self._text}", range(4000)))
-        room = paint_room(self._text, height)
-        renderer = Renderer(room, width, height, self.keys)
+        renderer = Renderer(paint_room(self._text, height), width, height, self.keys)
         for frame in range(self.frame_count):
             beat = self.beat(frame)
-            yield renderer.frame(scene.drawn(beat), scene.camera(beat))
+            yield renderer.frame(scene.placed_sprites(beat), scene.camera(beat))
 
 
-class FrameAnnotator:
-    """Boxes and masks of one video's frames, from their object maps."""
+def _annotations(
+    frame: int, owners: NDArray[np.uint8], ids: Sequence[str], buffer: NDArray[np.uint8]
+) -> Iterator[ReleaseAnnotation]:
+    """Boxes and masks of a frame: of each object, by its number in the object map `owners`, that has a pixel there.
 
-    def __init__(self, video: Video) -> None:
-        self._ids = list(video.ids.values())
-        self._size = (video.plan.height, video.plan.width)
-        # One buffer for all frames: asking for this much memory anew costs more than filling it.
-        self._masks = np.empty((*self._size, len(self._ids)), np.uint8, order="F")
-
-    def __call__(self, frame: int, owners: NDArray[np.uint8]) -> list[ReleaseAnnotation]:
-        """One annotation for every object that has a pixel in the object map, in the order of its numbers."""
-        numbers = (np.flatnonzero(np.bincount(owners.ravel(order="K"))[1:]) + 1).tolist()
-        if not numbers:
-            return []
-        masks = self._masks[:, :, : len(numbers)]
-        for layer, owner in enumerate(numbers):
-            np.equal(owners, owner, out=masks[:, :, layer].view(np.bool_))
-        codes = coco_mask.encode(masks)
-        return [
-            ReleaseAnnotation(
-                frame, self._ids[owner - 1], tuple(box), rle_segmentation(self._size, code["counts"].decode())
-            )
-            for owner, box, code in zip(numbers, coco_mask.toBbox(codes).tolist(), codes, strict=True)
-        ]
+    Args:
+        buffer: room for a mask of each object, (height, width, objects) in Fortran order.
+    """
+    numbers = (np.flatnonzero(np.bincount(owners.ravel(order="K"))[1:]) + 1).tolist()
+    if not numbers:
+        return
+    masks = buffer[:, :, : len(numbers)]
+    for layer, owner in enumerate(numbers):
+        np.equal(owners, owner, out=masks[:, :, layer].view(np.bool_))
+    codes = coco_mask.encode(masks)
+    for owner, box, code in zip(numbers, coco_mask.toBbox(codes).tolist(), codes, strict=True):
+        segmentation = rle_segmentation(owners.shape, code["counts"].decode())
+        yield ReleaseAnnotation(frame, ids[owner - 1], tuple(box), segmentation)
 
 
 def outline(video: Video) -> ReleaseFile:
     """The graph without boxes and masks: no frame has to be drawn for it."""
     categories = {key: prop.category for key, prop in video.line.props.items()} | script.HANDS
-    plan = video.plan
+    plan, frames = video.plan, video.frame_count
     return ReleaseFile(
-        video_metadata=[
-            ReleaseVideo(
-                plan.width, plan.height, video.frame_count, float(FPS), video.frame_count * 1000 / FPS, *plan.device
-            )
-        ],
+        video_metadata=[ReleaseVideo(plan.width, plan.height, frames, float(FPS), frames * 1000 / FPS, *plan.device)],
         categories=[ReleaseCategory(class_id("category", name), name) for name in sorted(set(categories.values()))],
         object_id_to_category_id={video.ids[key]: class_id("category", name) for key, name in categories.items()},
         annotations=[],
@@ -192,8 +181,7 @@ def _attributes(video: Video) -> list[ReleaseAttribute]:
     attributes = []
     for key in video.keys:
         attributes.append(ReleaseAttribute(video.ids[key], "color", video.colours[key], always))
-        kind = video.line.props[key].type if key in video.line.props else ""
-        if kind:
+        if key in video.line.props and (kind := video.line.props[key].type):
             attributes.append(ReleaseAttribute(video.ids[key], "type", kind, always))
     for (key, value), beats in video.line.states.items():
         if ranges := _ranges(video, beats):
@@ -213,27 +201,17 @@ def _relations(video: Video) -> list[ReleaseRelation]:
 
 
 def _ranges(video: Video, beats: list[BeatRange]) -> list[ReleaseRange]:
-    """Frames of the beats: sorted, without empty ranges, those that touch or overlap joined."""
-    joined: list[BeatRange] = []
-    for start, end in sorted(video.frames_of(b) for b in beats):
-        if start >= end:
-            continue
-        if joined and start <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
-        else:
-            joined.append((start, end))
-    return [ReleaseRange(start, end) for start, end in joined]
+    """Frames of the beats, as `merged_spans` joins them."""
+    return [ReleaseRange(*span) for span in merged_spans(ReleaseRange(*video.frames_of(b)) for b in beats)]
 
 
 def _segments(
     video: Video, kind: Literal["activity", "step"], parts: list[tuple[BeatRange, str]]
 ) -> list[ReleaseSegment]:
-    segments = []
-    for beats, name in parts:
-        start, end = video.frames_of(beats)
-        if start < end:
-            segments.append(ReleaseSegment(ReleaseRange(start, end), class_id(kind, name), name))
-    return segments
+    rows = [(*video.frames_of(beats), name) for beats, name in parts]
+    return [
+        ReleaseSegment(ReleaseRange(start, end), class_id(kind, name), name) for start, end, name in rows if start < end
+    ]
 
 
 def plan_kitchen(
@@ -283,13 +261,15 @@ def write_kitchen(
 def write_video(plan: VideoPlan, root: Path) -> Path:
     """Render one video and its annotation into `<root>/<video_id>`."""
     video = Video(plan)
-    release, annotate = outline(video), FrameAnnotator(video)
+    release, ids = outline(video), list(video.ids.values())
+    # One buffer for all frames: asking for this much memory anew costs more than filling it.
+    buffer = np.empty((plan.height, plan.width, len(ids)), np.uint8, order="F")
     folder = root / plan.video_id
     folder.mkdir()
 
     def pictures() -> Iterator[Picture]:
         for frame, (picture, owners) in enumerate(video.frames()):
-            release.annotations.extend(annotate(frame, owners))
+            release.annotations.extend(_annotations(frame, owners, ids, buffer))
             yield picture
 
     encode_video(folder / VIDEO_FILE, pictures(), size=(plan.width, plan.height), fps=FPS)

@@ -1,4 +1,4 @@
-"""Where everything is at a moment (poses of objects and hands, the camera, the order of drawing), and pictures of it:
+"""Poses of objects and hands, the camera and the order of drawing at a moment, and pictures of it:
 pixels and, from the very same drawing, which object each of them belongs to.
 """
 
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.mini import drawing
+from barista_bench.mini.cutting import Picture
 from barista_bench.mini.drawing import FINE, REFERENCE_HEIGHT, turn
 from barista_bench.mini.script import AIR, ROOM_BOTTOM, ROOM_TOP, ROOM_WIDTH, PropPlace, pick
 from barista_bench.mini.stage import BEATS, HandContact, Leg, Timeline
@@ -34,7 +35,7 @@ class Pose:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class PlacedSprite:
     """One sprite to paint at (x, y), in 1/FINE units.
 
     `owner` is the object's key; "" is nobody. What is `aloft` casts no shadow.
@@ -106,7 +107,7 @@ class KitchenScene:
         leg = legs[index]
         pose = self._resolve(leg.at, beat)
         if beat < leg.end:
-            return _between(self._resolve(legs[index - 1].at, beat), pose, leg, beat)
+            return _pose_on_way(self._resolve(legs[index - 1].at, beat), pose, leg, beat)
         if leg.sway == (0, 0):
             return pose
         x = pose.x + leg.sway[0] * _wave(beat - leg.end, _SWING, 0)
@@ -125,7 +126,7 @@ class KitchenScene:
     # -- hands
 
     def hand(self, hand: str, beat: int) -> tuple[int, int, int]:
-        """Where the hand touches (x, y in 1/FINE units) and its painted pose."""
+        """The point (x, y in 1/FINE units) at which the hand touches, and its painted pose."""
         contacts = self._contacts[hand]
         index = bisect_right([c.start for c in contacts], beat) - 1
         last = contacts[index] if index >= 0 else None
@@ -161,20 +162,20 @@ class KitchenScene:
 
     # -- what is drawn
 
-    def drawn(self, beat: int) -> list[Drawn]:
+    def placed_sprites(self, beat: int) -> list[PlacedSprite]:
         """Everything in painter's order, farthest first."""
         things = []
         for key, prop in self._line.props.items():
             pose = self.pose(key, beat)
             drawn_as = (key, prop.painter, self._colours[key], self._variant(key, prop.painter, beat))
             angle = 0 if prop.steady else pose.angle
-            things.append(Drawn(*drawn_as, pose.x, pose.y, pose.depth, angle, aloft=pose.depth >= AIR))
-        things += self._flowing(beat)
+            things.append(PlacedSprite(*drawn_as, pose.x, pose.y, pose.depth, angle, aloft=pose.depth >= AIR))
+        things += self._streams_and_steam(beat)
         for order, hand in enumerate(("left", "right")):
             x, y, pose_number = self.hand(hand, beat)
             depth, left = HANDS_DEPTH + 10 * order, hand == "left"
-            things.append(Drawn(hand, "hand", "skin", pose_number, x, y, depth, 0, left))
-            things.append(Drawn("", "sleeve", self._colours["sleeve"], 0, x, y, depth + 1, 0, left))
+            things.append(PlacedSprite(hand, "hand", "skin", pose_number, x, y, depth, 0, left))
+            things.append(PlacedSprite("", "sleeve", self._colours["sleeve"], 0, x, y, depth + 1, 0, left))
         return sorted(things, key=lambda thing: thing.depth)
 
     def _variant(self, key: str, painter: str, beat: int) -> int:
@@ -189,22 +190,19 @@ class KitchenScene:
             return min(full, 1 + (full - 1) * (beat - start) // (end - start))
         return 0
 
-    def _flowing(self, beat: int) -> list[Drawn]:
+    def _streams_and_steam(self, beat: int) -> list[PlacedSprite]:
         things = []
-        for flow in self._line.flows:
-            if flow.start <= beat < flow.end:
-                thing, x, y = flow.spout
-                source = self._resolve(PropPlace(thing, x, y), beat)
-                goal = self.pose(flow.content, beat)
-                # Steps of two units, so that a swaying vessel does not ask for a new sprite on every frame.
-                height = max(0, goal.y - source.y) // (2 * FINE) * 2
-                colour = self._colours[flow.content]
-                depth = max(goal.depth, source.depth) + 1 if source.depth > AIR else goal.depth + 1
-                things.append(Drawn(flow.content, "stream", colour, height, source.x, source.y, depth))
+        for flow in (flow for flow in self._line.flows if flow.start <= beat < flow.end):
+            source, goal = self._resolve(PropPlace(*flow.spout), beat), self.pose(flow.content, beat)
+            # Steps of two units, so that a swaying vessel does not ask for a new sprite on every frame.
+            height = max(0, goal.y - source.y) // (2 * FINE) * 2
+            colour = self._colours[flow.content]
+            depth = max(goal.depth, source.depth) + 1 if source.depth > AIR else goal.depth + 1
+            things.append(PlacedSprite(flow.content, "stream", colour, height, source.x, source.y, depth))
         busy = [r for value in ("extracting", "rinsing") for r in self._line.states.get(("machine", value), ())]
         if any(start <= beat < end for start, end in busy):
             tray = self._resolve(PropPlace("machine", 0, -60, 40), beat)
-            things.append(Drawn("", "steam", "white", beat // (6 * BEATS) % 4, tray.x, tray.y, tray.depth))
+            things.append(PlacedSprite("", "steam", "white", beat // (6 * BEATS) % 4, tray.x, tray.y, tray.depth))
         return things
 
 
@@ -222,7 +220,7 @@ def _ease(a: tuple[int, int], b: tuple[int, int], done: int) -> tuple[int, int]:
     return a[0] + (b[0] - a[0]) * fraction // 1024, a[1] + (b[1] - a[1]) * fraction // 1024
 
 
-def _between(a: Pose, b: Pose, leg: Leg, beat: int) -> Pose:
+def _pose_on_way(a: Pose, b: Pose, leg: Leg, beat: int) -> Pose:
     done = (beat - leg.start) * 1024 // (leg.end - leg.start)
     x, y = _ease((a.x, a.y), (b.x, b.y), done)
     angle, _ = _ease((a.angle, 0), (b.angle, 0), done)
@@ -240,7 +238,7 @@ class _Layer:
     corner: tuple[int, int]
 
 
-def _common(a: Sequence[Drawn], b: Sequence[Drawn]) -> list[Drawn]:
+def _same_start(a: Sequence[PlacedSprite], b: Sequence[PlacedSprite]) -> list[PlacedSprite]:
     """The things at the start that are the same in both."""
     return [x for x, _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False))]
 
@@ -260,12 +258,12 @@ class Renderer:
         self._room = room
         self._origin = (0, drawing.to_pixels(ROOM_TOP * drawing.FINE, height))
         self._layer = _Layer(room.copy(), np.zeros(room.shape[:2], np.uint8, order="F"), self._origin)
-        self._kept: list[Drawn] = []
-        self._before: list[Drawn] = []
+        self._kept: list[PlacedSprite] = []
+        self._before: list[PlacedSprite] = []
 
-    def frame(self, things: Sequence[Drawn], camera: tuple[int, int]) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    def frame(self, things: Sequence[PlacedSprite], camera: tuple[int, int]) -> tuple[Picture, NDArray[np.uint8]]:
         """The picture, (height, width, 3) RGB, and the object map, (height, width) in Fortran order."""
-        self._keep(_common(self._before, things))
+        self._keep(_same_start(self._before, things))
         self._before = list(things)
         (height, width), (x0, y0) = self._size, self._origin
         left, top = (drawing.to_pixels(c, height) for c in camera)
@@ -275,9 +273,9 @@ class Renderer:
             self._paint(layer, thing)
         return layer.picture, layer.owners
 
-    def _keep(self, still: list[Drawn]) -> None:
+    def _keep(self, still: list[PlacedSprite]) -> None:
         """Have the kept layer show these things, by adding to it where that is enough."""
-        if _common(self._kept, still) != self._kept:
+        if _same_start(self._kept, still) != self._kept:
             self._layer.picture[...] = self._room
             self._layer.owners[...] = 0
             self._kept = []
@@ -285,7 +283,7 @@ class Renderer:
             self._paint(self._layer, thing)
         self._kept = still
 
-    def _paint(self, layer: _Layer, thing: Drawn) -> None:
+    def _paint(self, layer: _Layer, thing: PlacedSprite) -> None:
         sprite = self._sprite(thing)
         x = drawing.to_pixels(thing.x, self._size[0]) - layer.corner[0] + sprite.left
         y = drawing.to_pixels(thing.y, self._size[0]) - layer.corner[1] + sprite.top
@@ -305,17 +303,16 @@ class Renderer:
         target[...] = mixed
         np.copyto(layer.owners[y0:y1, x0:x1], self._numbers.get(thing.owner, 0), where=sprite.mask[part])
 
-    def _sprite(self, thing: Drawn) -> drawing.Sprite:
+    def _sprite(self, thing: PlacedSprite) -> drawing.Sprite:
         key = (thing.painter, thing.colour, thing.variant, thing.angle % 64, thing.mirror, thing.aloft)
-        sprite = self._sprites.get(key)
-        if sprite is None:
+        if key not in self._sprites:
             canvas = drawing.Canvas()
             drawing.paint(canvas, thing.painter, thing.colour, thing.variant)
             if thing.aloft:
                 canvas = drawing.Canvas([shape for shape in canvas.shapes if shape.kind != "shadow"])
-            sprite = drawing.make_sprite(canvas.mirrored() if thing.mirror else canvas, self._size[0], thing.angle)
-            self._sprites[key] = sprite
-        return sprite
+            canvas = canvas.mirrored() if thing.mirror else canvas
+            self._sprites[key] = drawing.make_sprite(canvas, self._size[0], thing.angle)
+        return self._sprites[key]
 
 
 COUNTER_TOP, COUNTER_EDGE = 238, 420

@@ -9,9 +9,9 @@ length; percentages are of the act's own length.
 from __future__ import annotations
 
 import hashlib
-import uuid
 from collections.abc import Sequence
 from importlib import resources
+from itertools import chain
 from typing import Literal, TypeVar
 
 import msgspec
@@ -23,7 +23,7 @@ HANDS = {"right": "right hand", "left": "left hand"}
 
 
 class PropPlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a thing can be: in the room, or on a `parent`, with which it then moves.
+    """A place of a thing: in the room, or on a `parent`, with which it then moves.
 
     `depth` orders painting relative to the parent; `angle` (64 to a turn) is how a thing is turned there. `relations`
     hold while something is there: "under" means thing under parent; "contains" and names with a "~" mean parent to
@@ -149,16 +149,14 @@ def script_of(preparation: str, turn: int, seed: int) -> list[tuple[str, list[Ac
     """(process step, its acts) for each block of the `turn`-th video (from 0) of a preparation."""
     order = spread(f"order:{seed}:{preparation}", _TABLES.orders[preparation], turn)
     blocks = _TABLES.blocks["common"] | _TABLES.blocks[preparation]
-    return [(blocks[name].step, _written_out(blocks[name])) for name in order.split()]
-
-
-def _written_out(block: Block) -> list[Act]:
-    return [act for item in block.acts for act in (_TABLES.shared[item] if isinstance(item, str) else (item,))]
+    script = []
+    for block in map(blocks.__getitem__, order.split()):
+        acts = (_TABLES.shared[item] if isinstance(item, str) else (item,) for item in block.acts)
+        script.append((block.step, list(chain.from_iterable(acts))))
+    return script
 
 
 T = TypeVar("T")
-
-NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "mini.barista-bench")
 
 
 def number(text: str, limit: int) -> int:
@@ -174,8 +172,3 @@ def pick(text: str, options: Sequence[T]) -> T:
 def spread(text: str, options: Sequence[T], turn: int) -> T:
     """Like `pick`, but consecutive turns take different options."""
     return options[(number(text, len(options)) + turn) % len(options)]
-
-
-def stable_id(text: str) -> str:
-    """A uuid5 of this kitchen's own namespace."""
-    return str(uuid.uuid5(NAMESPACE, text))

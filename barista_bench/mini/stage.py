@@ -78,13 +78,6 @@ class Timeline:
     focus: list[tuple[int, str]] = field(default_factory=list)
 
 
-@dataclass
-class _HeldProp:
-    thing: str
-    since: int
-    apart: int
-
-
 class Stage:
     """Plays acts one after the other, moving the objects of one preparation."""
 
@@ -94,7 +87,8 @@ class Stage:
         props |= {key: msgspec.structs.replace(props[key], home=home) for key, home in homes.items()}
         self.line = Timeline(props)
         self._places = places_of(preparation)
-        self._held: dict[str, _HeldProp] = {}
+        self._held: dict[str, tuple[str, int, int]] = {}
+        """The thing in each hand, since when it is held, and how far outside its usual grip."""
         self._since: dict[tuple[str, str, str], int] = {}
         self._changes: dict[str, list[tuple[int, str]]] = {}
         self._now = 0
@@ -147,7 +141,7 @@ class Stage:
     def _grasp(self, act: Act, start: int, end: int) -> None:
         contact = _part(start, end, 45)
         for hand in _hands(act):
-            self._held[hand] = _HeldProp(act.thing, contact, _apart(act))
+            self._held[hand] = act.thing, contact, _apart(act)
             if act.value:
                 self._log(HANDS[hand], act.value, act.thing, contact, end)
         x, y, angle = self._rest(act.thing)
@@ -211,7 +205,7 @@ class Stage:
         return self.line.props[act.thing].home if name == "home" else self._places[name]
 
     def _rest(self, key: str) -> tuple[int, int, int]:
-        """Where the object comes to rest after its last leg so far, and its angle."""
+        """The point at which the object comes to rest after its last leg so far, and its angle."""
         at = self.line.legs[key][-1].at
         if not at.parent:
             return at.x, at.y, at.angle
@@ -249,16 +243,14 @@ class Stage:
             self._log(HANDS[hand], "holds", part, start, end)
 
     def _let_go(self, hand: str, beat: int) -> None:
-        held = self._held.pop(hand)
-        self._touch(hand, held.thing, held.since, beat, ("holds",), 1, held.apart)
+        thing, since, apart = self._held.pop(hand)
+        self._touch(hand, thing, since, beat, ("holds",), 1, apart)
 
     def _change(self, change: PropChange, start: int, end: int) -> None:
         beat = _part(start, end, change.after)
         changes = self._changes.setdefault(change.thing, [])
-        before = changes[-1][1] if changes else ""
-        changes.append((beat, change.value))
-        if change.lasts:
-            changes.append((beat + change.lasts * BEATS, before))
+        back = [(beat + change.lasts * BEATS, changes[-1][1] if changes else "")] if change.lasts else []
+        changes += [(beat, change.value), *back]
 
     def _fill(self, fill: Fill, start: int, end: int) -> None:
         beat = _part(start, end, fill.after)

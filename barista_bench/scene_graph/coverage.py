@@ -1,4 +1,4 @@
-"""What of a video is annotated completely. Of the rest, that nothing is annotated says nothing."""
+"""The spans of a video that are annotated completely. Elsewhere it says nothing that nothing is annotated."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Coverage:
         self.is_partial = record is not None
         self.frame_count = frame_count
         record = record or ReleaseCoverage([])
-        self._frames = _merged_spans(record.frames)
-        self._layers = {name: _merged_spans(ranges) for name, ranges in record.layers.items()}
-        self._categories = {name.lower(): _merged_spans(ranges) for name, ranges in record.categories.items()}
-        self._hands = {object_id: _merged_spans(ranges) for object_id, ranges in record.hands.items()}
+        self._frames = merged_spans(record.frames)
+        self._layers = {name: merged_spans(ranges) for name, ranges in record.layers.items()}
+        self._categories = {name.lower(): merged_spans(ranges) for name, ranges in record.categories.items()}
+        self._hands = {object_id: merged_spans(ranges) for object_id, ranges in record.hands.items()}
 
     def layer(self, layer: Layer, start: int = 0, end: int | None = None) -> bool:
         """Whether a section leaves nothing out in a span; of the whole video by default."""
@@ -51,11 +51,13 @@ class Coverage:
         if not self.is_partial:
             return True
         low, high = max(0, start), self.frame_count if end is None else min(end, self.frame_count)
-        at = bisect_right(spans or [], (low, 2**31)) - 1
-        return bool(spans) and at >= 0 and high <= (spans or [])[at][1]
+        spans = spans or []
+        at = bisect_right(spans, (low, 2**31)) - 1
+        return at >= 0 and high <= spans[at][1]
 
 
-def _merged_spans(ranges: Iterable[ReleaseRange]) -> _Spans:
+def merged_spans(ranges: Iterable[ReleaseRange]) -> _Spans:
+    """Spans [start, end), sorted, of the same frames: without empty ones, those that touch or overlap joined."""
     joined: _Spans = []
     for start, end in sorted((span.image_id_start, span.image_id_end) for span in ranges):
         if joined and start <= joined[-1][1]:

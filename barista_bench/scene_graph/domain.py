@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import resources
 from itertools import pairwise
 from pathlib import Path
@@ -18,7 +18,7 @@ from barista_bench.errors import ConfigError
 from barista_bench.files.reading import load_yaml, read_bounded
 
 MAX_BYTES = 2**22
-"""Of a domain file."""
+"""Largest domain file that is read."""
 _REMEDY = "compare with the domain.yaml of the package"
 Side: TypeAlias = Literal["left", "right"]
 ValueRelation: TypeAlias = Literal["synonym", "compatible", "exclusive"]
@@ -51,7 +51,7 @@ class PlaceWords(DomainRecord, frozen=True):
 
 
 class AttributeWords(DomainRecord, frozen=True):
-    """How the values of one attribute type relate.
+    """Relations between the values of one attribute type.
 
     Args:
         dimensions: lists of values that exclude each other; an entry that is a list holds words for one value. Values
@@ -71,7 +71,7 @@ class AttributeWords(DomainRecord, frozen=True):
 
     @property
     def values(self) -> tuple[str, ...]:
-        """All of them."""
+        """All words for values."""
         return tuple(value for dimension in self.groups for words in dimension for value in words)
 
 
@@ -188,7 +188,7 @@ class Domain(DomainRecord, frozen=True, kw_only=True):
         return next((side for side, names in self.hands.items() if category.casefold() in names), None)
 
     def relation_of(self, attribute_type: str, first: str, second: str) -> ValueRelation | None:
-        """How two values of an attribute relate; None where the file does not know one of them."""
+        """The relation between two values of an attribute; None where the file does not know one of them."""
         words = self.attributes.get(attribute_type)
         places = [_position(words, value) for value in (first, second)] if words else [None, None]
         if places[0] is None or places[1] is None:
@@ -201,8 +201,10 @@ class Domain(DomainRecord, frozen=True, kw_only=True):
 
     def same_verb(self, first: str, second: str) -> bool:
         """Whether both verbs could be said of one action."""
-        pair = first.casefold(), second.casefold()
-        return pair not in self.opposites and pair[::-1] not in self.opposites and _share_group(self.verbs, *pair)
+        a, b = first.casefold(), second.casefold()
+        if (a, b) in self.opposites or (b, a) in self.opposites:
+            return False
+        return a == b or any(a in group and b in group for group in self.verbs)
 
     def is_divisible(self, noun: str) -> bool:
         """Whether a noun is stuff, of which parts may be in several places."""
@@ -215,17 +217,11 @@ class Domain(DomainRecord, frozen=True, kw_only=True):
             return True
         return any(_names(group, a) and _names(group, b) for group in self.nouns)
 
-    def exclusive_contacts(self, first: str, second: str) -> bool:
-        """Whether a hand cannot have both contacts with one thing at one moment."""
-        return _exclude(self.contacts, first, second)
 
-    def exclusive_places(self, first: str, second: str) -> bool:
-        """Whether the first of two things cannot stand in both relations to the second."""
-        return _exclude(self.places, first, second)
-
-
-def _exclude(words: Mapping[str, VerbForms | PlaceWords], first: str, second: str) -> bool:
-    return first in words and second in words and (second in words[first].excludes or first in words[second].excludes)
+def excluded(words: Mapping[str, VerbForms | PlaceWords], value: str, others: Iterable[str]) -> bool:
+    """Whether one of the others excludes a value, be they contacts of a hand with one thing or places between two."""
+    known = [other for other in others if other in words and value in words]
+    return any(other in words[value].excludes or value in words[other].excludes for other in known)
 
 
 def _position(words: AttributeWords, value: str) -> tuple[int, int] | None:
@@ -235,10 +231,6 @@ def _position(words: AttributeWords, value: str) -> tuple[int, int] | None:
             if value == entry or (isinstance(entry, tuple) and value in entry):
                 return at, number
     return None
-
-
-def _share_group(groups: tuple[tuple[str, ...], ...], first: str, second: str) -> bool:
-    return first == second or any(first in group and second in group for group in groups)
 
 
 def _names(group: tuple[str, ...], name: str) -> bool:

@@ -12,15 +12,8 @@ from typing import NamedTuple
 import yaml
 
 from barista_bench.scene_graph.domain import Domain
-from barista_bench.scene_graph.graph_words import (
-    UNKNOWN,
-    GraphWords,
-    Word,
-    base_form,
-    hand_side,
-    participle,
-    third_person_of,
-)
+from barista_bench.scene_graph.graph_words import GraphWords, Word, base_form, hand_side, participle, third_person
+from barista_bench.scene_graph.video_graph import UNNAMED
 
 FEWEST = 2
 """Times that two verbs are said of one thing at once, or a noun and a category go together, to be proposed as alike."""
@@ -43,13 +36,13 @@ def draft_lines(words: GraphWords, name: str) -> list[DraftLine]:
     """The lines of the file, without the comments behind them."""
     file = _Draft(words)
     hands = {side: [c for (c,) in words.of("category") if hand_side(c) == side] for side in ("left", "right")}
-    categories = [c for (c,) in words.of("category") if not hand_side(c) and c.lower() != UNKNOWN]
+    categories = [c for (c,) in words.of("category") if not hand_side(c) and c.lower() != UNNAMED]
     contact_type, place_type = file.kinds()
     contacts = [value for kind, value in words.of("relation", "hand") if kind == contact_type]
     places = [value for kind, value in words.of("relation", "thing") if kind == place_type]
     file.head(name)
     file.mapping("categories", ((c, "", ("category", c)) for c in categories))
-    file.line(f"vague: {_flow([UNKNOWN] if (UNKNOWN,) in words.of('category') else [])}")
+    file.line(f"vague: {_flow([UNNAMED] if (UNNAMED,) in words.of('category') else [])}")
     file.line(f"hands: {_flow({side: [c.lower() for c in names] for side, names in hands.items()})}")
     file.line(f"contact_type: {_flow(contact_type)}")
     file.mapping("contacts", ((v, _verb(v), ("relation", "hand", contact_type, v)) for v in contacts))
@@ -60,12 +53,14 @@ def draft_lines(words: GraphWords, name: str) -> list[DraftLine]:
     file.line("# Verbs that were said of one thing at once: neither is offered as a wrong answer for the other.")
     file.sequence("verbs", file.pairs("alike verbs"))
     file.line("# Names that can mean one thing: a noun of activities, and what hands touch meanwhile or ends like it.")
-    file.sequence("nouns", [*file.named(), *_endings(categories)])
+    pairs = combinations(sorted(categories, key=len), 2)
+    endings = [pair for pair in pairs if pair[1].lower().endswith(f" {pair[0].lower()}")]
+    alike = (([first.lower(), second.lower()], ("category", second)) for first, second in endings)
+    file.sequence("nouns", [*file.named(), *alike])
     kinds = [kind for kind, _ in words.of("value")]
     file.line("# Whose value videos are stratified by.")
-    file.line(
-        f"stratum: {_flow([(categories or [UNKNOWN])[0], 'type' if 'type' in kinds else (kinds or ['type'])[0]])}"
-    )
+    kind = "type" if "type" in kinds else (kinds or ["type"])[0]
+    file.line(f"stratum: {_flow([(categories or [UNNAMED])[0], kind])}")
     plural = [c for c in categories if c.endswith("s") and not c.endswith("ss")]
     file.line("# Names without article and number: those that look like plurals.")
     file.line(f"uncounted: {_flow(plural)}")
@@ -81,13 +76,7 @@ def _flow(value: object) -> str:
 
 def _verb(value: str) -> dict[str, str]:
     verb = base_form(value.lower())
-    return {"does": third_person_of(verb), "do": verb, "doing": participle(verb)}
-
-
-def _endings(categories: Sequence[str]) -> Iterator[tuple[list[str], Word]]:
-    for first, second in combinations(sorted(categories, key=len), 2):
-        if second.lower().endswith(f" {first.lower()}"):
-            yield [first.lower(), second.lower()], ("category", second)
+    return {"does": third_person(verb), "do": verb, "doing": participle(verb)}
 
 
 class _Draft:
@@ -101,15 +90,14 @@ class _Draft:
         self.lines.append(DraftLine(text, word))
 
     def head(self, name: str) -> None:
-        self.line(
-            "# Proposed by `barista-bench stats --domain-draft` from the words of scene graphs. Behind each proposal"
+        head = (
+            "# Proposed by `barista-bench stats --domain-draft` from the words of scene graphs. Behind each proposal",
+            "# stands how often it was found, and where first. Go through it: leave out what is wrong, add what lacks.",
+            "# docs/generate.md says what each section does; the package's domain.yaml is a finished one.",
+            "version: 1",
+            f"name: {_flow(name)}",
         )
-        self.line(
-            "# stands how often it was found, and where first. Go through it: leave out what is wrong, add what lacks."
-        )
-        self.line("# docs/generate.md says what each section does; the package's domain.yaml is a finished one.")
-        self.line("version: 1")
-        self.line(f"name: {_flow(name)}")
+        self.lines += map(DraftLine, head)
 
     def kinds(self) -> tuple[str, str]:
         """The relation types of hands, and of things: those with the most records."""
@@ -138,7 +126,7 @@ class _Draft:
                 yield pair, (kind, *pair)
 
     def named(self) -> Iterator[tuple[Sequence[str], Word]]:
-        """Of each noun the category that is most often touched meanwhile."""
+        """Pairs of a noun and the category that is most often touched meanwhile."""
         said: set[str] = set()
         for noun, category in self.words.of("named"):
             if noun not in said and self.words.counts["named", noun, category] >= FEWEST:
@@ -146,7 +134,7 @@ class _Draft:
                 yield [noun, category], ("named", noun, category)
 
     def attributes(self) -> None:
-        """Of each type the values that exclude each other: one thing has one after the other, none has both."""
+        """Add each type with its values that exclude each other: a thing has one after the other, none has both."""
         kinds = list(dict.fromkeys(kind for kind, _ in self.words.of("value")))
         self.line("attributes:" if kinds else "attributes: {}")
         for kind in kinds:
@@ -157,22 +145,15 @@ class _Draft:
         values = [value for (value,) in self.words.of("value", kind)]
         together = {frozenset(pair) for pair in self.words.of("at once", kind)}
         apart = {frozenset(pair) for pair in self.words.of("exclusive", kind)} - together
-        waiting = list(values)
-        while waiting:
-            group = [waiting.pop(0)]
-            for value in list(waiting):
+        while values:
+            group = [values.pop(0)]
+            for value in list(values):
                 is_linked = any(frozenset((value, other)) in apart for other in group)
                 if is_linked and not any(frozenset((value, other)) in together for other in group):
                     group.append(value)
-                    waiting.remove(value)
+                    values.remove(value)
             pairs = [pair for pair in combinations(sorted(group), 2) if frozenset(pair) in apart]
             yield group, ("exclusive", kind, *pairs[0]) if pairs else ("value", kind, group[0])
-
-    def _states(self, names: Iterable[str], state: str) -> Iterator[tuple[str, list[str]]]:
-        """Of each category the states that its things were in, where there are several."""
-        for name in names:
-            values = [value for (value,) in self.words.of("has", name, state)]
-            yield name, values if len(values) > 1 else []
 
     def families(
         self, verbs: Sequence[str], contacts: Sequence[str], places: Sequence[str], names: Sequence[str]
@@ -181,21 +162,20 @@ class _Draft:
         state = "state" if "state" in kinds else next(iter(kinds), "")
         self.line("families:")
         if contacts and state:
-            self.line("  handyvqa:")
-            self.line("    doing:")
+            self.lines += map(DraftLine, ("  handyvqa:", "    doing:"))
             for verb in verbs:
                 self.line(f"      {_flow(verb)}: {_flow(participle(verb))}", ("verb", verb))
-            self.line(f"    grip: {_flow(contacts[0])}")
-            self.line(f"    where: {_flow(list(places))}")
-            self.line(f"    state: {_flow(state)}")
-        self.line("  egocot:")
-        self.line("    # What an action does that goes on while a value comes.")
-        self.line("    causes:" if self.words.of("cause") else "    causes: {}")
-        for value in dict.fromkeys(value for value, _ in self.words.of("cause")):
-            causes = [verb for other, verb in self.words.of("cause") if other == value]
-            self.line(f"      {_flow(value)}: {_flow(causes)}", ("cause", value, causes[0]))
+            words = {"grip": contacts[0], "where": list(places), "state": state}
+            self.lines += [DraftLine(f"    {key}: {_flow(value)}") for key, value in words.items()]
+        self.lines += map(DraftLine, ("  egocot:", "    # What an action does that goes on while a value comes."))
+        causes: dict[str, list[str]] = {}
+        for value, verb in self.words.of("cause"):
+            causes.setdefault(value, []).append(verb)
+        self.line("    causes:" if causes else "    causes: {}")
+        for value, of_value in causes.items():
+            self.line(f"      {_flow(value)}: {_flow(of_value)}", ("cause", value, of_value[0]))
         lower = [name.lower() for name in names]
-        nouns = [noun for (noun,) in self.words.of("noun")]
+        states = {name: {value: value for (value,) in self.words.of("has", name, state)} for name in lower}
         tog: Mapping[str, object] = {
             "scene": "Room",
             "handled": "(Only things that the person touches in the video count.)",
@@ -213,10 +193,8 @@ class _Draft:
             "phrases": {},
             "nouns": {},
             "opposites": {},
-            "objects": nouns,
-            "states": {
-                name: {value: value for value in states} for name, states in self._states(lower, state) if states
-            },
+            "objects": [noun for (noun,) in self.words.of("noun")],
+            "states": {name: values for name, values in states.items() if len(values) > 1},
             "hollow": [],
             "contents": "",
         }
@@ -228,7 +206,7 @@ class _Draft:
 # What a domain file lacks
 
 
-def lacking(words: GraphWords, domain: Domain) -> list[str]:
+def lacking_lines(words: GraphWords, domain: Domain) -> list[str]:
     """The lines that a domain file lacks for these words, the most frequent first, each with its count and place."""
     rows = [(words.counts[word], f"{line}  # {words.note(*word)}") for word, line in _lacking(words, domain)]
     return [line for _, line in sorted(rows, key=lambda row: (-row[0], row[1]))]
@@ -237,7 +215,7 @@ def lacking(words: GraphWords, domain: Domain) -> list[str]:
 def _lacking(words: GraphWords, domain: Domain) -> Iterator[tuple[Word, str]]:
     categories = {name.casefold() for name in domain.categories}
     for (name,) in words.of("category"):
-        if name.casefold() not in categories and name.lower() != UNKNOWN and domain.side(name) is None:
+        if name.casefold() not in categories and name.lower() != UNNAMED and domain.side(name) is None:
             yield ("category", name), f"categories: {_flow({name: ''})}"
     for by, kind, value in words.of("relation"):
         word = ("relation", by, kind, value)

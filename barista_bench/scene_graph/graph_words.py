@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations, pairwise
+from operator import attrgetter
 from typing import NamedTuple
 
 from barista_bench.scene_graph.domain import Side
 from barista_bench.scene_graph.scene_graph import SceneGraph
-from barista_bench.scene_graph.video_graph import Attribute, Segment, VideoGraph
+from barista_bench.scene_graph.video_graph import UNNAMED, Attribute, Segment, VideoGraph
 
-UNKNOWN = "unknown"
 MOST_PLACES = 3
 """Places of a word that are kept."""
 Word = tuple[str, ...]
-"""What kind of word it is, and the word: ("verb", "pour"), ("value", "state", "open")."""
+"""The kind of a word, and the word: ("verb", "pour"), ("value", "state", "open")."""
 
 
 class WordPlace(NamedTuple):
-    """Where a word stands: a frame of a video, that in words, and the ids of the objects that it is said of."""
+    """The place of a word: a frame of a video, that in words, and the ids of the objects that it is said of."""
 
     video_id: str
     frame: int
@@ -51,7 +51,7 @@ class GraphWords:
             self.add(word, *other.places[word], count=count)
 
     def of(self, *kind: str) -> list[Word]:
-        """What stands behind a kind, the most frequent first."""
+        """Words of a kind without it, the most frequent first."""
         rows = [(word, count) for word, count in self.counts.items() if word[: len(kind)] == kind]
         return [word[len(kind) :] for word, _ in sorted(rows, key=lambda row: (-row[1], row[0]))]
 
@@ -80,10 +80,6 @@ def words_of(video: VideoGraph) -> GraphWords:
     for value in attributes:
         words.add(("value", value.type, value.value), place(value.start, value.object.id))
         words.add(("has", value.object.category.lower(), value.type, value.value), place(value.start))
-    for pair, start in _exclusive(attributes):
-        words.add(("exclusive", *pair), place(start))
-    for pair, start in _at_once(attributes):
-        words.add(("at once", *pair), place(start))
     activities = sorted(video.activities(), key=lambda row: (row.start, row.end, row.name))
     for row in activities:
         verb, noun = _verb_noun(row)
@@ -95,7 +91,7 @@ def words_of(video: VideoGraph) -> GraphWords:
         is_together = max(first.start, second.start) < min(first.end, second.end)
         if is_together and len(verbs) == 2 and _verb_noun(first)[1] == _verb_noun(second)[1]:
             words.add(("alike verbs", *verbs), place(second.start))
-    _add_causes(words, attributes, activities, place)
+    _add_values(words, attributes, activities, place)
     _add_named(words, video, activities, place)
     return words
 
@@ -111,38 +107,26 @@ def _verb_noun(row: Segment) -> tuple[str, str]:
     return verb, noun
 
 
-def _by_attribute(attributes: Iterable[Attribute]) -> Iterator[list[Attribute]]:
-    rows: dict[tuple[str, str], list[Attribute]] = defaultdict(list)
-    for value in attributes:
-        rows[value.object.id, value.type].append(value)
-    return (sorted(values, key=lambda value: (value.start, value.end, value.value)) for values in rows.values())
-
-
-def _exclusive(attributes: Sequence[Attribute]) -> Iterator[tuple[tuple[str, str, str], int]]:
-    """(type, value, other value) that one thing has one after the other, never at once, and when the second comes."""
-    for rows in _by_attribute(attributes):
-        for before, after in pairwise(rows):
-            if before.value != after.value and after.start >= before.end:
-                first, second = sorted((before.value, after.value))
-                yield (before.type, first, second), after.start
-
-
-def _at_once(attributes: Sequence[Attribute]) -> Iterator[tuple[tuple[str, str, str], int]]:
-    for rows in _by_attribute(attributes):
-        for first, second in combinations(rows, 2):
-            if first.value != second.value and max(first.start, second.start) < min(first.end, second.end):
-                a, b = sorted((first.value, second.value))
-                yield (first.type, a, b), second.start
-
-
-def _add_causes(
+def _add_values(
     words: GraphWords, attributes: Sequence[Attribute], activities: Sequence[Segment], place: PlaceOf
 ) -> None:
-    for rows in _by_attribute(attributes):
+    """Values that one thing has one after the other, or at once, and verbs of what is done when the second comes."""
+    by_attribute: dict[tuple[str, str], list[Attribute]] = defaultdict(list)
+    for value in attributes:
+        by_attribute[value.object.id, value.type].append(value)
+    for (_, kind), values in by_attribute.items():
+        rows = sorted(values, key=attrgetter("start", "end", "value"))
         for before, after in pairwise(rows):
+            if before.value == after.value:
+                continue
+            if after.start >= before.end:
+                words.add(("exclusive", kind, *sorted((before.value, after.value))), place(after.start))
             for row in activities:
-                if before.value != after.value and row.start <= after.start < row.end:
+                if row.start <= after.start < row.end:
                     words.add(("cause", after.value, _verb_noun(row)[0]), place(after.start))
+        for first, second in combinations(rows, 2):
+            if first.value != second.value and max(first.start, second.start) < min(first.end, second.end):
+                words.add(("at once", kind, *sorted((first.value, second.value))), place(second.start))
 
 
 def _add_named(words: GraphWords, video: VideoGraph, activities: Sequence[Segment], place: PlaceOf) -> None:
@@ -152,7 +136,7 @@ def _add_named(words: GraphWords, video: VideoGraph, activities: Sequence[Segmen
     for row in activities:
         noun = _verb_noun(row)[1]
         touched = {r.target.category.lower() for r in held if r.start < row.end and r.end > row.start}
-        for category in sorted(touched - {UNKNOWN}) if noun and noun not in categories else ():
+        for category in sorted(touched - {UNNAMED}) if noun and noun not in categories else ():
             words.add(("named", noun, category), place(row.start))
 
 
@@ -190,7 +174,7 @@ def base_form(word: str) -> str:
 
 
 def participle(verb: str) -> str:
-    """What goes on by a verb: a consonant after one short vowel is doubled, a silent e goes.
+    """The participle of a verb: a consonant after one short vowel is doubled, a silent e goes.
 
     >>> [participle(verb) for verb in ("pour", "put", "place", "stir", "open", "tie", "free", "fix")]
     ['pouring', 'putting', 'placing', 'stirring', 'opening', 'tying', 'freeing', 'fixing']
@@ -205,7 +189,12 @@ def participle(verb: str) -> str:
     return f"{head}ing {rest}".strip()
 
 
-def third_person_of(verb: str) -> str:
+def third_person(verb: str) -> str:
+    """A verb, or a phrase that begins with one, said of a person.
+
+    >>> third_person("press the button"), third_person("carry the cup"), third_person("clean up")
+    ('presses the button', 'carries the cup', 'cleans up')
+    """
     head, _, rest = verb.partition(" ")
     if re.search(r"[^aeiou]y$", head):
         head = f"{head[:-1]}ie"

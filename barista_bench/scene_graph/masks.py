@@ -20,7 +20,7 @@ _ARRAY_RUN_CODE = 6
 _MOST_PIXELS = 2**28
 _PART_BYTES = 2**16
 _LONGEST_OUTLINE = 100
-"""Of all polygons of a mask, in heights and widths of the frame: the rasteriser takes 200 bytes a pixel of it."""
+"""Longest outline of a mask's polygons, in heights and widths of the frame: its rasteriser takes 200 bytes a pixel."""
 
 
 class Rle(msgspec.Struct, frozen=True):
@@ -125,7 +125,7 @@ def encode_mask(mask: NDArray[np.bool_]) -> Rle:
 
 
 def _changes(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Where the pixels, read column by column, differ from the one before. Nothing is copied or turned."""
+    """Positions of pixels, read column by column, that differ from the one before. Nothing is copied or turned."""
     if mask.flags.f_contiguous:
         pixels = mask.T.ravel()
         return np.flatnonzero(pixels[1:] != pixels[:-1]) + 1
@@ -136,7 +136,7 @@ def _changes(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def run_problems(counts: Sequence[str], pixels: int) -> list[str | None]:
-    """For each compressed `counts` string what is wrong with it, or None: its runs must be >= 0 and sum to `pixels`.
+    """The fault of each compressed `counts` string, or None: its runs must be >= 0 and sum to `pixels`.
 
     pycocotools trusts its input (a wrong sum reads or writes past its buffer), and decoding every mask of a release
     takes hours, so the sums of many strings are computed at once, without drawing a pixel. The code: each run is
@@ -232,7 +232,7 @@ def _values(code: NDArray[np.uint8], ongoing: NDArray[np.int64]) -> NDArray[np.i
     digit = np.arange(len(ongoing), dtype=np.int32)
     number = ongoing - digit
     heads = np.concatenate(([0], np.flatnonzero(number[1:] != number[:-1]) + 1))
-    extra = _gaps(heads, len(ongoing))
+    extra = np.diff(heads, append=len(ongoing))
     if extra.max() >= _ARRAY_RUN_CODE:
         return None
     digit -= np.repeat(heads.astype(np.int32), extra)
@@ -255,16 +255,9 @@ def _runs(value: NDArray[np.int32], first: NDArray[np.int64]) -> NDArray[np.int3
         begin = (first + 1 - parity) // 2
         before = begin + (first % 2 == parity)  # sums of a string start after its first run
         base = np.where(before > 0, summed[before - 1], np.int32(0))
-        runs[parity::2] = summed - np.repeat(base, _gaps(begin, len(summed)))
+        runs[parity::2] = summed - np.repeat(base, np.diff(begin, append=len(summed)))
     runs[first] = value[first]
     return runs
-
-
-def _gaps(edges: NDArray[np.int64], end: int) -> NDArray[np.int64]:
-    gaps = np.empty_like(edges)
-    np.subtract(edges[1:], edges[:-1], out=gaps[:-1])
-    gaps[-1] = end - edges[-1]
-    return gaps
 
 
 def _from_polygons(polygons: Polygons, height: int, width: int) -> Rle | str:

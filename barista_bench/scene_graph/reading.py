@@ -195,33 +195,30 @@ def _unify_ids(release: ReleaseFile, log: ProblemLog) -> None:
     """Bring every id of objects, categories and activity classes into one spelling, in place."""
     known: dict[str, str] = {}
 
-    def unified(text: str) -> str:
+    def canonical(text: str) -> str:
         return known.get(text) or known.setdefault(text, canonical_id(text))
 
     for category in release.categories:
-        category.id = unified(category.id)
+        category.id = canonical(category.id)
     table: dict[str, str] = {}
     for object_id, category_id in release.object_id_to_category_id.items():
-        if table.setdefault(unified(object_id), unified(category_id)) != unified(category_id):
-            log.warning(
-                f"object_id_to_category_id[{object_id!r}]",
-                "the object is there in another spelling with another category: the first one counts",
-                "name each object once",
-            )
+        if table.setdefault(canonical(object_id), canonical(category_id)) != canonical(category_id):
+            what = "the object is there in another spelling with another category: the first one counts"
+            log.warning(f"object_id_to_category_id[{object_id!r}]", what, "name each object once")
     release.object_id_to_category_id = table
     for annotation in release.annotations:
-        if unified(annotation.object_id) != annotation.object_id:
-            annotation.object_id = unified(annotation.object_id)
+        if canonical(annotation.object_id) != annotation.object_id:
+            annotation.object_id = canonical(annotation.object_id)
     for attribute in release.attributes:
-        attribute.object_id = unified(attribute.object_id)
+        attribute.object_id = canonical(attribute.object_id)
     for relation in release.relations:
-        relation.source_object_id = unified(relation.source_object_id)
-        relation.target_object_id = unified(relation.target_object_id)
+        relation.source_object_id = canonical(relation.source_object_id)
+        relation.target_object_id = canonical(relation.target_object_id)
     for segment in chain(release.activities, release.process_steps):
         if segment.activity_class_id is not None:
-            segment.activity_class_id = unified(segment.activity_class_id)
+            segment.activity_class_id = canonical(segment.activity_class_id)
     if release.coverage:
-        release.coverage.hands = {unified(hand): ranges for hand, ranges in release.coverage.hands.items()}
+        release.coverage.hands = {canonical(hand): ranges for hand, ranges in release.coverage.hands.items()}
 
 
 def _annotation_columns(release: ReleaseFile) -> AnnotationColumns:
@@ -274,11 +271,8 @@ def _read_by_record(data: bytes, log: ProblemLog) -> ReadRelease:
     coverage = _coverage(sections.pop("coverage", msgspec.Raw(b"null")), log)
     if sections:
         extras[""] = sections
-        log.warning(
-            f"{next(iter(sections))}",
-            f"{len(sections)} top-level key(s) unknown to the format: kept, not used",
-            "none needed if they are meant",
-        )
+        what = f"{len(sections)} top-level key(s) unknown to the format: kept, not used"
+        log.warning(next(iter(sections)), what, "none needed if they are meant")
     tables = {"video_metadata": videos, "object_id_to_category_id": objects, "coverage": coverage}
     release = msgspec.convert({**tables, **kept}, ReleaseFile, from_attributes=False)
     _unify_ids(release, log)
@@ -286,7 +280,7 @@ def _read_by_record(data: bytes, log: ProblemLog) -> ReadRelease:
 
 
 def _coverage(raw: msgspec.Raw, log: ProblemLog) -> ReleaseCoverage | None:
-    """What is complete; nothing at all where that cannot be read."""
+    """The coverage, of nothing at all where it cannot be read."""
     try:
         return msgspec.json.decode(raw, type=ReleaseCoverage | None)
     except MALFORMED as error:
@@ -303,13 +297,9 @@ def _section(
         log.error(section, f"not a list ({error}): the whole section is left out", "write a JSON list")
         return [], []
     decoder = msgspec.json.Decoder(record_type)
-    records, rows = [], []
-    for index, item in enumerate(items):
-        record = _record(f"{section}[{index}]", item, decoder, extras, log)
-        if record is not None:
-            records.append(record)
-            rows.append(index)
-    return records, rows
+    records = [_record(f"{section}[{index}]", item, decoder, extras, log) for index, item in enumerate(items)]
+    rows = [index for index, record in enumerate(records) if record is not None]
+    return [record for record in records if record is not None], rows
 
 
 def _record(
@@ -375,7 +365,6 @@ def _object_table(raw: msgspec.Raw, log: ProblemLog) -> dict[str, str]:
         try:
             table[object_id] = msgspec.json.decode(value, type=str)
         except MALFORMED as error:
-            log.error(
-                f"object_id_to_category_id[{object_id!r}]", f"{error}: the object is left out", "name a category id"
-            )
+            key = f"object_id_to_category_id[{object_id!r}]"
+            log.error(key, f"{error}: the object is left out", "name a category id")
     return table

@@ -19,7 +19,7 @@ VIDEO_FILE = "video.mp4"
 _CLASSES = uuid.uuid5(uuid.NAMESPACE_DNS, "mini.barista-bench")
 
 MALFORMED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""What msgspec raises for bytes that are not JSON, not UTF-8, nested too deeply, or of another type."""
+"""Errors that msgspec raises for bytes that are not JSON, not UTF-8, nested too deeply, or of another type."""
 
 MAX_FRAMES = 10_000_000
 """Frames a video may claim (over 90 hours at 30 fps). A video that claims more is refused."""
@@ -98,7 +98,7 @@ Layer: TypeAlias = Literal["attributes", "relations", "activities", "process_ste
 
 
 class ReleaseCoverage(ReleaseRecord):
-    """What of a video is annotated completely, where not everything is. Ours: the release itself has no such record.
+    """Parts of a video that are annotated completely, where not all are. Ours: the release itself has no such record.
 
     Outside of these frames a thing or a fact may be annotated too, but that none is says nothing.
 

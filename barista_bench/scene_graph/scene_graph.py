@@ -55,7 +55,7 @@ class SceneGraph:
             raise DataError(str(self._root_problems[0]))
 
     def __getstate__(self) -> dict[str, object]:
-        """Without cached graphs: another process reads what it needs itself."""
+        """The state without cached graphs: another process reads what it needs itself."""
         return {**self.__dict__, "_cache": LRUCache(self._cache.maxsize)}
 
     def __len__(self) -> int:
@@ -93,12 +93,14 @@ class SceneGraph:
             except DataError as error:
                 if self.strict or video_id not in self.video_ids:
                     raise
-                self.failed[video_id] = _file_problem(video_id, error)
+                what, _, remedy = str(error).partition(". Remedy: ")
+                what, remedy = f"{what}: the video is left out", remedy or "fetch the video again"
+                self.failed[video_id] = Problem("error", video_id, "", what, remedy)
                 continue
             yield graph
 
     def video_path(self, video_id: str) -> Path:
-        """Where the video file of `video_id` must lie. Raises DataError for an id or link that leaves the root."""
+        """The place of the video file of `video_id`. Raises DataError for an id or link that leaves the root."""
         return confined(self.root, video_id, VIDEO_FILE)
 
     def relation_labels(self) -> tuple[tuple[str, str], ...]:
@@ -151,11 +153,6 @@ def _find_videos(root: Path) -> tuple[tuple[str, ...], list[Problem]]:
     return tuple(video_ids), problems
 
 
-def _file_problem(video_id: str, error: DataError) -> Problem:
-    what, _, remedy = str(error).partition(". Remedy: ")
-    return Problem("error", video_id, "", f"{what}: the video is left out", remedy or "fetch the video again")
-
-
 _FARTHEST = 1e150
 """Pixels from the origin that a box may reach, so that its area is still a finite number."""
 _ID_REMEDY = "declare it in object_id_to_category_id"
@@ -178,27 +175,16 @@ def _check_objects(read: ReadRelease, log: ProblemLog) -> None:
     known = {category.id for category in read.release.categories}
     if len(known) < len(read.release.categories):
         log.warning("categories", "an id is declared twice: the last name counts", "declare each id once")
-    _report_equal_names(read, log)
-    table = read.release.object_id_to_category_id
-    for object_id in [o for o, category_id in table.items() if category_id not in known]:
-        log.error(
-            f"object_id_to_category_id[{object_id!r}]",
-            f"unknown category id {table.pop(object_id)!r}: the object is left out",
-            "declare it in categories",
-        )
-
-
-def _report_equal_names(read: ReadRelease, log: ProblemLog) -> None:
-    """Warn of categories whose names a reader cannot tell apart."""
     first: dict[str, tuple[int, ReleaseCategory]] = {}
     for row, category in zip(read.rows_of("categories"), read.release.categories, strict=True):
         first_row, namesake = first.setdefault(" ".join(category.name.split()).casefold(), (row, category))
-        if namesake.id != category.id:
-            log.warning(
-                f"categories[{row}].name",
-                f"{category.name!r} is also the name of categories[{first_row}], {namesake.name!r}: both are kept",
-                "give each category a name of its own",
-            )
+        if namesake.id != category.id:  # a reader cannot tell their names apart
+            what = f"{category.name!r} is also the name of categories[{first_row}], {namesake.name!r}: both are kept"
+            log.warning(f"categories[{row}].name", what, "give each category a name of its own")
+    table = read.release.object_id_to_category_id
+    for object_id in [o for o, category_id in table.items() if category_id not in known]:
+        what = f"unknown category id {table.pop(object_id)!r}: the object is left out"
+        log.error(f"object_id_to_category_id[{object_id!r}]", what, "declare it in categories")
 
 
 def _check_annotations(read: ReadRelease, log: ProblemLog) -> None:
@@ -213,17 +199,11 @@ def _check_annotations(read: ReadRelease, log: ProblemLog) -> None:
         if not known[position]:
             log.error(f"{key}.object_id", f"unknown object id {annotation.object_id!r}: left out", _ID_REMEDY)
         elif late[position]:
-            log.error(
-                f"{key}.image_id",
-                f"frame {annotation.image_id} is past the end ({video.frame_count} frames): left out",
-                "correct image_id or frame_count",
-            )
+            what = f"frame {annotation.image_id} is past the end ({video.frame_count} frames): left out"
+            log.error(f"{key}.image_id", what, "correct image_id or frame_count")
         else:
-            log.error(
-                f"{key}.bbox",
-                f"box {columns.bbox[position].tolist()} is not finite, or far too large: left out",
-                "give [x, y, width, height] in pixels",
-            )
+            what = f"box {columns.bbox[position].tolist()} is not finite, or far too large: left out"
+            log.error(f"{key}.bbox", what, "give [x, y, width, height] in pixels")
     usable = known & ~late & bounded
     if not usable.all():
         read.keep("annotations", np.flatnonzero(usable).tolist())
@@ -242,12 +222,9 @@ def _report_boxes(read: ReadRelease, log: ProblemLog) -> None:
     # A pixel of tolerance: annotation tools round box corners outwards.
     over = (x < -1) | (y < -1) | (x + width > video.width + 1) | (y + height > video.height + 1)
     for position in np.flatnonzero(columns.boxed & (outside | over)).tolist():
-        what = "has no area inside" if outside[position] else "sticks out of"
-        log.warning(
-            f"annotations[{rows[position]}].bbox",
-            f"box {columns.bbox[position].tolist()} {what} the {video.width}x{video.height} frame: kept as it is",
-            "give [x, y, width, height] in pixels, clipped to the frame",
-        )
+        key, how = f"annotations[{rows[position]}].bbox", "has no area inside" if outside[position] else "sticks out of"
+        what = f"box {columns.bbox[position].tolist()} {how} the {video.width}x{video.height} frame: kept as it is"
+        log.warning(key, what, "give [x, y, width, height] in pixels, clipped to the frame")
 
 
 def _report_repeated(read: ReadRelease, log: ProblemLog) -> None:
@@ -257,12 +234,9 @@ def _report_repeated(read: ReadRelease, log: ProblemLog) -> None:
     order = np.argsort(key, kind="stable")
     for position in np.sort(order[1:][np.diff(key[order]) == 0]).tolist():
         annotation = read.release.annotations[position]
-        log.warning(
-            f"annotations[{rows[position]}]",
-            f"object {annotation.object_id!r} is already on frame {annotation.image_id}: kept, the last one counts "
-            "where its box is asked for by id",
-            "keep one",
-        )
+        what = f"object {annotation.object_id!r} is already on frame {annotation.image_id}"
+        what += ": kept, the last one counts where its box is asked for by id"
+        log.warning(f"annotations[{rows[position]}]", what, "keep one")
 
 
 def _check_ranged(read: ReadRelease, section: str, log: ProblemLog) -> None:
@@ -296,29 +270,24 @@ def _check_segments(read: ReadRelease, section: str, log: ProblemLog) -> None:
         key = f"{section}[{row}]"
         start, end = segment.image_range.image_id_start, segment.image_range.image_id_end
         if not 0 <= start < end <= frame_count:
-            log.warning(
-                f"{key}.image_range",
-                f"range [{start}, {end}) is not within the {frame_count} frames: kept as it is",
-                "give 0 <= start < end <= frame_count",
-            )
+            what = f"range [{start}, {end}) is not within the {frame_count} frames: kept as it is"
+            log.warning(f"{key}.image_range", what, "give 0 <= start < end <= frame_count")
         if segment.activity_class_id is None:
             log.warning(f"{key}.activity_class_id", "null: no task uses this segment", "give it a class")
         if section == "activities" and " " not in segment.display_name.strip():
-            log.warning(
-                f"{key}.display_name", f"{segment.display_name!r} is no 'Verb noun' pair", "name a verb and a noun"
-            )
+            what = f"{segment.display_name!r} is no 'Verb noun' pair"
+            log.warning(f"{key}.display_name", what, "name a verb and a noun")
 
 
 def _check_range(span: ReleaseRange, key: str, frame_count: int, log: ProblemLog) -> ReleaseRange | None:
     """The range cut to the video, or None where nothing of it lies inside. A one-frame [n, n] has no frame here."""
     start, end = max(0, span.image_id_start), min(span.image_id_end, frame_count)
-    stated = f"[{span.image_id_start}, {span.image_id_end})"
+    stated = f"range [{span.image_id_start}, {span.image_id_end})"
     if start >= end:
-        what = f"range {stated} has no frame among the {frame_count}: left out"
-        log.error(key, what, "give start < end <= frame_count")
+        log.error(key, f"{stated} has no frame among the {frame_count}: left out", "give start < end <= frame_count")
         return None
     if (start, end) == (span.image_id_start, span.image_id_end):
         return span
-    what = f"range {stated} runs past the end: cut to {frame_count} frames"
+    what = f"{stated} runs past the end: cut to {frame_count} frames"
     log.error(key, what, "give 0 <= start, end <= frame_count")
     return ReleaseRange(start, end)

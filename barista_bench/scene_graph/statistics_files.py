@@ -14,7 +14,7 @@ import numpy as np
 from barista_bench.errors import ModelError
 from barista_bench.files.owned_folders import STATISTICS, replacing_folder
 from barista_bench.plots import COLUMN, HATCHES, PAGE, PALETTE, label, new_figure, save, styled
-from barista_bench.scene_graph.statistics import PUBLISHED, Durations, ReleaseStatistics
+from barista_bench.scene_graph.statistics import PUBLISHED, ReleaseStatistics
 from barista_bench.tables import Row, Table, markdown_page, number_columns, text_columns, words
 
 if TYPE_CHECKING:
@@ -79,14 +79,10 @@ def _counts(stats: ReleaseStatistics) -> Table:
 
 
 def _durations(stats: ReleaseStatistics) -> Table:
-    layers: dict[str, Durations] = {
-        "videos": stats.video_durations,
-        "activities": stats.activity_durations,
-        "process steps": stats.step_durations,
-    }
+    durations = stats.video_durations, stats.activity_durations, stats.step_durations
     rows: list[Row] = [
         (name, len(d.values), *(f"{v:.2f}" for v in (d.mean, d.median, d.shortest, d.longest)))
-        for name, d in layers.items()
+        for name, d in zip(("videos", "activities", "process steps"), durations, strict=True)
     ]
     return _table("Durations, seconds", ("",), ("count", "mean", "median", "shortest", "longest"), rows)
 
@@ -130,25 +126,18 @@ def write_plots(stats: ReleaseStatistics, folder: Path) -> list[Path]:
     Raises:
         ModelError: Matplotlib is absent.
     """
+    instances = {name: counts.instances for name, counts in stats.category_counts.items()}
+    unit = "instances (boxed objects on frames)"
     with styled():
-        figures = _figures(stats)
+        figures = {
+            "overview": _overview(stats),
+            "categories": _bars(instances, "object category", unit, TOP_CATEGORIES),
+            "activities": _bars(stats.activity_counts, "activity class", "segments", TOP_ACTIVITIES),
+            "steps": _bars(stats.step_counts, "process step class", "steps", TOP_ACTIVITIES),
+            "predicates": _grouped_bars(stats.predicate_counts, "relation value", "frame-rows (both ends boxed)"),
+            "attributes": _grouped_bars(stats.attribute_counts, "attribute value", "frame-rows (object boxed)"),
+        }
     return [path for name, figure in figures.items() for path in save(figure, folder, f"statistics_{name}")]
-
-
-def _figures(stats: ReleaseStatistics) -> dict[str, Figure]:
-    return {
-        "overview": _overview(stats),
-        "categories": _bars(
-            {name: counts.instances for name, counts in stats.category_counts.items()},
-            "object category",
-            "instances (boxed objects on frames)",
-            TOP_CATEGORIES,
-        ),
-        "activities": _bars(stats.activity_counts, "activity class", "segments", TOP_ACTIVITIES),
-        "steps": _bars(stats.step_counts, "process step class", "steps", TOP_ACTIVITIES),
-        "predicates": _grouped_bars(stats.predicate_counts, "relation value", "frame-rows (both ends boxed)"),
-        "attributes": _grouped_bars(stats.attribute_counts, "attribute value", "frame-rows (object boxed)"),
-    }
 
 
 def _overview(stats: ReleaseStatistics) -> Figure:
@@ -172,7 +161,7 @@ def _overview(stats: ReleaseStatistics) -> Figure:
 
 
 def _histogram(axes: Axes, values: Sequence[float]) -> None:
-    """At most 30 bins; what lies beyond the 99th percentile is in the last one, which says so."""
+    """Draw at most 30 bins; what lies beyond the 99th percentile is in the last one, which says so."""
     if not values:
         return
     top = max(float(np.percentile(values, 99)), 1e-9)

@@ -38,9 +38,8 @@ def read_terms(folder: Path) -> Terms | None:
     if not path.is_file():
         return None
     try:
-        return msgspec.convert(
-            load_yaml(read_bounded(path, MAX_BYTES, remedy=remedy), str(path), error=DataError), Terms
-        )
+        content = read_bounded(path, MAX_BYTES, remedy=remedy)
+        return msgspec.convert(load_yaml(content, str(path), error=DataError), Terms)
     except msgspec.ValidationError as error:
         raise DataError(f"{path}: {error}. Remedy: {remedy}") from error
 

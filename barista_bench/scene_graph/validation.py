@@ -24,7 +24,7 @@ from barista_bench.scene_graph.scene_graph import SceneGraph
 from barista_bench.scene_graph.video_graph import VideoGraph
 
 _MIN_IOU = 0.5
-"""Of a box with that of its mask: the laxest of the COCO thresholds. All boxes of the real clips that we measured are
+"""Least IoU of a box with that of its mask: the laxest COCO threshold. All boxes of the real clips that we measured are
 at 1, since annotation tools derive them from masks."""
 _ROUNDING = 2
 """Pixels that a side may be off, whatever the IoU: rounding alone halves that of an object of few pixels."""
@@ -117,8 +117,8 @@ def _report_repeated_keys(path: Path, log: ProblemLog) -> None:
 
     def note(pairs: list[tuple[str, object]]) -> None:
         if len(dict(pairs)) < len(pairs):
-            names = Counter(name for name, _ in pairs)
-            objects_with.update(name for name, count in names.items() if count > 1)
+            names = [name for name, _ in pairs]
+            objects_with.update(name for name in set(names) if names.count(name) > 1)
 
     try:
         json.loads(path.read_bytes(), object_pairs_hook=note)
@@ -164,15 +164,11 @@ def _compare_boxes(graph: VideoGraph, rows: Sequence[int], drawn: NDArray[np.flo
     for index in np.flatnonzero(is_empty | is_odd).tolist():
         key = f"annotations[{rows[index]}]"
         if is_empty[index]:
-            log.warning(
-                f"{key}.segmentation", "the mask has no pixel: kept as it is", "draw it, or leave the object out"
-            )
+            what, remedy = "the mask has no pixel: kept as it is", "draw it, or leave the object out"
+            log.warning(f"{key}.segmentation", what, remedy)
         else:
-            log.warning(
-                f"{key}.bbox",
-                f"box {stated[index].tolist()} is not that of its mask, {drawn[index].tolist()}: kept as it is",
-                "give the box [x, y, width, height] of the mask, in pixels",
-            )
+            what = f"box {stated[index].tolist()} is not that of its mask, {drawn[index].tolist()}: kept as it is"
+            log.warning(f"{key}.bbox", what, "give the box [x, y, width, height] of the mask, in pixels")
 
 
 def _check_video(graph: VideoGraph, path: Path, log: ProblemLog) -> None:
@@ -188,9 +184,9 @@ def _check_video(graph: VideoGraph, path: Path, log: ProblemLog) -> None:
         what, _, remedy = str(error).partition(". Remedy: ")
         log.error("", what, remedy or "fetch the video again")
         return
+    remedy = "fetch the video that belongs to this annotation"
     if frames != declared.frame_count:
-        what = f"holds {frames} frames where the annotation says {declared.frame_count}"
-        log.error("", what, "fetch the video that belongs to this annotation")
+        log.error("", f"holds {frames} frames where the annotation says {declared.frame_count}", remedy)
     if size != (declared.width, declared.height):
-        what = f"is {size[0]}x{size[1]} where the annotation says {declared.width}x{declared.height}"
-        log.error("", what, "fetch the video that belongs to this annotation")
+        stated = f"{declared.width}x{declared.height}"
+        log.error("", f"is {size[0]}x{size[1]} where the annotation says {stated}", remedy)

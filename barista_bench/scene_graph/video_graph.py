@@ -179,14 +179,12 @@ class VideoGraph:
     def preparation(self) -> str:
         """`type` of the coffee machine that is seen first (upstream's rule), or `unknown` where there is none."""
         category, attribute = load_domain().stratum
-        machines = [i for i, item in enumerate(self.objects) if item.category == category]
-        seen = [(self.frames_of(i)[0], i) for i in machines if len(self.frames_of(i))]
-        for _, index in sorted(seen):
-            table = self.attributes_table
-            for position in np.flatnonzero(table.source == index).tolist():
-                kind, value = table.labels[table.label[position]]
-                if kind == attribute:
-                    return value
+        machines = [i for i, item in enumerate(self.objects) if item.category == category and len(self.frames_of(i))]
+        table = self.attributes_table
+        for index in sorted(machines, key=lambda i: int(self.frames_of(i)[0])):
+            labels = (table.labels[label] for label in table.label[table.source == index].tolist())
+            if (value := next((value for kind, value in labels if kind == attribute), None)) is not None:
+                return value
         return "unknown"
 
     def frames_of(self, index: int) -> NDArray[np.int32]:
@@ -246,10 +244,10 @@ class VideoGraph:
             key = f"{self.video_id}/{ANNOTATION_FILE}: annotations[{instance.row}].segmentation"
             if not isinstance(raw, msgspec.Raw):
                 rles.append(DataError(f"{key}: missing. Remedy: add the mask, or leave this frame out"))
-                continue
-            rle = next(parsed)
-            remedy = "write a COCO mask of the frame's size"
-            rles.append(DataError(f"{key}: {rle}. Remedy: {remedy}") if isinstance(rle, str) else rle)
+            elif isinstance(rle := next(parsed), Rle):
+                rles.append(rle)
+            else:
+                rles.append(DataError(f"{key}: {rle}. Remedy: write a COCO mask of the frame's size"))
         return rles
 
     def mask(self, instance: Instance) -> NDArray[np.bool_]:
@@ -294,11 +292,10 @@ class VideoGraph:
 
     def held_labels(self) -> tuple[tuple[str, str], ...]:
         """The (type, value) pairs of relations that hold on some frame, in the order of the file."""
-        table = self.relations_table
-        held: dict[int, None] = {}
+        table, held = self.relations_table, list[int]()
         for position, label in enumerate(table.label.tolist()):
             if label not in held and len(self.relation_frames(position)):
-                held[label] = None
+                held.append(label)
         return tuple(table.labels[label] for label in held)
 
     def hand_contacts(self, span: Span = None) -> list[Contact]:

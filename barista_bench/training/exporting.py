@@ -30,7 +30,7 @@ from barista_bench.core.task import Task
 from barista_bench.core.training_videos import TrainingVideos, join_without_leaks
 from barista_bench.data.dataset import LinkedMedia, LoadedExample, open_examples, recorded_root
 from barista_bench.data.manifest import DEFAULT_BENCHMARK, read_manifest, rows_of_configs
-from barista_bench.data.rows import local_configs, local_splits, video_hashes
+from barista_bench.data.rows import local_splits, video_hashes
 from barista_bench.data.shared_frames import JPEG_QUALITY
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import TRAINING_SET, refuse_inside, replacing_folder
@@ -280,7 +280,7 @@ def _task_of(data: Path, name: str) -> Task:
 def _chat_tasks(data: Path) -> tuple[str, ...]:
     """The tasks of a dataset whose answer is one text with a reference."""
     known = task_names(str(read_manifest(data).get("benchmark", DEFAULT_BENCHMARK)))
-    return tuple(name for name in known if name in local_configs(data) and not _untrainable(_task_of(data, name)))
+    return tuple(name for name in known if name in local_splits(data) and not _untrainable(_task_of(data, name)))
 
 
 def _untrainable(task: Task) -> str:

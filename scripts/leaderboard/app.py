@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 import gradio as gr
 
-from barista_bench.hub.board import Board, Fetched, fetch_results, overview, read_board, refusals, tables
+from barista_bench.hub.board import Board, RefusedSubmission, fetch_results, overview, read_board, refusals, tables
 from barista_bench.tables import Table
 
 SOURCE = os.environ.get("BARISTA_RESULTS", "")
@@ -26,15 +26,14 @@ def load(source: str, dataset: str = "") -> Board:
     Results on other examples than those of the published `dataset`, a folder or on the Hub, are refused.
     """
     with TemporaryDirectory() as results, TemporaryDirectory() as published:
-        fetched = fetched_from(source, results)
-        rules = fetched_from(dataset, published).folder if dataset else None
-        board = read_board(fetched.folder, rules)
-    return Board(board.entries, (*fetched.refused, *board.refused))
+        folder, refused = fetch(source, results)
+        board = read_board(folder, fetch(dataset, published)[0] if dataset else None)
+    return Board(board.entries, (*refused, *board.refused))
 
 
-def fetched_from(source: str, into: str) -> Fetched:
-    """A folder as it is, or a copy of a dataset on the Hub."""
-    return Fetched(Path(source)) if Path(source).is_dir() else fetch_results(source, into)
+def fetch(source: str, into: str) -> tuple[Path, tuple[RefusedSubmission, ...]]:
+    """A folder as it is, or a copy of a dataset on the Hub; and the files that were not fetched."""
+    return (Path(source), ()) if Path(source).is_dir() else fetch_results(source, into)
 
 
 def show(table: Table) -> None:

@@ -40,12 +40,8 @@ def six_frozen(kitchen_release: Path, kitchen_split: str, made_once: MadeOnce) -
 def six_linked(kitchen_release: Path, kitchen_split: str, made_once: MadeOnce) -> Path:
     """The six tasks again, frames linked."""
     settings = {"sampling": {"limit": LIMIT}, "split_file": kitchen_split, "cache": False}
-    return made_once(
-        "six_linked/barista",
-        lambda out: build(
-            kitchen_release, out, configs=get_benchmark("barista").task_names, frames="linked", **settings
-        ),
-    )
+    settings |= {"configs": get_benchmark("barista").task_names, "frames": "linked"}
+    return made_once("six_linked/barista", lambda out: build(kitchen_release, out, **settings))
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Run folders as the released harness leaves them, of examples and answers that tests make."""
 
 import json
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ from barista_bench.benchmarks.barista.released_sets import released_record
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example
 from barista_bench.data.frozen import read_frozen
-from tests.data.released_files import UPSTREAM_NAMES
+from tests.data.released_files import UPSTREAM_NAMES, write_records
 
 GEMINI, QWEN = BoxFormat("yxyx", 1000), BoxFormat("xyxy", 1000)
 
@@ -46,15 +45,11 @@ def right(example: Example, box_format: BoxFormat = GEMINI, **changes: Any) -> d
     return prediction(example, get_task("barista", example.task).reference_answer(example, box_format), **changes)
 
 
-def write_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
-    path.write_text("".join(json.dumps(record, sort_keys=True) + "\n" for record in records), encoding="utf-8")
-
-
 def run_folder(path: Path, examples: list[Example], predictions: list[dict[str, Any]]) -> Path:
     """The two files that no import can do without, and settings."""
     path.mkdir(parents=True)
-    write_lines(path / "benchmark_examples.jsonl", [released_record(example, "what?") for example in examples])
-    write_lines(path / "predictions.jsonl", predictions)
+    write_records(path / "benchmark_examples.jsonl", [released_record(example, "what?") for example in examples])
+    write_records(path / "predictions.jsonl", predictions)
     settings = {"model": {"temperature": 0.7, "max_output_tokens": 4096}, "api_key": "never kept"}
     (path / "run_config.json").write_text(json.dumps(settings))
     return path

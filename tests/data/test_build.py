@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import datasets.load
@@ -221,17 +222,20 @@ def test_linked_frames_stream_and_come_in_lists(
     assert [next(iter(split))["frames"].root for split in splits] == [str(small_release)] * 3
 
 
-def test_a_bad_video_costs_its_examples_and_is_counted(tmp_path: Path) -> None:
+def test_a_bad_video_costs_its_examples_and_marks_that_cannot_be_drawn_one_and_both_are_counted(tmp_path: Path) -> None:
+    content = document()
+    content["annotations"][0] = {**content["annotations"][0], "segmentation": {"counts": "0", "size": [64, 96]}}
     for name in ("a", "b", "c", "d"):
-        write_release(tmp_path / "root", name)
+        write_release(tmp_path / "root", name, content if name == "a" else None)
     (tmp_path / "root/b/video.mp4").write_bytes(b"")
     (tmp_path / "root/c/video.mp4").unlink()
     made = build(tmp_path / "root", tmp_path / "out", configs=["relations"], sampling=SAMPLING, cache=False)
     config = named(made)
-    assert sum(config.rows.values()) == 8
-    assert sorted({lost.example_id.split(":")[1] for lost in config.lost}) == ["b", "c"]
-    assert len(config.lost) == 8
-    assert len(read_manifest(made.folder)["configs"][0]["lost"]) == 8
+    assert sum(config.rows.values()) == 7
+    videos = [lost.example_id.split(":")[1] for lost in config.lost]
+    assert Counter(videos) == {"a": 1, "b": 4, "c": 4}
+    assert "cannot be drawn: the object has no usable mask" in config.lost[videos.index("a")].reason
+    assert len(read_manifest(made.folder)["configs"][0]["lost"]) == 9
 
 
 def test_a_split_that_lost_all_its_examples_is_left_out_and_a_build_that_lost_all_is_an_error(tmp_path: Path) -> None:
@@ -246,21 +250,16 @@ def test_a_split_that_lost_all_its_examples_is_left_out_and_a_build_that_lost_al
     assert sum(map(len, load(made.folder, "relations", tmp_path).values())) == 4
 
 
-def test_frames_whose_marks_cannot_be_drawn_are_counted_with_their_reason(tmp_path: Path) -> None:
-    content = document()
-    content["annotations"][0] = {**content["annotations"][0], "segmentation": {"counts": "0", "size": [64, 96]}}
-    write_release(tmp_path / "root", "a", content)
-    made = build(tmp_path / "root", tmp_path / "out", configs=["relations"], sampling=SAMPLING, cache=False)
-    (lost,) = named(made).lost
-    assert "cannot be drawn: the object has no usable mask" in lost.reason
-
-
-def test_overrides_hold_for_all_tasks_or_for_one(small_release: Path, tmp_path: Path) -> None:
+def test_overrides_hold_for_all_tasks_or_for_one_and_wrong_settings_are_refused(
+    small_release: Path, tmp_path: Path
+) -> None:
     for sampling, rows in (({"limit": 5}, 5), ({"relations": {"limit": 7, "frame_step": 10}, "limit": 5}, 7)):
         made = build(small_release, tmp_path / "out", configs=["relations"], sampling=sampling, dry_run=True)
         assert sum(named(made).rows.values()) == rows
     with pytest.raises(ConfigError, match="no config 'relation'"):
         build(small_release, tmp_path / "out", configs=["relation"])
+    with pytest.raises(ConfigError, match="num_proc is 0"):
+        build(small_release, tmp_path / "out", configs=["relations"], cache=False, num_proc=0)
 
 
 def test_a_dry_run_counts_what_a_build_makes_and_writes_nothing(

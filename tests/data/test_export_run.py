@@ -20,7 +20,8 @@ from barista_bench.judging.scoring import all_judged, score_judged
 from barista_bench.judging.session import judge
 from barista_bench.runs.run_folder import judge_folders
 from barista_bench.runs.score.scoring import score
-from tests.data.released_runs import answered, ours, prediction, right, run_folder, write_lines
+from tests.data.released_files import write_records
+from tests.data.released_runs import answered, ours, prediction, right, run_folder
 from tests.one_run import run
 
 Records = list[dict[str, Any]]
@@ -42,7 +43,7 @@ def edit(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
     records = [json.loads(line) for line in path.read_text().splitlines()]
     for record in records:
         change(record)
-    write_lines(path, records)
+    write_records(path, records)
 
 
 def back_equals(theirs: Path, tmp_path: Path, root: Path | None = None) -> ImportedRun:
@@ -102,29 +103,18 @@ def test_text_that_no_utf8_can_hold_comes_back(six_frozen: Path, tmp_path: Path)
 
 def judged_records(examples: list[Example]) -> Records:
     """A score each, none at all, and a criterion that the release does not know."""
-    results: Records = [
-        {
-            "geval_accuracy_score": 0.9,
-            "geval_accuracy_reason": "near",
-            "geval_completeness_score": None,
-            "geval_completeness_reason": "geval_error: Timeout: slow",
-            "geval_mean_score": 0.9,
-        },
-        {
-            "geval_accuracy_score": None,
-            "geval_accuracy_reason": "unknown_criterion: accuracy",
-            "geval_mean_score": None,
-        },
-        {
-            "geval_accuracy_score": 0.3,
-            "geval_accuracy_reason": "far",
-            "geval_completeness_score": 0.123456789,
-            "geval_completeness_reason": "half",
-            "geval_mean_score": (0.3 + 0.123456789) / 2,
-        },
+    slow = "geval_error: Timeout: slow"
+    given: list[tuple[float | None, dict[str, tuple[float | None, str]]]] = [
+        (0.9, {"accuracy": (0.9, "near"), "completeness": (None, slow)}),
+        (None, {"accuracy": (None, "unknown_criterion: accuracy")}),
+        ((0.3 + 0.123456789) / 2, {"accuracy": (0.3, "far"), "completeness": (0.123456789, "half")}),
     ]
-    given = [right(example, task_result=result) for example, result in zip(examples, results, strict=False)]
-    return [*given, *(right(example) for example in examples[len(results) :])]
+    records = [right(example) for example in examples]
+    for record, (mean, criteria) in zip(records, given, strict=False):
+        record["task_result"] = {"geval_mean_score": mean}
+        for name, (value, reason) in criteria.items():
+            record["task_result"] |= {f"geval_{name}_score": value, f"geval_{name}_reason": reason}
+    return records
 
 
 def test_scores_of_a_judge_become_verdicts_and_come_back(six_frozen: Path, tmp_path: Path) -> None:
@@ -179,7 +169,9 @@ def test_several_runs_are_several_folders(six_frozen: Path, tmp_path: Path) -> N
         assert all((folder / name).read_bytes() == (before / name).read_bytes() for name in FILES)
 
 
-def test_a_judged_run_of_ours_keeps_its_scores(six_frozen: Path, tmp_path: Path) -> None:
+def test_a_judged_run_of_ours_keeps_its_scores_and_one_of_several_judges_has_to_be_named(
+    six_frozen: Path, tmp_path: Path
+) -> None:
     run(six_frozen, tmp_path / "ours", task="temporal_vqa", model="chance", runs=1)
     judge(tmp_path / "ours", "lexical")
     assert export_run(tmp_path / "ours", tmp_path / "released").judge == "lexical"
@@ -188,18 +180,13 @@ def test_a_judged_run_of_ours_keeps_its_scores(six_frozen: Path, tmp_path: Path)
     assert after.results.judge.name == "lexical", "the one of the settings"
     means = [{name: figure.mean for name, figure in run.results.figures.items()} for run in (before, after)]
     assert means[1] == pytest.approx(means[0])
-
-
-def test_one_of_several_judges_has_to_be_named(six_frozen: Path, tmp_path: Path) -> None:
-    run(six_frozen, tmp_path / "ours", task="temporal_vqa", model="chance", runs=1)
-    for name in ("lexical", "oracle"):
-        judge(tmp_path / "ours", name)
+    judge(tmp_path / "ours", "oracle")
     with pytest.raises(ConfigError, match=r"2 judges.*--judge"):
-        export_run(tmp_path / "ours", tmp_path / "released")
+        export_run(tmp_path / "ours", tmp_path / "other")
     with pytest.raises(ConfigError, match="no judge 'nobody'"):
-        export_run(tmp_path / "ours", tmp_path / "released", judge="nobody")
+        export_run(tmp_path / "ours", tmp_path / "other", judge="nobody")
     folder = next(path.name for path in judge_folders(tmp_path / "ours") if path.name.startswith("oracle"))
-    assert export_run(tmp_path / "ours", tmp_path / "released", judge=folder).judge == "oracle"
+    assert export_run(tmp_path / "ours", tmp_path / "other", judge=folder).judge == "oracle"
 
 
 def test_a_run_judged_anew_shows_the_new_scores(six_frozen: Path, tmp_path: Path) -> None:

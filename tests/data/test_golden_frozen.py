@@ -1,7 +1,6 @@
 """Frozen sets beside those of the released code: every line of the pack, built, written, and read back."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -39,19 +38,15 @@ def built(config: str, name: str) -> tuple[tuple[Example, ...], Sampling]:
         return (), sampling
 
 
-def golden_files() -> Iterator[tuple[str, str]]:
-    for config in CONFIGS:
-        for name in TASKS:
-            if (
-                config == "absent"
-                or (PACK / "frozen" / config / f"{get_task('barista', name).upstream_name}.jsonl").exists()
-            ):
-                yield config, name
+def golden_file(config: str, name: str) -> Path:
+    return PACK / "frozen" / config / f"{get_task('barista', name).upstream_name}.jsonl"
 
 
-@pytest.mark.parametrize(("config", "name"), golden_files())
+@pytest.mark.parametrize(
+    ("config", "name"), [(c, name) for c in CONFIGS for name in TASKS if c == "absent" or golden_file(c, name).exists()]
+)
 def test_built_lines_are_the_released_ones(golden: Path, config: str, name: str, compared: Compared) -> None:
-    theirs = (golden / "frozen" / config / f"{get_task('barista', name).upstream_name}.jsonl").read_text().splitlines()
+    theirs = golden_file(config, name).read_text().splitlines()
     by_id: dict[str, str] = {}
     for line in theirs:
         by_id.setdefault(json.loads(line)["example_id"], line)  # the released build refuses repeated ids
@@ -67,7 +62,7 @@ def test_built_lines_are_the_released_ones(golden: Path, config: str, name: str,
 def test_released_lines_come_back_to_the_letter(
     golden: Path, config: str, name: str, tmp_path: Path, compared: Compared
 ) -> None:
-    file = golden / "frozen" / config / f"{get_task('barista', name).upstream_name}.jsonl"
+    file = golden_file(config, name)
     if not file.exists():
         return  # the released code cannot read this release
     by_id = {json.loads(line)["example_id"]: line for line in file.read_text(encoding="utf-8").splitlines()}

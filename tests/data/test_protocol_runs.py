@@ -30,15 +30,8 @@ def test_a_run_is_not_continued_under_other_rules(six_frozen: Path, tmp_path: Pa
 def test_sets_of_the_paper_are_run_by_the_paper_alone(
     kitchen_release: Path, kitchen_split: str, tmp_path: Path
 ) -> None:
-    made = build(
-        kitchen_release,
-        tmp_path / "papers",
-        configs=["activity", "referring"],
-        sampling={"limit": 4},
-        split_file=kitchen_split,
-        options={"protocol": "paper"},
-        cache=False,
-    )
+    settings = {"configs": ["activity", "referring"], "sampling": {"limit": 4}, "split_file": kitchen_split}
+    made = build(kitchen_release, tmp_path / "papers", options={"protocol": "paper"}, cache=False, **settings)
     for name in ("activity", "referring"):
         with pytest.raises(ConfigError, match="was frozen by the protocol 'paper', not 'release'"):
             run(made.folder, tmp_path / f"{name}_release", task=name, model="oracle", runs=1)

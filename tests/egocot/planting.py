@@ -146,9 +146,8 @@ def _wrong_relation(fact: EvidenceFact, evidence: EvidenceBase) -> Iterator[Plan
         (start, end), false = fact.spans[0], fact._replace(predicate=second)
         if second != RELEASING and _sure(fact, evidence) is not None:
             yield _of_fact("relation", "the opposite", false, evidence)
-        elif (
-            second == RELEASING and end - start > 2 * TOLERANCE + 0.1
-        ):  # it is let go of at the end, which may be meant
+        elif second == RELEASING and end - start > 2 * TOLERANCE + 0.1:
+            # It is let go of at the end, which may be meant.
             middle = (start + end) / 2
             yield _of_fact("relation", "the opposite", false._replace(spans=((middle, middle),)), evidence)
     # What is on and under the same thing (a cup in a coffee machine) is so both ways round.
@@ -168,10 +167,10 @@ def _wrong_place(placed: EvidenceBox, evidence: EvidenceBase) -> Iterator[Plante
         then = [
             other for other in evidence.places if other.name == placed.name and abs(other.time - placed.time) <= FAR
         ]
-        if max(map(abs, moved)) > 0.4 and all(other.box == placed.box or evidence.complete for other in then):
-            alone = all(abs(other.box[0] - x0) + abs(other.box[1] - y0) < 0.2 for other in then)
-            if alone:
-                yield _of_place("region", sort, placed._replace(box=box))
+        is_known = all(other.box == placed.box or evidence.complete for other in then)
+        is_alone = all(abs(other.box[0] - x0) + abs(other.box[1] - y0) < 0.2 for other in then)
+        if max(map(abs, moved)) > 0.4 and is_known and is_alone:
+            yield _of_place("region", sort, placed._replace(box=box))
 
 
 def is_found(evidence: EvidenceBase, planted: Planted) -> bool:
@@ -242,11 +241,8 @@ def reworded_truths(bases: list[EvidenceBase]) -> Counter[str]:
 def item_bases(root: Path) -> list[EvidenceBase]:
     """The evidence of every answered item of a release."""
     examples = Cot().examples(open_release(root), CotSampling(frames=2))
-    return [
-        Cot.evidence_base(example)
-        for example in examples
-        if isinstance(example, Example) and example.metadata["split"] == "dev"
-    ]
+    made = [example for example in examples if isinstance(example, Example)]
+    return [Cot.evidence_base(example) for example in made if example.metadata["split"] == "dev"]
 
 
 def graph_bases(kitchen: Path) -> list[EvidenceBase]:

@@ -48,6 +48,8 @@ def letter_of(text: str, choices: dict[str, str] = CHOICES) -> str | None:
         ('Here is my JSON: {"predicted_answer": "B", "reasoning": "one"} Bye.', "B", "one"),
         ('```json\n{"predicted_answer": "B.", "reasoning": {"step1": "one"}}\n```', "B", "one"),
         ('{"scores": {"A": 0.1, "B": 0.4, "C": 0.2, "D": -1}}', "B", ""),
+        # A missing rationale is empty, and no failure.
+        *((text, "C", "") for text in ("ANSWER: C", "**\n\nAnswer: C", "Reasoning:\nAnswer: C")),
     ],
 )
 def test_letter_and_rationale_are_read_apart(text: str, letter: str, reasoning: str) -> None:
@@ -122,20 +124,8 @@ def test_a_choice_that_denies_something_is_no_denial() -> None:
     assert read_answer("A) Out of view - no.", choices) is None
 
 
-def test_a_missing_rationale_is_empty_and_no_failure() -> None:
-    for text in ("ANSWER: C", "**\n\nAnswer: C", "Reasoning:\nAnswer: C"):
-        assert read_answer(text, CHOICES) == CotAnswer("C", ""), text
-
-
-def test_only_letters_of_the_question_count() -> None:
-    assert read_answer("ANSWER: D", {"A": "x", "B": "y"}) is None
-
-
-def test_steps_of_anything_else_than_texts_are_left_out() -> None:
+def test_steps_of_anything_else_than_texts_are_left_out_and_their_numbers_are_no_words() -> None:
     assert steps_of(["a", 1, None, "b"]) == "a\nb"
     assert steps_of({"x": "a", "y": ["b"]}) == "a"
     assert steps_of(7) == ""
-
-
-def test_numbers_of_steps_are_no_words() -> None:
     assert unnumbered("1. a\n2) b\n- step 3: c\n4 cups") == "a\nb\nc\n4 cups"

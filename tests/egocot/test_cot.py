@@ -110,12 +110,9 @@ def reference(samples: list[Scored]) -> dict[str, float]:
 
 def random_samples(examples: list[Example], rng: random.Random) -> list[Scored]:
     sentences = [str(step) for example in examples for step in example.target["reasoning"]]
+    letters = [None, *"ABCD"]
     return [
-        answered(
-            rng.choice(examples),
-            rng.choice([None, "A", "B", "C", "D"]),
-            " ".join(rng.sample(sentences, rng.randint(0, 4))),
-        )
+        answered(rng.choice(examples), rng.choice(letters), " ".join(rng.sample(sentences, rng.randint(0, 4))))
         for _ in range(rng.randint(1, 12))
     ]
 
@@ -127,12 +124,10 @@ def test_figures_equal_their_definitions_on_random_samples(dev: list[Example]) -
         figures = TASK.aggregate(samples)
         want = reference(samples)
         assert {name: figures[name] for name in want} == pytest.approx(want)
-        for group in ("per_group", "per_subtask"):
-            parts = figures[group]
+        for name in ("group", "subtask"):
+            parts = figures[f"per_{name}"]
             assert sum(part["support"] for part in parts.values()) == len(samples)
-        key = {"per_group": "group", "per_subtask": "subtask"}
-        for part, name in key.items():
-            for value, values in figures[part].items():
+            for value, values in parts.items():
                 mine = reference([s for s in samples if s.example.metadata[name] == value])
                 assert {k: values[k] for k in mine} == pytest.approx(mine)
 

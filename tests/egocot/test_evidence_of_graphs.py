@@ -16,9 +16,9 @@ from barista_bench.benchmarks.egocot import (
 from barista_bench.core.task import Example
 from barista_bench.errors import DataError
 from barista_bench.generate.egocot import EgoCoTFamily, fact_sentence, place_sentence
-from barista_bench.generate.spans import third_person
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 from barista_bench.scene_graph.domain import load_domain
+from barista_bench.scene_graph.graph_words import third_person
 from tests.egocot.planting import MISSED, graph_bases, item_bases, rates, reworded_rates, reworded_truths
 from tests.releases import document, write_release
 
@@ -113,9 +113,8 @@ def test_real_scene_graphs_can_be_evidence_too(real_release: Path) -> None:
 
 def test_reference_reasoning_of_the_page_is_never_contradicted(page_folder: Path) -> None:
     for item in open_release(page_folder).items.values():
-        evidence = question_evidence(
-            item.evidence, item.question, item.choices, str(item.answer), size=(910, 512), duration=60.0
-        )
+        about = item.evidence, item.question, item.choices, str(item.answer)
+        evidence = question_evidence(*about, size=(910, 512), duration=60.0)
         checked = check_rationale("\n".join(item.reasoning), evidence, answer=item.answer)
         assert not checked.is_contradicted, [f for f in checked.findings if f.verdict == "contradicted"]
         assert checked.count("supported") > 0
@@ -131,10 +130,8 @@ def test_the_page_sample_is_refuted_with_the_other_hand_place_or_time(page_folde
         ("At 00:01.00 the bottle is far from the left hand.", "relation"),
         ("The target object is the chin.", "object"),
     ):
-        wrong = [
-            f.claim.kind for f in check_rationale(text, evidence, answer="B").findings if f.verdict == "contradicted"
-        ]
-        assert wrong == [kind], text
+        findings = check_rationale(text, evidence, answer="B").findings
+        assert [f.claim.kind for f in findings if f.verdict == "contradicted"] == [kind], text
 
 
 def test_a_graph_without_a_frame_rate_is_refused(tmp_path: Path) -> None:

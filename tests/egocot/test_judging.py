@@ -21,7 +21,7 @@ from barista_bench.judging import session
 from barista_bench.judging.judge_folder import read_judge
 from barista_bench.judging.results import read_judged
 from barista_bench.judging.scoring import all_judged, score_judged
-from barista_bench.judging.session import judge
+from barista_bench.judging.session import JudgeSession, judge
 from barista_bench.models import Completion, Failure, Request
 from barista_bench.models.base import ScriptedModel
 from barista_bench.reporting import write_report
@@ -53,6 +53,13 @@ def make_run(dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.fixture
 def use(loads_model: Callable[[ModuleType], Use]) -> Callable[[ScriptedJudge], ScriptedJudge]:
     return loads_model(session)
+
+
+@pytest.fixture
+def done(make_run: Callable[..., Path], use: Callable[[ScriptedJudge], ScriptedJudge]) -> JudgeSession:
+    """Two runs of `said`, judged `by_hash`."""
+    use(ScriptedJudge(by_hash))
+    return judge(make_run(said), "any")
 
 
 def said(example_id: str, seed: int) -> str:
@@ -94,19 +101,13 @@ def definitions(run: ScoredRun) -> dict[str, float]:
     }
 
 
-def test_r_and_scr_are_those_of_their_definitions(
-    make_run: Callable[..., Path], use: Callable[[ScriptedJudge], ScriptedJudge]
-) -> None:
-    folder = make_run(said)
-    judge_model = use(ScriptedJudge(by_hash))
-    done = judge(folder, "any")
+def test_r_and_scr_are_those_of_their_definitions(done: JudgeSession) -> None:
     judged = score_judged(done.run, done.folder)
     results, want = judged.results, definitions(done.run)
     assert results.figures["r"].runs[0] == pytest.approx(want["r"])
     assert results.figures["mean"].runs[0] == pytest.approx(want["r"] / 5)
     assert results.figures["scr"].runs[0] == pytest.approx(want["scr"])
     assert (results.method, results.scale, results.tops) == ("reasoning", 5.0, {"r": 5.0})
-    assert {config.temperature for config in judge_model.configs} == {0.0}
     coverage = results.coverage
     assert coverage.finished == coverage.expected == len(done.run.samples)
     assert coverage.verdicts["parse_error"] == coverage.expected - coverage.judged > 0
@@ -135,6 +136,7 @@ def test_each_reply_has_its_status_and_an_equal_rationale_is_asked_about_once(
     folder = make_run(answer, runs=2)
     asked = use(ScriptedJudge(lambda request, draw: replies[material(request)["reasoning"]]))
     done = judge(folder, "any")
+    assert {config.temperature for config in asked.configs} == {0.0}
     results, counts = score_judged(done.run, done.folder).results, Counter(reasons.values())
     assert len(asked.requests) == len(reasons) - counts[" "] > 5
     assert results.coverage.verdicts == {
@@ -149,11 +151,7 @@ def test_each_reply_has_its_status_and_an_equal_rationale_is_asked_about_once(
     assert results.figures["r"].mean == pytest.approx((5 * counts["good"] + 2 * counts["poor"]) / judged)
 
 
-def test_reasons_have_one_verdict_whatever_the_judges_file_says(
-    make_run: Callable[..., Path], use: Callable[[ScriptedJudge], ScriptedJudge]
-) -> None:
-    use(ScriptedJudge(by_hash))
-    done = judge(make_run(said, runs=1), "any")
+def test_reasons_have_one_verdict_whatever_the_judges_file_says(done: JudgeSession) -> None:
     figures = score_judged(done.run, done.folder).results.figures
     described = json.loads((done.folder / "judge.json").read_text())
     described |= {"draws": 9, "rubric": {**described["rubric"], "criteria": [{"name": "other"}, {"name": "more"}]}}
@@ -161,12 +159,7 @@ def test_reasons_have_one_verdict_whatever_the_judges_file_says(
     assert score_judged(done.run, done.folder).results.figures == figures
 
 
-def test_groups_pool_their_samples(
-    make_run: Callable[..., Path], use: Callable[[ScriptedJudge], ScriptedJudge]
-) -> None:
-    folder = make_run(said)
-    use(ScriptedJudge(by_hash))
-    done = judge(folder, "any")
+def test_groups_pool_their_samples(done: JudgeSession) -> None:
     results = score_judged(done.run, done.folder).results
     assert set(results.breakdowns) == {"split", "group", "subtask", "source"}
     for parts in (*results.breakdowns.values(), results.per_category):

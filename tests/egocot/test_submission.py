@@ -16,9 +16,9 @@ from barista_bench.benchmarks.egocot.submission import (
     submission_lines,
     write_submission,
 )
-from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example, Prediction, Scored
 from barista_bench.errors import DataError
+from tests import answering
 
 
 def answered(example: Example, letter: str = "B", reasoning: str = "It is held.") -> Scored:
@@ -86,8 +86,7 @@ def test_a_submission_is_scored_over_the_answers_that_lie_beside_it(
     assert (recorded.model, recorded.task, len(recorded.examples)) == ("mine_submission", Cot, len(dev))
     read = {}
     for example, answer in zip(recorded.examples, recorded.answers, strict=True):
-        parsed = task.parse(str(answer.text), example.inputs, BoxFormat())
-        read[example.example_id] = Scored(example, parsed if isinstance(parsed, Prediction) else None)
+        read[example.example_id] = answering.answered(task, example, answer.text)
     assert read[dev[0].example_id].prediction is None
     figures = task.aggregate(list(read.values()))
     assert figures["accuracy"] == sum(example.target["answer"] == "B" for example in dev[1:]) / len(dev)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.scene import Scene
 from barista_bench.scene_graph import SceneGraph, encode_mask
 from barista_bench.scene_graph.domain import Domain, load_domain
@@ -112,6 +113,12 @@ def annotation_file(
         "activities": segments("a", activities),
         "process_steps": segments("s", steps),
     }
+
+
+def candidate_of(*choices: Choice, **fields: Any) -> QuestionCandidate:
+    """A question of which the first choice is right."""
+    usual = {"subtask": "s", "video_id": "v1", "question": "?", "span": (0, 100), "frames": (0,)}
+    return QuestionCandidate(right=choices[:1], distractors=choices[1:], **(usual | fields))
 
 
 def scene_of(root: Path, content: dict[str, Any], domain: Domain | None = None) -> Scene:

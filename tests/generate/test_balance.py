@@ -4,22 +4,15 @@ from collections import Counter
 
 import msgspec
 
-from barista_bench.generate.balanced import sample_balanced
 from barista_bench.generate.candidates import Choice, QuestionCandidate
+from barista_bench.generate.handyvqa import sample_balanced
 from barista_bench.generate.statements import Seen
+from tests.generate.graphs import candidate_of
 
 
 def candidate(at: int, right: str, distractors: list[str]) -> QuestionCandidate:
     choices = [Choice(text, Seen(text, at)) for text in (right, *distractors)]
-    return QuestionCandidate(
-        subtask="s",
-        video_id=f"v{at % 3}",
-        question=f"{at}?",
-        right=(choices[0],),
-        distractors=tuple(choices[1:]),
-        span=(0, 10),
-        frames=(at,),
-    )
+    return candidate_of(*choices, video_id=f"v{at % 3}", question=f"{at}?", frames=(at,))
 
 
 def words(_: QuestionCandidate, choice: Choice) -> list[str]:

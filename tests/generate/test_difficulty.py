@@ -12,7 +12,7 @@ from barista_bench.generate.difficulty import SAME_MOMENT, SAME_OBJECT, levels_o
 from barista_bench.generate.generator import generate
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.statements import AllOf, HasValue, Touches
-from tests.generate.graphs import graph_document, scene_of
+from tests.generate.graphs import candidate_of, graph_document, scene_of
 
 THINGS = {"left": "left hand", "cup": "coffee cup", "jar": "jar", "pot": "pitcher", "lid": "lid", "box": "box"}
 AWAY = {"lid": [(60, 100)], "box": [(60, 100)]}
@@ -27,16 +27,7 @@ def touched(*names: str, steps: int = 1) -> QuestionCandidate:
     right, *distractors = (Choice(name, Touches("left", name, 20)) for name in names)
     if steps > 1:
         right = Choice(right.text, AllOf(tuple(Touches("left", names[0], at) for at in range(steps))))
-    return QuestionCandidate(
-        subtask="s",
-        video_id="v1",
-        question="?",
-        right=(right,),
-        distractors=tuple(distractors),
-        span=(0, 100),
-        frames=(20,),
-        objects=names[:1],
-    )
+    return candidate_of(right, *distractors, frames=(20,), objects=names[:1])
 
 
 def difficulty(scene: Scene, *names: str, steps: int = 1) -> Difficulty:

@@ -86,11 +86,11 @@ def document(**changes: Any) -> dict[str, Any]:
     )
 
 
-def decided(root: Path, **changes: Any) -> tuple[dict[str, list[QuestionCandidate]], Tally]:
+def decided_by_subtask(root: Path, **changes: Any) -> tuple[dict[str, list[QuestionCandidate]], Tally]:
     """The candidates of the hand-made graph that can be asked, by subtask, and the counts of the others."""
     write_release(root, "v", document(**changes), video=False)
     tally, rows = Tally(), defaultdict(list)
-    for candidate in FAMILY.decided(Scene(SceneGraph(root)["v"], FAMILY.domain), tally):
+    for candidate in FAMILY.decide_all(Scene(SceneGraph(root)["v"], FAMILY.domain), tally):
         rows[candidate.subtask].append(candidate)
     return rows, tally
 
@@ -101,7 +101,7 @@ def texts(candidate: QuestionCandidate) -> tuple[str, set[str]]:
 
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[QuestionCandidate]]:
-    return decided(tmp_path_factory.mktemp("graph"))[0]
+    return decided_by_subtask(tmp_path_factory.mktemp("graph"))[0]
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_each_subtask_asks_what_the_graph_decides(
     ],
 )
 def test_what_is_not_decided_is_refused(tmp_path: Path, subtask: str, changes: dict[str, Any], reason: str) -> None:
-    _, tally = decided(tmp_path, **changes)
+    _, tally = decided_by_subtask(tmp_path, **changes)
     assert reason in reasons_of(subtask, tally)
 
 
@@ -218,7 +218,7 @@ def test_a_name_that_fits_two_things_in_the_picture_is_not_asked_about(tmp_path:
     content["object_id_to_category_id"]["jar"] = "c-coffee cup"
     write_release(tmp_path, "v", content, video=False)
     tally = Tally()
-    for candidate in FAMILY.decided(Scene(SceneGraph(tmp_path)["v"], FAMILY.domain), tally):
+    for candidate in FAMILY.decide_all(Scene(SceneGraph(tmp_path)["v"], FAMILY.domain), tally):
         assert "coffee cup" not in {choice.text for choice in candidate.right}
     assert "its name fits another thing in the picture too" in reasons_of("LVR", tally)
 
@@ -227,9 +227,9 @@ def test_contacts_that_are_not_apart_have_no_order_and_changes_no_cause_but_an_a
     tmp_path: Path,
 ) -> None:
     at_once = [(hand, thing, value, (5, 14)) for hand, thing, value, _ in CONTACTS]
-    assert "HOTR" not in decided(tmp_path / "order", contacts=at_once)[0]
+    assert "HOTR" not in decided_by_subtask(tmp_path / "order", contacts=at_once)[0]
     wiping = [*ACTIVITIES[:1], ("Wipe drawer", (17, 30)), *ACTIVITIES[2:]]
-    causes = decided(tmp_path / "cause", activities=wiping)[0]["LCOI"]
+    causes = decided_by_subtask(tmp_path / "cause", activities=wiping)[0]["LCOI"]
     assert not any("drawer" in candidate.right[0].text for candidate in causes)
 
 
@@ -250,7 +250,7 @@ class Generated:
     def __init__(self, root: Path, per_subtask: int) -> None:
         scenes = {video.video_id: Scene(video, FAMILY.domain) for video in SceneGraph(root)}
         self.makers = {name: EvidenceMaker(scene, FAMILY.words) for name, scene in scenes.items()}
-        candidates = [candidate for scene in scenes.values() for candidate in FAMILY.decided(scene, Tally())]
+        candidates = [candidate for scene in scenes.values() for candidate in FAMILY.decide_all(scene, Tally())]
         self.items: list[Item] = []
         for subtask in FAMILY.subtasks:
             sampled = sample([c for c in candidates if c.subtask == subtask], per_subtask, 0)

@@ -18,7 +18,7 @@ def asked(root: Path, seen: dict[str, list[tuple[int, int]]]) -> tuple[int, list
     contacts = [("left", "holds", "cup", 0, 60), ("right", "touches", "jar", 60, 120)]
     scene = table(root, THINGS, contacts=contacts, seen=seen)
     tally, waiting = Tally(), Waiting()
-    for _ in EgoCoTFamily(load_domain()).decided(scene, tally, waiting):
+    for _ in EgoCoTFamily(load_domain()).decide_all(scene, tally, waiting):
         pass
     return tally["AOG", DECIDED] + tally["HOA", DECIDED], waiting.unlocked()
 

@@ -16,7 +16,7 @@ from barista_bench.data.frozen import read_frozen
 from barista_bench.errors import ConfigError
 from barista_bench.generate.family import FAMILIES
 from barista_bench.generate.generator import generate
-from barista_bench.generate.writing.checks import invented
+from barista_bench.generate.writing.checks import foreign_names
 from barista_bench.judging.rubric import load_rubric
 from barista_bench.scene_graph.domain import load_domain
 from tests.conftest import MadeOnce
@@ -143,8 +143,8 @@ def test_the_release_has_no_words_of_another_domain() -> None:
 def test_a_written_question_names_nothing_of_the_domain_that_does_not_change(domain_file: Path) -> None:
     domain = load_domain(domain_file)
     text = "Is the jar, or the timber machine, sanded? It is folded."
-    assert set(invented(text, [], domain)) == {"jar", "timber", "timber machine", "folded"}
-    assert "timber machine" not in invented(text, [])
+    assert set(foreign_names(text, [], domain)) == {"jar", "timber", "timber machine", "folded"}
+    assert "timber machine" not in foreign_names(text, [])
 
 
 def test_a_domain_that_lacks_what_is_asked_of_it_says_so(domain_file: Path, workshop: Path, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@ is stated holds or does not, texts say what is stated, and releases ask what is 
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -113,20 +113,18 @@ def differing(folder: Path, families: tuple[str, ...]) -> Iterator[str]:
             yield f"handyvqa: other options: {record['id']}"
 
 
-@pytest.fixture(scope="module")
-def kitchen_sample(tmp_path_factory: pytest.TempPathFactory, small_kitchen: Path) -> Path:
-    out = tmp_path_factory.mktemp("proof") / "sample"
-    generate(small_kitchen, out, ("tog_bench", "egocot"), per_subtask=4)
-    return out
-
-
-def test_a_sample_of_the_kitchen_is_proved(small_kitchen: Path, kitchen_sample: Path) -> None:
-    assert not list(faults(small_kitchen, kitchen_sample, ("tog_bench", "egocot")))
+@pytest.mark.parametrize("family", FAMILIES[1:])
+def test_a_sample_of_the_kitchen_is_proved_and_its_release_asks_what_is(
+    small_kitchen: Path, generated: Callable[[str], Path], family: str
+) -> None:
+    folder = generated(family).parent
+    assert not list(faults(small_kitchen, folder, (family,)))
+    assert not list(differing(folder, (family,)))
 
 
 @pytest.mark.full
-def test_a_wrong_choice_that_is_called_right_is_no_proof(small_kitchen: Path, kitchen_sample: Path) -> None:
-    items = lines_of(kitchen_sample / "egocot.items.jsonl")
+def test_a_wrong_choice_that_is_called_right_is_no_proof(small_kitchen: Path, generated: Callable[[str], Path]) -> None:
+    items = lines_of(generated("egocot").parent / "egocot.items.jsonl")
     videos = {item["video_id"]: RawVideo(small_kitchen / item["video_id"] / "coco_annotation.json") for item in items}
     for item in items:
         for at, choice in enumerate(item["choices"]):
@@ -134,29 +132,24 @@ def test_a_wrong_choice_that_is_called_right_is_no_proof(small_kitchen: Path, ki
 
 
 @pytest.mark.full
-def test_another_text_is_not_read_as_what_a_choice_states(small_kitchen: Path, kitchen_sample: Path) -> None:
-    for item in lines_of(kitchen_sample / "egocot.items.jsonl"):
+def test_another_text_is_not_read_as_what_a_choice_states(
+    small_kitchen: Path, generated: Callable[[str], Path]
+) -> None:
+    for item in lines_of(generated("egocot").parent / "egocot.items.jsonl"):
         video = RawVideo(small_kitchen / item["video_id"] / "coco_annotation.json")
         for choice, other in combinations(item["choices"], 2):
             assert not reads(video, choice["statement"], other["text"], item["question"])
             assert not reads(video, other["statement"], choice["text"], item["question"])
 
 
-def test_the_releases_of_a_sample_ask_what_is_proved(kitchen_sample: Path) -> None:
-    assert not list(differing(kitchen_sample, ("tog_bench", "egocot")))
-
-
 @pytest.mark.full
-def test_all_of_the_kitchen_is_proved(small_kitchen: Path, tmp_path: Path) -> None:
-    generate(small_kitchen, tmp_path / "all", FAMILIES)
-    assert not list(faults(small_kitchen, tmp_path / "all", FAMILIES))
-    assert not list(differing(tmp_path / "all", FAMILIES))
-
-
-@pytest.mark.full
-def test_all_of_the_real_clips_is_proved(real_release: Path, tmp_path: Path) -> None:
-    generate(real_release, tmp_path / "all", FAMILIES)
-    assert not list(faults(real_release, tmp_path / "all", FAMILIES))
+@pytest.mark.parametrize("source", ["small_kitchen", "real_release"])
+def test_all_of_the_kitchen_and_of_the_real_clips_is_proved(
+    request: pytest.FixtureRequest, tmp_path: Path, source: str
+) -> None:
+    graphs = request.getfixturevalue(source)
+    generate(graphs, tmp_path / "all", FAMILIES)
+    assert not list(faults(graphs, tmp_path / "all", FAMILIES))
     assert not list(differing(tmp_path / "all", FAMILIES))
 
 

@@ -10,7 +10,7 @@ from barista_bench.benchmarks.barista.change_detection import Change
 from barista_bench.benchmarks.barista.qa_templates import write_pair
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalSampling, TemporalVQA
 from barista_bench.core.task import Example
-from barista_bench.generate.writing.checks import invented, read_pair, too_short, unmentioned, wrong_with
+from barista_bench.generate.writing.checks import foreign_names, missing_changes, read_pair, too_short, wrong_with
 from barista_bench.runs.ask.replies import Unusable
 from barista_bench.scene_graph import SceneGraph
 from tests.graph_examples import graph_examples
@@ -45,7 +45,7 @@ LONG = "while the person works calmly at the counter in front of them and looks 
     ],
 )
 def test_every_change_must_be_mentioned(answer: str, changes: list[Change], missing: list[str]) -> None:
-    assert unmentioned(answer, changes) == missing
+    assert missing_changes(answer, changes) == missing
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_every_change_must_be_mentioned(answer: str, changes: list[Change], miss
     ],
 )
 def test_nothing_else_may_be_named(text: str, changes: list[Change], foreign: list[str]) -> None:
-    assert invented(text, changes) == foreign
+    assert foreign_names(text, changes) == foreign
 
 
 def pair(**other: str) -> dict[str, str]:

@@ -9,11 +9,11 @@ import pytest
 from barista_bench.errors import DataError
 from barista_bench.generate.candidates import Item, with_choices
 from barista_bench.generate.generator import generate
-from barista_bench.generate.review import ReviewedItem, read_review, retention, review_bytes, reviewed, unreviewed
+from barista_bench.generate.review import ReviewedItem, apply_review, read_review, retention, review_bytes, review_rows
 from tests.generate.test_sampling import STATES, candidate
 
 ITEMS = with_choices([candidate(at, answer=STATES[at % 4]) for at in range(4)], "state", lambda _: 3, seed=0)
-ROWS = unreviewed("handyvqa", ITEMS, [item.id.encode() for item in ITEMS])
+ROWS = review_rows("handyvqa", ITEMS, [item.id.encode() for item in ITEMS])
 
 
 def judged(at: int, verdict: str, **fields: object) -> ReviewedItem:
@@ -21,7 +21,7 @@ def judged(at: int, verdict: str, **fields: object) -> ReviewedItem:
 
 
 def kept(*rows: ReviewedItem) -> list[Item]:
-    return reviewed("handyvqa", ITEMS, ROWS, {row.item: row for row in rows})
+    return apply_review("handyvqa", ITEMS, ROWS, {row.item: row for row in rows})
 
 
 def test_rejected_items_go_and_revised_texts_count() -> None:

@@ -110,7 +110,7 @@ def test_choices_stay_apart_and_none_comes_to_stand_out() -> None:
     complaint = CHECKER.wrong_with(longer, old, (0,))
     assert complaint == "choices of unlike length: one stands out", "the writer learns not which is right"
     assert CHECKER.wrong_with(longer, old, (0, 1)) == "", "all are right"
-    assert CHECKER.kept(TOUCHING) == ["left hand", "milk frother", "right hand", "coffee cup", "00:12.00"]
+    assert CHECKER.words_to_keep(TOUCHING) == ["left hand", "milk frother", "right hand", "coffee cup", "00:12.00"]
 
 
 def test_what_can_be_used_is_a_revision_and_all_else_stays_as_it_was(folder: Path) -> None:

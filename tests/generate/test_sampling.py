@@ -24,24 +24,17 @@ from barista_bench.generate.candidates import (
 )
 from barista_bench.generate.shortcuts import AskedChoices, guess, guessable
 from barista_bench.generate.statements import HasValue, Seen
-from tests.generate.graphs import graph_document, scene_of
+from tests.generate.graphs import candidate_of, graph_document, scene_of
 
 STATES = ("empty", "being filled", "full", "emptying")
 
 
 def candidate(at: int = 0, *, answer: str = "empty", video: str = "v1", subtask: str = "state") -> QuestionCandidate:
     """A question about a cup whose state is `answer`; the others are wrong."""
-    choices = {value: Choice(value, HasValue("cup", "state", value, at)) for value in STATES}
-    return QuestionCandidate(
-        subtask=subtask,
-        video_id=video,
-        question=f"How is the cup at {at}?",
-        right=(choices.pop(answer),),
-        distractors=tuple(choices.values()),
-        given=(Seen("cup", at),),
-        span=(0, 100),
-        frames=(at,),
-    )
+    values = dict.fromkeys((answer, *STATES))
+    choices = [Choice(value, HasValue("cup", "state", value, at)) for value in values]
+    fields = {"subtask": subtask, "video_id": video, "question": f"How is the cup at {at}?"}
+    return candidate_of(*choices, **fields, given=(Seen("cup", at),), frames=(at,))
 
 
 def test_a_candidate_is_asked_with_the_wrong_answers_that_the_graph_excludes(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from barista_bench.generate.candidates import Choice, QuestionCandidate, decide
+from barista_bench.generate.candidates import Choice, decide
 from barista_bench.generate.missing import Waiting
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import SIDES
@@ -24,7 +24,7 @@ from barista_bench.generate.statements import (
     Touches,
     Truth,
 )
-from tests.generate.graphs import graph_document, scene_of
+from tests.generate.graphs import candidate_of, graph_document, scene_of
 
 OBJECTS = {"cup": "coffee cup", "right": "right hand", "left": "left hand", "pot": "pitcher", "spoon": "spoon"}
 HOLDS = "human_actions"
@@ -137,18 +137,8 @@ def test_what_is_undecided_is_found_out_once(scene: Scene, monkeypatch: pytest.M
             return found(self, scene)
 
         monkeypatch.setattr(kind, "recorded_truth", recorded)
-    choices = tuple(Choice(side, Touches(side, "pot", 30)) for side in SIDES)
     given = (HasValue("cup", "state", "empty", 10),)
-    candidate = QuestionCandidate(
-        subtask="AOG",
-        video_id="v1",
-        question="?",
-        right=choices[:1],
-        distractors=choices[1:],
-        given=given,
-        span=(0, 9),
-        frames=(30,),
-    )
+    candidate = candidate_of(*(Choice(side, Touches(side, "pot", 30)) for side in SIDES), given=given, frames=(30,))
     reason = decide(candidate, scene, 1)
     assert isinstance(reason, str)
     Waiting().add("egocot", candidate, scene, 1, reason)

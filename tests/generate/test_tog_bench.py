@@ -20,7 +20,7 @@ from tests.generate.graphs import table
 def asked(scene: Scene) -> tuple[dict[str, QuestionCandidate], Tally]:
     """Instruction to candidate of all that can be asked, and what was refused."""
     tally = Tally()
-    candidates = ToGBenchFamily(load_domain()).decided(scene, tally)
+    candidates = ToGBenchFamily(load_domain()).decide_all(scene, tally)
     return {candidate.question: candidate for candidate in candidates}, tally
 
 

@@ -121,7 +121,7 @@ def test_actions_that_no_clip_can_show_are_counted_with_the_reason(
     tmp_path: Path, activities: list[tuple[str, int, int]], reason: str
 ) -> None:
     tally = Tally()
-    candidates = list(ViSTaFamily(load_domain()).decided(scene_of(tmp_path, activities=activities), tally))
+    candidates = list(ViSTaFamily(load_domain()).decide_all(scene_of(tmp_path, activities=activities), tally))
     assert {candidate.subtask for candidate in candidates} == {"on_v_off"}  # which asks for no action
     assert any(reason in why for why in reasons_of("objects", tally))
 
@@ -132,13 +132,13 @@ def test_a_cup_that_something_is_in_is_not_called_empty(tmp_path: Path) -> None:
     things = {"cup": "coffee cup", "coffee": "coffee"}
     said = {"attributes": [("cup", "state", "empty", 0, 120)], "places": [("coffee", "inside", "cup", 0, 120)]}
     tally = Tally()
-    assert not list(ViSTaFamily(load_domain()).decided(table(tmp_path, things, **said), tally))
+    assert not list(ViSTaFamily(load_domain()).decide_all(table(tmp_path, things, **said), tally))
     assert reasons_of("on_v_off", tally)["something is inside of it"] > 0
 
 
 def items_of(scene: Scene) -> list[Item]:
     family = ViSTaFamily(load_domain())
-    return family.sampled(list(family.decided(scene, Tally())), 100, 0)
+    return family.sample_items(list(family.decide_all(scene, Tally())), 100, 0)
 
 
 def test_every_description_of_a_set_but_one_is_excluded_for_each_of_its_videos(tmp_path: Path) -> None:

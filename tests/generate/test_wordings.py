@@ -6,11 +6,12 @@ from collections import Counter
 import pytest
 
 from barista_bench.generate.audit import audit_sets
-from barista_bench.generate.candidates import Choice, Item, QuestionCandidate
+from barista_bench.generate.candidates import Choice, Item
 from barista_bench.generate.shortcuts import AskedChoices, Guesser, guessable
 from barista_bench.generate.statements import Seen
-from barista_bench.generate.wordings import _templates, forms, plain, worded
+from barista_bench.generate.wordings import _templates, deal_forms, forms, plain
 from barista_bench.reporting.audit_page import verdict
+from tests.generate.graphs import candidate_of
 
 WORDINGS = [f"{family}/{key}" for family, keys in _templates().items() for key in keys]
 
@@ -27,24 +28,16 @@ def test_a_wording_has_twelve_forms_that_all_say_what_is_filled_in(wording: str)
 def item(at: int, answer: str) -> Item:
     right = Choice(answer, Seen(answer, at))
     slots = {"time": "00:01.00", "side": "left"}
-    candidate = QuestionCandidate(
-        subtask="AOG",
-        video_id=f"v{at % 5}",
-        question=plain("egocot/AOG", slots),
-        right=(right,),
-        span=(0, 10),
-        frames=(at,),
-        wording="egocot/AOG",
-        slots=slots,
-    )
+    said = {"question": plain("egocot/AOG", slots), "wording": "egocot/AOG", "slots": slots}
+    candidate = candidate_of(right, subtask="AOG", video_id=f"v{at % 5}", frames=(at,), **said)
     return Item(id=f"i{at}", candidate=candidate, choices=(right,), correct=(0,))
 
 
 def test_forms_fall_to_every_answer_equally_often_by_seed() -> None:
     items = [item(at, "cup" if at % 3 else "jar") for at in range(96)]
-    said = worded(items, 0)
+    said = deal_forms(items, 0)
     assert [row.id for row in said] == [row.id for row in items]
-    assert said == worded(items, 0) != worded(items, 1)
+    assert said == deal_forms(items, 0) != deal_forms(items, 1)
     number = len(forms("egocot/AOG"))
     for answer, count in (("cup", 64), ("jar", 32)):
         dealt = Counter(row.candidate.form for row in said if row.candidate.right_text == answer)

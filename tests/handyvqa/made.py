@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from barista_bench.benchmarks import RecordedAnswers
 from barista_bench.benchmarks.handyvqa import HandyvqaRelease
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import SkippedExample
-from barista_bench.core.task import Example, FrameRef, Task
+from barista_bench.core.task import Example, FrameRef, Json, Task
 from barista_bench.scene_graph import encode_mask
+from tests.answering import answered
 
 BOXES = BoxFormat()
 WIDTH, HEIGHT = 96, 64
@@ -66,6 +68,13 @@ def target(option: int, mask: NDArray[np.bool_]) -> dict[str, Any]:
 def examples_of(task: Task, release: HandyvqaRelease, **overrides: Any) -> list[Example | SkippedExample]:
     sampling = task.sampling.with_overrides(overrides)
     return list(task.examples(release, sampling))  # type: ignore[attr-defined]
+
+
+def figures_of(recorded: RecordedAnswers) -> dict[str, Json]:
+    """The figures over those answers that are no errors."""
+    task, answers = recorded.task(), {answer.example_id: answer for answer in recorded.answers}
+    pairs = [(example, answers[example.example_id]) for example in recorded.examples]
+    return task.aggregate([answered(task, example, answer.text) for example, answer in pairs if not answer.error])
 
 
 def question(

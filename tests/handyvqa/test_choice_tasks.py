@@ -2,14 +2,16 @@
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
 
-from barista_bench.benchmarks.handyvqa import Action, Objects, Parts
+from barista_bench.benchmarks.handyvqa import Action, Objects
 from barista_bench.core.example import write_scores
-from barista_bench.core.task import Example, Prediction, Scored, Task
+from barista_bench.core.prompt import ImagePart
+from barista_bench.core.task import Scored, Task
 from tests.answering import answered
 from tests.handyvqa.made import BOXES, CUPS, question
 
@@ -68,15 +70,10 @@ def test_a_question_without_a_right_option_is_never_answered_rightly(task: Task,
 
 
 def test_objects_are_matched_as_sets() -> None:
-    scores = OBJECTS.score(*_scored(OBJECTS, "(A) thing 0\n(C) thing 2\n(D) thing 3", [0, 2]))
-    assert scores["exact_match"] == 0
-    assert scores["f1"] == pytest.approx(4 / 5)
-    assert OBJECTS.score(*_scored(OBJECTS, None, [0, 2])) == dict.fromkeys(scores, 0.0)
-
-
-def _scored(task: Task, text: str | None, reference: list[int]) -> tuple[Example, Prediction | None]:
-    (sample,) = run_of(task, [text], [reference])
-    return sample.example, sample.prediction
+    (sample,) = run_of(OBJECTS, ["(A) thing 0\n(C) thing 2\n(D) thing 3"], [[0, 2]])
+    scores = OBJECTS.score(sample.example, sample.prediction)
+    assert (scores["exact_match"], scores["f1"]) == (0, pytest.approx(4 / 5))
+    assert OBJECTS.score(sample.example, None) == dict.fromkeys(scores, 0.0)
 
 
 def test_without_a_single_answer_the_figures_are_zero_and_say_so() -> None:
@@ -95,8 +92,10 @@ def test_the_prior_answers_the_place_that_is_right_most_often_elsewhere() -> Non
     assert ACTION.prior_answer(few, others, BOXES) == "(B) a red cup"
 
 
-def test_choices_are_the_options_in_order() -> None:
-    assert dict(Parts().choices(question(Parts, CUPS, [2]))) == dict(zip("ABCDE", CUPS, strict=True))
+def test_a_wording_of_ones_own_may_place_the_images() -> None:
+    task = Action(replace(ACTION.prompts, user=f"Look:\n{{images}}\n{ACTION.prompts.user}"))
+    parts = task.prompt(question(Action, CUPS, [1]), BOXES).parts
+    assert [isinstance(part, ImagePart) for part in parts] == [False, True, True, True, False]
 
 
 def test_an_explanation_names_right_missed_and_wrong_options() -> None:

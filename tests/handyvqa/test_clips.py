@@ -29,7 +29,6 @@ def test_a_folder_named_after_the_record_is_its_clip(tmp_path: Path) -> None:
     write_folder(tmp_path / "action_0000_frames", 31)
     (example,) = derive(tmp_path, record())
     assert indices(example) == list(range(0, 31, 2))
-    assert isinstance(example, Example)
     assert example.video_id == "action_0000_frames"
     assert example.metadata == {
         "split": "test",
@@ -48,7 +47,6 @@ def test_a_video_named_after_the_record_is_its_clip(tmp_path: Path, name: str) -
     write_video(tmp_path / name, frames=5)
     (example,) = derive(tmp_path, record())
     assert indices(example) == [0, 1, 2, 3, 4]  # fewer than 16: all of them
-    assert isinstance(example, Example)
     assert example.video_id == name
 
 
@@ -102,12 +100,13 @@ def test_examples_come_by_id_and_can_be_chosen_by_video_and_split(tmp_path: Path
     for name in ("action_2", "action_10", "action_1"):
         write_folder(tmp_path / f"{name}_frames", 2)
     records = [record("action_10"), record("action_1", split="train"), record("action_2")]
-    names = [item.example_id for item in derive(tmp_path, *records) if isinstance(item, Example)]
-    assert names == ["action_1", "action_2", "action_10"]
-    chosen = derive(tmp_path, *records, videos=["action_2_frames"])
-    assert [item.example_id for item in chosen if isinstance(item, Example)] == ["action_2"]
-    chosen = derive(tmp_path, *records, splits=["train"])
-    assert [item.example_id for item in chosen if isinstance(item, Example)] == ["action_1"]
+    for sampling, names in (
+        ({}, ["action_1", "action_2", "action_10"]),
+        ({"videos": ["action_2_frames"]}, ["action_2"]),
+        ({"splits": ["train"]}, ["action_1"]),
+    ):
+        items = derive(tmp_path, *records, **sampling)
+        assert [item.example_id for item in items if isinstance(item, Example)] == names
 
 
 def segmented(root: Path, *moments: dict[str, Any], clip: dict[str, Any] | None = None) -> Example | SkippedExample:
@@ -117,21 +116,16 @@ def segmented(root: Path, *moments: dict[str, Any], clip: dict[str, Any] | None 
     return item
 
 
-def test_annotated_frames_are_always_shown(tmp_path: Path) -> None:
+def test_annotated_frames_are_always_shown_and_seconds_are_of_the_whole_video(tmp_path: Path) -> None:
     write_folder(tmp_path / "parts_0000_frames", 100, (WIDTH, HEIGHT))
-    item = segmented(tmp_path, {"frame": 50}, {"frame": 1}, {"frame": 98})
-    assert isinstance(item, Example)
-    assert len(item.frames) == 16
-    places = item.inputs["frames"]
-    assert [item.frames[index].frame_index for index in places] == [1, 50, 98]  # type: ignore[index, union-attr]
-
-
-def test_annotated_seconds_are_of_the_whole_video(tmp_path: Path) -> None:
+    of_folder = segmented(tmp_path, {"frame": 50}, {"frame": 1}, {"frame": 98})
     write_video(tmp_path / "long.mp4", frames=240, size=(WIDTH, HEIGHT))
-    item = segmented(tmp_path, {"second": 3.0}, {"frame": 123}, clip={"video": "long.mp4", "centre_seconds": 4.0})
-    assert isinstance(item, Example)
-    places = item.inputs["frames"]
-    assert [item.frames[index].frame_index for index in places] == [90, 123]  # type: ignore[index, union-attr]
+    clip = {"video": "long.mp4", "centre_seconds": 4.0}
+    of_video = segmented(tmp_path, {"second": 3.0}, {"frame": 123}, clip=clip)
+    for item, annotated in ((of_folder, [1, 50, 98]), (of_video, [90, 123])):
+        assert len(indices(item)) == 16
+        assert isinstance(item, Example)
+        assert [indices(item)[place] for place in item.inputs["frames"]] == annotated  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(

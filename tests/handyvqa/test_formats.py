@@ -8,26 +8,17 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from barista_bench.benchmarks import RecordedAnswers
 from barista_bench.benchmarks.handyvqa import RvosObjects, RvosParts
 from barista_bench.benchmarks.handyvqa.recorded_answers import read_mask_outputs, read_outputs, read_png
-from barista_bench.core.task import FrameRef, Json
+from barista_bench.core.task import FrameRef
 from barista_bench.errors import DataError
-from tests.answering import answered
-from tests.handyvqa.made import record, rectangle, rle, target, write_lines
+from tests.handyvqa.made import figures_of, record, rectangle, rle, target, write_lines
 
 FIRST, LAST = rectangle(10, 10, 40, 30), rectangle(50, 20, 80, 60)
 
 
 def said(output: object, **changes: Any) -> dict[str, Any]:
     return record(inference={"prompt": "p", "output": output}, **changes)
-
-
-def figures_of(recorded: RecordedAnswers) -> dict[str, Json]:
-    task = recorded.task()
-    texts = {answer.example_id: answer for answer in recorded.answers}
-    samples = [answered(task, e, texts[e.example_id].text) for e in recorded.examples if not texts[e.example_id].error]
-    return task.aggregate(samples)
 
 
 def test_one_file_an_item_in_category_folders(tmp_path: Path) -> None:
@@ -102,13 +93,6 @@ def test_a_record_that_cannot_be_used_costs_itself_and_is_named(tmp_path: Path, 
         read_outputs(write_lines(tmp_path / "bad" / "action.jsonl", [bad]))
 
 
-def test_other_files_are_no_outputs(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no HanDyVQA records"):
-        read_outputs(tmp_path)
-    with pytest.raises(DataError, match="no such file or folder"):
-        read_outputs(tmp_path / "gone.jsonl")
-
-
 def segmented(name: str = "o1", **changes: Any) -> dict[str, Any]:
     annotated = [{"frame": 7, "targets": [target(1, LAST)]}, {"frame": 3, "targets": [target(1, FIRST)]}]
     return record(name, annotated=annotated) | changes
@@ -148,39 +132,30 @@ def test_an_absent_picture_is_an_empty_mask_and_an_absent_folder_no_sample(tmp_p
     assert (figures["J"], figures["n"], figures["frame_coverage"]) == (0.5, 1, 0.5)
     assert "no inference.masks and no folder of pictures" in str(recorded.answers[1].error)
     assert [answer.run for answer in recorded.answers] == [0, 0]
-
-
-def test_a_picture_of_another_size_scores_nothing(tmp_path: Path) -> None:
-    write_lines(tmp_path / "rvos_objects.jsonl", [segmented()])
-    picture(tmp_path / "o1", 3, FIRST[:-1])
-    picture(tmp_path / "o1", 7, LAST)
+    picture(tmp_path / "o1", 7, LAST[:-1])
     (recorded,) = read_mask_outputs(tmp_path)
-    assert figures_of(recorded)["J"] == 0.5
+    assert figures_of(recorded)["J"] == 0.5, "a picture of another size scores nothing"
 
 
-def test_a_damaged_picture_costs_its_sample_and_is_named(tmp_path: Path) -> None:
-    write_lines(tmp_path / "rvos_objects.jsonl", [segmented()])
-    (tmp_path / "o1").mkdir()
-    (tmp_path / "o1/3.png").write_bytes(b"\x89PNG\r\n\x1a\nnothing")
-    (recorded,) = read_mask_outputs(tmp_path)
-    assert "3.png: is not a picture" in str(recorded.answers[0].error)
-    assert recorded.answers[0].text is None
+def test_a_damaged_picture_and_one_outside_of_the_folder_cost_their_samples_and_are_named(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    write_lines(root / "rvos_objects.jsonl", [segmented("o1"), segmented("o2")])
+    picture(tmp_path / "outside", 3, FIRST)
+    for name in ("o1", "o2"):
+        (root / name).mkdir()
+    (root / "o1/3.png").write_bytes(b"\x89PNG\r\n\x1a\nnothing")
+    (root / "o2/3.png").symlink_to(tmp_path / "outside/3.png")
+    (recorded,) = read_mask_outputs(root)
+    damaged, outside = recorded.answers
+    assert "3.png: is not a picture" in str(damaged.error)
+    assert "leads outside" in str(outside.error)
+    assert damaged.text is outside.text is None
 
 
 def test_a_picture_that_claims_a_huge_size_is_refused_before_it_is_decoded(tmp_path: Path) -> None:
     Image.new("1", (9000, 8)).save(tmp_path / "3.png")
     with pytest.raises(DataError, match=r"3\.png"):
         read_png(tmp_path / "3.png")
-
-
-def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
-    root = tmp_path / "root"
-    write_lines(root / "rvos_objects.jsonl", [segmented()])
-    picture(tmp_path / "outside", 3, FIRST)
-    (root / "o1").mkdir()
-    (root / "o1/3.png").symlink_to(tmp_path / "outside/3.png")
-    (recorded,) = read_mask_outputs(root)
-    assert "leads outside" in str(recorded.answers[0].error)
 
 
 def test_an_annotated_second_needs_the_video_and_is_refused(tmp_path: Path) -> None:

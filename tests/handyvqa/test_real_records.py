@@ -10,10 +10,9 @@ from barista_bench.benchmarks import RecordedAnswers
 from barista_bench.benchmarks.handyvqa import open_release
 from barista_bench.benchmarks.handyvqa.choice_tasks import LetterReading
 from barista_bench.benchmarks.handyvqa.recorded_answers import read_outputs
-from barista_bench.core.task import Json, Prediction
-from tests.answering import answered
+from barista_bench.core.task import Prediction
 from tests.conftest import SHARED
-from tests.handyvqa.made import BOXES
+from tests.handyvqa.made import BOXES, figures_of
 from tests.handyvqa.released_rule import official_figures
 
 SAMPLE = SHARED / "data/handyvqa/sample_150.jsonl"
@@ -49,11 +48,6 @@ def records() -> list[dict[str, Any]]:
 def recorded(records: list[dict[str, Any]]) -> dict[str, RecordedAnswers]:
     del records  # only for its skip
     return {outputs.task.name: outputs for outputs in read_outputs(SAMPLE)}
-
-
-def figures_of(outputs: RecordedAnswers) -> dict[str, Json]:
-    task, texts = outputs.task(), {answer.example_id: answer.text for answer in outputs.answers}
-    return task.aggregate([answered(task, example, texts[example.example_id]) for example in outputs.examples])
 
 
 def test_all_records_load_without_a_problem(records: list[dict[str, Any]]) -> None:

@@ -22,8 +22,26 @@ def errors(release: HandyvqaRelease) -> list[str]:
     return [str(problem) for problem in release.problems if problem.severity == "error"]
 
 
+def frame(*targets: dict[str, Any], **moment: object) -> dict[str, Any]:
+    return {"targets": list(targets), **(moment or {"frame": 4})}
+
+
+GOOD = target(1, GOOD_MASK)
+BAD_FRAMES: list[tuple[list[dict[str, Any]], str]] = [
+    ([], "no frame has a mask"),
+    ([frame()], "no frame has a mask"),
+    ([{"targets": [GOOD]}], "annotated[0]: names no moment"),
+    ([frame(GOOD, frame=4, second=1.0)], "annotated[0]: names no moment, or two"),
+    ([frame(target(2, GOOD_MASK))], "option 2 is not right"),
+    ([frame(GOOD, GOOD)], "an option has two masks"),
+    ([frame(GOOD)] * 2, "a frame is annotated twice"),
+    ([frame(GOOD), frame(target(1, GOOD_MASK[:, :-1]), frame=5)], "masks are of several sizes"),
+    ([frame(GOOD, frame=-1)], "annotated[0].frame"),
+]
+
+
 def rvos(item_id: str = "parts_0007", **changes: Any) -> dict[str, Any]:
-    return record(item_id, annotated=[{"frame": 4, "targets": [target(1, GOOD_MASK)]}]) | changes
+    return record(item_id, annotated=[frame(GOOD)]) | changes
 
 
 def test_a_folder_of_items_takes_ids_from_file_names(tmp_path: Path) -> None:
@@ -145,9 +163,14 @@ def test_options_beyond_the_alphabet_are_numbered(tmp_path: Path) -> None:
         ({"correct_idx": [7]}, "7 is none of the 5 options: bad is left out"),
         ({"correct_idx": [1, 2]}, "2 options are right, but rvos_parts asks for one: bad is left out"),
         ({"correct_idx": []}, "names no option: bad is left out"),
+        *(({"annotated": annotated}, named) for annotated, named in BAD_FRAMES),
+        *(({"annotated": [frame({"option": 1, "segmentation": damaged})]}, "") for damaged in DAMAGED_MASKS),
     ],
 )
-def test_records_with_masks_need_texts_and_right_options(tmp_path: Path, changes: dict[str, Any], named: str) -> None:
+def test_records_with_masks_need_texts_right_options_and_annotated_frames(
+    tmp_path: Path, changes: dict[str, Any], named: str
+) -> None:
+    """Damaged run lengths never reach native code."""
     write_lines(tmp_path / "rvos_parts.jsonl", [rvos("good"), rvos("bad", **changes)])
     release = open_release(tmp_path, None)
     assert ids(release, "rvos_parts") == ["good"]
@@ -173,46 +196,9 @@ def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
         open_release(tmp_path / "root", None)
 
 
-@pytest.mark.parametrize(
-    ("annotated", "named"),
-    [
-        (None, "no frame has a mask"),
-        ([{"frame": 4, "targets": []}], "no frame has a mask"),
-        ([{"targets": [target(1, GOOD_MASK)]}], "annotated[0]: names no moment"),
-        ([{"frame": 4, "second": 1.0, "targets": [target(1, GOOD_MASK)]}], "annotated[0]: names no moment, or two"),
-        ([{"frame": 4, "targets": [target(2, GOOD_MASK)]}], "option 2 is not right"),
-        ([{"frame": 4, "targets": [target(1, GOOD_MASK)] * 2}], "an option has two masks"),
-        ([{"frame": 4, "targets": [target(1, GOOD_MASK)]}] * 2, "a frame is annotated twice"),
-        (
-            [{"frame": 4, "targets": [target(1, GOOD_MASK)]}, {"frame": 5, "targets": [target(1, GOOD_MASK[:, :-1])]}],
-            "masks are of several sizes",
-        ),
-        ([{"frame": -1, "targets": [target(1, GOOD_MASK)]}], "annotated[0].frame"),
-    ],
-)
-def test_bad_annotated_frames_cost_their_record(tmp_path: Path, annotated: Any, named: str) -> None:
-    write_lines(tmp_path / "rvos_parts.jsonl", [rvos("good"), rvos("bad", annotated=annotated or [])])
-    release = open_release(tmp_path, None)
-    assert ids(release, "rvos_parts") == ["good"]
-    (error,) = errors(release)
-    assert named in error
-
-
-@pytest.mark.parametrize("segmentation", DAMAGED_MASKS)
-def test_damaged_run_lengths_never_reach_native_code(tmp_path: Path, segmentation: dict[str, Any]) -> None:
-    frames = [{"frame": 4, "targets": [{"option": 1, "segmentation": segmentation}]}]
-    write_lines(tmp_path / "rvos_parts.jsonl", [rvos("good"), rvos("bad", annotated=frames)])
-    release = open_release(tmp_path, None)
-    assert ids(release, "rvos_parts") == ["good"]
-    assert len(errors(release)) == 1
-
-
 def test_masks_of_several_right_options_become_one_region(tmp_path: Path) -> None:
     first, second = rectangle(0, 0, 10, 10), rectangle(5, 5, 30, 20)
-    frames = [
-        {"frame": 3, "targets": [target(1, first), target(2, second)]},
-        {"frame": 9, "targets": [target(2, second)]},
-    ]
+    frames = [frame(target(1, first), target(2, second)), frame(target(2, second), frame=9)]
     item = record("objects_0001", correct_idx=[2, 1], annotated=frames)
     write_lines(tmp_path / "rvos_objects.jsonl", [item])
     (question,) = open_release(tmp_path, None).questions["rvos_objects"]
@@ -222,8 +208,7 @@ def test_masks_of_several_right_options_become_one_region(tmp_path: Path) -> Non
 
 
 def test_a_right_option_that_is_not_visible_leaves_a_frame_empty(tmp_path: Path) -> None:
-    frames = [{"frame": 3, "targets": [target(1, GOOD_MASK)]}, {"frame": 9, "targets": []}]
-    write_lines(tmp_path / "rvos_parts.jsonl", [rvos(annotated=frames)])
+    write_lines(tmp_path / "rvos_parts.jsonl", [rvos(annotated=[frame(GOOD), frame(frame=9)])])
     (question,) = open_release(tmp_path, None).questions["rvos_parts"]
     assert question.annotated[1].mask.counts == rle(rectangle(0, 0, 0, 0))["counts"]
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from barista_bench.benchmarks.handyvqa.recorded_answers import read_outputs
-from tests.answering import answered
-from tests.handyvqa.made import write_lines
+from tests.handyvqa.made import figures_of, write_lines
 from tests.handyvqa.released_rule import SINGLE, official_figures
 
 CATEGORIES = (*SINGLE, "objects")
@@ -18,15 +17,8 @@ LETTERS = [*ascii_uppercase, "AA", "27", "1"]
 
 def figures(path: Path) -> dict[str, float]:
     """The primary figures of those categories of which anything was answered."""
-    primary = {}
-    for outputs in read_outputs(path):
-        task, texts = outputs.task(), {answer.example_id: answer for answer in outputs.answers}
-        texts = {name: answer for name, answer in texts.items() if not answer.error}
-        samples = [answered(task, e, texts[e.example_id].text) for e in outputs.examples if e.example_id in texts]
-        whole = task.aggregate(samples)
-        if whole["coverage"]:
-            primary[task.name] = float(str(whole[task.primary]))
-    return primary
+    by_task = {outputs.task: figures_of(outputs) for outputs in read_outputs(path)}
+    return {task.name: float(str(all_[task.primary])) for task, all_ in by_task.items() if all_["coverage"]}
 
 
 def made(rng: random.Random, number: int, category: str) -> dict[str, Any]:

@@ -33,15 +33,9 @@ def test_tiny_models_answer_every_kind_of_question(dataset: Path, tmp_path: Path
 
 
 def test_options_change_what_is_shown_of_frozen_images(dataset: Path, tmp_path: Path) -> None:
-    frame_wise = evaluate(
-        dataset,
-        "oracle",
-        out=tmp_path,
-        benchmark="handyvqa",
-        task="rvos_objects",
-        runs=1,
-        option=["mode=frame_wise", "max_side=32", "truth_options=true"],
-    )
+    options = ["mode=frame_wise", "max_side=32", "truth_options=true"]
+    settings = {"benchmark": "handyvqa", "task": "rvos_objects", "option": options}
+    frame_wise = evaluate(dataset, "oracle", out=tmp_path, runs=1, **settings)
     (run,) = frame_wise.runs
     assert run.results.figures["J_and_F"].mean == 1.0
     for index, example in enumerate(run.examples.examples):

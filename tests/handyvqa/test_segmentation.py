@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.benchmarks.handyvqa import RvosObjects
-from barista_bench.benchmarks.handyvqa.segmentation import frame_scores
+from barista_bench.benchmarks.handyvqa.segmentation import scored_frames
 from barista_bench.benchmarks.kinds.masks import answered_masks
 from barista_bench.core.prompt import ImagePart
 from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, Scored, Task
@@ -21,11 +21,12 @@ from barista_bench.metrics.region_boundary import region_boundary
 from barista_bench.models.base import Request
 from barista_bench.models.specialists.sam3_masks import is_sequential, problem_with, wanted_images, write_masks
 from barista_bench.scene_graph import decode_mask
+from tests import answering
 from tests.handyvqa.made import BOXES, DAMAGED_MASKS, HEIGHT, WIDTH, rectangle, rle
 from tests.stats.made import drawn_out
 
 TASK = RvosObjects()
-FRAMES = 6
+FRAMES, SIZE = 6, {"width": WIDTH, "height": HEIGHT}
 FIRST, LAST = rectangle(10, 10, 40, 30), rectangle(50, 20, 80, 60)
 
 Mask = NDArray[np.bool_]
@@ -39,13 +40,7 @@ def example_of(masks: dict[int, Mask], name: str = "q") -> Example:
         task="rvos_objects",
         label="cup; jug",
         frames=tuple(FrameRef(f"{name}_frames", 10 * index) for index in range(FRAMES)),
-        inputs={
-            "query": "What is lifted?",
-            "frame_count": FRAMES,
-            "frames": sorted(masks),
-            "width": WIDTH,
-            "height": HEIGHT,
-        },
+        inputs={"query": "What is lifted?", "frame_count": FRAMES, "frames": sorted(masks), **SIZE},
         target={
             "phrases": ["cup", "jug"],
             "masks": [{"frame": index, "rle": rle(masks[index])} for index in sorted(masks)],
@@ -63,9 +58,7 @@ def said(*entries: tuple[int, Any]) -> str:
 
 
 def read(text: str, example: Example = EXAMPLE, task: Task = TASK) -> Prediction:
-    parsed = task.parse(text, example.inputs, BOXES)
-    assert isinstance(parsed, Prediction), parsed
-    return parsed
+    return answering.read(task, text, example)
 
 
 def pixels(prediction: Prediction) -> dict[int, Mask]:
@@ -129,14 +122,11 @@ def test_an_answer_without_masks_is_a_parse_error(text: str) -> None:
 
 def random_mask(rng: np.random.Generator) -> Mask:
     kind = rng.integers(0, 6)
-    if kind == 0:
-        return np.zeros((HEIGHT, WIDTH), bool)
-    if kind == 1:
-        return np.ones((HEIGHT, WIDTH), bool)
+    if kind < 2:  # nothing, or everything
+        return np.full((HEIGHT, WIDTH), bool(kind))
     if kind == 2:
-        mask = np.zeros((HEIGHT, WIDTH), bool)
-        mask[rng.integers(0, HEIGHT), rng.integers(0, WIDTH)] = True
-        return mask
+        x, y = int(rng.integers(0, WIDTH)), int(rng.integers(0, HEIGHT))
+        return rectangle(x, y, x + 1, y + 1)
     x0, y0 = rng.integers(0, WIDTH - 1), rng.integers(0, HEIGHT - 1)
     box = rectangle(x0, y0, int(rng.integers(x0 + 1, WIDTH + 1)), int(rng.integers(y0 + 1, HEIGHT + 1)))
     return box & (rng.random(box.shape) < 0.9) if kind == 3 else box
@@ -255,7 +245,7 @@ def test_explanations_and_failures_go_frame_by_frame() -> None:
     example = example_of({0: FIRST, 1: FIRST, 2: FIRST, 3: FIRST})
     near = rectangle(10, 10, 20, 30)  # a third of it
     prediction = read(said((0, FIRST), (1, near), (2, LAST)), example)
-    assert [round(score.j, 2) for score in frame_scores(example, prediction)] == [1.0, 0.33, 0.0, 0.0]
+    assert [round(score.j, 2) for _, score, _ in scored_frames(example, prediction)] == [1.0, 0.33, 0.0, 0.0]
     assert [row.verdict for row in TASK.explain(example, prediction).rows] == ["hit", "miss", "wrong", "wrong"]
     kinds = [failure.kind for failure in TASK.failures(example, prediction)]
     assert kinds == ["loose_mask", "hallucinated", "missed"]

@@ -58,6 +58,10 @@ def table(shown: Sequence[Table], title: str) -> Table:
     return match
 
 
+def cells_of(shown: Table, row: int = 0) -> dict[str, object]:
+    return dict(zip(shown.heads, shown.values[row], strict=True))
+
+
 def value(cell: object) -> float:
     return cell.value if isinstance(cell, Ranged) else float(cell)  # type: ignore[arg-type]
 
@@ -65,8 +69,8 @@ def value(cell: object) -> float:
 def test_table_4_holds_each_category_its_coverage_and_the_average() -> None:
     entries = model("m", 1)
     paper_table = table(paper_tables(entries), "Table 4: accuracy")
-    (row,) = paper_table.values
-    cells = dict(zip(paper_table.heads, row, strict=True))
+    assert len(paper_table.values) == 1
+    cells = cells_of(paper_table)
     means = []
     for entry in entries:
         figures = [entry.task.aggregate(run) for run in entry.runs]
@@ -77,19 +81,15 @@ def test_table_4_holds_each_category_its_coverage_and_the_average() -> None:
         assert value(cells[f"{title} answered"]) == pytest.approx(np.mean([figure["coverage"] for figure in figures]))
         means.append(expected)
     assert value(cells["Avg."]) == pytest.approx(np.mean(means[:5]))
-    assert cells["Model"] == "m"
-    assert cells["Settings"] == "16 frames"
+    assert (cells["Model"], cells["Settings"]) == ("m", "16 frames")
 
 
 def test_every_row_has_a_cell_for_every_column_and_what_was_not_run_is_empty() -> None:
     items = paper_tables([*model("m", 1), *model("n", 2, tasks=[Action])])
     for item in items:
         assert {len(row) for row in item.values} == {len(item.heads)}
-    paper_table = table(items, "Table 4: accuracy")
-    cells = dict(zip(paper_table.heads, paper_table.values[1], strict=True))
-    assert cells["Avg."] is None
-    assert cells["Process"] is None
-    assert cells["Action"] is not None
+    cells = cells_of(table(items, "Table 4: accuracy"), 1)
+    assert [cells[name] is None for name in ("Avg.", "Process", "Action")] == [True, True, False]
 
 
 def test_the_interval_in_a_table_is_the_one_in_the_results_and_one_resampling_unit_has_none() -> None:
@@ -120,10 +120,9 @@ def test_objects_are_told_apart_by_their_number_of_options() -> None:
     runs = (run_of(task, [True, False, None] * 3, n=5) + run_of(task, [True, True], n=7),)
     paper_table = table(paper_tables([ModelSamples("m", task, runs)]), "Objects by number of options")
     assert [row[2:4] for row in paper_table.values] == [(5, 9), (7, 2)]
-    cells = dict(zip(paper_table.heads, paper_table.values[1], strict=True))
-    assert value(cells["AP"]) == 1.0
-    assert value(cells["Chance"]) == pytest.approx(1 / 7)
-    assert value(dict(zip(paper_table.heads, paper_table.values[0], strict=True))["Answered"]) == pytest.approx(2 / 3)
+    cells = cells_of(paper_table, 1)
+    assert (value(cells["AP"]), value(cells["Chance"])) == (1.0, pytest.approx(1 / 7))
+    assert value(cells_of(paper_table)["Answered"]) == pytest.approx(2 / 3)
 
 
 def test_table_5_names_the_settings_of_segmentation() -> None:
@@ -134,7 +133,7 @@ def test_table_5_names_the_settings_of_segmentation() -> None:
         entries.append(ModelSamples("m", task, (samples,)))
     paper_table = table(paper_tables(entries), "Table 5")
     assert [row[1] for row in paper_table.values] == ["6 frames", "6 frames, mode=frame_wise, truth_options=true"]
-    cells = dict(zip(paper_table.heads, paper_table.values[0], strict=True))
+    cells = cells_of(paper_table)
     assert [value(cells[f"Objects {name}"]) for name in ("J", "F", "J&F", "answered")] == [0.5] * 4
     assert cells["Parts J"] is None
 
@@ -152,9 +151,7 @@ def test_table_3_measures_how_regions_move_between_annotated_frames() -> None:
     (table,) = set_tables({"rvos_objects": [example_of(masks), example_of({1: rectangle(0, 0, 2, 2)})]})
     # 2 px across with 8 of 24 px in common, 3 px down with 4 of 28
     assert table.values == (("rvos_objects", 4, 2, pytest.approx(2.5), pytest.approx((1 / 3 + 1 / 7) / 2)),)
-
-
-def test_a_region_that_is_out_of_view_does_not_move() -> None:
+    # A region that is out of view does not move.
     assert region_move(encode_mask(rectangle(0, 0, 4, 4)), encode_mask(rectangle(0, 0, 0, 0))) is None
     (table,) = set_tables({"rvos_parts": [example_of({1: rectangle(0, 0, 2, 2)})]})
     assert table.values == (("rvos_parts", 1, 1, None, None),)

@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from barista_bench.errors import BaristaError
 from barista_bench.hub.submission import Submission, make_submission
 from barista_bench.runs.log.sample_log import LOG_FILE, SampleRecord, decode_record, encode_record
 from tests.hub.made_results import TARGET
@@ -52,17 +51,9 @@ def write_log(path: Path, records: Sequence[SampleRecord]) -> None:
     path.write_bytes(b"".join(map(encode_record, records)))
 
 
-def forge_log(change: Callable[[Records], Sequence[SampleRecord]]) -> Forgery:
-    return lambda folder: write_log(folder / LOG_FILE, change(read_log(folder / LOG_FILE)))
+def forge_log(change: Callable[[Records], Sequence[SampleRecord]], file: str = LOG_FILE) -> Forgery:
+    return lambda folder: write_log(folder / file, change(read_log(folder / file)))
 
 
 def other(record: SampleRecord, **changes: Any) -> SampleRecord:
     return msgspec.structs.replace(record, **changes)
-
-
-def try_to(work: Callable[[], object]) -> None:
-    """What a forger does next, where it can be done."""
-    try:
-        work()
-    except BaristaError:
-        return

@@ -11,18 +11,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from barista_bench.errors import DataError
-from barista_bench.hub.board import (
-    MAX_FILE,
-    Board,
-    BoardEntry,
-    fetch_results,
-    overview,
-    ranks,
-    read_board,
-    refusals,
-    tables,
-)
+from barista_bench.hub.board import Board, BoardEntry, fetch_results, overview, ranks, read_board, refusals, tables
+from barista_bench.hub.checks import MAX_FILE
 from barista_bench.hub.files import results_files
+from barista_bench.hub.submission import Submission
 from barista_bench.runs.score.results import Results
 from tests.hub.forging import Forgery, edit
 from tests.hub.made_results import HASH, judged, results, row, submission
@@ -38,7 +30,11 @@ def entry(model: str, value: float, low: float | None, high: float | None, cover
 def publish(root: Path, made: Results, *, allow_incomplete: bool = False) -> Path:
     """As `submit` puts it into a results dataset. Returns the folder of the leaderboard."""
     judge = judged(made) if made.primary.startswith("lexical_") else None
-    files = results_files(submission(row(made, judge), allow_incomplete=allow_incomplete, model_repo=made.model.name))
+    return put(root, submission(row(made, judge), allow_incomplete=allow_incomplete, model_repo=made.model.name))
+
+
+def put(root: Path, made: Submission) -> Path:
+    files = results_files(made)
     for path, content in files.items():
         (root / "board" / path).parent.mkdir(parents=True, exist_ok=True)
         (root / "board" / path).write_bytes(content)
@@ -75,6 +71,7 @@ def test_what_submit_writes_is_shown_with_intervals_and_ranks(tmp_path: Path) ->
     assert summary.heads == ("model", "mean rank", "referring (ours v2)", "relations (ours v2)")
     assert summary.values[0] == ("a/last", 2.0, "61.0 (1)", "30.0 [25.0, 35.0] (3)")
     assert summary.values[1][:3] == ("a/first", None, "")
+    assert all("self-reported" in table.note for table in (*tables(board), summary))
 
 
 def test_an_incomplete_result_is_shown_without_a_rank(tmp_path: Path) -> None:
@@ -85,24 +82,14 @@ def test_an_incomplete_result_is_shown_without_a_rank(tmp_path: Path) -> None:
     assert "incomplete" in str(overview(read_board(tmp_path / "board")).values)
 
 
-def test_results_on_other_examples_stand_in_a_table_of_their_own(tmp_path: Path) -> None:
-    publish(tmp_path, results(model="a/one"))
-    publish(tmp_path, results(model="a/two", content_hash="cd" * 32))
-    board = read_board(tmp_path / "board")
-    assert [(table.title, len(table.values)) for table in tables(board)] == [("relations", 1), ("relations", 1)]
-
-
 def test_results_in_another_wording_stand_in_a_table_of_their_own(tmp_path: Path) -> None:
     for model, wording in (("a/one", "ours v2"), ("a/two", "ours v1"), ("a/three", "release@4086ce5")):
         publish(tmp_path, results(model=model, wording=wording))
     board = read_board(tmp_path / "board")
     shown = [(table.title, [row[1] for row in table.values]) for table in tables(board)]
     assert shown == [("relations", ["a/two"]), ("relations", ["a/one"]), ("relations_release-4086ce5", ["a/three"])]
-    assert [re.findall("in the wording ([^;]+);", table.note) for table in tables(board)] == [
-        ["ours v1"],
-        ["ours v2"],
-        ["release@4086ce5"],
-    ]
+    wordings = [re.findall("in the wording ([^;]+);", table.note) for table in tables(board)]
+    assert wordings == [["ours v1"], ["ours v2"], ["release@4086ce5"]]
     assert overview(board).heads == (
         *("model", "mean rank", "relations (ours v1)"),
         "relations_release-4086ce5 (release@4086ce5)",
@@ -158,9 +145,13 @@ def test_the_rules_of_the_dataset_decide_which_examples_and_judges_count(tmp_pat
         read_board(tmp_path / "board")
 
 
-def test_results_on_other_examples_than_the_published_dataset_are_refused(tmp_path: Path) -> None:
+def test_results_on_other_examples_stand_in_a_table_of_their_own_or_are_refused_by_the_published_dataset(
+    tmp_path: Path,
+) -> None:
     publish(tmp_path, results(model="a/one"))
     publish(tmp_path, results(model="a/two", content_hash="cd" * 32))
+    shown = tables(read_board(tmp_path / "board"))
+    assert [(table.title, len(table.values)) for table in shown] == [("relations", 1), ("relations", 1)]
     # A results dataset takes pull requests from anyone: its own rules do not outweigh the published dataset's.
     (tmp_path / "board" / "leaderboard.yaml").write_text(f"content_hashes: {{relations: {'cd' * 32}}}\n")
     (tmp_path / "published").mkdir()
@@ -172,23 +163,14 @@ def test_results_on_other_examples_than_the_published_dataset_are_refused(tmp_pa
     assert [refusal.path for refusal in board.refused] == ["results/a/two/relations/results.json"]
 
 
-def test_tables_say_that_results_are_self_reported(tmp_path: Path) -> None:
-    publish(tmp_path, results())
-    board = read_board(tmp_path / "board")
-    assert all("self-reported" in table.note for table in (*tables(board), overview(board)))
-
-
 def test_verdicts_that_are_missing_cost_the_rank_though_every_answer_has_some(tmp_path: Path) -> None:
     made = results("referring", model="a/one")
     part = judged(made)
     part = part.model_copy(update={"coverage": part.coverage.model_copy(update={"verdicts": {"ok": 3, "missing": 1}})})
     with pytest.raises(DataError, match=r"1 verdicts missing.*Remedy"):
         submission(row(made, part), model_repo="a/one")
-    files = results_files(submission(row(made, part), model_repo="a/one", allow_incomplete=True))
-    for path, content in files.items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_bytes(content)
-    (entry,) = read_board(tmp_path).entries
+    put(tmp_path, submission(row(made, part), model_repo="a/one", allow_incomplete=True))
+    (entry,) = read_board(tmp_path / "board").entries
     assert (entry.coverage, entry.complete) == (0.75, False)
 
 
@@ -203,12 +185,8 @@ def test_ranks_count_those_that_are_better_beyond_both_intervals(drawn: list[tup
     ]
     ranked = ranks(entries)
     for rank, ranked_entry in zip(ranked, entries, strict=True):
-        better = [
-            o
-            for o in entries
-            if o.complete and o.low is not None and ranked_entry.high is not None and o.low > ranked_entry.high
-        ]
-        assert rank == (len(better) + 1 if ranked_entry.complete else None)
+        better = sum(other.complete and other.low > ranked_entry.high for other in entries)  # type: ignore[operator]
+        assert rank == (better + 1 if ranked_entry.complete else None)
     assert not any(entry.complete for entry in entries) or 1 in ranked
 
 
@@ -290,11 +268,11 @@ def test_a_dataset_on_the_hub_is_fetched_without_files_that_cannot_be_submission
     files["model.safetensors"] = b"0" * 100
     with UploadStandIn() as hub:
         hub.make("garden/results", "dataset", files)
-        fetched = fetch_results("garden/results", tmp_path / "copy", endpoint=hub.endpoint)
+        folder, refused = fetch_results("garden/results", tmp_path / "copy", endpoint=hub.endpoint)
         asked = [request.path for request in hub.requests if "/resolve/" in request.path]
-    assert [refusal.path for refusal in fetched.refused] == ["results/b/two/relations/results.json"]
+    assert [refusal.path for refusal in refused] == ["results/b/two/relations/results.json"]
     assert not any("two" in path or "safetensors" in path for path in asked)
-    assert [entry.model for entry in read_board(fetched.folder).entries] == ["a/one"]
+    assert [entry.model for entry in read_board(folder).entries] == ["a/one"]
 
 
 def test_the_board_needs_nothing_that_a_space_lacks() -> None:

@@ -53,25 +53,23 @@ def test_writing_the_same_submission_again_changes_nothing(tmp_path: Path) -> No
 
 
 def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    out.mkdir()
-    (out / "thesis.txt").write_text("mine")
+    (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(ConfigError, match=r"thesis.txt.*Remedy"):
-        write_files(all_files(submission()), out)
-    assert [path.name for path in out.iterdir()] == ["thesis.txt"]
+        write_files(all_files(submission()), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
 @pytest.mark.parametrize("token", [TOKEN, "sk-abcdefghijklmnopqrstuvwxyz0", "AIza" + "x" * 35])
 def test_a_token_in_results_or_card_is_never_published(token: str) -> None:
-    with pytest.raises(DataError, match=r"looks like an access token.*Remedy") as caught:
-        all_files(submission(), Existing(f"curl -H {token}\n".encode()))
-    assert token not in str(caught.value)
     changed = results()
     changed.generation["stop"] = [token]
-    leaky = submission(row(changed))
-    with pytest.raises(DataError, match="access token") as caught:
-        all_files(leaky)
-    assert token not in str(caught.value)
+    for made, existing in (
+        (submission(), Existing(f"curl -H {token}\n".encode())),
+        (submission(row(changed)), Existing()),
+    ):
+        with pytest.raises(DataError, match=r"looks like an access token.*Remedy") as caught:
+            all_files(made, existing)
+        assert token not in str(caught.value)
 
 
 CARD = """---

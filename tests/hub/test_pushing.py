@@ -47,17 +47,16 @@ def test_the_default_is_a_pull_request_and_main_stays_as_it_is(hub: UploadStandI
     assert yaml.safe_load(proposed[RESULTS])[0]["value"] == 42.0
 
 
-def test_the_same_results_open_no_second_pull_request(hub: UploadStandIn, made: Submission) -> None:
+def test_the_same_results_open_no_second_pull_request_and_one_of_that_title_with_other_files_does_not_count(
+    hub: UploadStandIn, made: Submission
+) -> None:
+    push(hub, submission(row(results("grounding"))))
     first, second = push(hub, made), push(hub, made)
-    assert second.url.endswith("/discussions/1")
+    assert first.url.endswith("/discussions/2")
+    assert second.url == first.url
     assert first.changed
     assert not second.changed
-    assert len(hub.commits_asked()) == 1
-
-
-def test_a_pull_request_of_that_title_with_other_files_does_not_count(hub: UploadStandIn, made: Submission) -> None:
-    push(hub, submission(row(results("grounding"))))
-    assert push(hub, made).url.endswith("/discussions/2")
+    assert len(hub.commits_asked()) == 2
 
 
 def test_a_branch_is_made_and_written_to_once(hub: UploadStandIn, made: Submission) -> None:
@@ -132,13 +131,12 @@ def test_a_refusal_is_explained_without_the_token_even_of_a_server_that_repeats_
     assert_secret("".join(traceback.format_exception(caught.value)) + caplog.text, hub)
 
 
-def test_a_hub_out_of_reach_is_explained(made: Submission) -> None:
+def test_a_hub_out_of_reach_and_a_pull_request_that_is_not_there_are_explained(
+    hub: UploadStandIn, made: Submission
+) -> None:
     pusher = Pusher(TOKEN, Destination(), endpoint="http://127.0.0.1:9")
     with pytest.raises(PushError, match=r"out of reach.*Remedy: see to the network"):
         pusher.existing(MODEL, "barista")
-
-
-def test_a_pull_request_that_is_not_there_is_explained(hub: UploadStandIn, made: Submission) -> None:
     with pytest.raises(PushError, match=r"no such revision.*Remedy: give another --branch"):
         push(hub, made, branch="refs/pr/7")
 

@@ -12,11 +12,9 @@ from barista_bench.core.model_names import ABLATIONS, BASELINES
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.hub.files import all_files
 from barista_bench.hub.submission import Submission, make_submission
-from barista_bench.judging.results import JudgeInfo
 from barista_bench.runs.score.results import Results
 from tests.hub.made_results import DATASET, HASH, MODEL, TARGET, figure, judged, results, row, submission
 
-LOCAL_JUDGE = JudgeInfo(name="/home/me/models/judge-8b", revision=None, settings={})
 EVAL_RESULTS_SCHEMA = {
     # Transcribed from the Hub's documentation of `.eval_results`, apart from our own models.
     "type": "array",
@@ -101,8 +99,10 @@ def test_a_judges_figure_stands_for_a_lexical_floor() -> None:
 def test_published_results_name_the_repository_and_hold_no_addresses_prices_or_paths() -> None:
     settings = {"dtype": "float16", "base_url": "https://inner.example", "extra_body": '{"user": "me"}'}
     floor = results("referring", model="served:/home/me/fruit", settings=settings)
-    files = all_files(submission(row(floor, judged(floor)), model_name="served:/home/me/fruit"))
+    judge = judged(floor, "/home/me/models/judge-8b")
+    files = all_files(submission(row(floor, judge), model_name="served:/home/me/fruit"))
     text = b"".join(files.results.values()) + b"".join(files.model.values())
+    assert b"by judge-8b," in text
     for private in (b"inner.example", b"extra_body", b"/home/me", b"judge.example", b"12.5", b"3.5"):
         assert private not in text
     written = json.loads(files.results[f"results/{MODEL}/referring/results.json"])
@@ -116,14 +116,6 @@ def test_an_option_that_is_a_path_of_this_machine_is_refused() -> None:
         made(results("grounding", options={"encoder": "/home/me/mpnet"}))
     files = all_files(made(results("grounding", options={"encoder": "garden/mpnet"})))
     assert b"garden/mpnet" in b"".join(files.results.values())
-
-
-def test_the_folder_of_a_local_judge_is_not_published() -> None:
-    floor = results("referring")
-    files = all_files(submission(row(floor, judged(floor).model_copy(update={"judge": LOCAL_JUDGE}))))
-    text = b"".join(files.results.values()) + b"".join(files.model.values())
-    assert b"/home/me" not in text
-    assert b"by judge-8b," in text
 
 
 def test_text_that_is_too_long_for_the_hub_is_refused() -> None:
@@ -182,15 +174,12 @@ def test_verdicts_on_other_answers_are_refused(changes: dict[str, Any], said: st
         submission(row(floor, judged(floor, **changes)))
 
 
-def test_results_of_another_model_are_refused() -> None:
+def test_results_of_another_model_are_refused_and_a_model_is_known_however_it_was_run() -> None:
     with pytest.raises(DataError, match=r"model.name: is 'garden/other', not 'garden/fruit-8b'.*Remedy.*--model-name"):
         made(results(model="garden/other"))
     assert made(results(model="/ckpt/7"), model_name="/ckpt/7").rows
-
-
-@pytest.mark.parametrize("name", [f"served:{MODEL}", f"sam3:{MODEL}", f"predictions:{MODEL}", MODEL.upper()])
-def test_a_model_is_known_however_it_was_run(name: str) -> None:
-    assert made(results(model=name)).rows
+    for name in (f"served:{MODEL}", f"sam3:{MODEL}", f"predictions:{MODEL}", MODEL.upper()):
+        assert made(results(model=name)).rows
 
 
 @pytest.mark.parametrize(

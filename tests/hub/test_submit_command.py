@@ -53,21 +53,12 @@ def test_a_real_run_becomes_a_submission(small_release: Path, tmp_path: Path) ->
     """Answers of a program that is right on every second example, through run and score."""
     data = build(small_release, tmp_path / "d", configs=["relations"], sampling={"frame_step": 20}, cache=False).folder
     task, examples = get_task("barista", "relations"), open_examples(data, "barista", "relations").examples
-    lines: list[dict[str, object]] = [
-        {"format": "barista_bench.predictions/1", "box_format": "xyxy/1000", "model": MODEL}
-    ]
-    for number, example in enumerate(examples):
-        answer = "[]" if number % 2 else task.reference_answer(example, BoxFormat())
-        lines.append({"example_id": example.example_id, "answer": answer})
-    (tmp_path / "answers.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    config = RunConfig(
-        data=str(data),
-        out=tmp_path / "run",
-        task="relations",
-        model=f"predictions:{tmp_path / 'answers.jsonl'}",
-        runs=2,
-    )
-    run_config(config)
+    header = {"format": "barista_bench.predictions/1", "box_format": "xyxy/1000", "model": MODEL}
+    answers = ["[]" if n % 2 else task.reference_answer(e, BoxFormat()) for n, e in enumerate(examples)]
+    lines = [{"example_id": e.example_id, "answer": a} for e, a in zip(examples, answers, strict=True)]
+    file = tmp_path / "answers.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in (header, *lines)))
+    run_config(RunConfig(data=str(data), out=tmp_path / "run", task="relations", model=f"predictions:{file}", runs=2))
     run = tmp_path / "run" / "relations"
     figure = score(run).results.figures["micro_f1"]
     assert 0 < figure.mean < 1

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -217,20 +218,12 @@ def test_a_judge_each_for_two_tasks_are_no_two_judges(make_run: Callable, use: C
 
 
 def test_a_judge_each_for_two_models_are_no_two_judges(two_judges: list[JudgedRun]) -> None:
-    apart = [
-        judged
-        for judged in two_judges
-        if (judged.results.model, judged.results.judge.name)
-        in {("qwen-good", "gemini-judge"), ("gpt-bad", "gpt-judge")}
-    ]
+    pairs = {("qwen-good", "gemini-judge"), ("gpt-bad", "gpt-judge")}
+    apart = [each for each in two_judges if (each.results.model, each.results.judge.name) in pairs]
     assert len(apart) == 2
-    with pytest.raises(ConfigError, match="only 1 judge"):
-        cross_judge(apart)
-
-
-def test_runs_that_nobody_judged_are_refused() -> None:
-    with pytest.raises(ConfigError, match="only 0 judge"):
-        cross_judge([])
+    for runs in (apart, []):
+        with pytest.raises(ConfigError, match=f"only {len(runs) // 2} judge"):
+            cross_judge(runs)
 
 
 def test_names_from_files_command_no_terminal(
@@ -286,25 +279,24 @@ def test_agreement_with_people_equals_scikit_learns(two_judges: list[JudgedRun])
     gemini = by_judge["gemini-judge"]
     assert gemini.n == gemini.rated == len(given)
     assert gemini.qwk == pytest.approx(cohen_kappa_score(machine, given, weights="quadratic", labels=range(11)))
-    assert gemini.exact == pytest.approx(sum(a == b for a, b in zip(machine, given, strict=True)) / len(given))
-    assert gemini.within_1 == pytest.approx(
-        sum(abs(a - b) <= 1 for a, b in zip(machine, given, strict=True)) / len(given)
-    )
-    assert gemini.shift == pytest.approx(sum(machine) / len(machine) - sum(given) / len(given))
+    apart = np.subtract(machine, given)
+    assert gemini.exact == pytest.approx((apart == 0).mean())
+    assert gemini.within_1 == pytest.approx((abs(apart) <= 1).mean())
+    assert gemini.shift == pytest.approx(apart.mean())
 
 
-def test_ratings_are_read_from_csv_and_jsonl(tmp_path: Path) -> None:
+def test_ratings_are_read_from_csv_and_jsonl_and_a_line_separator_in_a_text_ends_no_record(tmp_path: Path) -> None:
     table, lines = tmp_path / "r.csv", tmp_path / "r.jsonl"
-    table.write_text("example_id,criterion,score,model,run\na,accuracy,7,m,\nb,accuracy,0,,2\n")
+    table.write_text(
+        "example_id,criterion,score,model,run\na,accuracy,7,m,\nb\u2028b,accuracy,0,,2\n", encoding="utf-8"
+    )
     lines.write_text(
         '{"example_id": "a", "criterion": "accuracy", "score": 7, "model": "m"}\n\n'
-        '{"example_id": "b", "criterion": "accuracy", "score": 0, "run": 2}\n'
+        '{"example_id": "b\u2028b", "criterion": "accuracy", "score": 0, "run": 2}\r\n',
+        encoding="utf-8",
     )
-    assert (
-        read_ratings(table)
-        == read_ratings(lines)
-        == [Rating("a", "accuracy", 7, "m"), Rating("b", "accuracy", 0, run=2)]
-    )
+    wanted = [Rating("a", "accuracy", 7, "m"), Rating("b\u2028b", "accuracy", 0, run=2)]
+    assert read_ratings(table) == read_ratings(lines) == wanted
 
 
 @pytest.mark.parametrize(
@@ -325,12 +317,6 @@ def test_broken_ratings_are_refused_by_line(name: str, text: str, why: str, tmp_
     path.write_text(text, errors="surrogateescape")
     with pytest.raises(DataError, match=why):
         read_ratings(path)
-
-
-def test_a_line_separator_in_a_text_ends_no_record(tmp_path: Path) -> None:
-    path = tmp_path / "r.jsonl"
-    path.write_text('{"example_id": "a\u2028b", "criterion": "accuracy", "score": 7}\r\n', encoding="utf-8")
-    assert read_ratings(path) == [Rating("a\u2028b", "accuracy", 7)]
 
 
 def test_ratings_of_nothing_that_was_judged_are_refused(two_judges: list[JudgedRun]) -> None:

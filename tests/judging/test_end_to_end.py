@@ -9,6 +9,7 @@ from barista_bench.judging.judge_folder import read_judge
 from barista_bench.judging.scoring import score_judged
 from barista_bench.judging.session import judge
 from barista_bench.mini import write_kitchen
+from tests.judging.judges import judged
 from tests.one_run import run
 
 
@@ -17,13 +18,8 @@ def kitchen_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, st
     """Referring and temporal VQA, each answered by the oracle and by chance; and `few`, two answers of chance."""
     folder = tmp_path_factory.mktemp("kitchen")
     write_kitchen(folder / "kitchen", videos=1, width=160, height=96, num_proc=1, progress=False)
-    data = build(
-        folder / "kitchen",
-        folder / "barista",
-        configs=["referring", "temporal_vqa"],
-        sampling={"limit": 6},
-        cache=False,
-    ).folder
+    settings = {"configs": ["referring", "temporal_vqa"], "sampling": {"limit": 6}, "cache": False}
+    data = build(folder / "kitchen", folder / "barista", **settings).folder
     runs = {}
     for task in ("referring", "temporal_vqa"):
         for model in ("oracle", "chance"):
@@ -41,8 +37,7 @@ def test_lexical_gives_the_oracle_full_marks_and_chance_few(
 ) -> None:
     means = {}
     for model in ("oracle", "chance"):
-        session = judge(kitchen_runs[task, model], "lexical")
-        results = score_judged(session.run, session.folder).results
+        results = judged(kitchen_runs[task, model], "lexical")
         assert results.coverage.judged == results.coverage.expected == 12
         means[model] = results.figures["mean"].mean
     assert means["oracle"] == 1.0
@@ -73,9 +68,8 @@ def test_a_local_judge_is_held_to_its_form_by_default(task: str, kitchen_runs: d
     few = kitchen_runs[task, "few"]
     settings = {"draws": 2, "max_new_tokens": 700, "device": "cpu", "temperature": 1.0}
     session = judge(few, "tiny", **settings)
-    judged = score_judged(session.run, session.folder)
-    results = judged.results
-    verdicts = [verdict for each in judged.verdicts.values() for verdict in each]
+    run = score_judged(session.run, session.folder)
+    results, verdicts = run.results, [verdict for each in run.verdicts.values() for verdict in each]
     assert results.coverage.verdicts["ok"] == len(verdicts) == 4 * {"referring": 1, "temporal_vqa": 2}[task]
     assert results.scoring["weighted"] == len(verdicts)
     assert 0 < results.figures["mean"].mean < 1

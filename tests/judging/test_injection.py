@@ -18,11 +18,9 @@ from barista_bench.core.task import Judged, Rationale
 from barista_bench.judging.answers import whole_score
 from barista_bench.judging.forms import form_prompt, reasoning_prompt
 from barista_bench.judging.rubric import load_rubric
-from barista_bench.judging.scoring import score_judged
-from barista_bench.judging.session import judge
 from barista_bench.judging.verdicts import JudgeVerdict, read_verdict
 from barista_bench.models import Completion, Request
-from tests.judging.judges import VQA, ScriptedJudge, material
+from tests.judging.judges import VQA, ScriptedJudge, judged, material
 
 RUBRIC = load_rubric(get_task("barista", VQA))
 QUESTION, REFERENCE = "What changes?", "The lid was opened and the cup is now under the machine."
@@ -138,10 +136,8 @@ def test_a_run_full_of_attacks_gains_nothing_end_to_end(make_run: Callable, use:
     for name, said in {"honest": ANSWER, **{f"a{n}": attack for n, attack in enumerate(chosen)}}.items():
         # On one line: what follows a line end would not be read as the answer.
         line = " ".join(said.split())
-        session = judge(
-            make_run(VQA, lambda example, seed, line=line: f"Answer: {line}", runs=1, name=name), "any", draws=1
-        )
-        means[name] = score_judged(session.run, session.folder).results.figures["mean"].mean
+        run = make_run(VQA, lambda example, seed, line=line: f"Answer: {line}", runs=1, name=name)
+        means[name] = judged(run, draws=1).figures["mean"].mean
     honest = means.pop("honest")
     assert len(means) > 10
     assert all(mean <= honest for mean in means.values())
@@ -181,11 +177,8 @@ def test_the_marker_of_another_answer_cannot_be_known_beforehand() -> None:
 
 
 def test_places_of_the_template_in_an_answer_are_not_filled() -> None:
-    text = form("{criterion} {data} {fence} {bands}")
-    assert (
-        json.loads(re.search(r'^\{"question.*$', text, re.MULTILINE)[0])["answer"]
-        == "{criterion} {data} {fence} {bands}"
-    )
+    answer = "{criterion} {data} {fence} {bands}"
+    assert json.loads(re.search(r'^\{"question.*$', form(answer), re.MULTILINE)[0])["answer"] == answer
 
 
 def test_endless_answers_are_cut_with_a_note() -> None:

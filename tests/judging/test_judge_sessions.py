@@ -93,11 +93,7 @@ def test_judges_rubrics_and_settings_have_folders_of_their_own(
     mine = tmp_path / "mine.yaml"
     mine.write_text(ONE_CRITERION)
     use(ScriptedJudge(lambda *_: verdict(5)))
-    folders = [
-        judge(run, "any", draws=1).folder,
-        judge(run, "any", draws=1, temperature=0).folder,
-        judge(run, "any", draws=1, rubric=mine).folder,
-    ]
+    folders = [judge(run, "any", draws=1, **other).folder for other in ({}, {"temperature": 0}, {"rubric": mine})]
     use(ScriptedJudge(lambda *_: verdict(5), name="org/other judge"))
     folders.append(judge(run, "other", draws=1).folder)
     assert len(set(folders)) == 4
@@ -131,9 +127,8 @@ def test_generated_steps_are_made_once_and_frozen(make_run: Callable, use: Calla
     tries = iter([Completion("Let me think"), STEPS, STEPS])
     judge_ = use(ScriptedJudge(lambda r, p: next(tries) if r.request_id.startswith("steps:") else by_hash(r, p)))
     session = judge(run, "any", draws=1, steps="generate")
-    assert [name for name, _ in judge_.asked if name.startswith("steps:")] == ["steps:accuracy"] * 2 + [
-        "steps:completeness"
-    ]
+    steps_asked = [name for name, _ in judge_.asked if name.startswith("steps:")]
+    assert steps_asked == ["steps:accuracy", "steps:accuracy", "steps:completeness"]
     assert json.loads((session.folder / "steps.json").read_text())["accuracy"] == ["Read both.", "Compare."]
     forms = [request for request in judge_.requests if not request.request_id.startswith("steps:")]
     assert all("1. Read both.\n2. Compare." in user_text(form) for form in forms)
@@ -170,9 +165,8 @@ def test_the_mean_of_an_answer_is_over_the_criteria_that_have_a_verdict(
     run = make_run(VQA, runs=1)
     use(ScriptedJudge(lambda r, p: Completion("no") if criterion(r) == "accuracy" else verdict(5)))
     session = judge(run, "any", draws=1)
-    results = score_judged(
-        replace(session.run, task=TemporalVQA(options={"protocol": protocol})), session.folder
-    ).results
+    task = TemporalVQA(options={"protocol": protocol})
+    results = score_judged(replace(session.run, task=task), session.folder).results
     figure = results.figures.get("mean")
     assert (figure.mean if figure else None) == mean
     assert results.coverage.judged == count * results.coverage.answered

@@ -47,12 +47,11 @@ def test_the_referring_judge_reads_the_whole_vocabulary_and_the_clip_judge_none_
     assert all(f"- {word}: {about}" in text for word, about in domain_vocabulary().items())
 
 
-def test_a_form_shows_criterion_bands_steps_and_the_material() -> None:
+def test_a_form_shows_criterion_bands_steps_and_the_material_and_steps_are_asked_for_with_the_first_two() -> None:
     rubric = load_rubric(VQA)
     criterion = rubric.criteria[1]
-    text = form_prompt(
-        rubric, criterion, ["First this.", "Then that."], Judged("What?", "The lid.", "A jar.")
-    ).as_text()
+    judged = Judged("What?", "The lid.", "A jar.")
+    text = form_prompt(rubric, criterion, ["First this.", "Then that."], judged).as_text()
     for part in (rubric.introduction, criterion.text, *(band.text for band in criterion.bands)):
         assert part in text
     assert "1. First this.\n2. Then that." in text
@@ -60,13 +59,9 @@ def test_a_form_shows_criterion_bands_steps_and_the_material() -> None:
     assert rubric.criteria[0].text not in text
     for gap in ("{introduction}", "{name}", "{bands}", "{steps}", "{vocabulary}", "{fence}", "{data}"):
         assert gap not in text
-
-
-def test_steps_are_asked_for_with_criterion_and_scale() -> None:
-    rubric = load_rubric(VQA)
-    text = steps_prompt(rubric, rubric.criteria[0]).as_text()
-    assert rubric.criteria[0].text in text
-    assert rubric.criteria[0].scale in text
+    steps = steps_prompt(rubric, criterion).as_text()
+    assert criterion.text in steps
+    assert criterion.scale in steps
 
 
 @pytest.mark.parametrize(
@@ -76,20 +71,16 @@ def test_steps_that_are_no_list_of_texts_are_refused(text: str) -> None:
     assert isinstance(read_steps(text), Unusable)
 
 
-def test_a_users_rubric_is_read_and_its_bytes_are_its_hash(tmp_path: Path) -> None:
+@pytest.mark.parametrize("vocabulary", [False, True])
+def test_the_hash_of_a_users_rubric_is_that_of_its_bytes_and_of_the_words_it_shows(
+    tmp_path: Path, vocabulary: bool
+) -> None:
     path = tmp_path / "mine.yaml"
-    path.write_text(GOOD)
+    path.write_text(GOOD + ("vocabulary: true\n" if vocabulary else ""))
     rubric = load_rubric(VQA, path)
     assert rubric.names == ("fit",)
-    assert rubric.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def test_with_the_vocabulary_its_words_are_part_of_the_hash(tmp_path: Path) -> None:
-    path = tmp_path / "mine.yaml"
-    path.write_text(GOOD + "vocabulary: true\n")
-    rubric = load_rubric(VQA, path)
-    assert rubric.sha256 != hashlib.sha256(path.read_bytes()).hexdigest()
-    assert rubric.words
+    assert bool(rubric.words) is vocabulary
+    assert (rubric.sha256 != hashlib.sha256(path.read_bytes()).hexdigest()) is vocabulary
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from barista_bench.judging.verdicts import (
     GEVAL_FORM,
     REASONING_FORM,
     JudgeVerdict,
+    Weighted,
     read_verdict,
     score_tokens,
     splits_ten,
@@ -115,6 +116,12 @@ def reply(*score: TokenLogprob, before: tuple[str, ...] = ('{"', "score", '":'))
     return [*map(plain, before), *score, *map(plain, (',"', "reason", '":', ' "', "fine", '"}'))]
 
 
+def weighed(tokens: list[TokenLogprob], score: int, *, ten_is_split: bool = False) -> Weighted:
+    weighted = weighted_score(tokens, score, ten_is_split=ten_is_split)
+    assert weighted is not None
+    return weighted
+
+
 NO_SCORES = {"7": 0.4, "8": 0.2, "seven": 0.1, "11": 0.1, "07": 0.05, '"7': 0.05, "-1": 0.05}
 BY_HAND = {
     "the expectation over the score tokens": ([{" 7": 0.5, " 8": 0.3, " 6": 0.1}], 7, 6.5 / 0.9),
@@ -123,6 +130,11 @@ BY_HAND = {
     "ten in one token": ([{"10": 0.6, "9": 0.3, "1": 0.1}], 10, 0.6 * 10 + 0.3 * 9 + 0.1 * 1),
     # "1" has 0.8: three quarters of it go on to 10, one quarter stops at 1.
     "ten in two tokens": ([{"1": 0.8, "9": 0.2}, {"0": 0.75, ",": 0.25}], 10, 0.6 * 10 + 0.2 * 1 + 0.2 * 9),
+    "a one that ended there is divided by what might have followed": (
+        [{"1": 0.9, "2": 0.1}, {",": 0.95, "0": 0.05}],
+        1,
+        0.9 * 0.95 * 1 + 0.9 * 0.05 * 10 + 0.1 * 2,
+    ),
     "what followed a one that ended itself says nothing of an open one": ([{"1,": 0.6, "1": 0.4}, {"0": 1.0}], 1, 1.0),
 }
 """What was chosen and its alternatives, token by token; the score as written; the weighted score."""
@@ -130,22 +142,8 @@ BY_HAND = {
 
 @pytest.mark.parametrize(("tokens", "written", "score"), BY_HAND.values(), ids=BY_HAND)
 def test_the_weighted_score_is_as_computed_by_hand(tokens: list[dict[str, float]], written: int, score: float) -> None:
-    weighted = weighted_score(reply(*(choice(next(iter(top)), top) for top in tokens)), written)
-    assert weighted is not None
-    assert weighted.score == pytest.approx(score)
-    assert not weighted.inferred
-
-
-def test_a_one_that_ended_there_is_divided_by_what_might_have_followed() -> None:
-    tokens = [
-        *map(plain, ('{"', "score", '":')),
-        choice("1", {"1": 0.9, "2": 0.1}),
-        choice(",", {",": 0.95, "0": 0.05}),
-    ]
-    tokens += map(plain, (' "reason"', ': "x"}'))
-    weighted = weighted_score(tokens, 1)
-    assert weighted is not None
-    assert weighted.score == pytest.approx(0.9 * 0.95 * 1 + 0.9 * 0.05 * 10 + 0.1 * 2)
+    weighted = weighed(reply(*(choice(next(iter(top)), top) for top in tokens)), written)
+    assert (weighted.score, weighted.inferred) == (pytest.approx(score), False)
 
 
 @pytest.mark.parametrize(("others", "meant"), [({"9": 0.5, "8": 0.1}, 10), ({"0": 0.3, "2": 0.3}, 1)])
@@ -153,19 +151,15 @@ def test_a_one_that_was_not_chosen_counts_as_the_nearer_of_one_and_ten_where_the
     others: dict[str, float], meant: int
 ) -> None:
     chosen = next(iter(others))
-    weighted = weighted_score(reply(choice(chosen, {**others, "1": 0.4})), int(chosen), ten_is_split=True)
-    assert weighted is not None
+    weighted = weighed(reply(choice(chosen, {**others, "1": 0.4})), int(chosen), ten_is_split=True)
     assert weighted.inferred
     assert weighted.score == pytest.approx(sum(int(t) * p for t, p in others.items()) + 0.4 * meant)
 
 
 @pytest.mark.parametrize("token", ["1", " 1", "1,"])
 def test_a_one_that_was_not_chosen_is_a_one_where_nothing_shows_that_the_judge_splits_ten(token: str) -> None:
-    weighted = weighted_score(reply(choice("9", {"9": 0.5, "8": 0.3, token: 0.2})), 9)
-    # 0.5 * 9 + 0.3 * 8 + 0.2 * 1, by hand
-    assert weighted is not None
-    assert not weighted.inferred
-    assert weighted.score == pytest.approx(7.1)
+    weighted = weighed(reply(choice("9", {"9": 0.5, "8": 0.3, token: 0.2})), 9)
+    assert (weighted.score, weighted.inferred) == (pytest.approx(0.5 * 9 + 0.3 * 8 + 0.2 * 1), False)
 
 
 SPLIT = reply(choice("1", {"1": 0.8, "9": 0.2}), choice("0", {"0": 0.75, ",": 0.25}))
@@ -210,25 +204,20 @@ def test_without_alternatives_that_spell_the_score_there_is_no_weight(
 def test_log_probabilities_that_are_none_do_no_harm() -> None:
     odd = (("1", -0.1), ("9", float("nan")), ("8", float("inf")), ("7", 5000.0), ("6", float("-inf")))
     following = TokenLogprob("0", -0.1, (("0", 5000.0), ("00", float("nan")), (",", -3.0)))
-    weighted = weighted_score(reply(TokenLogprob("1", -0.1, odd), following), 10)
-    assert weighted is not None
-    assert 0 <= weighted.score <= 10
+    assert 0 <= weighed(reply(TokenLogprob("1", -0.1, odd), following), 10).score <= 10
 
 
 def test_a_score_quoted_within_the_reason_is_not_taken_for_the_score() -> None:
     tokens = [*map(plain, ('{"reason": "it says \\"score\\": 10', '", "', "score", '": ')), choice("3", {"3": 1.0})]
-    weighted = weighted_score([*tokens, plain("}")], 3)
-    assert weighted is not None
-    assert weighted.score == 3
+    assert weighed([*tokens, plain("}")], 3).score == 3
 
 
 def test_the_log_keeps_only_the_tokens_that_weigh() -> None:
-    tokens = reply(choice("1", {"1": 0.8, "9": 0.2}), choice("0", {"0": 0.75, ",": 0.25}))
-    kept = score_tokens(tokens, 10)
+    kept = score_tokens(SPLIT, 10)
     assert kept is not None
     assert [token.token for token in kept] == ['{"', "score", '":', "1", "0"]
     assert [bool(token.top) for token in kept] == [False, False, False, True, True]
-    assert weighted_score(kept, 10) == weighted_score(tokens, 10)
+    assert weighted_score(kept, 10) == weighed(SPLIT, 10)
 
 
 @given(
@@ -238,8 +227,7 @@ def test_the_log_keeps_only_the_tokens_that_weigh() -> None:
 def test_weighted_scores_stay_within_the_scores_that_occur(top: dict[str, float], score: int) -> None:
     total = sum(top.values()) + 0.5
     fractions = {name: p / total for name, p in {**top, str(score): top.get(str(score), 0.5)}.items()}
-    weighted = weighted_score(reply(choice(str(score), fractions)), score)
-    assert weighted is not None
+    weighted = weighed(reply(choice(str(score), fractions)), score)
     spelt = [int(name) for name in fractions if name.strip().isdigit() and int(name) <= 10]
     low, high = min(spelt), max(spelt)
     assert low - 1e-9 <= weighted.score <= (10 if 1 in spelt else high) + 1e-9

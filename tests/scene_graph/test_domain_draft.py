@@ -11,7 +11,7 @@ from barista_bench import cli
 from barista_bench.generate.family import FAMILIES, family_class
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain, load_domain
-from barista_bench.scene_graph.domain_draft import draft, lacking
+from barista_bench.scene_graph.domain_draft import draft, lacking_lines
 from barista_bench.scene_graph.graph_words import MOST_PLACES, GraphWords, WordPlace, survey
 
 
@@ -28,7 +28,7 @@ def drafted(words: GraphWords, tmp_path_factory: pytest.TempPathFactory) -> Doma
 
 
 def test_it_covers_the_words_of_the_graph_and_serves_every_family(words: GraphWords, drafted: Domain) -> None:
-    assert [line for line in lacking(words, drafted) if not line.startswith("nouns")] == []
+    assert [line for line in lacking_lines(words, drafted) if not line.startswith("nouns")] == []
     assert (drafted.contact_type, drafted.place_type) == ("human_actions", "position")
     for family in FAMILIES:
         family_class(family)(drafted)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from barista_bench.data.folder import build
 from barista_bench.generate.generator import generate
 from barista_bench.mini import write_kitchen
 from barista_bench.mini.cutting import encode_video
@@ -101,3 +102,8 @@ def mini(kitchen: Path, made_once: MadeOnce) -> Path:
         generate(kitchen, folder, ["tog_bench"], per_subtask=20)
 
     return made_once("tog/generated", make) / "tog_bench"
+
+
+@pytest.fixture(scope="session")
+def dataset(mini: Path, made_once: MadeOnce) -> Path:
+    return made_once("built/tog_bench", lambda out: build(mini, out, benchmark="tog_bench", cache=False))

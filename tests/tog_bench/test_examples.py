@@ -15,6 +15,7 @@ from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import SkippedExample
 from barista_bench.core.task import Example
 from barista_bench.media.video import read_frames
+from tests.answering import read
 from tests.tog_bench.conftest import content
 
 Write = Callable[..., Path]
@@ -121,8 +122,7 @@ def test_an_explanation_names_hits_misses_and_inventions(write: Write, rooms: Pa
     sink = examples(write(content()), rooms)[1]
     answer = json.loads(TASK.reference_answer(sink, BoxFormat()))
     answer["implicit_object"] = ["mirror"]
-    prediction: Any = TASK.parse(json.dumps(answer), sink.inputs, BoxFormat())
-    rows = TASK.explain(sink, prediction).rows
+    rows = TASK.explain(sink, read(TASK, answer, sink)).rows
     assert [row.verdict for row in rows] == ["hit", "miss", "wrong"]
     assert "tIoU 1.00, vIoU 1.00" in rows[0].text
     assert "faucet (implicit), 4-8 s, 10-12 s" in rows[1].text
@@ -134,8 +134,7 @@ def test_failures_tell_missed_misplaced_mistimed_repeated_and_invented_objects(w
     sink = examples(write(content()), rooms)[1]
 
     def kinds(**answer: object) -> list[tuple[str, tuple[str, ...]]]:
-        prediction: Any = TASK.parse(json.dumps(answer), sink.inputs, BoxFormat())
-        return [(f.kind, f.objects) for f in TASK.failures(sink, prediction)]
+        return [(f.kind, f.objects) for f in TASK.failures(sink, read(TASK, answer, sink))]
 
     assert kinds(explicit_object=["sink", "mirror"]) == [
         ("wrong_time", ("b/0#0",)),
@@ -152,8 +151,7 @@ def test_failures_tell_missed_misplaced_mistimed_repeated_and_invented_objects(w
     ]
     assert ("wrong_time", ("b/0#0",)) not in kinds(explicit_object=["sink"], temporal_grounding=timed)
     assert [f.kind for f in TASK.failures(sink, None)] == ["format"]
-    whole: Any = TASK.parse(TASK.reference_answer(sink, BoxFormat()), sink.inputs, BoxFormat())
-    assert TASK.failures(sink, whole) == ()
+    assert TASK.failures(sink, read(TASK, TASK.reference_answer(sink, BoxFormat()), sink)) == ()
 
 
 def test_overlays_put_boxes_on_the_frames_of_their_times(write: Write, rooms: Path) -> None:
@@ -162,9 +160,7 @@ def test_overlays_put_boxes_on_the_frames_of_their_times(write: Write, rooms: Pa
     assert reference[:3] == [(i, (10, 10, 60, 40), "reference", "sink") for i in (0, 1, 2)]
     assert [row[0] for row in reference[3:]] == [1, 2, 3]
     track = [{"object": "tap", "time": t, "box": [0, 0, 500, 500]} for t in (4.1, 6, "frame 4")]
-    prediction: Any = TASK.parse(
-        json.dumps({"explicit_object": "tap", "spatial_tracking": track}), sink.inputs, BoxFormat()
-    )
+    prediction = read(TASK, {"explicit_object": "tap", "spatial_tracking": track}, sink)
     answered = [(o.image, o.box, o.label) for o in TASK.overlays(sink, prediction) if o.kind == "predicted"]
     assert answered == [(1, (0, 0, 48, 32), "tap"), (3, (0, 0, 48, 32), "tap")]
     assert TASK.image_captions(sink) == ("frame 1, 0.0 s", "frame 2, 4.0 s", "frame 3, 8.0 s", "frame 4, 12.0 s")
@@ -179,8 +175,7 @@ def test_the_prior_knows_other_videos_alone(write: Write, rooms: Path) -> None:
 
 def test_the_box_in_the_middle_is_worth_its_overlap_and_no_more(write: Write, rooms: Path) -> None:
     sink = examples(write(content()), rooms)[1]
-    prediction: Any = TASK.parse(TASK.centre_answer(sink, BoxFormat()), sink.inputs, BoxFormat())
-    figures = TASK.score(sink, prediction)
+    figures = TASK.score(sink, read(TASK, TASK.centre_answer(sink, BoxFormat()), sink))
     assert figures["T-Acc"] == 1
     both = (60 - 24) * (40 - 16)  # the middle is [24, 16, 72, 48], the sink [10, 10, 60, 40]
     sink_iou = both / (48 * 32 + 50 * 30 - both)

@@ -9,12 +9,10 @@ from typer.testing import CliRunner
 
 from barista_bench import cli
 from barista_bench.api import load_results
-from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.runs.score.results import read_results
 from barista_bench.runs.score.scoring import read_scored, score
 from barista_bench.stats.comparison import compare_pair
-from tests.conftest import MadeOnce
 from tests.one_run import run
 
 EXACT = {"matcher": "exact"}
@@ -22,9 +20,8 @@ SETTINGS = {"benchmark": "tog_bench", "task": ("t_stvg",), "runs": 1, "limit": 6
 
 
 @pytest.fixture(scope="module")
-def made(mini: Path, made_once: MadeOnce, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Runs of chance and oracle, started with the default options, whose encoder this machine does not have."""
-    dataset = made_once("built/tog_bench", lambda out: build(mini, out, benchmark="tog_bench", cache=False))
     out = tmp_path_factory.mktemp("runs")
     for model in ("oracle", "chance"):
         run(dataset, out / model, model=model, option={"encoder": "/absent/encoder"}, **SETTINGS)

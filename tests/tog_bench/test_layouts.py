@@ -9,8 +9,7 @@ import pytest
 
 from barista_bench.benchmarks.tog_bench import TSTVG, open_release
 from barista_bench.benchmarks.tog_bench.release import TaskRecord
-from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.task import Prediction
+from tests.answering import read
 
 Write = Callable[..., Path]
 
@@ -115,22 +114,14 @@ def test_the_function_that_the_documentation_shows_converts_what_it_says(
 
 def test_the_answer_that_the_documentation_shows_is_read_without_loss() -> None:
     task = TSTVG(options={"matcher": "exact"})
-    inputs = {
-        "instruction": "Go.",
-        "times": [0.0, 4.0, 8.0, 12.0],
-        "frame_width": 1296,
-        "frame_height": 968,
-        "duration": 40.0,
-    }
-    answer = task.parse(blocks("json")[1], inputs, BoxFormat())
-    assert isinstance(answer, Prediction)
+    inputs = {"instruction": "Go.", "times": [0.0, 4.0, 8.0, 12.0], "duration": 40.0}
+    answer = read(task, blocks("json")[1], inputs | {"frame_width": 1296, "frame_height": 968})
     sink, faucet = cast("Any", answer.value["objects"])
     assert (answer.dropped, sink["intervals"], faucet["intervals"]) == (0, [], [[12, 20], [31, 35]])
     assert faucet["boxes"][0]["box"] == pytest.approx([410, 220, 530, 341], abs=1)
 
 
 def test_the_options_and_defaults_that_the_documentation_lists_are_those_of_the_task() -> None:
-    listed = dict(
-        re.findall(r"^\| `(\w+)` \| `?([^`|]+?)`? \|", DOCS.partition("## How it is scored")[2], re.MULTILINE)
-    )
+    section = DOCS.partition("## How it is scored")[2]
+    listed = dict(re.findall(r"^\| `(\w+)` \| `?([^`|]+?)`? \|", section, re.MULTILINE))
     assert listed == {name: str(option.default) for name, option in TSTVG.options.items()}

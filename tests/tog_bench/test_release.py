@@ -50,11 +50,7 @@ def test_a_file_that_keeps_to_the_schema_is_read_without_a_problem(write: Write)
     release = open_release(write(content()))
     assert list(release.problems) == []
     assert ids(release) == ["a/0", "b/0", "b/1"], "by video, then as in the file"
-    assert [(p.file, p.row) for p in release.tasks] == [
-        ("annotations.json", 1),
-        ("annotations.json", 0),
-        ("annotations.json", 2),
-    ]
+    assert [(p.file, p.row) for p in release.tasks] == [("annotations.json", row) for row in (1, 0, 2)]
     assert release.facts["room_b"].scene == "Bathroom"
     assert release.tasks[1].task.objects[1].synonyms == ["tap"]
 
@@ -80,11 +76,7 @@ WRONG: list[tuple[tuple[str | int, ...], Any, str]] = [
     (("tasks", 0, "objects"), [], "tasks[0].objects: Expected `array` of length >= 1"),
     (("tasks", 0, "objects", 0, "category"), " ", "tasks[0].objects[0].category"),
     (("tasks", 0, "objects", 0, "intervals"), [[5, 1]], "tasks[0].objects[0].intervals[0]"),
-    (
-        ("tasks", 0, "objects", 0, "intervals"),
-        [[0, 1, 2]],
-        "tasks[0].objects[0].intervals[0]: Expected `array` of length 2",
-    ),
+    (("tasks", 0, "objects", 0, "intervals"), [[0, 1, 2]], "intervals[0]: Expected `array` of length 2"),
     (("tasks", 0, "objects", 0, "intervals"), [["0", "1"]], "intervals[0][0]: Expected `float`, got `str`"),
     (("tasks", 0, "objects", 0, "boxes"), [], "tasks[0].objects[0].boxes: Expected `array` of length >= 1"),
     (("tasks", 0, "objects", 0, "boxes", 3), box(3, 9, 9, 9, 20), "tasks[0].objects[0].boxes[3]"),
@@ -134,10 +126,8 @@ def test_boxes_outside_of_all_intervals_and_kinds_that_disagree_are_warned_of(wr
     made = changed("tasks", 2, "objects", 0, "boxes", to=[box(4, 1, 1, 9, 9), box(9, 1, 1, 9, 9)])
     made["tasks"][1]["objects"][0]["kind"] = "implicit"
     release = open_release(write(made))
-    assert [(p.severity, p.key) for p in release.problems] == [
-        ("warning", "tasks[1].kind"),
-        ("warning", "tasks[2].objects[0].boxes"),
-    ]
+    assert {p.severity for p in release.problems} == {"warning"}
+    assert [p.key for p in release.problems] == ["tasks[1].kind", "tasks[2].objects[0].boxes"]
     assert len(release.tasks) == 3
 
 

@@ -10,14 +10,8 @@ from barista_bench.generate.generator import generate
 from barista_bench.models.tiny import make_tiny_model
 from barista_bench.reporting import write_report
 from barista_bench.runs.score.scoring import ScoredRun
-from tests.conftest import MadeOnce
 
 pytest.importorskip("torch")
-
-
-@pytest.fixture(scope="module")
-def dataset(mini: Path, made_once: MadeOnce) -> Path:
-    return made_once("built/tog_bench", lambda out: build(mini, out, benchmark="tog_bench", cache=False))
 
 
 def asked(dataset: Path, model: str, out: Path, option: dict[str, str], **settings: object) -> ScoredRun:

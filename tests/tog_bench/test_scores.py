@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from barista_bench.benchmarks.tog_bench import TSTVG
-from barista_bench.benchmarks.tog_bench.scores import duration_bin
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example, Prediction, Scored
 from barista_bench.metrics.spatio_temporal_grounding import MEASURES, spatio_temporal_grounding
@@ -217,10 +216,3 @@ def test_a_missed_object_that_is_added_as_it_is_never_lowers_a_figure(
     missed = [item for item in reference if item.category not in names]
     after = figures_of(EXACT, reference, [*said, *(said_as(item) for item in missed[:1])])
     assert all(after[name] >= before[name] - 1e-9 for name in before)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "name"), [(0, "0-30 s"), (30, "30-60 s"), (209.9, "180-210 s"), (347, "over 210 s")]
-)
-def test_durations_fall_into_the_bins_of_the_papers_figure(seconds: float, name: str) -> None:
-    assert duration_bin(seconds) == name

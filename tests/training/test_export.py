@@ -16,7 +16,7 @@ from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import ParseError
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
-from barista_bench.data.rows import local_configs
+from barista_bench.data.rows import local_splits
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.terms import Terms, read_terms
@@ -43,7 +43,7 @@ def test_chats_answer_in_the_form_that_the_parser_reads(written: str, built: Pat
     answers = {row["example_id"]: row for row in rows_of(tmp_path / "out")}
     assert len(answers) == done.rows
     asked = set()
-    for name in local_configs(built):
+    for name in local_splits(built):
         if name.startswith("graph_"):
             continue
         task = get_task("barista", name)
@@ -62,7 +62,7 @@ def test_chats_answer_in_the_form_that_the_parser_reads(written: str, built: Pat
             assert [np.asarray(image).tolist() for image in row["images"]] == [
                 np.asarray(image).tolist() for image in shown
             ]
-    assert asked == {name for name in local_configs(built) if not name.startswith("graph_")}
+    assert asked == {name for name in local_splits(built) if not name.startswith("graph_")}
 
 
 def test_a_linked_set_is_exported_as_the_frozen_one(release: Path, tmp_path: Path) -> None:

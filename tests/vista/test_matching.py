@@ -32,9 +32,6 @@ def split(items: list[Example | SkippedExample]) -> tuple[list[Example], list[Sk
     return [i for i in items if isinstance(i, Example)], [i for i in items if isinstance(i, SkippedExample)]
 
 
-# --- examples --------------------------------------------------------------------------------------------------------
-
-
 def test_absent_and_damaged_videos_are_skipped_with_a_reason(tmp_path: Path) -> None:
     examples, skipped = split(list(TASK.examples(made(tmp_path), TASK.sampling)))
     assert [example.example_id for example in examples] == [
@@ -78,9 +75,6 @@ def test_every_entry_of_the_real_release_is_asked_once(
     assert (figures["problem_sets"], figures["ties"], figures["incomplete_problem_sets"]) == (492, 0, 0)
 
 
-# --- prompts ---------------------------------------------------------------------------------------------------------
-
-
 def test_a_model_that_has_scored_the_descriptions_is_asked_nothing_more() -> None:
     prompt = TASK.follow_up(example(), ("1. A hand lifts {summaries}.",), BOXES)
     assert prompt is not None
@@ -99,13 +93,6 @@ def test_minecraft_asked_as_the_paper_did_is_answered_in_one_conversation_on_its
     answer = task.parse(task.reference_answer(single, BOXES), single.inputs, BOXES)
     assert answer.value["strict"] == {"a": 1.0, "b": 0.0, "c": 0.0}
     assert task.parse("Final Scores\n- (a) 4\n- (b) 0\n- (c) 0", single.inputs, BOXES).value["strict"] is None
-
-
-def test_descriptions_are_the_choices_of_models_that_score_texts() -> None:
-    assert TASK.choices(example()) == {label: f"somebody does {label}" for label in "abc"}
-
-
-# --- answers ---------------------------------------------------------------------------------------------------------
 
 
 def test_scores_of_an_encoder_are_a_prediction_and_chatter_is_not() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -25,9 +26,6 @@ def problems(release: VistaRelease) -> list[str]:
     return [str(problem) for problem in release.problems]
 
 
-# --- the real release ------------------------------------------------------------------------------------------------
-
-
 def test_sets_and_videos_of_every_level_and_type_are_those_of_the_paper_but_for_one_permutation(
     real_vista: VistaRelease,
 ) -> None:
@@ -41,10 +39,8 @@ def test_sets_and_videos_of_every_level_and_type_are_those_of_the_paper_but_for_
     }
     virtual = [problem_set for problem_set in real_vista.sets.values() if problem_set.environment == "virtual_home"]
     # Tables 1 to 3 of the paper; it has 32 permutations of level 2, where the release has 33.
-    assert {
-        kind: sum(problem_set.type == kind for problem_set in virtual)
-        for kind in ("objects", "object_properties", "actions")
-    } == {"objects": 7, "object_properties": 9, "actions": 29}
+    kinds = [problem_set.type for problem_set in virtual]
+    assert [kinds.count(kind) for kind in ("objects", "object_properties", "actions")] == [7, 9, 29]
     for level in range(2, 9):
         kinds = [problem_set.type for problem_set in virtual if problem_set.level == level]
         assert (kinds.count("general"), kinds.count("permutation"), len(kinds)) == (12, 33, 45)
@@ -52,10 +48,7 @@ def test_sets_and_videos_of_every_level_and_type_are_those_of_the_paper_but_for_
 
 def test_every_irregularity_of_the_real_release_is_named(real_vista: VistaRelease) -> None:
     assert not [problem for problem in real_vista.problems if problem.severity == "error"]
-    by_key: dict[str, int] = {}
-    for problem in real_vista.problems:
-        key = problem.key if problem.file != "metadata.csv" else problem.file
-        by_key[key] = by_key.get(key, 0) + 1
+    by_key = Counter(p.file if p.file == "metadata.csv" else p.key for p in real_vista.problems)
     assert by_key == {"metadata": 31, "example_gpt": 11, "metadata.csv": 1}
     (several,) = [problem for problem in real_vista.problems if problem.file == "metadata.csv"]
     # The whole difference between 4,515 rows and 4,494 entries.
@@ -63,13 +56,8 @@ def test_every_irregularity_of_the_real_release_is_named(real_vista: VistaReleas
     with_several = {i for i, s in real_vista.sets.items() if any(len(video.labels) > 1 for video in s.videos)}
     assert with_several == {several.key}
     assert "53 rows for 32 videos, of which 17" in several.what
-    assert sum(name.rpartition("/")[2].startswith("_") for name in real_vista.passed_over) == 20
-    assert {name for name in real_vista.passed_over if not name.rpartition("/")[2].startswith("_")} == {
-        "real_life/datasheet.json"
-    }
-
-
-# --- made releases ---------------------------------------------------------------------------------------------------
+    others = [name for name in real_vista.passed_over if not name.rpartition("/")[2].startswith("_")]
+    assert (len(real_vista.passed_over), others) == (20 + 1, ["real_life/datasheet.json"])
 
 
 def test_the_folder_or_the_one_above_it_is_the_release(tmp_path: Path) -> None:
@@ -86,12 +74,8 @@ def test_a_clean_set_is_read_whole_and_without_a_word(tmp_path: Path) -> None:
     assert problems(release) == []
     # YAML would have read `on` and `off` as true and false.
     assert problem_set.descriptions == TWO
-    assert (problem_set.set_id, problem_set.environment, problem_set.level, problem_set.type) == (
-        LAMP,
-        "virtual_home",
-        1,
-        "object_properties",
-    )
+    assert (problem_set.set_id, problem_set.environment, problem_set.level) == (LAMP, "virtual_home", 1)
+    assert problem_set.type == "object_properties"
     assert [(video.video_id, video.labels, video.entry) for video in problem_set.videos] == [
         ("alfred/foundation/on_v_off/lamp/0.mp4", ("on",), 0),
         ("alfred/foundation/on_v_off/lamp/1.mp4", ("off",), 1),
@@ -109,10 +93,8 @@ def test_drafts_are_passed_over_and_listed(tmp_path: Path) -> None:
 
 
 def test_shared_prefixes_and_slicing_are_kept(tmp_path: Path) -> None:
-    metadata = {
-        "is_consistent_wrt_slicing": True,
-        "prefix_lens": [{"description": "The lamp is off", "shared_prefix": 2}],
-    }
+    lengths = [{"description": "The lamp is off", "shared_prefix": 2}]
+    metadata = {"is_consistent_wrt_slicing": True, "prefix_lens": lengths}
     write_set(tmp_path, LAMP, PLAIN, TWO, example_gpt="e", metadata=metadata)
     (problem_set,) = open_release(tmp_path).sets.values()
     assert (problem_set.shared_prefix, problem_set.slicing_consistent) == ({"off": 2}, True)

@@ -14,9 +14,8 @@ from tests.conftest import MadeOnce
 
 @pytest.fixture(scope="module")
 def dataset(mini: Path, made_once: MadeOnce) -> Path:
-    return made_once(
-        "built/vista", lambda out: build(mini, out, benchmark="vista", sampling={"frames": 4}, cache=False)
-    )
+    settings = {"benchmark": "vista", "sampling": {"frames": 4}, "cache": False}
+    return made_once("built/vista", lambda out: build(mini, out, **settings))
 
 
 def test_every_environment_is_a_config_with_a_row_for_every_entry(mini: Path, dataset: Path) -> None:
@@ -35,13 +34,9 @@ def test_every_environment_is_a_config_with_a_row_for_every_entry(mini: Path, da
 
 
 def test_a_report_shows_the_counterparts_of_the_papers_figures(dataset: Path, tmp_path: Path) -> None:
-    runs = [
-        run
-        for model in ("oracle", "chance")
-        for run in evaluate(
-            dataset, model, benchmark="vista", task="all", runs=1, out=tmp_path / model, progress=False
-        ).runs
-    ]
+    settings = {"benchmark": "vista", "task": "all", "runs": 1, "progress": False}
+    models = ("oracle", "chance")
+    runs = [run for model in models for run in evaluate(dataset, model, out=tmp_path / model, **settings).runs]
     write_report(runs, tmp_path / "report", compare=False, tables=True)
     text = (tmp_path / "report" / "report.md").read_text()
     assert "Macro-F1 by environment, level and type (figures 3, 4 and 13 to 15)" in text

@@ -31,15 +31,8 @@ def run(seed: int, *, sets: int = 4, frames: int = 16, environments: tuple[str, 
     for environment, level, kind in PLACES:
         for number in range(sets):
             for at, label in enumerate("abc"):
-                asked = example(
-                    f"{environment}/{level}/{kind}/{number}",
-                    f"v{at}",
-                    reference=[label],
-                    level=level,
-                    kind=kind,
-                    environment=environment,
-                    frames=frames,
-                )
+                about = {"level": level, "kind": kind, "environment": environment, "frames": frames}
+                asked = example(f"{environment}/{level}/{kind}/{number}", f"v{at}", reference=[label], **about)
                 if not environments or environment in environments:
                     samples.append(scored(asked, {name: rng.randint(0, 5) * 1.0 for name in "abc"}))
     return tuple(samples)
@@ -92,10 +85,9 @@ def test_runs_are_averaged_within_each_set_before_the_interval() -> None:
     first, second = run(1), run(2)
     table = paper_tables([model_samples("m", first, second)])[0]
     means = [(a + b) / 2 for a, b in zip(f1s(first, None, None, None), f1s(second, None, None, None), strict=True)]
-    assert table.values[-1][4].value == pytest.approx(np.mean(means))
-    assert table.values[-1][4].high - table.values[-1][4].value == pytest.approx(
-        1.96 * np.std(means, ddof=1) / (math.sqrt(28) + 1e-6)
-    )
+    cell = table.values[-1][4]
+    assert cell.value == pytest.approx(np.mean(means))
+    assert cell.high - cell.value == pytest.approx(1.96 * np.std(means, ddof=1) / (math.sqrt(28) + 1e-6))
 
 
 def test_a_set_that_two_tasks_ask_for_counts_once() -> None:
@@ -110,9 +102,8 @@ def test_a_row_of_one_set_has_no_interval_and_no_samples_make_no_table() -> None
 
 
 def test_a_model_without_an_environment_has_no_cell_there() -> None:
-    table = paper_tables([model_samples("all", run(1)), model_samples("home", run(2, environments=("virtual_home",)))])[
-        0
-    ]
+    home = model_samples("home", run(2, environments=("virtual_home",)))
+    table = paper_tables([model_samples("all", run(1)), home])[0]
     assert table.heads[4:] == ("all", "home", BASELINE)
     assert [row[5] is None for row in table.values] == [False] * 4 + [True] * 3 + [False]
 
@@ -160,27 +151,18 @@ def test_numbers_of_frames_are_compared_where_a_model_was_shown_several() -> Non
 
 
 def test_a_model_that_was_shown_several_numbers_of_frames_has_a_column_for_each() -> None:
-    table = paper_tables(
-        [model_samples("m", run(1, frames=2)), model_samples("m", run(2, frames=8)), model_samples("n", run(3))]
-    )[0]
+    few, many = model_samples("m", run(1, frames=2)), model_samples("m", run(2, frames=8))
+    table, alone = paper_tables([few, many, model_samples("n", run(3))])[0], paper_tables([few])[0]
     assert table.heads[4:] == ("m, 2 frames", "m, 8 frames", "n", BASELINE)
-    assert [row[4] for row in table.values] == [
-        row[4] for row in paper_tables([model_samples("m", run(1, frames=2))])[0].values
-    ]
+    assert [row[4] for row in table.values] == [row[4] for row in alone.values]
 
 
 def test_the_cluttered_table_is_compared_simulated_and_filmed() -> None:
     samples = []
     for number, name in enumerate(("recognize_small_object_habitat", "recognize_small_object_real")):
         for at, label in enumerate("abc"):
-            asked = example(
-                f"real_life/extrapyramidal/object/{name}",
-                f"v{at}",
-                reference=[label],
-                level=1,
-                kind="objects",
-                environment="real_world",
-            )
+            about = {"level": 1, "kind": "objects", "environment": "real_world"}
+            asked = example(f"real_life/extrapyramidal/object/{name}", f"v{at}", reference=[label], **about)
             asked.metadata["release_type"] = "object"
             right = dict(zip("abc", (5.0 * (other == label) for other in "abc"), strict=True))
             samples.append(scored(asked, right if number else {"a": 5.0, "b": 0.0, "c": at * 1.0}))

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
+from barista_bench.benchmarks.egocot import lexicon
 from barista_bench.benchmarks.egocot.claims import Claim
 from barista_bench.benchmarks.egocot.evidence import EvidenceBox, EvidenceFact, Names, other_side
-from barista_bench.benchmarks.egocot.lexicon import (
-    ENTAILS,
-    EXCLUDED,
-    ONE_WAY,
-    OPPOSITES,
-    SIDED_HANDS,
-    SYMMETRIC,
-    Region,
-)
+from barista_bench.benchmarks.egocot.lexicon import Region
 from barista_bench.scene_graph.video_graph import UNNAMED
 
 EXACT = 0.05
@@ -23,7 +16,7 @@ EXACT = 0.05
 
 def is_named(claimed: Names, name: str) -> bool:
     """Whether a thing of the evidence may be the one that is claimed: a hand of any side is any hand."""
-    return name in claimed or "*" in claimed or ("hand" in claimed and name in SIDED_HANDS)
+    return name in claimed or "*" in claimed or ("hand" in claimed and name in lexicon.SIDED_HANDS)
 
 
 def may_be(fact: EvidenceFact, claim: Claim) -> bool:
@@ -40,7 +33,7 @@ def is_of_the_same(fact: EvidenceFact, claim: Claim) -> bool:
 
 
 def implies(fact: str, claimed: str) -> bool:
-    return fact == claimed or claimed in ENTAILS.get(fact, frozenset())
+    return fact == claimed or claimed in lexicon.ENTAILS.get(fact, frozenset())
 
 
 def says(fact: EvidenceFact, claim: Claim) -> bool:
@@ -49,14 +42,14 @@ def says(fact: EvidenceFact, claim: Claim) -> bool:
     back = is_named(claim.subject, fact.object) and is_named(claim.object, fact.subject)
     if ahead and implies(fact.predicate, claim.predicate):
         return True
-    if back and claim.predicate in SYMMETRIC and implies(fact.predicate, claim.predicate):
+    if back and claim.predicate in lexicon.SYMMETRIC and implies(fact.predicate, claim.predicate):
         return True
     return back and {fact.predicate, claim.predicate} == {"on", "under"}
 
 
 def denies(fact: EvidenceFact, claim: Claim) -> bool:
     """Whether a graph excludes a claim at the very moment that it is about: no tolerance makes up for that."""
-    if fact.predicate != EXCLUDED.get(claim.predicate) or not (
+    if fact.predicate != lexicon.EXCLUDED.get(claim.predicate) or not (
         is_of_the_same(fact, claim) and _things_of(fact) <= claim.words
     ):
         return False
@@ -67,11 +60,11 @@ def denies(fact: EvidenceFact, claim: Claim) -> bool:
 def _things_of(fact: EvidenceFact) -> Names:
     """The things that a graph's fact is about, which a claim must name in full to be contradicted by it: a graph names
     things apart (`white cup`), and `the cup` may be another one."""
-    if not fact.text or fact.predicate in ("does", EXCLUDED["does"]):
+    if not fact.text or fact.predicate in ("does", lexicon.EXCLUDED["does"]):
         return frozenset()
     if fact.predicate == "precedes":
         return frozenset(end.partition(" on ")[2] for end in (fact.subject, fact.object))
-    about = fact.subject if fact.predicate in ("is", EXCLUDED["is"]) else fact.object
+    about = fact.subject if fact.predicate in ("is", lexicon.EXCLUDED["is"]) else fact.object
     return frozenset({about.partition(" is ")[0]})
 
 
@@ -81,16 +74,12 @@ def opposes(fact: EvidenceFact, claim: Claim) -> bool:
         return False
     ahead = is_of_the_same(fact, claim)
     back = is_named(claim.subject, fact.object) and is_named(claim.object, fact.subject)
-    if (ahead or (back and claim.predicate in SYMMETRIC)) and (fact.predicate, claim.predicate) in OPPOSITES:
+    is_of_both = ahead or (back and claim.predicate in lexicon.SYMMETRIC)
+    if is_of_both and (fact.predicate, claim.predicate) in lexicon.OPPOSITES:
         return True
-    if back and fact.predicate == claim.predicate and claim.predicate in ONE_WAY:
+    if back and fact.predicate == claim.predicate and claim.predicate in lexicon.ONE_WAY:
         return True
-    return not claim.both and _by_other_hand(fact, claim)
-
-
-def _by_other_hand(fact: EvidenceFact, claim: Claim) -> bool:
-    """The same is done by, or to, the other hand."""
-    if claim.kind != "hand" or not implies(fact.predicate, claim.predicate):
+    if claim.both or claim.kind != "hand" or not implies(fact.predicate, claim.predicate):
         return False
     by = claim.subject == {other_side(fact.subject)} and is_named(claim.object, fact.object)
     to = claim.object == {other_side(fact.object)} and is_named(claim.subject, fact.subject)

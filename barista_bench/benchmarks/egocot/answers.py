@@ -100,7 +100,7 @@ def read_answer(text: str, choices: Mapping[str, str]) -> CotAnswer | None:
 def _from_object(value: Mapping[str, object], choices: Mapping[str, str]) -> CotAnswer | None:
     stated = value.get("answer", value.get("predicted_answer"))
     letter = _letter_at(stated, 0, choices)[0] if isinstance(stated, str) else None
-    return CotAnswer(letter, _cleaned(steps_of(value.get("reasoning")))) if letter else None
+    return CotAnswer(letter, _clean_text(steps_of(value.get("reasoning")))) if letter else None
 
 
 def steps_of(value: object) -> str:
@@ -110,11 +110,7 @@ def steps_of(value: object) -> str:
 
 
 def unnumbered(text: str) -> str:
-    """Without the numbers of its steps.
-
-    >>> unnumbered("1. It opens.\\nStep 2: It pours.")
-    'It opens.\\nIt pours.'
-    """
+    """A rationale without the numbers of its steps."""
     return _NUMBER.sub("", text)
 
 
@@ -130,7 +126,7 @@ def _from_marker(text: str, choices: Mapping[str, str]) -> CotAnswer | None:
     for start, end in reversed(markers[-MAX_STARTS:]):
         letter, end = _letter_at(text, end, choices)
         if letter:
-            return CotAnswer(letter, _cleaned(text[:start]) or _after(text[end:], choices[letter]))
+            return CotAnswer(letter, _clean_text(text[:start]) or _text_after(text[end:], choices[letter]))
     return None
 
 
@@ -142,9 +138,9 @@ def _from_start(text: str, choices: Mapping[str, str]) -> CotAnswer | None:
     others = [(other, stop) for other, stop in judged if other in choices and other != letter]
     denied = _is_denied(text, end, choices[letter])
     if not denied and all(_is_denied(text, stop, choices[other]) for other, stop in others):
-        return CotAnswer(letter, _after(text[end:], choices[letter]))
+        return CotAnswer(letter, _text_after(text[end:], choices[letter]))
     concluded = [m[1] or m[2] for m in _CONCLUDED.finditer(text) if (m[1] or m[2]) in choices]
-    return CotAnswer(concluded[-1], _cleaned(text)) if concluded else None
+    return CotAnswer(concluded[-1], _clean_text(text)) if concluded else None
 
 
 def _is_denied(text: str, end: int, choice: str) -> bool:
@@ -171,16 +167,16 @@ def _letter_at(text: str, start: int, choices: Mapping[str, str]) -> tuple[str |
     return (letter.upper(), end) if alone or named else (None, start)
 
 
-def _after(text: str, choice: str) -> str:
+def _text_after(text: str, choice: str) -> str:
     """The text after a letter, without the choice's own text."""
     text = re.sub(r"\A[\s*_).:,;\]\"'`}$-]{0,16}", "", text)
     if text[: len(choice)].casefold() == choice.casefold():
         text = text[len(choice) :]
-    return _cleaned(re.sub(r"\A[\s*_).:,;\]\"'`-]{0,16}", "", text))
+    return _clean_text(re.sub(r"\A[\s*_).:,;\]\"'`-]{0,16}", "", text))
 
 
-def _cleaned(text: str) -> str:
-    """Without a heading, and empty where only marks are left."""
+def _clean_text(text: str) -> str:
+    """A rationale without its heading; empty where only marks are left."""
     text = text.strip()
     text = _LABEL.sub("", text[:-40] + _HEADING.sub("", text[-40:]))[:MAX_REASONING].rstrip(" \t\n*_#(").strip()
     return "" if _EMPTY.fullmatch(text) else text.encode(errors="replace").decode()

@@ -44,7 +44,7 @@ _TABLES: Mapping[str, Sequence[str]] = {
 
 
 class ClaimStatistics(SumStatistics):
-    """Of samples whose answer is known; `rows` are what `sample_row` makes of them."""
+    """The figures of samples whose answer is known; `rows` are what `sample_row` makes of them."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
         super().__init__(rows, figures, tables=tables)
@@ -67,15 +67,10 @@ def sample_row(
     to_say: int,
     lexical_f1: float,
 ) -> Row:
-    """The contribution of one sample.
+    """The contribution of one sample. `checked` is its rationale, None where there is no readable answer.
 
-    Args:
-        groups: `per_group` and `per_subtask` -> the code of its own.
-        checked: its rationale; None where there is no readable answer.
-        is_right: whether the letter is right.
-        reasoned: whether there is a rationale.
-        to_say: how many things the evidence points at, whether or not there is an answer.
-        lexical_f1: word overlap of rationale and reference.
+    `groups` is `per_group` and `per_subtask` -> the code of its own; `to_say`, how many things the evidence points at,
+    counts whether or not there is an answer; `lexical_f1` is the word overlap of rationale and reference.
     """
     findings = checked.findings if checked else ()
     counts = Counter[Hashable](finding.verdict for finding in findings)
@@ -98,7 +93,7 @@ def sample_row(
 
 
 def figures(sums: Sums) -> Figures:
-    """(D,) a figure; NaN of nothing."""
+    """The figures of D resamples, (D,) each; NaN where there is nothing to divide by."""
     return {name: fraction(sums[part], sums[whole]) for name, (part, whole) in FRACTIONS.items()}
 
 
@@ -116,20 +111,20 @@ def tables(sums: Row) -> dict[str, Json]:
 
 def _by_code(sums: Row, table: str, codes: Sequence[str]) -> dict[str, Json]:
     """The figures of each group that occurs; those of nothing are left out."""
-    shown: dict[str, Json] = {}
+    by_code: dict[str, Json] = {}
     for code in codes:
         part: dict[Hashable, Floats] = {name: np.array([sums.get((table, code, name), 0.0)]) for name in _COUNTS}
         if part["n"][0]:
             values = {name: float(value[0]) for name, value in figures(part).items() if not np.isnan(value[0])}
-            shown[code] = {**values, "support": int(part["n"][0])}
-    return shown
+            by_code[code] = {**values, "support": int(part["n"][0])}
+    return by_code
 
 
 def _by_claim_kind(sums: Row) -> dict[str, Json]:
-    shown: dict[str, Json] = {}
+    by_kind: dict[str, Json] = {}
     for kind in KINDS:
         counts = {verdict: sums.get(("per_claim_kind", kind, verdict), 0.0) for verdict in VERDICTS}
         support = sum(counts.values())
         if support:
-            shown[kind] = {**{verdict: count / support for verdict, count in counts.items()}, "support": int(support)}
-    return shown
+            by_kind[kind] = {**{verdict: count / support for verdict, count in counts.items()}, "support": int(support)}
+    return by_kind

@@ -86,18 +86,15 @@ def claims_of(
     moment: tuple[Times, ...] = (),
     terms: Terms = NO_TERMS,
 ) -> list[Claim]:
-    """The claims of a text, each once, in its order; at most `MAX_CLAIMS`.
+    """The claims of a text of any origin, each once, in its order; at most `MAX_CLAIMS`.
 
-    Args:
-        text: a rationale, of any origin.
-        vocabulary: names that can be recognised.
-        answer: letter of the choice that the rationale is for: what it says of other choices is not a claim.
-        moment: the one that is asked about, which `at this moment` may mean.
-        terms: states, actions, and words of cause and order.
+    `answer` is the letter of the choice that the text argues for: what it says of other choices is no claim. `moment`
+    is the one that is asked about, which `at this moment` may mean.
     """
     claims: dict[tuple[Hashable, ...], Claim] = {}
     for number, clause in enumerate(clauses(text, vocabulary, moment, terms)):
-        if clause.has("negation") or clause.has("hedge") or _about_others(text[clause.start : clause.end], answer):
+        letters = {first or second for first, second in _CHOICE.findall(text[clause.start : clause.end])}
+        if clause.has("negation") or clause.has("hedge") or letters - {"I", answer}:
             continue
         for claim in _claims(clause, number):
             # A time is held against what else its clause says, so that each clause's own counts.
@@ -105,11 +102,6 @@ def claims_of(
             if len(claims) >= MAX_CLAIMS:
                 return list(claims.values())
     return list(claims.values())
-
-
-def _about_others(text: str, answer: str | None) -> bool:
-    letters = {first or second for first, second in _CHOICE.findall(text)} - {"I"}
-    return bool(letters - {answer})
 
 
 def _claims(clause: Clause, number: int) -> Iterator[Claim]:
@@ -125,7 +117,7 @@ def _objects(pieces: Sequence[Piece]) -> Iterator[Claim]:
     for index, piece in enumerate(pieces):
         if piece.kind != "name" or "*" in piece.names:
             continue
-        target = _before(pieces, index, ("target", "name", "predicate", "region"))
+        target = _piece_before(pieces, index, ("target", "name", "predicate", "region"))
         if target is not None and target.kind == "target":
             yield Claim("object", target.start, piece.end, 0, subject=TARGET, object=piece.names)
         elif not _is_hand(piece.names):
@@ -149,29 +141,31 @@ def _relations(pieces: Sequence[Piece]) -> Iterator[Claim]:
     for index, piece in enumerate(pieces):
         if piece.kind != "predicate" or piece.predicate is None:
             continue
-        subject = _before(pieces, index, ("name",))
+        subject = _piece_before(pieces, index, ("name",))
         if subject is None:
             continue
         is_hand = _is_hand(subject.names)
-        for target in _after(pieces, index, is_hand and piece.predicate.name in CONTACTS):
+        for target in _names_after(pieces, index, is_hand and piece.predicate.name in CONTACTS):
             yield from _relation(subject, piece, target, _part_of(pieces[index + 1 : index + 2 * _GAP_REGION], target))
 
 
 def _states(pieces: Sequence[Piece]) -> Iterator[Claim]:
-    """States of things, actions, and that an action before brings a state about."""
+    """Claims about states of things and about actions, and that an action brings a state about."""
     for index, piece in enumerate(pieces):
         if piece.kind == "action":
             yield Claim("action", piece.start, piece.end, 0, (), frozenset({"hand"}), "does", piece.names)
-        thing = _before(pieces, index, ("name",)) if piece.kind == "state" else None
-        # Of two things that stand in a relation, nobody can tell which one the state is of.
-        if thing is None or "*" in thing.names or _is_hand(thing.names) or _is_object(pieces, thing):
+        thing = _piece_before(pieces, index, ("name",)) if piece.kind == "state" else None
+        if thing is None or "*" in thing.names or _is_hand(thing.names):
             continue
+        last = _piece_before(pieces, pieces.index(thing), ("name", "predicate", "cause", "order"))
+        if last is not None and last.kind == "predicate":
+            continue  # of two things that stand in a relation, nobody can tell which one the state is of
         state = Claim(
             "state", thing.start, piece.end, 0, (), thing.names, "is", piece.names, words=_spelled_names(thing)
         )
         yield state
-        cause = _before(pieces, index, ("cause",))
-        action = _before(pieces, pieces.index(cause), ("action",)) if cause else None
+        cause = _piece_before(pieces, index, ("cause",))
+        action = _piece_before(pieces, pieces.index(cause), ("action",)) if cause else None
         if action is not None:
             outcomes = frozenset(f"{name} is {state}" for name, state in product(thing.names, piece.names))
             yield replace(
@@ -179,20 +173,14 @@ def _states(pieces: Sequence[Piece]) -> Iterator[Claim]:
             )
 
 
-def _is_object(pieces: Sequence[Piece], thing: Piece) -> bool:
-    """Whether a name is what a relation is to."""
-    last = _before(pieces, pieces.index(thing), ("name", "predicate", "cause", "order"))
-    return last is not None and last.kind == "predicate"
-
-
 def _orders(pieces: Sequence[Piece], contacts: Sequence[Claim]) -> Iterator[Claim]:
-    """Of two contacts with a word of order between, that the first one comes before the second."""
+    """Claims that the first of two contacts with a word of order between comes before the second."""
     for piece in pieces:
         earlier = [claim for claim in contacts if claim.end <= piece.start] if piece.kind == "order" else []
         later = [claim for claim in contacts if claim.start >= piece.end]
         if earlier and later:
             first, second = earlier[-1], later[0]
-            ends = _as_contact(first), "precedes", _as_contact(second)
+            ends = _contact_names(first), "precedes", _contact_names(second)
             yield Claim("order", first.start, second.end, 0, (), *ends, words=first.words | second.words)
 
 
@@ -200,7 +188,7 @@ def _spelled_names(*pieces: Piece) -> Names:
     return frozenset(" ".join(piece.words) for piece in pieces)
 
 
-def _as_contact(claim: Claim) -> Names:
+def _contact_names(claim: Claim) -> Names:
     return frozenset(f"{hand} on {name}" for hand, name in product(claim.subject, claim.object))
 
 
@@ -245,13 +233,13 @@ def _is_hand(names: Names) -> bool:
     return bool(names) and names <= {*SIDED_HANDS, "hand"}
 
 
-def _before(pieces: Sequence[Piece], index: int, kinds: tuple[str, ...]) -> Piece | None:
+def _piece_before(pieces: Sequence[Piece], index: int, kinds: tuple[str, ...]) -> Piece | None:
     """The nearest piece of these kinds before a place, a few words away at the most."""
     nearby = pieces[max(0, index - 1 - _GAP_BEFORE) : index]
     return next((piece for piece in reversed(nearby) if piece.kind in kinds), None)
 
 
-def _after(pieces: Sequence[Piece], index: int, acts: bool) -> Iterator[Piece]:
+def _names_after(pieces: Sequence[Piece], index: int, acts: bool) -> Iterator[Piece]:
     """The names after a relation: the next name, and one joined to it by `and`; no further than the next relation.
 
     Of a hand that acts on something (`acts`), the object may be a name that nothing knows.

@@ -44,7 +44,7 @@ from barista_bench.core.deriving import Release, ReleaseTask
 from barista_bench.core.example import FrameTimes, SkippedExample
 from barista_bench.core.failures import FailureKind
 from barista_bench.core.options import Count, Rate, Sampling
-from barista_bench.core.prompt import ImagePart, Prompt, TextPart
+from barista_bench.core.prompt import Prompt
 from barista_bench.core.statistics import Row
 from barista_bench.core.task import (
     AnswerFailure,
@@ -82,7 +82,7 @@ _FAILURES: Mapping[str, FailureKind] = {
 
 @dataclass(frozen=True, slots=True)
 class CotSampling(Sampling):
-    """Of frames of a video.
+    """The frames of a video that are shown.
 
     Args:
         frames: of one example, evenly spread; where there is no `rate`.
@@ -112,11 +112,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
     evidence_type = ItemEvidence
 
     def examples(self, release: Release, sampling: CotSampling) -> Iterator[Example | SkippedExample]:
-        """By video, then by qid.
-
-        Raises:
-            DataError: the release is not one of EgoCoT-Bench.
-        """
+        """Examples by video, then by qid. Raises DataError where the release is not one of EgoCoT-Bench."""
         if not isinstance(release, EgocotRelease):
             raise DataError(
                 f"{release.root}: is not a release of EgoCoT-Bench. Remedy: open it with egocot.open_release"
@@ -137,21 +133,21 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
         return example_of(item, release, facts, shown)
 
     def frame_times(self, example: Example) -> FrameTimes | None:
-        """Those that the prompt names."""
+        """The frames whose times the prompt names."""
         times = super().frame_times(example)
         named = CotInputs.of(example).times
         return times and replace(times, indices=tuple(round(second * times.fps) for second in named))
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         inputs = CotInputs.of(example)
-        system, user = self.prompts.fill(
+        return self.prompts.prompt(
+            len(inputs.times),
             frame_count=str(len(inputs.times)),
             times="\n".join(f"frame {number}: {clock(time)}" for number, time in enumerate(inputs.times, start=1)),
             question=inputs.question,
             choices="\n".join(f"{label}. {text}" for label, text in inputs.texts.items()),
             letters=", ".join(inputs.texts),
         )
-        return Prompt(system, (*map(ImagePart, range(len(inputs.times))), TextPart(user)))
 
     def image_captions(self, example: Example) -> tuple[str, ...]:
         times = CotInputs.of(example).times
@@ -182,14 +178,13 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
         return ClaimStatistics([self._row(sample.example, sample.prediction) for sample in samples])
 
     def score(self, example: Example, prediction: Prediction | None) -> dict[str, float]:
-        """Nothing where the answer is hidden: such a sample can be submitted, and has no figures."""
+        """The sample's figures; none where the answer is hidden: such a sample can be submitted alone."""
         return super().score(example, prediction) if self.has_answer(example) else {}
 
     def check(self, example: Example, prediction: Prediction) -> Checked:
         """The rationale of an answer against the example's evidence; kept, since failures and explanations ask again.
 
-        Raises:
-            DataError: the answer is hidden, and with it what the question is about.
+        Raises DataError where the answer is hidden, and with it what the question is about.
         """
         answer = CotAnswer.read(prediction.value)
         return _rationale_check(SameObject(example), answer.answer, answer.reasoning)
@@ -224,7 +219,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
         )
 
     def rationale(self, example: Example, prediction: Prediction) -> Rationale:
-        """Raises DataError where the answer is hidden."""
+        """What a judge of reasons is shown. Raises DataError where the answer is hidden."""
         inputs, answer, right = CotInputs.of(example), CotAnswer.read(prediction.value), known_answer(example)
         choices = {label: f"{label}. {text}" for label, text in inputs.texts.items()}
         return Rationale(
@@ -253,8 +248,8 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
             return Explanation.of(misses=[reference])
         letter = CotAnswer.read(prediction.value).answer
         findings = self.check(example, prediction).findings
-        good = [_row_text(finding) for finding in findings if finding.verdict == "supported"]
-        bad = [_row_text(finding) for finding in findings if finding.verdict == "contradicted"]
+        good = [_finding_text(finding) for finding in findings if finding.verdict == "supported"]
+        bad = [_finding_text(finding) for finding in findings if finding.verdict == "contradicted"]
         if letter == right:
             return Explanation.of([reference, *good], wrong=bad)
         return Explanation.of(good, [reference], [f"{letter}: {choices[letter]}", *bad])
@@ -311,11 +306,7 @@ def example_of(
 
 
 def known_answer(example: Example) -> str:
-    """The letter of the right choice.
-
-    Raises:
-        DataError: it is hidden, as in the public test split.
-    """
+    """The letter of the right choice. Raises DataError where it is hidden, as in the public test split."""
     answer = CotTarget.of(example).answer
     if answer is None:
         raise DataError(
@@ -338,7 +329,7 @@ def _shown_frames(facts: VideoFacts, sampling: CotSampling) -> tuple[int, ...]:
     return chosen
 
 
-def _row_text(finding: Finding) -> str:
+def _finding_text(finding: Finding) -> str:
     return f"{finding.claim.kind}: {finding.text} ({finding.reason})"
 
 

@@ -10,24 +10,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from math import inf
 from typing import NamedTuple, TypeAlias
 
+from barista_bench.benchmarks.egocot import lexicon
 from barista_bench.benchmarks.egocot.items import GraphFact, ItemEvidence, TimedBox
-from barista_bench.benchmarks.egocot.lexicon import (
-    APART,
-    ARTICLES,
-    EXCLUDED,
-    GRAPH_WORDS,
-    HANDS,
-    NO_HEADS,
-    SIDED_HANDS,
-    SYNONYMS,
-    PieceKind,
-    canonical_predicate,
-    stems,
-)
+from barista_bench.benchmarks.egocot.lexicon import PieceKind
 from barista_bench.core.boxes import Xyxy, as_xyxy, xywh_to_xyxy
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import VideoGraph
@@ -124,8 +113,8 @@ class EvidenceBase:
     def vocabulary(self) -> Vocabulary:
         """All names that can be recognised, by their words, their last word and those that mean the same."""
         particular = vocabulary_of(self.objects | self.answers | self.refuted | self.known)
-        general = _general_vocabulary()
-        return {**general, **{words: names | general.get(words, frozenset()) for words, names in particular.items()}}
+        both = {words: names | _GENERAL_VOCABULARY.get(words, frozenset()) for words, names in particular.items()}
+        return {**_GENERAL_VOCABULARY, **both}
 
     @cached_property
     def terms(self) -> Terms:
@@ -143,23 +132,14 @@ def canonical_name(text: str) -> str:
     >>> canonical_name("The black pots (3)"), canonical_name("camera wearer (operator)")
     ('black pot', 'hand')
     """
-    words = stems(text)
-    if words in HANDS:
-        return HANDS[words][0] if len(HANDS[words]) == 1 else "hand"
-    while words and words[0] in ARTICLES:
+    words = lexicon.stems(text)
+    if words in lexicon.HANDS:
+        return lexicon.HANDS[words][0] if len(lexicon.HANDS[words]) == 1 else "hand"
+    while words and words[0] in lexicon.ARTICLES:
         words = words[1:]
     while len(words) > 1 and words[-1].isdigit():
         words = words[:-1]
-    return HANDS[words][0] if words in HANDS else " ".join(words)
-
-
-GENERAL_NAMES: Names = frozenset(" ".join(name) for group in SYNONYMS for name in group)
-"""Names that are recognised in every text."""
-
-
-@cache
-def _general_vocabulary() -> Vocabulary:
-    return vocabulary_of(GENERAL_NAMES)
+    return lexicon.HANDS[words][0] if words in lexicon.HANDS else " ".join(words)
 
 
 def vocabulary_of(names: Iterable[str]) -> Vocabulary:
@@ -170,18 +150,22 @@ def vocabulary_of(names: Iterable[str]) -> Vocabulary:
     """
     names_of: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
     groups: defaultdict[tuple[str, ...], set[tuple[str, ...]]] = defaultdict(set)
-    for group in SYNONYMS:
+    for group in lexicon.SYNONYMS:
         for same in group:
             groups[same].update(group)
     for name in names:
         words = tuple(name.split())
-        if not words or words in HANDS:
+        if not words or words in lexicon.HANDS:
             continue
-        for form in {words, *([words[-1:]] if words[-1] not in NO_HEADS else [])}:
+        for form in {words, *([words[-1:]] if words[-1] not in lexicon.NO_HEADS else [])}:
             names_of[form].add(name)
             for same in groups.get(form, ()):
                 names_of[same].add(name)
     return {words: frozenset(meant) for words, meant in names_of.items()}
+
+
+_GENERAL_VOCABULARY = vocabulary_of(" ".join(name) for group in lexicon.SYNONYMS for name in group)
+"""Names that are recognised in every text."""
 
 
 def annotated_evidence(
@@ -189,18 +173,12 @@ def annotated_evidence(
 ) -> EvidenceBase:
     """The evidence of an item by itself, without its question.
 
-    Args:
-        evidence: as annotated.
-        size: width and height of the media in pixels; None: boxes cannot be placed.
-        duration: seconds of the video.
+    `size` is the width and height of the media in pixels, without which no box is placed; `duration` is in seconds.
     """
     labels = {target.object_id: canonical_name(target.label) for target in evidence.objects if target.object_id}
     spans: defaultdict[tuple[str, str, str], list[Times]] = defaultdict(list)
     for row in evidence.relations:
-        predicate = canonical_predicate(row.predicate)
-        pair = canonical_name(row.subject), canonical_name(row.object)
-        subject, target = pair[::-1] if predicate.flipped else pair
-        times = spans[subject, predicate.name, target]
+        times = spans[_triple(row.subject, row.predicate, row.object)]
         if row.start is not None and row.end is not None:
             times.append((row.start, row.end))
     focused = {_box_key(box) for box in evidence.focused_boxes}
@@ -212,7 +190,7 @@ def annotated_evidence(
     names = {*labels.values(), *(canonical_name(target.label) for target in evidence.objects)}
     ends_of = {end for subject, _, target in spans for end in (subject, target)}
     ends_of |= {canonical_name(row.subject) for row in evidence.graph if row.predicate == "is"}
-    ends_of |= {canonical_name(row.object) for row in evidence.graph if row.predicate in ("touches", APART)}
+    ends_of |= {canonical_name(row.object) for row in evidence.graph if row.predicate in ("touches", lexicon.APART)}
     related = (EvidenceFact(*triple, tuple(sorted(set(times)))) for triple, times in spans.items() if all(triple))
     return EvidenceBase(
         facts=(*related, *(_graph_fact(row, duration) for row in evidence.graph)),
@@ -229,48 +207,48 @@ def _graph_fact(row: GraphFact, duration: float | None) -> EvidenceFact:
     """A fact of `evidence.graph`. What comes first does so whenever one says it."""
     subject, target = canonical_name(row.subject), canonical_name(row.object)
     if row.predicate == "is":
-        target = _plain(row.object)
+        target = _plain_text(row.object)
     elif row.predicate == "does":
-        subject, target = "hand", _plain(row.object)
+        subject, target = "hand", _plain_text(row.object)
     elif row.predicate == "causes":
-        subject, target = _plain(row.subject), _two_names(row.object, " is ")
+        subject, target = _plain_text(row.subject), _two_names(row.object, " is ")
     elif row.predicate == "precedes":
         subject, target = _two_names(row.subject, " on "), _two_names(row.object, " on ")
     spans = ((0.0, duration or inf),) if row.predicate == "precedes" else ((row.start, row.end),)
-    predicate = row.predicate if row.holds else EXCLUDED[row.predicate]
+    predicate = row.predicate if row.holds else lexicon.EXCLUDED[row.predicate]
     return EvidenceFact(subject, predicate, target, spans, annotated=row.holds, text=row.text)
 
 
-def _plain(text: str) -> str:
+def _plain_text(text: str) -> str:
     """A state or an action as everything here compares it."""
-    return " ".join(stems(text))
+    return " ".join(lexicon.stems(text))
 
 
 def _two_names(text: str, word: str) -> str:
     """Two names with a word between, or a name and a state."""
     first, _, second = text.partition(word)
-    return f"{canonical_name(first)}{word}{canonical_name(second) if word == ' on ' else _plain(second)}"
+    return f"{canonical_name(first)}{word}{canonical_name(second) if word == ' on ' else _plain_text(second)}"
 
 
 def _terms(facts: Iterable[EvidenceFact]) -> Iterator[tuple[tuple[str, ...], tuple[PieceKind, str]]]:
     for fact in facts:
-        if fact.predicate in ("is", EXCLUDED["is"]):
+        if fact.predicate in ("is", lexicon.EXCLUDED["is"]):
             yield tuple(fact.object.split()), ("state", fact.object)
-        if fact.predicate in ("does", EXCLUDED["does"]):
+        if fact.predicate in ("does", lexicon.EXCLUDED["does"]):
             yield from ((words, ("action", fact.object)) for words in _forms(fact.object))
-        if fact.predicate in ("causes", EXCLUDED["causes"]):
+        if fact.predicate in ("causes", lexicon.EXCLUDED["causes"]):
             yield from ((words, ("action", fact.subject)) for words in _forms(fact.subject))
             state = fact.object.partition(" is ")[2]
             yield tuple(state.split()), ("state", state)
-    for predicate, words in GRAPH_WORDS.items():
-        if any(fact.predicate in (predicate, EXCLUDED.get(predicate)) for fact in facts):
-            yield from ((stems(text), (kind, predicate)) for kind, text in words)
+    for predicate, words in lexicon.GRAPH_WORDS.items():
+        if any(fact.predicate in (predicate, lexicon.EXCLUDED.get(predicate)) for fact in facts):
+            yield from ((lexicon.stems(text), (kind, predicate)) for kind, text in words)
 
 
 def _forms(action: str) -> Iterator[tuple[str, ...]]:
     """`open the drawer`, `opening the drawer`, and both without the article."""
     verb, *rest = action.split()
-    bare = [word for word in rest if word not in ARTICLES]
+    bare = [word for word in rest if word not in lexicon.ARTICLES]
     for form in (verb, f"{verb}ing", f"{verb.removesuffix('e')}ing"):
         yield from ((form, *rest), (form, *bare))
 
@@ -280,15 +258,9 @@ def graph_evidence(
 ) -> EvidenceBase:
     """The evidence of a scene graph, which is complete: what it does not hold there is not so.
 
-    Relations are taken whole, as annotated: also on frames on which one of the two has no box.
-
-    Args:
-        video: its graph.
-        span: frames [start, stop); None for all.
-        known: categories of other videos, so that a claim of them is known to be wrong here.
-
-    Raises:
-        DataError: the graph does not say how many frames a second there are.
+    Relations are taken whole, as annotated: also on frames on which one of the two has no box. `span` is of frames
+    [start, stop), None for all; `known` are categories of other videos, so that a claim of them is known to be wrong.
+    Raises DataError where the graph does not say how many frames a second there are.
     """
     fps = video.video.fps
     if not fps:
@@ -308,10 +280,8 @@ def graph_evidence(
     for position in table.active((start, stop)).tolist():
         _, value, first, last, _ = table.entry(position)
         ids = int(table.source[position]), int(table.target[position])
-        source, target = (canonical_name(video.objects[index].category) for index in ids)
-        predicate = canonical_predicate(value)
-        pair = (target, source) if predicate.flipped else (source, target)
-        spans[pair[0], predicate.name, pair[1]].append((max(first, start) / fps, (min(last, stop) - 1) / fps))
+        source, target = (video.objects[index].category for index in ids)
+        spans[_triple(source, value, target)].append((max(first, start) / fps, (min(last, stop) - 1) / fps))
     there = frozenset(names.values()).union(*((subject, target) for subject, _, target in spans))
     return EvidenceBase(
         facts=tuple(
@@ -329,6 +299,13 @@ def graph_evidence(
     )
 
 
+def _triple(subject: str, predicate: str, target: str) -> tuple[str, str, str]:
+    """A relation by canonical names, its ends as the canonical predicate has them."""
+    name, flipped = lexicon.canonical_predicate(predicate)
+    first, second = (target, subject) if flipped else (subject, target)
+    return canonical_name(first), name, canonical_name(second)
+
+
 def _box_key(item: TimedBox) -> tuple[str, float, Xyxy]:
     return item.object_id, item.time, as_xyxy(item.box)
 
@@ -340,4 +317,4 @@ def _fractions(box: Xyxy, size: tuple[float, float]) -> Xyxy:
 
 def other_side(hand: str) -> str | None:
     """The other hand; None for a hand of unknown side and for everything else."""
-    return SIDED_HANDS[1 - SIDED_HANDS.index(hand)] if hand in SIDED_HANDS else None
+    return lexicon.SIDED_HANDS[1 - lexicon.SIDED_HANDS.index(hand)] if hand in lexicon.SIDED_HANDS else None

@@ -19,6 +19,7 @@ What the evidence does not decide is *unverifiable*: never an error, and no supp
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, get_args
@@ -87,10 +88,7 @@ class Checked:
 def check_rationale(text: str, evidence: EvidenceBase, *, answer: str | None = None) -> Checked:
     """Extract the claims of a rationale and hold them against evidence. Never raises, whatever the text.
 
-    Args:
-        text: of any origin and length; `phrases.MAX_TEXT` characters are read.
-        evidence: of an item or a scene graph.
-        answer: letter of the choice that the rationale argues for, if any.
+    `phrases.MAX_TEXT` characters are read. `answer` is the letter of the choice that the rationale argues for, if any.
     """
     moment = ((evidence.times[0], evidence.times[0]),) if len(evidence.times) == 1 else ()
     claims = claims_of(text, evidence.vocabulary, answer, moment, evidence.terms)
@@ -99,7 +97,7 @@ def check_rationale(text: str, evidence: EvidenceBase, *, answer: str | None = N
         Finding(claim, text[claim.start : claim.end], verdict, reason)
         for claim, (verdict, reason) in zip(claims, checked, strict=True)
     )
-    is_said = _told_evidence(findings, evidence)
+    is_said = _evidence_said(findings, evidence)
     return Checked(findings, sum(is_said), len(is_said))
 
 
@@ -114,17 +112,16 @@ class _Checker:
         self.evidence = evidence
 
     def check(self, claims: Sequence[Claim]) -> list[_Result]:
-        untimed = {index: self._untimed_result(claim) for index, claim in enumerate(claims) if claim.kind != "time"}
-        dated: dict[int, list[Claim]] = {}
+        dated: defaultdict[int, list[Claim]] = defaultdict(list)
         for claim in claims:
             if claim.kind not in ("time", "object") and claim.times:
-                dated.setdefault(claim.clause, []).append(claim)
-        return [
-            untimed[index] if index in untimed else self._time(claim, dated.get(claim.clause, []))
-            for index, claim in enumerate(claims)
-        ]
+                dated[claim.clause].append(claim)
+        return [self._result(claim, dated[claim.clause]) for claim in claims]
 
-    def _untimed_result(self, claim: Claim) -> _Result:
+    def _result(self, claim: Claim, dated: Sequence[Claim]) -> _Result:
+        """The verdict on one claim; a time's is by the dated claims of its clause."""
+        if claim.kind == "time":
+            return self._time(claim, dated)
         if claim.kind == "object":
             return self._target(claim.object) if claim.subject == TARGET else self._object(claim.object)
         return self._region(claim) if claim.kind == "region" else self._relation(claim)
@@ -148,13 +145,13 @@ class _Checker:
 
     def _relation(self, claim: Claim) -> _Result:
         if fact := next((fact for fact in self.evidence.facts if denies(fact, claim)), None):
-            return "contradicted", _in_words(fact)
+            return "contradicted", _fact_text(fact)
         if fact := next(self._matching(claim), None):
-            return "supported", _in_words(fact)
+            return "supported", _fact_text(fact)
         if any(may_be(fact, claim) for fact in self._near(claim)):
             return _UNKNOWN
         if fact := self._clash(claim):
-            return "contradicted", _in_words(fact)
+            return "contradicted", _fact_text(fact)
         return ("contradicted", "there is no such relation") if self._is_absent(claim) else _UNKNOWN
 
     def _near(self, claim: Claim) -> list[EvidenceFact]:
@@ -163,16 +160,10 @@ class _Checker:
 
     def _clash(self, claim: Claim) -> EvidenceFact | None:
         """A fact that surely holds at the claim's times, and excludes it."""
-        return next(
-            (
-                fact
-                for fact in self.evidence.facts
-                if (self._excludes(fact, claim) or self._is_on_wrong_choice(fact, claim)) and self._surely(fact, claim)
-            ),
-            None,
-        )
+        sure = (fact for fact in self.evidence.facts if self._excludes(fact, claim) and self._holds_then(fact, claim))
+        return next(sure, None)
 
-    def _surely(self, fact: EvidenceFact, claim: Claim) -> bool:
+    def _holds_then(self, fact: EvidenceFact, claim: Claim) -> bool:
         """Whether a fact holds whenever the claim may be about: at each of its times, or throughout."""
         if claim.times:
             return all(any(self._covers(span, times, claim) for span in fact.spans) for times in claim.times)
@@ -208,8 +199,11 @@ class _Checker:
         return is_shown and not meant
 
     def _excludes(self, fact: EvidenceFact, claim: Claim) -> bool:
-        """Whether the two cannot be true at once."""
+        """Whether the two cannot be true at once, or the question's hand is said to be on what a wrong choice is."""
         if opposes(fact, claim):
+            return True
+        by = not fact.annotated and is_named(claim.subject, fact.subject) and implies(claim.predicate, fact.predicate)
+        if by and claim.object & self.evidence.refuted and not is_named(claim.object, fact.object):
             return True
         holding = fact.predicate == claim.predicate == HOLDING and fact.subject in SIDED_HANDS
         other = holding and claim.subject == {fact.subject} and not is_named(claim.object, fact.object)
@@ -229,11 +223,6 @@ class _Checker:
             )
             for fact in self.evidence.facts
         )
-
-    def _is_on_wrong_choice(self, fact: EvidenceFact, claim: Claim) -> bool:
-        """The question's hand is said to be on what only a wrong choice is."""
-        by = not fact.annotated and is_named(claim.subject, fact.subject) and implies(claim.predicate, fact.predicate)
-        return by and bool(claim.object & self.evidence.refuted) and not is_named(claim.object, fact.object)
 
     def _matching(self, claim: Claim) -> Iterator[EvidenceFact]:
         return (fact for fact in self.evidence.facts if says(fact, claim))
@@ -304,12 +293,12 @@ def _near(time: float, times: tuple[Times, ...], slack: float) -> bool:
     return not times or any(_overlaps((time, time), span, slack) for span in times)
 
 
-def _in_words(fact: EvidenceFact) -> str:
+def _fact_text(fact: EvidenceFact) -> str:
     when = ", ".join(f"{start:g}-{end:g} s" if end > start else f"{start:g} s" for start, end in fact.spans[:3])
     return f"{fact.subject} {fact.predicate} {fact.object}" + (f" ({when})" if when else "")
 
 
-def _told_evidence(findings: Sequence[Finding], evidence: EvidenceBase) -> list[bool]:
+def _evidence_said(findings: Sequence[Finding], evidence: EvidenceBase) -> list[bool]:
     """For each thing that the evidence points at, whether a supported claim says it."""
     good = [finding.claim for finding in findings if finding.verdict == "supported"]
     names = [claim.object for claim in good if claim.kind == "object"]
@@ -323,11 +312,11 @@ def _told_evidence(findings: Sequence[Finding], evidence: EvidenceBase) -> list[
         *(any(says(fact, claim) for claim in good if claim.predicate) for fact in evidence.facts if fact.annotated),
         *(any(is_named(claimed, target) for claimed in names) for target in evidence.targets),
         *(any(_overlaps((time, time), claimed, TOLERANCE) for claimed in moments) for time in evidence.times),
-        *(any(_tells(claim, box, evidence) for claim in regions) for box in evidence.places if box.focused),
+        *(any(_says_place(claim, box, evidence) for claim in regions) for box in evidence.places if box.focused),
     ]
 
 
-def _tells(claim: Claim, box: EvidenceBox, evidence: EvidenceBase) -> bool:
+def _says_place(claim: Claim, box: EvidenceBox, evidence: EvidenceBase) -> bool:
     about = box.name in (claim.subject or evidence.targets)
     when = _near(box.time, claim.times, TOLERANCE)
     return about and when and claim.region is not None and lies(box, claim.region) == "supported"

@@ -66,20 +66,12 @@ _GROUP_BY_NAME = {_key(text): code for code, name in GROUPS.items() for text in 
 
 
 def subtask_called(name: str) -> Subtask | None:
-    """The subtask of a name or abbreviation, whatever its case and punctuation; None where there is none.
-
-    >>> subtask_called("location/visibility retrospection").code
-    'LVR'
-    """
+    """The subtask of a name or abbreviation, whatever its case and punctuation; None where there is none."""
     return _BY_NAME.get(_key(name))
 
 
 def group_called(name: str) -> str | None:
-    """The abbreviation of a group's name; None where there is no such group.
-
-    >>> group_called("Predictive and Causal Inference")
-    'PCI'
-    """
+    """The abbreviation of a group's name, or of itself; None where there is no such group."""
     return _GROUP_BY_NAME.get(_key(name))
 
 
@@ -206,7 +198,7 @@ class CotItem:
 
 
 def clock(seconds: float) -> str:
-    """As the benchmark writes a time, `MM:SS.ss`.
+    """A time as the benchmark writes it, `MM:SS.ss`.
 
     >>> clock(62.5), clock(1.0), clock(59.999)
     ('01:02.50', '00:01.00', '01:00.00')

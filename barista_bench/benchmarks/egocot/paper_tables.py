@@ -14,7 +14,7 @@ from barista_bench.benchmarks.egocot.claim_statistics import OF_CLAIMS
 from barista_bench.benchmarks.egocot.cot import Cot
 from barista_bench.benchmarks.egocot.items import GROUPS, OF_GROUP, SUBTASKS, CotMetadata
 from barista_bench.core.model_samples import ModelSamples, RunsByModel, run_mean, run_means, sample_name
-from barista_bench.core.task import Example, Json, Scored
+from barista_bench.core.task import Example, Scored
 from barista_bench.metrics.judge_score.agreement import quadratic_weighted_kappa
 from barista_bench.metrics.judge_score.egocot import SPURIOUS_AT, egocot_reasoning
 from barista_bench.tables import Table, Value, chart
@@ -107,7 +107,16 @@ def _claims(figures: RunsByModel) -> Table:
 def _reasoning(judged: Sequence[tuple[ModelSamples, str]]) -> Table:
     rows = []
     for model, judge in judged:
-        runs = [reasoning_figures(run, model.judged[judge], number) for number, run in enumerate(model.runs)]
+        scores = model.judged[judge]
+        runs = [
+            egocot_reasoning(
+                [scores.get(sample_name(sample.example.example_id, number)) for sample in run],
+                [_is_right(sample) for sample in run],
+                [CotMetadata.of(sample.example).subtask for sample in run],
+                empty_reasoning=[not (sample.prediction and sample.prediction.value["reasoning"]) for sample in run],
+            )
+            for number, run in enumerate(model.runs)
+        ]
         cells: list[Value] = []
         for path in ((), *(("per_group", group) for group in GROUPS)):
             percent = run_mean(runs, *path, "scr")
@@ -133,27 +142,10 @@ def _agreements(judged: Sequence[tuple[ModelSamples, str]]) -> Table:
     )
 
 
-def reasoning_figures(run: Sequence[Scored], scores: Mapping[str, float], number: int) -> dict[str, Json]:
-    """R and SCR (in percent) of one run, by `metrics.judge_score.egocot`.
-
-    Args:
-        run: its samples.
-        scores: the judge's, 0 to 5, by `sample_name`.
-        number: of the run.
-    """
-    return egocot_reasoning(
-        [scores.get(sample_name(s.example.example_id, number)) for s in run],
-        [_is_right(s) for s in run],
-        [CotMetadata.of(s.example).subtask for s in run],
-        empty_reasoning=[s.prediction is None or not s.prediction.value["reasoning"] for s in run],
-    )
-
-
 def judge_and_evidence(model: ModelSamples, judge: str) -> Agreement:
     """How far a judge and the evidence agree on a model's right answers, over all its runs.
 
-    Raises:
-        TypeError: the samples are not of `egocot/cot`.
+    Raises TypeError where the samples are not of `egocot/cot`.
     """
     if not isinstance(model.task, Cot):
         raise TypeError(f"{model.model}: samples of {model.task.name}, not of egocot/cot")
@@ -175,7 +167,7 @@ def judge_and_evidence(model: ModelSamples, judge: str) -> Agreement:
 
 
 def _pairs(task: Cot, runs: Sequence[Sequence[Scored]], scores: Mapping[str, float]) -> Iterator[tuple[bool, bool]]:
-    """Of each right answer that both speak of: whether the judge, and whether the evidence, calls it spurious."""
+    """Whether the judge, and whether the evidence, calls a right answer spurious, for each that both speak of."""
     for number, run in enumerate(runs):
         for sample in run:
             # Without a rationale the judge's rule gives 0, and there is nothing for the evidence to contradict.

@@ -8,26 +8,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
+from barista_bench.benchmarks.egocot import lexicon
 from barista_bench.benchmarks.egocot.evidence import Names, Terms, Times, Vocabulary
-from barista_bench.benchmarks.egocot.lexicon import (
-    ANYTHING,
-    ARTICLES,
-    CLOCKS,
-    HANDS,
-    HEDGES,
-    NEGATIONS,
-    ORDER,
-    PREDICATES,
-    REGIONS,
-    SAME_TIME,
-    STATE_MARKS,
-    STOPS,
-    TARGET_WORDS,
-    VIEWS,
-    PieceKind,
-    Predicate,
-    Region,
-)
+from barista_bench.benchmarks.egocot.lexicon import PieceKind, Predicate, Region
 from barista_bench.benchmarks.kinds.spans import read_seconds
 from barista_bench.benchmarks.lexical import stem
 
@@ -63,7 +46,7 @@ _AT = re.compile(
 _LASTING = re.compile(r"\b(?:for|over|every|in|within)" + _ABOUT, re.I)
 _NO_MOMENT = re.compile(
     r"\b(?:tak(?:es?|ing)|took|last(?:s|ing|ed)?|durations? of|after|before|following|past|prior to"
-    rf"|(?:{CLOCKS})(?:\s\w+){{0,2}}?\s(?:reads?|reading|shows?|showing|says?|displays?|displaying|set\s\w+|is))"
+    rf"|(?:{lexicon.CLOCKS})(?:\s\w+){{0,2}}?\s(?:reads?|reading|shows?|showing|says?|displays?|displaying|set\s\w+|is))"
     + _ABOUT,
     re.I,
 )
@@ -120,30 +103,26 @@ class Clause:
 def clauses(
     text: str, vocabulary: Vocabulary, moment: tuple[Times, ...] = (), terms: Terms = NO_TERMS
 ) -> Iterator[Clause]:
-    """The clauses of a text, with what the vocabulary, the terms and the lexicon know in them.
+    """The clauses of a text of any origin and length, with what the vocabulary, the terms and the lexicon know in them.
 
-    Args:
-        text: of any origin and length.
-        vocabulary: names that can be recognised.
-        moment: what `at this moment` means where no time is given before.
-        terms: states, actions, and words of cause and order.
+    `moment` is what `at this moment` means where no time is given before.
     """
     text = text[:MAX_TEXT]
     given = moment
     for start, end in _parts(text, 0, len(text), _SENTENCE):
         last: tuple[Times, ...] = ()
         for begin, stop in _parts(text, start, end, _CLAUSE):
-            written = tuple(times_in(text, begin, stop))
-            pointed = [match.start() for match in SAME_TIME.finditer(text, begin, stop)]
+            written = tuple(_dated_times(text, begin, stop))
+            pointed = [match.start() for match in lexicon.SAME_TIME.finditer(text, begin, stop)]
             last = tuple(times for times, _, _ in written[:MAX_TIMES]) or (given if pointed else last)
             given = last or given
             taken = [(a, b) for _, a, b in written]
             pieces = tuple(_pieces(text, begin, stop, taken, vocabulary, terms))
-            loose = _loose(text, begin, stop, [*(a for a, _ in taken), *pointed], pieces)
+            loose = _loose_start(text, begin, stop, [*(a for a, _ in taken), *pointed], pieces)
             yield Clause(begin, stop, pieces, written, last, loose)
 
 
-def _loose(text: str, start: int, end: int, dated: list[int], pieces: Sequence[Piece]) -> int:
+def _loose_start(text: str, start: int, end: int, dated: list[int], pieces: Sequence[Piece]) -> int:
     """Where a clause's own time ends to count: at its last time, or start, before a word of order; else its end.
 
     `Then, at 3 s, ...` is dated; of `at 3 s ... and later ...` nobody can tell which part is. In the name of an action
@@ -151,11 +130,11 @@ def _loose(text: str, start: int, end: int, dated: list[int], pieces: Sequence[P
     """
     last = max(dated, default=start)
     named = [(piece.start, piece.end) for piece in pieces if piece.kind == "action"]
-    words = (match.start() for match in ORDER.finditer(text, last, end))
+    words = (match.start() for match in lexicon.ORDER.finditer(text, last, end))
     return last if any(not any(a <= word < b for a, b in named) for word in words) else end
 
 
-def times_in(text: str, start: int, end: int) -> Iterator[tuple[Times, int, int]]:
+def _dated_times(text: str, start: int, end: int) -> Iterator[tuple[Times, int, int]]:
     """Moments and ranges of time with their offsets, in seconds; a moment is a range from itself to itself.
 
     Durations, bounds (`after 3 s`) and what other clocks show are none.
@@ -186,7 +165,9 @@ def _spelled_times(text: str, start: int, end: int) -> Iterator[tuple[Times, int
         following = matches[index + 1] if index + 1 < len(matches) else None
         if following is not None and _RANGE.fullmatch(text, match.end(), following.start()):
             second = _seconds(following[0])
-            listed = text[match.end() : following.start()].strip().casefold() == "and" and not _between(text, begin)
+            # `between 1 s and 3 s` is a range, `at 1 s and 3 s` are two times.
+            is_between = text[max(0, begin - 9) : begin].casefold().strip().endswith("between")
+            listed = text[match.end() : following.start()].strip().casefold() == "and" and not is_between
             if first is not None and second is not None and first <= second and not listed:
                 yield (first, second), begin, following.end()
                 index += 2
@@ -197,11 +178,6 @@ def _spelled_times(text: str, start: int, end: int) -> Iterator[tuple[Times, int
         elif first is not None:
             yield (first, first), begin, match.end()
         index += 1
-
-
-def _between(text: str, start: int) -> bool:
-    """`between 1 s and 3 s` is a range, `at 1 s and 3 s` are two times."""
-    return text[max(0, start - 9) : start].casefold().strip().endswith("between")
 
 
 def _seconds(text: str) -> float | None:
@@ -236,10 +212,16 @@ def _pieces(
         index, after = index + used, last
 
 
-_Written: TypeAlias = "tuple[str, int, int]"
+_Word: TypeAlias = "tuple[str, int, int]"
+_SINGLE_WORDS: tuple[tuple[PieceKind, Names], ...] = (
+    ("negation", lexicon.NEGATIONS),
+    ("hedge", lexicon.HEDGES),
+    ("article", lexicon.ARTICLES | {"s"}),
+    ("stop", lexicon.STOPS),
+)
 
 
-def _longest(tokens: list[_Written], index: int, vocabulary: Vocabulary, terms: Terms) -> tuple[Piece, int]:
+def _longest(tokens: list[_Word], index: int, vocabulary: Vocabulary, terms: Terms) -> tuple[Piece, int]:
     """The longest thing that begins at a token, and how many tokens it has."""
     previous = tokens[index - 1][0] if index else ""
     for length in range(min(_LONGEST, len(tokens) - index), 0, -1):
@@ -250,48 +232,42 @@ def _longest(tokens: list[_Written], index: int, vocabulary: Vocabulary, terms: 
         following = [word for word, _, _ in tokens[index + length : index + length + 3]]
         if piece.kind == "region" and following[:1] == ["of"] and not _of_the_view(words, following[1:]):
             return Piece("word", 0, 0, words), length
-        if words in HANDS and words[-1] != "hand" and following[:1] == ["s"]:  # whose hand, not who
+        if words in lexicon.HANDS and words[-1] != "hand" and following[:1] == ["s"]:  # whose hand, not who
             return Piece("article", 0, 0, words), length + 1
         return piece, length
-    word = tokens[index][0]
-    if word in NEGATIONS:
-        return Piece("negation", 0, 0, ()), 1
-    if word in HEDGES:
-        return Piece("hedge", 0, 0, ()), 1
-    if word in ARTICLES or word == "s":
-        return Piece("article", 0, 0, ()), 1
-    return Piece("stop" if word in STOPS else "word", 0, 0, ()), 1
+    single: PieceKind = next((kind for kind, known in _SINGLE_WORDS if tokens[index][0] in known), "word")
+    return Piece(single, 0, 0, ()), 1
 
 
 def _term(words: tuple[str, ...], terms: Terms, previous: str) -> Piece | None:
     kind, name = terms.get(words, ("word", ""))
-    if kind == "word" or (kind == "state" and previous not in STATE_MARKS):
+    if kind == "word" or (kind == "state" and previous not in lexicon.STATE_MARKS):
         return None
     return Piece(kind, 0, 0, words, frozenset({name}), Predicate(name) if kind == "predicate" else None)
 
 
 def _lexicon_piece(words: tuple[str, ...], vocabulary: Vocabulary, previous: str) -> Piece | None:
-    if words in HANDS:
-        return Piece("name", 0, 0, words, names=frozenset(HANDS[words]))
-    if words in REGIONS:
-        return Piece("region", 0, 0, words, region=REGIONS[words])
-    if words in TARGET_WORDS:
+    if words in lexicon.HANDS:
+        return Piece("name", 0, 0, words, names=frozenset(lexicon.HANDS[words]))
+    if words in lexicon.REGIONS:
+        return Piece("region", 0, 0, words, region=lexicon.REGIONS[words])
+    if words in lexicon.TARGET_WORDS:
         return Piece("target", 0, 0, words)
     is_noun = previous in NOUN_MARKS
-    if words in PREDICATES and not is_noun and (words not in vocabulary or previous in HANDS_LAST):
-        return Piece("predicate", 0, 0, words, predicate=PREDICATES[words])
+    if words in lexicon.PREDICATES and not is_noun and (words not in vocabulary or previous in HANDS_LAST):
+        return Piece("predicate", 0, 0, words, predicate=lexicon.PREDICATES[words])
     if words in vocabulary:
         return Piece("name", 0, 0, words, names=vocabulary[words])
-    if len(words) == 1 and words[0] in ANYTHING:
+    if len(words) == 1 and words[0] in lexicon.ANYTHING:
         return Piece("name", 0, 0, words, names=ANY)
     return None
 
 
-NOUN_MARKS = ARTICLES - {"this", "that"}
+NOUN_MARKS = lexicon.ARTICLES - {"this", "that"}
 """What follows these is not a verb (`the press`); `that holds` may be one."""
 ANY: Names = frozenset({"*"})
 """A word that may stand for any object."""
-HANDS_LAST = frozenset(words[-1] for words in HANDS)
+HANDS_LAST = frozenset(words[-1] for words in lexicon.HANDS)
 """After these a word that may be a verb or a name (`handles`) is a verb."""
 
 
@@ -299,5 +275,5 @@ def _of_the_view(words: tuple[str, ...], following: list[str]) -> bool:
     """`left side of the view` against `left side of the cup`."""
     if "of" in words:
         return True
-    rest = [word for word in following if word not in ARTICLES]
-    return bool(rest) and rest[0] in VIEWS
+    rest = [word for word in following if word not in lexicon.ARTICLES]
+    return bool(rest) and rest[0] in lexicon.VIEWS

@@ -35,22 +35,16 @@ def question_evidence(
 
     To the annotations come names of the question and of the right choice (they are there), the things that wrong
     choices are (they are not what is asked about), and one relation where the question and its right answer make one:
-    which hand acts on what, or what a hand acts on.
-
-    Args:
-        evidence: as annotated.
-        question: its text.
-        choices: letter to text.
-        answer: letter of the right one.
-        size: width and height of the media in pixels; None: boxes cannot be placed.
-        duration: seconds of the video.
+    which hand acts on what, or what a hand acts on. `choices` are letter to text, `answer` is the right letter; `size`
+    and `duration` are as in `annotated_evidence`.
     """
     base = annotated_evidence(evidence, size=size, duration=duration)
-    short = {
-        label: canonical_name(text)
-        for label, text in choices.items()
-        if len(canonical_name(text).split()) <= _SHORT and not _says_more(text, base)
-    }
+    short = {}
+    for label, text in choices.items():
+        pieces = [piece for clause in clauses(text, base.vocabulary, terms=base.terms) for piece in clause.pieces]
+        is_name = all(piece.kind not in ("state", "action") for piece in pieces)
+        if is_name and len(canonical_name(text).split()) <= _SHORT:
+            short[label] = canonical_name(text)
     things = frozenset(short.values()) - {*SIDED_HANDS, "hand", ""}
     base = replace(base, known=base.known | things)
     there = base.objects | _names(question, base) | _names(choices[answer], base)
@@ -60,12 +54,6 @@ def question_evidence(
     refuted = frozenset(name for name in frozenset(short.values()) - right - {""} if tuple(name.split()) not in same)
     facts = (*base.facts, *_answer_facts(question, choices[answer], base))
     return replace(base, objects=there, answers=right, refuted=refuted, facts=facts)
-
-
-def _says_more(text: str, base: EvidenceBase) -> bool:
-    """Whether a choice is a state or an action, and no name."""
-    pieces = [piece for clause in clauses(text, base.vocabulary, terms=base.terms) for piece in clause.pieces]
-    return any(piece.kind in ("state", "action") for piece in pieces)
 
 
 def _names(text: str, base: EvidenceBase) -> Names:
@@ -101,12 +89,11 @@ def _answer_facts(question: str, choice: str, base: EvidenceBase) -> tuple[Evide
         return ()
     if name in SIDED_HANDS:
         # The question, said of that hand, from its first contact on.
-        made = claims_of(f"the {name} {question[start:]}", base.vocabulary)
-        of_hand = [
-            claim for claim in made if claim.kind == "hand" and claim.subject == {name} and "*" not in claim.object
-        ]
+        claims = claims_of(f"the {name} {question[start:]}", base.vocabulary)
         return tuple(
-            EvidenceFact(name, claim.predicate, _plainest(claim.object), spans, annotated=False) for claim in of_hand
+            EvidenceFact(name, claim.predicate, _plainest(claim.object), spans, annotated=False)
+            for claim in claims
+            if claim.kind == "hand" and claim.subject == {name} and "*" not in claim.object
         )
     sides = {
         hand for clause in question_clauses for piece in clause.pieces for hand in piece.names if hand in SIDED_HANDS

@@ -83,11 +83,8 @@ class RelationRow(msgspec.Struct):
     time: Annotated[list[Clock], Meta(max_length=2)] = []
 
     def checked(self) -> DatedRelation:
-        times = [checked_seconds(time, "time") for time in self.time]
-        start, end = (times[0], times[-1]) if times else (None, None)
-        if start is not None and end is not None and end < start:
-            raise RecordError("time", "ends before it starts", "give the start first")
-        return DatedRelation(self.subject_name, self.predicate, self.object_name, start, end)
+        span = _checked_span(self.time) if self.time else (None, None)
+        return DatedRelation(self.subject_name, self.predicate, self.object_name, *span)
 
 
 class GraphRow(msgspec.Struct):
@@ -101,10 +98,8 @@ class GraphRow(msgspec.Struct):
     text: Text
 
     def checked(self) -> GraphFact:
-        start, end = checked_seconds(self.time[0], "time"), checked_seconds(self.time[-1], "time")
-        if end < start:
-            raise RecordError("time", "ends before it starts", "give the start first")
-        return GraphFact(self.subject_name, self.predicate, self.object_name, start, end, self.holds, self.text)
+        span = _checked_span(self.time)
+        return GraphFact(self.subject_name, self.predicate, self.object_name, *span, self.holds, self.text)
 
 
 class EvidenceRecord(msgspec.Struct):
@@ -119,7 +114,7 @@ class EvidenceRecord(msgspec.Struct):
     graph: Rows = None
 
 
-class AskedRecord(msgspec.Struct, kw_only=True):
+class QuestionRecord(msgspec.Struct, kw_only=True):
     """The fields of a question in both kinds of records."""
 
     question: Text
@@ -129,7 +124,7 @@ class AskedRecord(msgspec.Struct, kw_only=True):
     reasoning: object = None
 
 
-class SampleOfPage(AskedRecord, kw_only=True):
+class SampleOfPage(QuestionRecord, kw_only=True):
     """A sample as the project page shows them. What is wrong with its group or source costs nothing."""
 
     qid: Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9_.\-]{0,127}\Z")]
@@ -140,7 +135,7 @@ class SampleOfPage(AskedRecord, kw_only=True):
     evidence: EvidenceRecord | None = None
 
 
-class QuizItem(AskedRecord, kw_only=True):
+class QuizItem(QuestionRecord, kw_only=True):
     """An item of the page's quiz. It has no id: it is called by its video."""
 
     video: Text
@@ -150,11 +145,9 @@ class QuizItem(AskedRecord, kw_only=True):
 
 
 class RecordReader:
-    """Reads the records of one file; `log` collects what is wrong with them.
+    """Reads the records of one file; `log` collects what is wrong with them, `unknown` keys that the schema lacks.
 
-    Args:
-        log: of the file.
-        split: what the file's name says; None where it says nothing. Items without an answer are `test` then.
+    `split` is what the file's name says; None where it says nothing. Items without an answer are `test` then.
     """
 
     def __init__(self, log: ProblemLog, split: Split | None = None) -> None:
@@ -164,7 +157,7 @@ class RecordReader:
 
     def read(self, placed: PlacedRecord) -> CotItem:
         """The item of one record. Raises RecordError."""
-        key, content = placed.key, stripped(placed.value)
+        key, content = placed.key, strip_texts(placed.value)
         if not isinstance(content, dict):
             raise RecordError("", f"is {kind(content)}", "give one JSON object a question")
         if "video" in content and "qid" not in content:
@@ -187,22 +180,9 @@ class RecordReader:
         evidence = self._evidence(sample.evidence, f"{key}.evidence") if sample.evidence else ItemEvidence()
         return self._item(sample, sample.qid, media_id, subtask, evidence, key)
 
-    def report_unknown(self) -> None:
-        """One warning for each key that the schema does not have, however many records have it."""
-        for name, count in sorted(self.unknown.items()):
-            self.log.warning(name, f"stands in {count} records and is not read", "leave it out, or tell us what it is")
-
     def _item(
-        self, record: AskedRecord, qid: str, media_id: str, subtask: Subtask, evidence: ItemEvidence, key: str
+        self, record: QuestionRecord, qid: str, media_id: str, subtask: Subtask, evidence: ItemEvidence, key: str
     ) -> CotItem:
-        answer, split = self._answer(record)
-        reasoning = _steps(record.reasoning)
-        if answer is not None and not reasoning:
-            self.log.warning(f"{key}.reasoning", "is empty: judges are given no reference", "give the steps")
-        choices = dict(sorted(record.choices.items()))
-        return CotItem(qid, media_id, split, subtask, record.question, choices, answer, reasoning, evidence)
-
-    def _answer(self, record: AskedRecord) -> tuple[str | None, Split]:
         answer = record.answer
         if answer is not None and answer not in record.choices:
             letters = ", ".join(sorted(record.choices))
@@ -210,7 +190,12 @@ class RecordReader:
         split: Split | None = self.split if record.split is UNSET else record.split
         if split == "dev" and answer is None:
             raise RecordError("answer", "is missing in the split dev", "give it, or say split test")
-        return answer, split or ("test" if answer is None else "dev")
+        split = split or ("test" if answer is None else "dev")
+        reasoning = _steps(record.reasoning)
+        if answer is not None and not reasoning:
+            self.log.warning(f"{key}.reasoning", "is empty: judges are given no reference", "give the steps")
+        choices = dict(sorted(record.choices.items()))
+        return CotItem(qid, media_id, split, subtask, record.question, choices, answer, reasoning, evidence)
 
     def _subtask(self, name: str, name_key: str, group: object, group_place: str) -> Subtask:
         subtask = subtask_called(name)
@@ -249,13 +234,13 @@ def media_file(media_id: str) -> str:
     return f"media/{media_id}.mp4"
 
 
-def stripped(value: object) -> object:
-    """Without the spaces around texts, which mean nothing."""
+def strip_texts(value: object) -> object:
+    """The same content without the spaces around its texts, which mean nothing."""
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, dict):
-        return {name: stripped(inner) for name, inner in value.items()}
-    return [stripped(inner) for inner in value] if isinstance(value, list) else value
+        return {name: strip_texts(inner) for name, inner in value.items()}
+    return [strip_texts(inner) for inner in value] if isinstance(value, list) else value
 
 
 def checked_seconds(value: object, key: str) -> float:
@@ -263,6 +248,13 @@ def checked_seconds(value: object, key: str) -> float:
     if seconds is None:
         raise RecordError(key, f"{kind(value)} is no time", "write MM:SS.ss")
     return seconds
+
+
+def _checked_span(times: list[Clock]) -> tuple[float, float]:
+    start, end = checked_seconds(times[0], "time"), checked_seconds(times[-1], "time")
+    if end < start:
+        raise RecordError("time", "ends before it starts", "give the start first")
+    return start, end
 
 
 def checked_media_id(media_id: str, key: str) -> str:

@@ -28,7 +28,7 @@ from barista_bench.benchmarks.egocot.records import (
     checked_media_id,
     checked_seconds,
     media_file,
-    stripped,
+    strip_texts,
 )
 from barista_bench.benchmarks.release_records import (
     AnnotationRelease,
@@ -93,15 +93,10 @@ class ManifestEntry(msgspec.Struct, frozen=True):
         shown = ["-vf", ",".join(filters)] if filters else []
         return ("ffmpeg", *from_start, *until, "-i", "SOURCE.mp4", *shown, "-an", media_file(self.media_id))
 
-    @property
-    def shown_recipe(self) -> str:
-        """As one writes it in a shell."""
-        return shlex.join(self.recipe)
-
 
 def _manifest_entry(placed: PlacedRecord) -> ManifestEntry:
     """The entry of one record. Raises RecordError."""
-    given = stripped(placed.value)
+    given = strip_texts(placed.value)
     if isinstance(given, dict):
         times = {name: given[name] for name in ("start", "end", "fps") if given.get(name) is not None}
         given = {**given, **{name: checked_seconds(time, name) for name, time in times.items()}}
@@ -133,7 +128,7 @@ class EgocotRelease(AnnotationRelease):
         """The remedy for a video that is not there, in words."""
         entry = self.manifest.get(video_id)
         whose = (
-            f"it is from {entry.dataset}: get it under that data set's own terms and run {entry.shown_recipe}"
+            f"it is from {entry.dataset}: get it under that data set's own terms and run {shlex.join(entry.recipe)}"
             if entry
             else "EgoCoT-Bench passes on its self-recorded videos alone; the others are Ego4D's, EPIC-KITCHENS', "
             "Charades-Ego's, MECCANO's and HD-EPIC's: get them under the terms of those, and cut them as the "
@@ -145,8 +140,7 @@ class EgocotRelease(AnnotationRelease):
 def open_release(root: Path, videos: Path | None = None) -> EgocotRelease:
     """Read the annotations, a file or a folder of them; `media/<media_id>.mp4` lie below `videos`, or beside them.
 
-    Raises:
-        DataError: there is no such folder, no annotation file in it, or no item in these.
+    Raises DataError where there is no such folder, no annotation file in it, or no item in these.
     """
     # One level of folders, since the public layout is not known; media and hidden folders hold no annotations.
     files = annotation_files(root, "EgoCoT-Bench", lambda path: not _PASSED_OVER.search(path.as_posix()), ("*", "*/*"))
@@ -162,7 +156,8 @@ def open_release(root: Path, videos: Path | None = None) -> EgocotRelease:
         reader = RecordReader(log, None if named is None else "test" if named[1].casefold() == "test" else "dev")
         for placed, item in each(_records(path, log), reader.read, log, "the question is left out"):
             keep_first(items, item.qid, item, log, f"{placed.key}.qid")
-        reader.report_unknown()
+        for name, count in sorted(reader.unknown.items()):
+            log.warning(name, f"stands in {count} records and is not read", "leave it out, or tell us what it is")
     problems = tuple(problem for log in logs.values() for problem in log)
     if not items:
         raise nothing_usable(root, "EgoCoT-Bench question", problems)

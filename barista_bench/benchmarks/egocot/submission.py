@@ -45,13 +45,10 @@ _LINES = TypeAdapter(list[SubmissionLine])
 
 
 def submission_lines(samples: Iterable[Scored]) -> list[SubmissionLine]:
-    """The records of one run's samples, by qid.
+    """The records of one run's samples, at most one an example, by qid; the examples' right answers may be hidden.
 
-    Args:
-        samples: of one run, at most one an example; the answers of the examples may be hidden.
-
-    Raises:
-        DataError: a question is answered twice, an answer is none of its choices, or an example is not the benchmark's.
+    Raises DataError where a question is answered twice, an answer is none of its choices, or an example is not the
+    benchmark's.
     """
     lines: dict[str, SubmissionLine] = {}
     for sample in samples:
@@ -72,10 +69,9 @@ def submission_lines(samples: Iterable[Scored]) -> list[SubmissionLine]:
 
 
 def check_complete(lines: Sequence[SubmissionLine], qids: Iterable[str]) -> None:
-    """Check that a submission has every question of the benchmark once, and no other.
+    """Raise DataError unless a submission has every question of the benchmark once, and no other.
 
-    Raises:
-        DataError: it has not; names the first question that is missing, unknown or there twice.
+    The error names the first question that is missing, unknown or there twice.
     """
     wanted = set(qids)
     check_known(lines, wanted)
@@ -88,11 +84,7 @@ def check_complete(lines: Sequence[SubmissionLine], qids: Iterable[str]) -> None
 
 
 def check_known(lines: Sequence[SubmissionLine], qids: Container[str]) -> None:
-    """Check that a submission answers known questions, each once.
-
-    Raises:
-        DataError: it does not; names the first that is unknown or there twice.
-    """
+    """Raise DataError, which names the first that is wrong, unless a submission answers known questions, each once."""
     seen: set[str] = set()
     for line in lines:
         if line.qid not in qids:
@@ -118,8 +110,7 @@ def write_submission(lines: Sequence[SubmissionLine], path: str | Path) -> Path:
 def read_submission(path: str | Path) -> list[SubmissionLine]:
     """Read and check a submission, JSON or JSONL.
 
-    Raises:
-        DataError: it is missing, too large, or breaks the format; names line and field.
+    Raises DataError where it is missing, too large, or breaks the format; names line and field.
     """
     text = read_bounded_text(path, MAX_JSON, what="no submission file", remedy="write one")
     try:
@@ -137,21 +128,18 @@ def read_submission(path: str | Path) -> list[SubmissionLine]:
 def recorded_submissions(path: Path) -> Sequence[RecordedAnswers]:
     """The answers of a submission file, or of every one in a folder; each is a model called as its file.
 
-    Args:
-        path: a file called `...submission....json` or `.jsonl`, beside the annotations, or their folder.
-
-    Raises:
-        DataError: there is no such file, it breaks the format, or it answers questions that the annotations lack.
+    `path` is a file called `...submission....json` or `.jsonl`, beside the annotations, or their folder. Raises
+    DataError where there is no such file, it breaks the format, or it answers questions that the annotations lack.
     """
     folder = path if path.is_dir() else path.parent
     files = [path] if path.is_file() else sorted(folder.glob("*submission*.json*"))
     if not files:
         raise DataError(f"{path}: no submission file. Remedy: name one, or the folder of one and of the annotations")
     release = open_release(folder)
-    return [_recorded(file, release) for file in files]
+    return [_recorded_answers(file, release) for file in files]
 
 
-def _recorded(file: Path, release: EgocotRelease) -> RecordedAnswers:
+def _recorded_answers(file: Path, release: EgocotRelease) -> RecordedAnswers:
     lines = read_submission(file)
     check_known(lines, release.items)
     return RecordedAnswers(

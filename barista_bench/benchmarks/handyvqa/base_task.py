@@ -35,7 +35,6 @@ MAX_SIDE = Option(
     high=8192,
     kind=int,
 )
-PROMPT_PACKAGE = "barista_bench.benchmarks.handyvqa"
 
 
 class QuestionMetadata(Metadata):
@@ -80,8 +79,7 @@ def find_clip(videos: Path, category: str, item_id: str) -> QuestionClip:
 def choose_frames(path: Path, clip: QuestionClip, count: int, annotated: Sequence[Moment] = ()) -> ClipFrames:
     """`count` frames of a clip in equal steps, first and last included, with the annotated ones among them.
 
-    Raises:
-        DataError: the clip is missing or damaged, or it lacks an annotated frame; names it.
+    Raises DataError, which names the clip, where it is missing or damaged, or lacks an annotated frame.
     """
     if not (path.is_dir() if clip.is_folder else path.is_file()):
         kind = "folder of frames" if clip.is_folder else "video"
@@ -111,7 +109,7 @@ class HandyvqaTask(ReleaseTask[EvenSampling]):
 
     benchmark = "handyvqa"
     sampling = EvenSampling()
-    prompt_package = PROMPT_PACKAGE
+    prompt_package = "barista_bench.benchmarks.handyvqa"
     options: ClassVar[Mapping[str, Option]] = {"max_side": MAX_SIDE}
     metadata_type = QuestionMetadata
     evidence_type = RecordEvidence
@@ -126,9 +124,8 @@ class HandyvqaTask(ReleaseTask[EvenSampling]):
         questions = [each for each in release.questions[self.name] if splits is None or each.split in splits]
         for question in questions:
             try:
-                clips.append(
-                    (question.clip or find_clip(release.videos, question.category, question.item_id), question)
-                )
+                clip = question.clip or find_clip(release.videos, question.category, question.item_id)
+                clips.append((clip, question))
             except DataError as error:
                 made[question.item_id] = SkippedExample(FrameRef(question.item_id, 0), str(error), question.item_id)
         for clip, question in sorted(clips, key=lambda pair: pair[0].video):
@@ -183,13 +180,13 @@ class HandyvqaTask(ReleaseTask[EvenSampling]):
 
     def displayed_images(self, example: Example, images: Sequence[Image.Image]) -> tuple[Image.Image, ...]:
         """The images, scaled down to the option `max_side`."""
-        return tuple(map(self._thinned, images))
+        sizes = [thinned_size(image.width, image.height, self.max_side) for image in images]
+        return tuple(
+            image if size == image.size else image.resize(size, Image.Resampling.BICUBIC)
+            for image, size in zip(images, sizes, strict=True)
+        )
 
     @property
     def max_side(self) -> int | None:
         chosen = self.chosen["max_side"]
         return chosen if isinstance(chosen, int) else None
-
-    def _thinned(self, image: Image.Image) -> Image.Image:
-        size = thinned_size(image.width, image.height, self.max_side)
-        return image if size == image.size else image.resize(size, Image.Resampling.BICUBIC)

@@ -33,7 +33,7 @@ from barista_bench.benchmarks.kinds.choice import ChoiceTask
 from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Inputs, Target, TypedFields, read_scores
-from barista_bench.core.prompt import ImagePart, Prompt, TextPart
+from barista_bench.core.prompt import Prompt
 from barista_bench.core.statistics import Figures, Floats, Row, SampleStatistics, Sums, SumStatistics, fraction
 from barista_bench.core.task import Example, Fields, ParseError, Prediction, Scored
 from barista_bench.metrics.choice_accuracy.inputs import handyvqa_letters
@@ -81,13 +81,7 @@ def parse_letters(text: str, options: Sequence[str]) -> Prediction | ParseError:
 
 
 def strict_letters(text: str, options: Sequence[str]) -> list[str] | None:
-    """The letters of the lines `(A) text of the option`, each once; None where there is none, or one is wrong.
-
-    >>> strict_letters("(B) a cup", ["a jug", "a cup"])
-    ['B']
-    >>> strict_letters("It is b).", ["a jug", "a cup"]), strict_letters("(A) a cup", ["a jug", "a cup"])
-    (None, None)
-    """
+    """The letters of the lines `(A) text of the option`, each once; None where there is none, or one is wrong."""
     texts = [option.strip().casefold() for option in options]
     labels = letters(len(options))
     chosen: dict[str, None] = {}
@@ -139,8 +133,7 @@ class OptionsTask(ChoiceTask, HandyvqaTask):
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         asked, count = OptionsInputs.of(example), len(example.frames)
         lines = write_letters(letters(len(asked.options)), asked.options)
-        system, user = self.prompts.fill(frame_count=str(count), question=asked.question, options=lines)
-        return Prompt(system, (*map(ImagePart, range(count)), TextPart(user)))
+        return self.prompts.prompt(count, frame_count=str(count), question=asked.question, options=lines)
 
     def choices(self, example: Example) -> Mapping[str, str]:
         options = options_of(example)
@@ -150,7 +143,8 @@ class OptionsTask(ChoiceTask, HandyvqaTask):
         return correct_labels(example)
 
     def answered_choices(self, prediction: Prediction) -> Sequence[str]:
-        return self.counting_labels(prediction)
+        """The labels of an answer that count, by the released reading."""
+        return LetterReading.of(prediction).released
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
         """Both readings, and the scores of models that score."""
@@ -162,11 +156,6 @@ class OptionsTask(ChoiceTask, HandyvqaTask):
     def written(self, labels: Sequence[str], example: Example) -> str:
         return write_letters(labels, options_of(example))
 
-    @staticmethod
-    def counting_labels(prediction: Prediction | None) -> list[str]:
-        """The labels of an answer that count, by the released reading."""
-        return LetterReading.of(prediction).released
-
 
 class SingleAnswer(OptionsTask):
     """A category whose questions have one right option."""
@@ -174,9 +163,8 @@ class SingleAnswer(OptionsTask):
     sample_score = "accuracy_counted"
     answer_note = "the letter of an option, and its text"
 
-    @staticmethod
-    def counting_labels(prediction: Prediction | None) -> list[str]:
-        return LetterReading.of(prediction).released[:1]
+    def answered_choices(self, prediction: Prediction) -> Sequence[str]:
+        return super().answered_choices(prediction)[:1]
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
         """Accuracy by all readings, the fractions of answers that they can read, and accuracy by number of options."""
@@ -289,7 +277,7 @@ class Objects(OptionsTask):
 
     def statistics(self, samples: Sequence[Scored]) -> RankedOptions:
         """Average precision over all options, over those of answered questions, and by number of options."""
-        return RankedOptions(list(map(_answered_question, samples)))
+        return RankedOptions(list(map(_ranked_question, samples)))
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         """Each option with a chance of one half, one at the least."""
@@ -299,14 +287,14 @@ class Objects(OptionsTask):
         return write_letters(drawn or [rng.choice(labels)], options)
 
 
-class AnsweredQuestion(NamedTuple):
-    """The contribution of one sample.
+CHOICE_TASKS: tuple[type[OptionsTask], ...] = (Action, Process, Location, State, Parts, Objects)
+"""In the order of the paper's tables."""
 
-    Args:
-        correct: (O,) 1 for what is right.
-        ranks: (O,) by what the options are ranked; 0 where nothing was answered.
-        is_answered: whether the answer can be read.
-        row: the sums that plain means are made of.
+
+class AnsweredQuestion(NamedTuple):
+    """The contribution of one sample: of each option (O,) 1 where it is right, and what it is ranked by.
+
+    Ranks are 0 where nothing was answered; `row` are the sums that plain means are made of.
     """
 
     correct: Floats
@@ -373,7 +361,7 @@ class RankedOptions(SampleStatistics):
         return np.concatenate([drawn_average_precision(correct, ranks, part) for part in parts])
 
 
-def _answered_question(sample: Scored) -> AnsweredQuestion:
+def _ranked_question(sample: Scored) -> AnsweredQuestion:
     labels, reference = letters(len(options_of(sample.example))), set(correct_labels(sample.example))
     reading = LetterReading.of(sample.prediction)
     correct = np.array([label in reference for label in labels], dtype=np.float64)

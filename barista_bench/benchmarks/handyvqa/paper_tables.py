@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import pairwise
 from math import dist
+from operator import itemgetter
 from statistics import fmean
-from typing import NamedTuple
 
 import numpy as np
 from pycocotools import mask as coco_mask
@@ -22,6 +22,7 @@ from pycocotools import mask as coco_mask
 from barista_bench.benchmarks.handyvqa.choice_tasks import OptionsInputs, RightOptions, options_of
 from barista_bench.benchmarks.handyvqa.release import MCQ_CATEGORIES, RVOS_CATEGORIES
 from barista_bench.benchmarks.handyvqa.segmentation import SegmentationTarget
+from barista_bench.benchmarks.kinds.masks import frame_masks
 from barista_bench.core.model_samples import ModelSamples
 from barista_bench.core.resampling import RESAMPLES, ResampledRun, figures_of, interval_weights, resampled_interval
 from barista_bench.core.task import Example
@@ -106,7 +107,7 @@ class _TableRow:
         return self.tasks[task].figures.get(figure) if task in self.tasks else None
 
     def point(self, task: str, figure: str) -> float | None:
-        """Without its interval."""
+        """A figure without its interval."""
         value = self.figure(task, figure)
         return value.value if isinstance(value, Ranged) else value
 
@@ -153,7 +154,7 @@ _CHOICE_TABLES = (
 
 
 def _rows(tasks: Iterable[ScoredTask]) -> list[_TableRow]:
-    """By model and settings; of several runs alike the first."""
+    """A row for each model and settings; of several runs alike the first."""
     rows: dict[tuple[str, str], _TableRow] = {}
     for task in tasks:
         key = task.entry.model, task.settings
@@ -234,15 +235,8 @@ Examples = Mapping[str, Sequence[Example]]
 """By task."""
 
 
-class RegionMove(NamedTuple):
-    """From one annotated frame to the next: pixels that the centroid moves, and IoU of the two masks."""
-
-    shift: float
-    iou: float
-
-
 def set_tables(examples: Examples) -> list[Table]:
-    """Tables 2 and 3 of what is there."""
+    """Tables 2 and 3, each where there are examples for it."""
     return [table for table in (_questions(examples), _regions(examples)) if table.rows]
 
 
@@ -261,7 +255,8 @@ def _questions(examples: Examples) -> Table:
 def _regions(examples: Examples) -> Table:
     rows: list[tuple[Value, ...]] = []
     for name in RVOS_CATEGORIES:
-        clips = [_masks(example) for example in examples.get(name, ())]
+        targets = [SegmentationTarget.of(example).masks for example in examples.get(name, ())]
+        clips = [[mask for _, mask in sorted(frame_masks(masks), key=itemgetter(0))] for masks in targets]
         moves = [move for masks in clips for pair in pairwise(masks) if (move := region_move(*pair))]
         if clips:
             shift, iou = map(fmean, zip(*moves, strict=True)) if moves else (None, None)
@@ -271,16 +266,11 @@ def _regions(examples: Examples) -> Table:
     return Table.of("Table 3: annotated regions", columns, rows, note)
 
 
-def _masks(example: Example) -> list[Rle]:
-    masks = sorted(SegmentationTarget.of(example).masks, key=lambda mask: mask.frame)
-    return [Rle(counts=mask.rle.counts, size=(mask.rle.size[0], mask.rle.size[1])) for mask in masks]
-
-
-def region_move(first: Rle, second: Rle) -> RegionMove | None:
-    """How a region moves between two frames of one size; None where either mask is empty."""
+def region_move(first: Rle, second: Rle) -> tuple[float, float] | None:
+    """Pixels that the centroid moves from one mask to another of the same size, and their IoU; None if one is empty."""
     centroids = [np.argwhere(decode_mask(mask)) for mask in (first, second)]
     if not all(map(len, centroids)):
         return None
     pair = [{"size": list(mask.size), "counts": mask.counts.encode("ascii")} for mask in (first, second)]
     iou = float(coco_mask.iou([pair[0]], [pair[1]], [0])[0, 0])
-    return RegionMove(dist(*(pixels.mean(axis=0).tolist() for pixels in centroids)), iou)
+    return dist(*(pixels.mean(axis=0).tolist() for pixels in centroids)), iou

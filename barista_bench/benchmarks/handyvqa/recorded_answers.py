@@ -27,16 +27,7 @@ from PIL import Image
 
 from barista_bench.benchmarks import RecordedAnswer, RecordedAnswers
 from barista_bench.benchmarks.handyvqa.base_task import HandyvqaTask
-from barista_bench.benchmarks.handyvqa.choice_tasks import (
-    Action,
-    Location,
-    Objects,
-    OptionsTask,
-    Parts,
-    Process,
-    State,
-    letters,
-)
+from barista_bench.benchmarks.handyvqa.choice_tasks import CHOICE_TASKS, Objects, OptionsTask, letters
 from barista_bench.benchmarks.handyvqa.release import (
     MAX_ANNOTATED,
     MAX_OPTIONS,
@@ -50,7 +41,7 @@ from barista_bench.benchmarks.handyvqa.release import (
     checked_questions,
     read_records,
 )
-from barista_bench.benchmarks.handyvqa.segmentation import RvosObjects, RvosParts, SegmentationTask
+from barista_bench.benchmarks.handyvqa.segmentation import MASK_TASKS, SegmentationTask
 from barista_bench.benchmarks.kinds.masks import FrameMask, write_masks
 from barista_bench.core.task import Example
 from barista_bench.errors import DataError
@@ -62,9 +53,6 @@ MAX_OUTPUT = 2**20
 """Characters of an output that are kept."""
 MAX_PNG_BYTES = 64 * 2**20
 _FRAME = re.compile(r"[0-9]{1,12}")
-
-CHOICE_TASKS: tuple[type[OptionsTask], ...] = (Action, Process, Location, State, Parts, Objects)
-MASK_TASKS: tuple[type[SegmentationTask], ...] = (RvosObjects, RvosParts)
 
 Scores = Annotated[list[Annotated[float, Meta(ge=-1e300, le=1e300)]], Meta(max_length=MAX_OPTIONS)]
 TaskT = TypeVar("TaskT", bound=HandyvqaTask)
@@ -107,13 +95,11 @@ class SegmentedRecord(ItemRecord, frozen=True, kw_only=True):
 def read_outputs(path: Path) -> list[RecordedAnswers]:
     """The answers of one model by category, in canonical order. `path`: see `release.read_records`.
 
-    The model is called after the file or folder, which the public files do not name.
-
-    Raises:
-        DataError: no record can be used. One that cannot be used costs itself, and is named in `problems`.
+    The model is called after the file or folder, which the public files do not name. A record that cannot be used costs
+    itself, and is named in `problems`. Raises DataError where none can be used.
     """
 
-    def answered(
+    def answer_of(
         task: type[OptionsTask], record: RecordInFile[AnsweredRecord], question: HandyvqaQuestion
     ) -> _Answered:
         clip = question.clip or QuestionClip.unnamed(question.item_id)
@@ -121,19 +107,17 @@ def read_outputs(path: Path) -> list[RecordedAnswers]:
         return example, _choice_answer(record)
 
     absent = "no multiple-choice records. Remedy: use --format handyvqa_rvos for masks"
-    return _by_task(path, AnsweredRecord, CHOICE_TASKS, answered, absent)
+    return _by_task(path, AnsweredRecord, CHOICE_TASKS, answer_of, absent)
 
 
 def read_mask_outputs(path: Path) -> list[RecordedAnswers]:
     """The masks of one segmenter by category, in canonical order.
 
-    Raises:
-        DataError: no record can be used. One that cannot be used costs itself, and is named in `problems`; a damaged
-            picture costs its sample, which then says so.
+    As in `read_outputs`; a damaged picture costs its sample, which then says so.
     """
     folder = path if path.is_dir() else path.parent
 
-    def answered(
+    def answer_of(
         task: type[SegmentationTask], record: RecordInFile[SegmentedRecord], question: HandyvqaQuestion
     ) -> _Answered:
         frames = [each.moment.frame for each in question.annotated if each.moment.frame is not None]
@@ -151,14 +135,14 @@ def read_mask_outputs(path: Path) -> list[RecordedAnswers]:
 
     names = " or ".join(task.name for task in MASK_TASKS)
     absent = f"no records of {names}. Remedy: put them beside the masks"
-    return _by_task(path, SegmentedRecord, MASK_TASKS, answered, absent)
+    return _by_task(path, SegmentedRecord, MASK_TASKS, answer_of, absent)
 
 
 def _by_task(
     path: Path,
     record_type: type[RecordT],
     tasks: Sequence[type[TaskT]],
-    answered: Callable[[type[TaskT], RecordInFile[RecordT], HandyvqaQuestion], _Answered],
+    answer_of: Callable[[type[TaskT], RecordInFile[RecordT], HandyvqaQuestion], _Answered],
     absent: str,
 ) -> list[RecordedAnswers]:
     records, problems = read_records(path, record_type)
@@ -171,7 +155,7 @@ def _by_task(
         for question in questions:
             if question.category == task.name:
                 try:
-                    pairs.append(answered(task, by_id[task.name, question.item_id], question))
+                    pairs.append(answer_of(task, by_id[task.name, question.item_id], question))
                 except DataError as error:
                     what, remedy = f"{question.item_id}: {error}", "give its frames by number"
                     problems.append(Problem("error", path.name, question.item_id, what, remedy))
@@ -194,10 +178,8 @@ def _choice_answer(record: RecordInFile[AnsweredRecord]) -> RecordedAnswer:
     scores = item.inferred_scores or inference.inferred_scores
     if scores is not None and record.category == Objects.name:
         if len(scores) != len(item.options):
-            error = (
-                f"{where}: {len(scores)} inferred_scores for {len(item.options)} options. Remedy: give one an option"
-            )
-            return RecordedAnswer(record.item_id, 0, None, error)
+            what = f"{len(scores)} inferred_scores for {len(item.options)} options"
+            return RecordedAnswer(record.item_id, 0, None, f"{where}: {what}. Remedy: give one an option")
         # Every digit, unlike `write_scores`: rounding would make ties.
         ranked = {"scores": dict(zip(letters(len(scores)), scores, strict=True))}
         return RecordedAnswer(record.item_id, 0, msgspec.json.encode(ranked).decode())
@@ -224,8 +206,7 @@ def _masks(record: RecordInFile[SegmentedRecord], question: HandyvqaQuestion, fo
 def read_png(path: Path) -> Rle:
     """A mask out of a picture: a pixel is foreground where any channel but alpha, or the palette's index, is not 0.
 
-    Raises:
-        DataError: it is not a PNG, damaged, or too large.
+    Raises DataError where it is not a PNG, damaged, or too large.
     """
     remedy = "Remedy: write it again"
     try:

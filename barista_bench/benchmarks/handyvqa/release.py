@@ -196,11 +196,7 @@ class HandyvqaRelease(AnnotationRelease):
 
 
 def open_release(root: Path, videos: Path | None = None) -> HandyvqaRelease:
-    """Read a folder of records, or one file of them (see `read_records`).
-
-    Raises:
-        DataError: there are no records, or none that can be used.
-    """
+    """Read a folder of records, or one file of them (see `read_records`). Raises DataError where none can be used."""
     records, problems = read_records(root, ItemRecord)
     questions = checked_questions(records, problems)
     if not questions:
@@ -223,10 +219,7 @@ def read_records(root: Path, record_type: type[RecordT]) -> tuple[list[RecordInF
     """All records below a folder, or of one file, by category and id; what cannot be read costs one record.
 
     Below a folder count `<category>/*.json` (a record each), `<category>.json` (a list), `<category>.jsonl`, and other
-    `*.jsonl` whose records name their `category`.
-
-    Raises:
-        DataError: there is nothing of that kind, or too much of it.
+    `*.jsonl` whose records name their `category`. Raises DataError where there is nothing of that kind, or too much.
     """
     kept: dict[tuple[str, str], RecordInFile[RecordT]] = {}
     problems: list[Problem] = []
@@ -313,7 +306,7 @@ def _question(record: RecordInFile[ItemRecord], log: ProblemLog) -> HandyvqaQues
         correct=tuple(sorted({index for index in named if 0 <= index < len(content.options)})),
         split=content.split,
         clip=None if content.clip is None else _clip(content.clip),
-        annotated=_annotated(content) if has_masks else (),
+        annotated=_annotated_frames(content) if has_masks else (),
         file=record.file,
         row=record.row,
     )
@@ -335,7 +328,7 @@ def _odd_texts(content: ItemRecord, has_masks: bool) -> Iterator[tuple[str, str,
 
 
 def _odd_indices(content: ItemRecord, category: str, has_masks: bool) -> Iterator[tuple[str, str, str]]:
-    """Likewise of the right options: those of masks must be right, others are as released."""
+    """The same of the right options: those of masks must be right, others are as released."""
     faults: list[tuple[str, str]] = []
     indices, count = content.correct_idx, len(content.options)
     beyond = [index for index in indices if not 0 <= index < count]
@@ -371,7 +364,7 @@ def _clip(clip: ClipRecord) -> QuestionClip:
     return QuestionClip(name, clip.frames is not None, clip.centre_seconds, clip.fps)
 
 
-def _annotated(content: ItemRecord) -> tuple[AnnotatedFrame, ...]:
+def _annotated_frames(content: ItemRecord) -> tuple[AnnotatedFrame, ...]:
     sizes = {target.segmentation.size for frame in content.annotated for target in frame.targets}
     if not sizes:
         raise RecordError("annotated", "no frame has a mask", "give annotated frames")

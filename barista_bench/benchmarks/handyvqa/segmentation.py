@@ -44,7 +44,7 @@ from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Inputs, Target
 from barista_bench.core.failures import FailureKind
 from barista_bench.core.options import Option
-from barista_bench.core.prompt import ImagePart, Prompt, TextPart
+from barista_bench.core.prompt import Prompt
 from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, fraction
 from barista_bench.core.task import (
     AnswerFailure,
@@ -161,7 +161,8 @@ class SegmentationTask(HandyvqaTask):
         what = "\n".join(f"- {phrase}" for phrase in self._phrases(example))
         if self.prompts.extra:
             what = self.prompts.text("named" if self.chosen["truth_options"] else "question", what=what)
-        system, user = self.prompts.fill(
+        return self.prompts.prompt(
+            count,
             frame_count=str(count),
             last=str(count - 1),
             frames=", ".join(map(str, self._annotated_images(asked))),
@@ -169,7 +170,6 @@ class SegmentationTask(HandyvqaTask):
             width=str(size[0]),
             height=str(size[1]),
         )
-        return Prompt(system, (*map(ImagePart, range(count)), TextPart(user)))
 
     def displayed_images(self, example: Example, images: Sequence[Image.Image]) -> tuple[Image.Image, ...]:
         """The images that the mode shows, scaled down to the option `max_side`."""
@@ -203,7 +203,7 @@ class SegmentationTask(HandyvqaTask):
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """A failure for each annotated frame that is not found."""
-        for _, score, has_mask in _scored_frames(example, prediction):
+        for _, score, has_mask in scored_frames(example, prediction):
             if score.j <= FOUND_ABOVE:
                 wrong: FailureKind = "loose_mask" if score.j > 0 else "hallucinated"
                 yield AnswerFailure(wrong if has_mask else "missed")
@@ -211,7 +211,7 @@ class SegmentationTask(HandyvqaTask):
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         return explain_masks(
             (f"frame {example.frames[index].frame_index}", score, has_mask)
-            for index, score, has_mask in _scored_frames(example, prediction)
+            for index, score, has_mask in scored_frames(example, prediction)
         )
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
@@ -288,8 +288,11 @@ class RvosParts(SegmentationTask):
     row_note = "frames of a clip, a question, and the masks of the part that answers it on annotated frames"
 
 
+MASK_TASKS: tuple[type[SegmentationTask], ...] = (RvosObjects, RvosParts)
+
+
 def true_masks(example: Example) -> list[FrameMask]:
-    """Raises DataError for a mask of another frame or size than asked for: a dataset may come from anywhere."""
+    """An example's true masks. Raises DataError for one of another frame or size: a dataset may come from anywhere."""
     asked, masks = SegmentationInputs.of(example), frame_masks(SegmentationTarget.of(example).masks)
     for frame, mask in masks:
         if frame not in asked.frames or mask.size != asked.size:
@@ -298,12 +301,7 @@ def true_masks(example: Example) -> list[FrameMask]:
     return masks
 
 
-def frame_scores(example: Example, prediction: Prediction | None) -> list[MaskScore]:
-    """J and F of each annotated frame, in order."""
-    return [score for _, score, _ in _scored_frames(example, prediction)]
-
-
-def _scored_frames(example: Example, prediction: Prediction | None) -> list[tuple[int, MaskScore, bool]]:
+def scored_frames(example: Example, prediction: Prediction | None) -> list[tuple[int, MaskScore, bool]]:
     """(index among the example's frames, J and F, whether the answer's mask has a pixel) of each annotated frame."""
     reference, answered = true_masks(example), answered_masks(prediction)
     scored = []
@@ -315,7 +313,7 @@ def _scored_frames(example: Example, prediction: Prediction | None) -> list[tupl
 
 
 def _sample_sums(sample: Scored) -> Row:
-    scores = frame_scores(sample.example, sample.prediction)
+    scores = [score for _, score, _ in scored_frames(sample.example, sample.prediction)]
     return {
         "J": sum(score.j for score in scores),
         "F": sum(score.f for score in scores),

@@ -55,39 +55,21 @@ class BegunObject:
     broken: bool = False
     malformed: bool = False
 
-    def as_answered(self) -> AnsweredObject:
-        intervals = [] if self.broken else [list(interval) for interval in self.intervals]
-        return AnsweredObject(self.name, self.kind, intervals, self.boxes, self.malformed or self.broken)
-
 
 def read_answer(text: str, shown: ShownFrames) -> Prediction | None:
-    """The answer's objects; None where there is no JSON object with one of the fields that name objects.
+    """The objects of the last JSON object with one of the fields that name objects; None where there is none.
 
     `dropped` counts entries that belong to no object or could not be read.
     """
-    answer = _complete(text)
-    begun = 0
-    if answer is None and (cut := _cut(text)):
-        answer, begun = cut
-    return None if answer is None else _Reader(shown).read(answer, begun)
-
-
-def _complete(text: str) -> Mapping[str, object] | None:
-    """The last complete JSON object of the answer that names objects."""
     answer = text[:MAX_ANSWER].rpartition("</think>")[2]
     for body in dict.fromkeys((unfenced(answer), answer)):
         named = [value for value in json_objects(body) if any(key in value for key in NAMES)]
         if named:
-            return named[-1]
-    return None
-
-
-def _cut(text: str) -> tuple[dict[str, object], int] | None:
-    """The fields of an answer that breaks off, as far as their entries are complete, and how many were begun."""
-    for name in (SPATIAL, TEMPORAL):
+            return _Reader(shown).read(named[-1], 0)
+    for name in (SPATIAL, TEMPORAL):  # of an answer that breaks off, the entries that are complete
         cut = cut_object(text, name)
         if cut and any(key in cut[1] for key in NAMES):
-            return {**cut[1], name: cut[0].entries}, cut[0].begun
+            return _Reader(shown).read({**cut[1], name: cut[0].entries}, cut[0].begun)
     return None
 
 
@@ -106,11 +88,15 @@ class _Reader:
             self._name(answer.get(key), key.partition("_")[0])
         for item in self.objects.values():  # once: entries may be many, and look their object up several times each
             self.plain.setdefault(plain_name(item.name), []).append(item)
-        for owner, value in self._owned(answer.get(TEMPORAL), is_span):
+        for owner, value in self._owned_entries(answer.get(TEMPORAL), is_span):
             self._interval(owner, value)
-        for owner, value in self._owned(answer.get(SPATIAL), self._is_track):
+        for owner, value in self._owned_entries(answer.get(SPATIAL), self._is_track):
             self._track(owner, value)
-        objects = [item.as_answered() for item in self.objects.values()]
+        objects = []
+        for item in self.objects.values():
+            intervals = [] if item.broken else [list(interval) for interval in item.intervals]
+            is_malformed = item.malformed or item.broken
+            objects.append(AnsweredObject(item.name, item.kind, intervals, item.boxes, is_malformed))
         return Prediction(AnsweredObjects(objects).write(), self.dropped + begun)
 
     def _name(self, value: object, kind: str) -> None:
@@ -133,15 +119,15 @@ class _Reader:
         else:
             self.objects[name.casefold()] = BegunObject(name, kind)
 
-    def _owned(self, value: object, is_entry: Callable[[object], bool]) -> Iterator[tuple[BegunObject, object]]:
+    def _owned_entries(self, value: object, is_entry: Callable[[object], bool]) -> Iterator[tuple[BegunObject, object]]:
         """Each entry of a field, with the object that it belongs to.
 
         Entries without a name belong to the only object there is, or else to the objects in their order where there
         is one for each.
         """
         nameless: list[object] = []
-        for name, entry in _entries(value, is_entry, self._known):
-            owner = None if name is None else self._known(name)
+        for name, entry in _entries(value, is_entry, self._object_named):
+            owner = None if name is None else self._object_named(name)
             if owner is not None:
                 yield owner, entry
             elif name is None:
@@ -156,7 +142,7 @@ class _Reader:
         else:
             self.dropped += len(nameless)
 
-    def _known(self, name: object) -> BegunObject | None:
+    def _object_named(self, name: object) -> BegunObject | None:
         """The object of that name: the same, or else the only one with the same plain name."""
         if not is_text(name):
             return None
@@ -183,7 +169,7 @@ class _Reader:
         return stamped or all(self._time(key) is not None for key in value)
 
     def _track(self, owner: BegunObject, value: object) -> None:
-        for time, numbers in self._placed(value):
+        for time, numbers in self._timed_boxes(value):
             if self.boxes >= MAX_BOXES:
                 self.dropped += 1
                 continue
@@ -194,17 +180,17 @@ class _Reader:
             else:
                 owner.boxes.append(AnsweredBox(round(time, 3), list(box)))
 
-    def _placed(self, value: object, depth: int = 0) -> Iterator[tuple[float | None, object]]:
+    def _timed_boxes(self, value: object, depth: int = 0) -> Iterator[tuple[float | None, object]]:
         """(seconds, what stands for a box) of all that an entry holds; None where there is no time."""
         if depth > MAX_NESTED or not isinstance(value, list | Mapping):
             yield None, value
         elif isinstance(value, list):
             for item in value:
-                yield from self._placed(item, depth + 1) if isinstance(item, Mapping) else ((None, item),)
+                yield from self._timed_boxes(item, depth + 1) if isinstance(item, Mapping) else ((None, item),)
         elif (time := self._stamp(value)) is not None:
             yield from ((time, box) for box in _one_or_several(first_of(value, _BOX_KEYS)))
         elif (track := first_of(value, _TRACK_KEYS)) is not None:
-            yield from self._placed(track, depth + 1)
+            yield from self._timed_boxes(track, depth + 1)
         else:
             for key, item in value.items():
                 if key not in _OBJECT_KEYS:
@@ -230,13 +216,13 @@ def _entries(
     if value is None:
         return
     if not isinstance(value, list) or is_entry(value):
-        yield from _named(value, is_entry, lambda name: True)
+        yield from _named_entries(value, is_entry, lambda name: True)
         return
     for item in value:
-        yield from _named(item, is_entry, known)
+        yield from _named_entries(item, is_entry, known)
 
 
-def _named(
+def _named_entries(
     value: object, is_entry: Callable[[object], bool], known: Callable[[object], object]
 ) -> Iterator[tuple[object, object]]:
     if not isinstance(value, Mapping):

@@ -24,8 +24,10 @@ from barista_bench.core.task import Example, Fields
 _COMMA = re.compile(r"[\s,;]+")
 
 
-def written(objects: Iterable[AnsweredObject], inputs: Fields, box_format: BoxFormat, *, exact: bool = False) -> str:
-    """An answer in the form that the prompt asks for; objects of one kind are numbered, as it says.
+def write_answer(
+    objects: Iterable[AnsweredObject], inputs: Fields, box_format: BoxFormat, *, exact: bool = False
+) -> str:
+    """Write an answer in the form that the prompt asks for; objects of one kind are numbered, as it says.
 
     `exact` does not round boxes to the model's integers: what is read is the box that was given.
     """
@@ -57,10 +59,10 @@ class BaselineAnswers(ReleaseTask[TogSampling]):
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
         shown = shown_times(example)
         answers = (
-            _answered(item.category, item.kind, item.intervals, box_track(item, shown, self.rules.box_times))
+            _answered_object(item.category, item.kind, item.intervals, box_track(item, shown, self.rules.box_times))
             for item in true_objects(example)
         )
-        return written(answers, example.inputs, box_format, exact=True)
+        return write_answer(answers, example.inputs, box_format, exact=True)
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         """One usual indoor object, some stretch of time, and some box on each frame shown in it."""
@@ -68,7 +70,7 @@ class BaselineAnswers(ReleaseTask[TogSampling]):
         start, end = sorted(rng.uniform(0, _duration(example)) for _ in range(2))
         across, down = (sorted(rng.uniform(0, 1) for _ in range(2)) for _ in range(2))
         box = (across[0], down[0], across[1], down[1])
-        return _constant(name, (round(start, 1), round(end, 1)), box, example, box_format)
+        return _constant_answer(name, (round(start, 1), round(end, 1)), box, example, box_format)
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """The object that is needed most often, in its usual part of video and frame; without others, a door."""
@@ -86,14 +88,14 @@ class BaselineAnswers(ReleaseTask[TogSampling]):
         start, end = np.mean(spans, axis=0).tolist() if spans else (0.0, 1.0)
         box = as_xyxy(np.mean(boxes_of_name, axis=0).tolist()) if boxes_of_name else CENTRE_FRACTIONS
         span = (round(start * _duration(example), 1), round(end * _duration(example), 1))
-        return _constant(name, span, box, example, box_format)
+        return _constant_answer(name, span, box, example, box_format)
 
     def centre_answer(self, example: Example, box_format: BoxFormat) -> str:
         """The true objects, in the middle of every frame of the whole video: what a box that sees nothing is worth."""
         track = dict.fromkeys(shown_times(example), _in_pixels(CENTRE_FRACTIONS, example))
         whole_video = [[0.0, _duration(example)]]
-        objects = [_answered(item.category, item.kind, whole_video, track) for item in true_objects(example)]
-        return written(objects, example.inputs, box_format)
+        objects = [_answered_object(item.category, item.kind, whole_video, track) for item in true_objects(example)]
+        return write_answer(objects, example.inputs, box_format)
 
     def answer_schema(self, example: Example) -> Fields:
         """JSON Schema of the answer that the prompt asks for."""
@@ -106,14 +108,14 @@ class BaselineAnswers(ReleaseTask[TogSampling]):
         return object_schema({key: {"type": "array", "items": item} for key, item in items})
 
 
-def _constant(name: str, span: tuple[float, float], box: Xyxy, example: Example, box_format: BoxFormat) -> str:
+def _constant_answer(name: str, span: tuple[float, float], box: Xyxy, example: Example, box_format: BoxFormat) -> str:
     """One explicit object with one box, in fractions of the frame, on each frame shown in its stretch of time."""
     placed = _in_pixels(box, example)
     track = {time: placed for time in shown_times(example) if span[0] <= time <= span[1]}
-    return written([_answered(name, "explicit", [list(span)], track)], example.inputs, box_format)
+    return write_answer([_answered_object(name, "explicit", [list(span)], track)], example.inputs, box_format)
 
 
-def _answered(name: str, kind: str, intervals: list[list[float]], track: Mapping[float, Xyxy]) -> AnsweredObject:
+def _answered_object(name: str, kind: str, intervals: list[list[float]], track: Mapping[float, Xyxy]) -> AnsweredObject:
     boxes = [AnsweredBox(time, list(box)) for time, box in track.items()]
     return AnsweredObject(name, kind, intervals, boxes, malformed=False)
 

@@ -94,7 +94,7 @@ class AnsweredObjects(TypedFields):
 
 @dataclass(frozen=True, slots=True)
 class TogSampling(Sampling):
-    """Of frames of a video.
+    """The frames of a video that are shown.
 
     Args:
         rate: frames a second, evenly.

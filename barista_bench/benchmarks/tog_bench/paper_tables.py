@@ -48,7 +48,7 @@ def paper_tables(models: Sequence[ModelSamples]) -> Sequence[Table]:
         ),
         _by_duration(scored),
         *_sweeps(answered),
-        *_of_the_set(list(examples.values())),
+        *_set_counts(list(examples.values())),
     ]
 
 
@@ -95,7 +95,7 @@ def _sweeps(models: Sequence[tuple[str, TSTVG, Sequence[tuple[Scored, ...]]]]) -
     series: dict[str, dict[float, float]] = {}
     for model, task, runs in models:
         if task.rules.recogniser.matcher == "embeddings":
-            swept = [(threshold, _at(threshold, runs, task)) for threshold in SWEEP]
+            swept = [(threshold, _figures_at(threshold, runs, task)) for threshold in SWEEP]
             for name in ("O-Acc", "T-Acc", "T-m_vIoU"):
                 series[f"{model}: {name}"] = {threshold: run_mean(figures, name) or 0.0 for threshold, figures in swept}
     note = "The paper does not state its threshold; the tables use the option `threshold`."
@@ -103,13 +103,13 @@ def _sweeps(models: Sequence[tuple[str, TSTVG, Sequence[tuple[Scored, ...]]]]) -
     return [chart(title, "threshold", "score", series, note=note)] if series else []
 
 
-def _at(threshold: float, runs: Sequence[tuple[Scored, ...]], task: TSTVG) -> list[PublishedFigures]:
+def _figures_at(threshold: float, runs: Sequence[tuple[Scored, ...]], task: TSTVG) -> list[PublishedFigures]:
     """Figures of each run at another threshold."""
     rules = replace(task.rules, recogniser=replace(task.rules.recogniser, threshold=threshold))
     return [statistics_of(run, rules).published() for run in runs]
 
 
-def _of_the_set(examples: Sequence[Example]) -> list[Table]:
+def _set_counts(examples: Sequence[Example]) -> list[Table]:
     """Counts of the examples: the paper's figures 3, 4 and 6."""
     counts = Counter((_kind(example), count_group(len(true_objects(example)))) for example in examples)
     objects = Counter(item.kind for example in examples for item in true_objects(example))
@@ -132,7 +132,7 @@ def _of_the_set(examples: Sequence[Example]) -> list[Table]:
 def set_tables(examples: Mapping[str, Sequence[Example]]) -> list[Table]:
     """Figures 3, 4 and 6 and table 7 of a set of tasks."""
     tasks = examples.get(TSTVG.name, ())
-    return [*_of_the_set(tasks), _key_objects(tasks)] if tasks else []
+    return [*_set_counts(tasks), _key_objects(tasks)] if tasks else []
 
 
 def _key_objects(examples: Sequence[Example]) -> Table:

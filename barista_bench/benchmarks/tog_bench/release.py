@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal, TypeAlias
 
@@ -214,7 +213,7 @@ def _checked_object(item: ObjectRecord, key: str, video: VideoRecord, log: Probl
 
 
 def _checked_boxes(boxes: list[BoxAt], key: str, video: VideoRecord, log: ProblemLog) -> list[BoxAt]:
-    """Sorted by time, in milliseconds' precision, cut at the frame."""
+    """The boxes sorted by time, which is rounded to milliseconds, and cut at the frame."""
     by_time: dict[float, BoxAt] = {}
     for index, annotated in enumerate(boxes):
         time = round(annotated.time, 3)
@@ -242,12 +241,7 @@ class FiledTask:
 
 @dataclass(slots=True)
 class TogRelease(AnnotationRelease):
-    """Annotations that were read and checked.
-
-    Args:
-        tasks: in canonical order: by video, then in the order of the files.
-        facts: by video id.
-    """
+    """Annotations that were read and checked: tasks by video, then in the order of the files; facts by video id."""
 
     tasks: tuple[FiledTask, ...]
     facts: Mapping[str, VideoRecord]
@@ -266,14 +260,10 @@ def video_file(video_id: str) -> str:
 
 
 def open_release(root: Path, videos: Path | None = None) -> TogRelease:
-    """Read annotation files: one, or all `*.json` and `*.jsonl` of a folder.
+    """Read annotation files: one, or all `*.json` and `*.jsonl` of a folder. Raises DataError where there are none.
 
-    A file in our format says so itself; V-STaR's are known by the keys of their records.
-
-    Media lie with the annotations where `videos` is None.
-
-    Raises:
-        DataError: there are no annotation files.
+    A file in our format says so itself; V-STaR's are known by the keys of their records. Media lie with the annotations
+    where `videos` is None.
     """
     problems: list[Problem] = []
     tasks: dict[str, FiledTask] = {}
@@ -293,6 +283,10 @@ def open_release(root: Path, videos: Path | None = None) -> TogRelease:
     return TogRelease(root, media_folder(root, videos), tuple(problems), ordered, facts)
 
 
+_Records: TypeAlias = tuple[Iterable[VideoRecord], Iterable[tuple[int, TaskRecord]]]
+"""Videos, and tasks with their rows."""
+
+
 def _read(path: Path, log: ProblemLog) -> tuple[dict[str, VideoRecord], list[FiledTask]]:
     """Videos and tasks of one file; a file that cannot be used has none, and a problem."""
     values = list(read_values(path, log))
@@ -302,11 +296,11 @@ def _read(path: Path, log: ProblemLog) -> tuple[dict[str, VideoRecord], list[Fil
     content = [placed.value for placed in values] if is_lines else values[0].value
     try:
         if isinstance(content, dict) and content.get("format") == FORMAT:
-            videos, rows = _own(content, log)
+            videos, rows = _read_ours(content, log)
         elif isinstance(content, dict):
-            videos, rows = _v_star([PlacedRecord(f"{key:.60}", value) for key, value in content.items()], log)
+            videos, rows = _read_v_star([PlacedRecord(f"{key:.60}", value) for key, value in content.items()], log)
         else:
-            videos, rows = _v_star(list(elements(content, log)) if isinstance(content, list) else [], log)
+            videos, rows = _read_v_star(list(elements(content, log)) if isinstance(content, list) else [], log)
     except RecordError as broken:
         log.error(broken.key, f"{broken.what}; the file is left out", broken.remedy)
         return {}, []
@@ -315,27 +309,18 @@ def _read(path: Path, log: ProblemLog) -> tuple[dict[str, VideoRecord], list[Fil
     return facts, [FiledTask(task, path.name, row) for row, task in checked if task is not None]
 
 
-def _own(content: dict[str, object], log: ProblemLog) -> tuple[Iterable[VideoRecord], Iterable[tuple[int, TaskRecord]]]:
+def _read_ours(content: dict[str, object], log: ProblemLog) -> _Records:
     """A file in our format: record by record, so that a bad one costs no other."""
     sections = {name: rows for name in ("videos", "tasks") if isinstance(rows := content.get(name), list)}
     short = {name: list[object]() for name, rows in sections.items() if len(rows) <= MAX_TASKS}
     typed({**content, **short}, AnnotationFile, _REMEDY)
-    videos = each(elements(sections["videos"], log, "videos"), _video, log, "it is left out")
-    tasks = each(elements(sections["tasks"], log, "tasks"), _task, log, "it is left out")
+    video_rows, task_rows = (elements(sections[name], log, name) for name in ("videos", "tasks"))
+    videos = each(video_rows, lambda row: typed(row.value, VideoRecord, _REMEDY), log, "it is left out")
+    tasks = each(task_rows, lambda row: typed(row.value, TaskRecord, _REMEDY), log, "it is left out")
     return [video for _, video in videos], [(placed.row, task) for placed, task in tasks]
 
 
-def _video(placed: PlacedRecord) -> VideoRecord:
-    return typed(placed.value, VideoRecord, _REMEDY)
-
-
-def _task(placed: PlacedRecord) -> TaskRecord:
-    return typed(placed.value, TaskRecord, _REMEDY)
-
-
-def _v_star(
-    values: Sequence[PlacedRecord], log: ProblemLog
-) -> tuple[Iterable[VideoRecord], Iterable[tuple[int, TaskRecord]]]:
+def _read_v_star(values: Sequence[PlacedRecord], log: ProblemLog) -> _Records:
     """A file of V-STaR, known by its first record. Raises RecordError for another one."""
     first = values[0].value if values else None
     if not (isinstance(first, dict) and first.keys() >= RECOGNISED_BY):
@@ -344,22 +329,21 @@ def _v_star(
         raise RecordError("", f"more than {MAX_TASKS} records", "split the file")
     videos: dict[str, VideoRecord] = {}
     numbers: Counter[str] = Counter()
-    read = partial(_converted, videos, numbers)
-    tasks = [task for _, task in each(values, read, log, "the record is left out")]
+
+    def convert(placed: PlacedRecord) -> TaskRecord:
+        theirs = typed(placed.value, VStarRecord, strict=False)
+        name = str(theirs.vid)
+        boxes = [BoxAt(box.timestamp, (box.xmin, box.ymin, box.xmax, box.ymax)) for box in theirs.bboxes]
+        item = ObjectRecord(theirs.answer, intervals=[theirs.timestamps], boxes=boxes)
+        task = TaskRecord(f"{name}/{numbers[name] + 1:04d}", name, theirs.question, "explicit", [item])
+        video = VideoRecord(name, theirs.width, theirs.height, theirs.fps, theirs.frame_count)
+        # A struct is checked when it is read, not when it is made.
+        video, task = typed(msgspec.to_builtins(video), VideoRecord), typed(msgspec.to_builtins(task), TaskRecord)
+        if videos.setdefault(name, video) != video:
+            what = f"the video {name!r:.80} is described otherwise by an earlier record"
+            raise RecordError("vid", what, "correct it")
+        numbers[name] += 1
+        return task
+
+    tasks = [task for _, task in each(values, convert, log, "the record is left out")]
     return videos.values(), enumerate(tasks)
-
-
-def _converted(videos: dict[str, VideoRecord], numbers: Counter[str], placed: PlacedRecord) -> TaskRecord:
-    """A question of V-STaR, the next of its video, which is kept beside it. Raises RecordError."""
-    theirs = typed(placed.value, VStarRecord, strict=False)
-    name = str(theirs.vid)
-    boxes = [BoxAt(box.timestamp, (box.xmin, box.ymin, box.xmax, box.ymax)) for box in theirs.bboxes]
-    item = ObjectRecord(theirs.answer, intervals=[theirs.timestamps], boxes=boxes)
-    task = TaskRecord(f"{name}/{numbers[name] + 1:04d}", name, theirs.question, "explicit", [item])
-    video = VideoRecord(name, theirs.width, theirs.height, theirs.fps, theirs.frame_count)
-    # A struct is checked when it is read, not when it is made.
-    video, task = typed(msgspec.to_builtins(video), VideoRecord), typed(msgspec.to_builtins(task), TaskRecord)
-    if videos.setdefault(name, video) != video:
-        raise RecordError("vid", f"the video {name!r:.80} is described otherwise by an earlier record", "correct it")
-    numbers[name] += 1
-    return task

@@ -76,10 +76,8 @@ def assign(
 ) -> list[int | None]:
     """For each predicted object the true one that it is, or None; one to one, at the greatest total similarity.
 
-    Args:
-        similarity: (predicted, true).
-        threshold: least similarity of a pair, above 0.
-        overlap: of a pair, from 0 to 1: decides between assignments of equal similarity.
+    `similarity` is (predicted, true), `threshold` the least of a pair, above 0; the overlap of pairs, from 0 to 1,
+    decides between assignments of equal similarity.
 
     >>> assign(np.array([[0.9, 0.8], [0.9, 0.1]]), 0.5), assign(np.array([[0.4]]), 0.5)
     ([1, 0], [None])
@@ -128,10 +126,6 @@ class ScoringRules:
     viou: Viou = "gt_frames"
     box_times: BoxTimes = "shown"
 
-    @property
-    def metric_viou(self) -> str:
-        return "reference" if self.viou == "gt_frames" else "union"
-
 
 @dataclass(frozen=True, slots=True)
 class AssessedAnswer:
@@ -172,31 +166,29 @@ def box_track(item: RequiredObject, shown: Sequence[float], box_times: BoxTimes)
 
 
 def assess(sample: Scored, rules: ScoringRules) -> AssessedAnswer:
-    """Recognise, then score. Raises ConfigError where the sentence encoder cannot be loaded."""
+    """Recognise a sample's objects, then score it. Raises ConfigError where the sentence encoder cannot be loaded."""
     shown, true = shown_times(sample.example), true_objects(sample.example)
-    kind = InstructionMetadata.of(sample.example).kind
     tracks = [box_track(item, shown, rules.box_times) for item in true]
-    reference = ReferenceTask(
-        kind,
-        [
-            ReferenceObject(item.category, item.kind, ranges(item.intervals), track)
-            for item, track in zip(true, tracks, strict=True)
-        ],
-    )
+    references = [
+        ReferenceObject(item.category, item.kind, ranges(item.intervals), track)
+        for item, track in zip(true, tracks, strict=True)
+    ]
+    reference = ReferenceTask(InstructionMetadata.of(sample.example).kind, references)
+    viou = "reference" if rules.viou == "gt_frames" else "union"
     answered = answered_objects(sample.prediction)
     names = tuple(item.name for item in answered)
     grid = _time_grid(tracks, shown)
     # Predicted times count with `union`: those between the frames shown belong to none that is scored.
-    predicted = [_predicted(item, grid, within=rules.box_times == "shown") for item in answered]
+    predicted = [_predicted_object(item, grid, within=rules.box_times == "shown") for item in answered]
 
     def overlap(row: int, column: int) -> float:
-        measures = score_object(predicted[row], reference.objects[column], rules.metric_viou)
+        measures = score_object(predicted[row], reference.objects[column], viou)
         return float(measures[T_IOU] + measures[V_IOU]) / 2
 
     similarity = rules.recogniser.similarities(names, [item.names for item in true])
     matches = assign(similarity, rules.recogniser.threshold, overlap)
     predicted = [item._replace(match=match) for item, match in zip(predicted, matches, strict=True)]
-    score = score_task(None if sample.prediction is None else predicted, reference, rules.metric_viou)
+    score = score_task(None if sample.prediction is None else predicted, reference, viou)
     return AssessedAnswer(score, names, tuple(matches))
 
 
@@ -207,7 +199,7 @@ def _time_grid(tracks: Sequence[Mapping[float, Xyxy]], shown: Sequence[float]) -
     return sorted({*times, *(time for time in shown if snapped(time, times) not in known)})
 
 
-def _predicted(item: AnsweredObject, grid: Sequence[float], *, within: bool) -> PredictedObject:
+def _predicted_object(item: AnsweredObject, grid: Sequence[float], *, within: bool) -> PredictedObject:
     """An answered object, its boxes at times of the grid; at others too unless they must be `within` it."""
     boxes: dict[float, list[Xyxy]] = {}
     known = set(grid)
@@ -230,11 +222,7 @@ class GroundingStatistics(SumStatistics):
     """The statistics of a run: sums over the objects of its tasks.
 
     Where every task counts once, objects are added one by one, so that the last digit depends on their order alone.
-
-    Args:
-        scores: (S,) the tasks.
-        groups: (S,) the group of each task by table.
-        recogniser: by which objects were recognised.
+    `scores` and `groups` are (S,) of the tasks; a task's groups are by table.
     """
 
     def __init__(
@@ -263,14 +251,14 @@ class GroundingStatistics(SumStatistics):
             "n_extra": sum(score.n_extra for score in self._scores),
             "n_malformed": sum(score.n_malformed for score in self._scores),
             "recognition": self._recogniser.description,
-            **{table: self._grouped(table) for table in GROUPS},
+            **{table: self._group_figures(table) for table in GROUPS},
         }
 
     def _counts(self) -> dict[str, int]:
         return {"n_tasks": self.size, "n_objects": sum(score.recognised.size for score in self._scores)}
 
-    def _grouped(self, table: str) -> dict[str, dict[str, Json]]:
-        """By name of the group."""
+    def _group_figures(self, table: str) -> dict[str, dict[str, Json]]:
+        """The figures of each group of a table, by its name."""
         positions: dict[str, list[int]] = {}
         for at, groups in enumerate(self._groups):
             positions.setdefault(groups[table], []).append(at)
@@ -299,7 +287,7 @@ def _figures(sums: Sums) -> Figures:
 
 
 def group_order(name: str) -> tuple[float, str]:
-    """Groups that start with a number come by it.
+    """The sort key of a group: those that start with a number come by it.
 
     >>> sorted(["120-150 s", "30-60 s", "over 210 s", "0-30 s"], key=group_order)
     ['0-30 s', '30-60 s', '120-150 s', 'over 210 s']
@@ -311,8 +299,8 @@ def group_order(name: str) -> tuple[float, str]:
 def duration_bin(seconds: float) -> str:
     """The paper's bin of a video's duration.
 
-    >>> duration_bin(29.9), duration_bin(30), duration_bin(210), duration_bin(1000)
-    ('0-30 s', '30-60 s', 'over 210 s', 'over 210 s')
+    >>> duration_bin(0), duration_bin(30), duration_bin(209.9), duration_bin(210)
+    ('0-30 s', '30-60 s', '180-210 s', 'over 210 s')
     """
     if seconds >= LONGEST_BIN:
         return f"over {LONGEST_BIN} s"
@@ -321,5 +309,5 @@ def duration_bin(seconds: float) -> str:
 
 
 def count_group(objects: int) -> str:
-    """1, 2 or 3+."""
+    """The group of a number of objects: 1, 2 or 3+."""
     return str(objects) if objects < 3 else "3+"

@@ -121,7 +121,7 @@ class TSTVG(BaselineAnswers):
         )
 
     def examples(self, release: Release, sampling: TogSampling) -> Iterator[Example | SkippedExample]:
-        """One a task, by video and then in the order of the files."""
+        """One example a task, by video and then in the order of the files."""
         assert isinstance(release, TogRelease)
         for video_id, tasks in groupby(release.tasks, key=lambda filed: filed.task.video):
             if sampling.videos is not None and video_id not in sampling.videos:
@@ -129,10 +129,12 @@ class TSTVG(BaselineAnswers):
             record = release.facts[video_id]
             try:
                 facts = _facts(release, record)
-                frames = sampled_frames(facts, sampling)
+                frames = at_rate(facts, sampling.rate)
             except DataError as error:
                 yield from (SkippedExample(FrameRef(video_id, 0), str(error), filed.task.id) for filed in tasks)
                 continue
+            if sampling.max_frames is not None:
+                frames = tuple(frames[index] for index in evenly_spaced(len(frames), sampling.max_frames))
             for filed in tasks:
                 yield _example(filed, record, facts, frames, sampling)
 
@@ -168,7 +170,7 @@ class TSTVG(BaselineAnswers):
         return statistics_of(samples, self.rules)
 
     def as_target(self, example: Example, prediction: Prediction) -> RequiredObjects | None:
-        """Objects without a box are left out: nobody can find them."""
+        """The answered objects as if they were true; those without a box are left out: nobody can find them."""
         objects = [
             RequiredObject(
                 category=item.name,
@@ -184,7 +186,7 @@ class TSTVG(BaselineAnswers):
         return RequiredObjects(objects) if objects else None
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """By the assignment of the score: names first, then time (tIoU) and place (vIoU) of what was recognised.
+        """Failures by the score's assignment: names first, then time (tIoU) and place (vIoU) of what was recognised.
 
         Answered objects that are none of the true ones are repeated or made up.
         """
@@ -211,7 +213,7 @@ class TSTVG(BaselineAnswers):
         assessed = assess(Scored(example, prediction), self.rules)
         answer_of = {match: index for index, match in enumerate(assessed.matches) if match is not None}
         for index, item in enumerate(true_objects(example)):
-            text = f"{item.category} ({item.kind}), {_when(item)}"
+            text = f"{item.category} ({item.kind}), {_times_text(item)}"
             if index not in answer_of:
                 misses.append(text)
                 continue
@@ -241,14 +243,6 @@ class TSTVG(BaselineAnswers):
 
 SHAPE_TOLERANCE = 0.01
 """Relative difference of aspect ratios up to which boxes are scaled to a video of another size."""
-
-
-def sampled_frames(facts: VideoFacts, sampling: TogSampling) -> tuple[int, ...]:
-    """Frames at `sampling.rate`, thinned evenly to `max_frames` where there is such a limit."""
-    frames = at_rate(facts, sampling.rate)
-    if sampling.max_frames is None:
-        return frames
-    return tuple(frames[index] for index in evenly_spaced(len(frames), sampling.max_frames))
 
 
 def _facts(release: TogRelease, record: VideoRecord) -> VideoFacts:
@@ -321,7 +315,7 @@ def _required_object(item: ObjectRecord, task_kind: str, wide: float, high: floa
     )
 
 
-def _when(item: RequiredObject) -> str:
+def _times_text(item: RequiredObject) -> str:
     shown = ", ".join(f"{start:g}-{end:g} s" for start, end in item.intervals[:3])
     return shown + (", ..." if len(item.intervals) > 3 else "")
 

@@ -124,11 +124,7 @@ def read_answer(text: str, labels: Sequence[str], highest: float = HIGHEST) -> P
 
 
 def released_scores(body: str, labels: Sequence[str]) -> dict[str, float]:
-    """By the released rule; `body` is what stands after the heading. A number beyond all floats is none.
-
-    >>> released_scores("- (a_1) 4/5\\n- (A_2) maybe 3", ["a_1", "a_2", "a_3"])
-    {'a_1': 5.0, 'a_2': 3.0}
-    """
+    """Scores by the released rule; `body` is what stands after the heading. A number beyond all floats is none."""
     lines = [line for line in body.split("\n") if _DIGIT.search(line)]
     scores = {}
     for label in labels:
@@ -142,10 +138,9 @@ def released_scores(body: str, labels: Sequence[str]) -> dict[str, float]:
 
 
 def strict_scores(body: str, labels: Sequence[str], highest: float = HIGHEST) -> dict[str, float] | None:
-    """As asked, or not at all; `body` is what stands after the heading. Fences and blank lines are no fault.
+    """The scores of an answer that is exactly as asked, else None; `body` is what stands after the heading.
 
-    >>> strict_scores(":\\n- (a) 4\\n- (b) 0.5", ["b", "a"]), strict_scores("- (a) 4/5", ["a"])
-    ({'b': 0.5, 'a': 4.0}, None)
+    Fences and blank lines are no fault.
     """
     lines = [line.strip() for line in body.splitlines() if not _DECORATION.fullmatch(line)]
     if len(lines) != len(labels):
@@ -158,13 +153,7 @@ def strict_scores(body: str, labels: Sequence[str], highest: float = HIGHEST) ->
 
 
 def write_answer(scores: dict[str, float]) -> str:
-    """Scores as the prompt asks for them.
-
-    >>> print(write_answer({"a": 5, "b": 0}))
-    Final Scores
-    - (a) 5
-    - (b) 0
-    """
+    """Scores as the prompt asks for them: `Final Scores`, then a line `- (label) score` each."""
     return "\n".join([HEADING, *(f"- ({label}) {score:g}" for label, score in scores.items())])
 
 

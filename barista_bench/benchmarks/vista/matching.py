@@ -18,6 +18,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from typing import ClassVar, NamedTuple
 
 from barista_bench.benchmarks.vista.columns import (
@@ -109,25 +110,22 @@ class Matching(ReleaseTask[EvenSampling]):
     def examples(self, release: Release, sampling: EvenSampling) -> Iterator[Example | SkippedExample]:
         """Every video of every set, by the sets' ids and then as their files list them.
 
-        Raises:
-            DataError: the release is none of ViSTa.
+        Raises DataError where the release is none of ViSTa.
         """
         if not isinstance(release, VistaRelease):
             raise DataError(f"{release.root}: is not a release of ViSTa. Remedy: open it with this benchmark")
-        facts: dict[str, _Facts | str] = {}
+        facts_of = cache(partial(_facts, release))  # sets share videos
         for problem_set in release.sets.values():
             if self.environment not in (None, problem_set.environment):
                 continue
             for video in problem_set.videos:
                 if sampling.videos is not None and video.video_id not in sampling.videos:
                     continue
-                if video.video_id not in facts:
-                    facts[video.video_id] = _facts(release, video.video_id)
-                facts_or_reason = facts[video.video_id]
-                if isinstance(facts_or_reason, str):
-                    yield SkippedExample(FrameRef(video.video_id, 0), facts_or_reason)
+                facts = facts_of(video.video_id)
+                if isinstance(facts, str):
+                    yield SkippedExample(FrameRef(video.video_id, 0), facts)
                 else:
-                    yield self._example(problem_set, video, facts_or_reason, sampling)
+                    yield self._example(problem_set, video, facts, sampling)
 
     def _example(self, asked: ProblemSet, video: LabelledVideo, facts: _Facts, sampling: EvenSampling) -> Example:
         frames = evenly_spaced(facts.frame_count, sampling.frames)
@@ -173,7 +171,7 @@ class Matching(ReleaseTask[EvenSampling]):
         return MatchingInputs.of(example).choices
 
     def answered_choices(self, prediction: Prediction) -> Sequence[str]:
-        """By the sample's own scores."""
+        """The best labels by the sample's own scores."""
         return LabelScores.read(prediction.value).best
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
@@ -216,11 +214,11 @@ class Matching(ReleaseTask[EvenSampling]):
         return MatchedSets.of(samples, str(self.chosen["standardise"]))
 
     def facets(self, example: Example) -> Fields:
-        """Beside metadata: whether several descriptions fit."""
+        """How many descriptions fit, beside the metadata."""
         return {"fitting_descriptions": len(_reference(example))}
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
-        """By the sample's own scores: another description is best, or others are as good as the true one."""
+        """Failures by the sample's own scores: another description is best, or others are as good as the true one."""
         best, reference = set(LabelScores.read(prediction.value).best), set(_reference(example))
         if best <= reference:
             return ()
@@ -229,7 +227,7 @@ class Matching(ReleaseTask[EvenSampling]):
         return (AnswerFailure(_KINDS.get(MatchingMetadata.of(example).type, "wrong_option")),)
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        """By the sample's own scores, which the other videos of its set may turn.
+        """The true and the best descriptions by the sample's own scores, which the other videos of its set may turn.
 
         Where several descriptions fit, one of them is enough: the others are no misses.
         """
@@ -248,11 +246,11 @@ class Matching(ReleaseTask[EvenSampling]):
         )
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
-        """All to the true description: to the first of several, since only one may be best."""
-        return self._all_to(example, _reference(example)[0])
+        """Full marks to the true description: to the first of several, since only one may be best."""
+        return self._full_marks_to(example, _reference(example)[0])
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
-        return self._all_to(example, rng.choice(MatchingInputs.of(example).labels))
+        return self._full_marks_to(example, rng.choice(MatchingInputs.of(example).labels))
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """The label that fits most of the set's other videos; of several, the first.
@@ -262,9 +260,9 @@ class Matching(ReleaseTask[EvenSampling]):
         """
         of_set = [other for other in others if self.resampling_unit(other) == self.resampling_unit(example)]
         counts = Counter(label for other in of_set for label in _reference(other))
-        return self._all_to(example, max(MatchingInputs.of(example).labels, key=lambda label: counts[label]))
+        return self._full_marks_to(example, max(MatchingInputs.of(example).labels, key=lambda label: counts[label]))
 
-    def _all_to(self, example: Example, chosen: str) -> str:
+    def _full_marks_to(self, example: Example, chosen: str) -> str:
         labels = MatchingInputs.of(example).labels
         return write_answer({label: self._highest if label == chosen else LOWEST for label in labels})
 

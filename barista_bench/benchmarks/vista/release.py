@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -80,8 +80,7 @@ class VistaRelease(AnnotationRelease):
 def open_release(root: Path, videos: Path | None = None) -> VistaRelease:
     """Read a release. `root` is its folder `data`, or the folder that holds that one.
 
-    Raises:
-        DataError: there is no release in the folder, or nothing in it can be used.
+    Raises DataError where there is no release in the folder, or nothing in it can be used.
     """
     folder = next((path for path in (root, root / "data") if (path / TASKS_FOLDER).is_dir()), None)
     if folder is None:
@@ -97,7 +96,7 @@ def open_release(root: Path, videos: Path | None = None) -> VistaRelease:
         except RecordError as broken:
             log.error(broken.key, f"{broken.what}; the set is left out", broken.remedy)
         except DataError as error:
-            log.error("", f"{_plain(error, folder)}; the set is left out", _REFETCH)
+            log.error("", f"{_fault(error, folder)}; the set is left out", _REFETCH)
         problems += (*log, *entries_log)
     if not sets:
         raise nothing_usable(folder, f"problem set (of {len(names)})", problems)
@@ -105,7 +104,9 @@ def open_release(root: Path, videos: Path | None = None) -> VistaRelease:
     if rows:
         for problem_set in sets.values():
             table_problems += _differences(problem_set, rows.get(problem_set.set_id, ()))
-        table_problems += _unknown_sets(rows, names)
+        for set_id in sorted(rows.keys() - {name.removesuffix(".yaml") for name in names}):
+            what = f"its {len(rows[set_id])} rows name a set without files; they are not asked"
+            table_problems.append(Problem("error", TABLE, set_id[:200], what, _REFETCH))
     return VistaRelease(folder, media_folder(folder, videos), (*problems, *table_problems), sets, rows, passed_over)
 
 
@@ -125,7 +126,7 @@ def _files(tasks: Path) -> tuple[list[str], tuple[str, ...]]:
 
 
 def _read_set(root: Path, set_id: str, log: ProblemLog, entries_log: ProblemLog) -> ProblemSet:
-    """One set. Raises RecordError where it cannot be used; what it can do without is logged."""
+    """The problem set of an id. Raises RecordError where it cannot be used; what it can do without is logged."""
     parts = set_id.split("/")
     level = _level_of(parts[1]) if len(parts) > 2 else None
     if level is None or parts[0] not in ENVIRONMENTS:
@@ -161,7 +162,8 @@ def _read_set(root: Path, set_id: str, log: ProblemLog, entries_log: ProblemLog)
 
 
 def _level_of(folder: str) -> int | None:
-    """
+    """The level that a release's folder holds; None where it is none.
+
     >>> _level_of("extrapyramidal"), _level_of("level_8"), _level_of("level_x")
     (1, 8, None)
     """
@@ -242,7 +244,7 @@ def _read_table(root: Path) -> tuple[dict[str, list[MetadataRow]], list[Problem]
             set_id = row.problem_set.removeprefix(f"{TASKS_FOLDER}/").removesuffix(".yaml")
             rows.setdefault(set_id, []).append(row)
     except DataError as error:
-        return {}, [Problem("warning", TABLE, "", f"{_plain(error, root)}; nothing was compared with it", "fetch it")]
+        return {}, [Problem("warning", TABLE, "", f"{_fault(error, root)}; nothing was compared with it", "fetch it")]
     return rows, []
 
 
@@ -274,13 +276,7 @@ def _differences(problem_set: ProblemSet, rows: Sequence[MetadataRow]) -> Iterat
             yield warning(f"says {name} {values}, the folder {of_folder}; the folder counts")
 
 
-def _unknown_sets(rows: Mapping[str, Sequence[MetadataRow]], names: Iterable[str]) -> list[Problem]:
-    unknown = sorted(rows.keys() - {name.removesuffix(".yaml") for name in names})
-    what = "its {} rows name a set without files; they are not asked"
-    return [Problem("error", TABLE, set_id[:200], what.format(len(rows[set_id])), _REFETCH) for set_id in unknown]
-
-
-def _plain(error: DataError, root: Path) -> str:
+def _fault(error: DataError, root: Path) -> str:
     """The fault, without the remedy and the root, which a problem tells itself."""
     return str(error).partition(". Remedy:")[0].replace(f"{root}/", "")
 
@@ -289,10 +285,8 @@ def counts(release: VistaRelease, by: Sequence[str] = ("environment", "level", "
     """How much a release holds: a row for each group of problem sets, sorted.
 
     Columns: `by` (any of `COUNTED_BY`; none for one row over all), and how many `problem_sets`, `rows` (of
-    metadata.csv), `entries` (a video in a set), `videos` (each once) and `labels` (descriptions) the group has.
-
-    Raises:
-        ConfigError: a name in `by` is none of `COUNTED_BY`.
+    metadata.csv), `entries` (a video in a set), `videos` (each once) and `labels` (descriptions) the group has. Raises
+    ConfigError where a name in `by` is none of `COUNTED_BY`.
     """
     import pandas as pd
 

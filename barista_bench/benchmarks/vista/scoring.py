@@ -59,15 +59,6 @@ class AnsweredVideo(NamedTuple):
         top1 = len(set(labels) & set(answer.best)) / len(answer.best)
         return cls(inputs, metadata, reference, scores, strict, top1)
 
-    @property
-    def row(self) -> Row:
-        """The sample's contribution to plain means."""
-        return {
-            "top1": self.top1,
-            "strict_format": float(self.strict is not None),
-            "failed": float(self.scores is None),
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class MatchedSet:
@@ -106,7 +97,10 @@ class MatchedSets(SampleStatistics):
         for at, video in enumerate(videos):
             self._positions[video.inputs.problem_set].append(at)
         self.sets = [match([videos[at] for at in positions], standardise) for positions in self._positions.values()]
-        rows = [video.row for video in videos]
+        rows: list[Row] = [
+            {"top1": v.top1, "strict_format": float(v.strict is not None), "failed": float(v.scores is None)}
+            for v in videos
+        ]
         self._means = SumStatistics(rows, _means, sample_scores={name: name for name in ("top1", "strict_format")})
 
     @classmethod
@@ -121,7 +115,7 @@ class MatchedSets(SampleStatistics):
         return MatchedSets([self._videos[at] for at in samples], self._standardise)
 
     def scores(self) -> dict[str, Floats]:
-        """By the sample's own scores: `top1`, and whether the answer can be read strictly."""
+        """`top1` by each sample's own scores, and whether its answer can be read strictly."""
         return self._means.scores()
 
     def figures(self, weights: Floats) -> Figures:
@@ -151,9 +145,11 @@ class MatchedSets(SampleStatistics):
         if not self.sets:
             return {}
         beside = {name: value for name, value in set_figures(self.sets).items() if name != "coverage"}
-        by = {
-            f"per_{key}": {name: set_figures(group) for name, group in _grouped(self.sets, key)} for key in GROUPED_BY
-        }
+        by: dict[str, dict[str, Json]] = {f"per_{key}": {} for key in GROUPED_BY}
+        for key in GROUPED_BY:
+            for value in sorted({getattr(each.metadata, key) for each in self.sets}):
+                group = [each for each in self.sets if getattr(each.metadata, key) == value]
+                by[f"per_{key}"][str(value)] = set_figures(group)
         return {**beside, **by}
 
     def _parts(
@@ -161,9 +157,7 @@ class MatchedSets(SampleStatistics):
     ) -> Iterator[tuple[MatchedSet, Floats]]:
         """(score, (D,) how often each draw counts it): the parts of a set that draws take together.
 
-        Args:
-            positions: (R,) of the set's samples.
-            weights: (D, R).
+        `positions` are (R,) of the set's samples, `weights` (D, R).
         """
         if (weights == weights[:, :1]).all():
             yield matched, weights[:, 0]
@@ -184,10 +178,10 @@ def match(videos: Sequence[AnsweredVideo], standardise: str = "label") -> Matche
     """Score the samples of one problem set. By the released reading a label without a score has -0.1."""
     first, references = videos[0], [video.reference for video in videos]
     scores, strict_scores = [video.scores for video in videos], [video.strict for video in videos]
-    released, ties = _scored(scores, references, MISSING, standardise)
+    released, ties = _set_score(scores, references, MISSING, standardise)
     # An answer that is exactly as asked reads the same both ways; encoders' answers always do.
     alike = scores == strict_scores and None not in scores
-    strict = released if alike else _scored(strict_scores, references, "wrong", standardise)[0]
+    strict = released if alike else _set_score(strict_scores, references, "wrong", standardise)[0]
     if len(videos) < first.metadata.set_videos and len({label for reference in references for label in reference}) < 2:
         released = strict = None  # what is right would be decided by which label stands first
     return MatchedSet(
@@ -202,7 +196,7 @@ def match(videos: Sequence[AnsweredVideo], standardise: str = "label") -> Matche
     )
 
 
-def _scored(
+def _set_score(
     rows: Sequence[LabelRow | None], references: Sequence[tuple[int, ...]], missing: str | float, standardise: str
 ) -> tuple[float | None, int]:
     """(macro-F1, ties) of one set."""
@@ -215,7 +209,7 @@ def _scored(
 
 
 def _predicted_or_first(references: Sequence[tuple[int, ...]], predictions: Sequence[int | None]) -> list[int]:
-    """Of several true labels the predicted one, else the first."""
+    """The true label of each video: of several the predicted one, else the first."""
     return [
         guess if guess in reference else reference[0] for reference, guess in zip(references, predictions, strict=True)
     ]
@@ -256,16 +250,10 @@ def set_figures(sets: Sequence[MatchedSet]) -> dict[str, Json]:
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    """Over the sets that have one."""
+    """The mean over the sets that have a value."""
     return mean_with_interval([value for value in values if value is not None])["mean"]
 
 
 def _means(sums: Sums) -> Figures:
     means = {name: fraction(sums[name], sums["n"]) for name in ("top1", "strict_format")}
     return {**means, "coverage": 1 - fraction(sums["failed"], sums["n"])}
-
-
-def _grouped(sets: Sequence[MatchedSet], key: str) -> Iterator[tuple[str, list[MatchedSet]]]:
-    """Sets by a key of their metadata, in the order of its values."""
-    for value in sorted({getattr(each.metadata, key) for each in sets}):
-        yield str(value), [each for each in sets if getattr(each.metadata, key) == value]

@@ -25,7 +25,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -106,7 +106,7 @@ def read_pair(text: str) -> QaPair | Unusable:
 
 
 def too_short(pair: QaPair) -> str:
-    """Why the release drops a pair that can be read; empty where it keeps it."""
+    """The reason for which the release drops a pair that can be read; empty where it keeps it."""
     words = len(pair["answer"].split())
     return f"the answer has {words} words, fewer than {FEWEST_WORDS}" if words < FEWEST_WORDS else ""
 
@@ -121,14 +121,14 @@ def wrong_with(pair: QaPair, category: Category, changes: Sequence[Change], doma
         return f"the category is {pair['category']!r}, not {category!r}"
     if not pair["question"].endswith("?"):
         return "the question does not end with a question mark"
-    if missing := unmentioned(pair["answer"], changes):
+    if missing := missing_changes(pair["answer"], changes):
         return f"the answer does not mention {missing[0]}"
-    if foreign := invented(f"{pair['question']} {pair['answer']}", changes, domain):
+    if foreign := foreign_names(f"{pair['question']} {pair['answer']}", changes, domain):
         return f"it speaks of {foreign[0]!r}, which is no part of the changes"
     return ""
 
 
-def unmentioned(answer: str, changes: Sequence[Change]) -> list[str]:
+def missing_changes(answer: str, changes: Sequence[Change]) -> list[str]:
     """Changes that the answer does not name, in words."""
     words = set(roots(answer))
     missing: list[str] = []
@@ -141,19 +141,15 @@ def unmentioned(answer: str, changes: Sequence[Change]) -> list[str]:
     return list(dict.fromkeys(missing))
 
 
-def invented(text: str, changes: Sequence[Change], domain: Domain | None = None) -> list[str]:
+def foreign_names(text: str, changes: Sequence[Change], domain: Domain | None = None) -> list[str]:
     """Object categories, colours and states in a text that are no part of the changes; of a domain, all its values."""
     texts = [part for c in changes for part in (c.subject, c.kind, c.value, *c.objects)]
     known = {word for part in texts for word in roots(part)}
     words = roots(text)
     values = (value for attribute in domain.attributes.values() for value in attribute.values) if domain else ()
     names = (*domain.categories, *values) if domain else (*domain_vocabulary(), *COLOURS, *STATES)
-    return [name for name in names if not set(roots(name)) <= known and _contains(words, roots(name))]
-
-
-def _contains(words: Sequence[str], phrase: Sequence[str]) -> bool:
-    length = len(phrase)
-    return any(words[start : start + length] == phrase for start in range(len(words) - length + 1))
+    said = f" {' '.join(words)} "
+    return [name for name in names if not set(roots(name)) <= known and f" {' '.join(roots(name))} " in said]
 
 
 CHECKS_VERSION = 1
@@ -190,7 +186,7 @@ class WordingChecker:
     domain: Domain
 
     def wrong_with(self, new: ItemTexts, old: ItemTexts, correct: Sequence[int]) -> str:
-        """Why a new wording cannot be used, what kind of fault before a colon; empty where it can.
+        """The fault of a new wording, its kind before a colon; empty where it can be used.
 
         Args:
             old: the template's texts.
@@ -201,8 +197,7 @@ class WordingChecker:
         if new == old:
             return "nothing reworded"
         faults = (self._fault(text, template) for text, template in zip(new.all, old.all, strict=True))
-        fault = next(filter(None, faults), "")
-        if fault:
+        if fault := next(filter(None, faults), ""):
             return fault
         if any(alike(first, second) for first, second in combinations(new.choices, 2)):
             return "choices alike: two of them say the same"
@@ -211,7 +206,7 @@ class WordingChecker:
             return "choices of unlike length: one stands out"
         return ""
 
-    def kept(self, texts: ItemTexts) -> list[str]:
+    def words_to_keep(self, texts: ItemTexts) -> list[str]:
         """Names, numbers and times in the texts, which must stay, as written; each once, in order."""
         names = [
             text[piece.start : piece.end]
@@ -230,8 +225,7 @@ class WordingChecker:
             return f"a name changed: {old!r} must stay as it is"
         if new[-1:] != old[-1:]:
             return f"punctuation: {new!r} does not end with {old[-1]!r}"
-        odd = sorted(character for character in set(new) - set(old) if not _is_plain(character))
-        if odd:
+        if odd := sorted({c for c in set(new) - set(old) if not (c.isascii() and c.isalnum())} - set(" ,;")):
             return f"characters: {odd[0]!r} in {new!r}"
         words, template = _words(new), _words(old)
         if len(_TOKEN.findall(new)) > len(_TOKEN.findall(old)) + EXTRA_WORDS:
@@ -240,15 +234,15 @@ class WordingChecker:
             return f"a word added: {_first_word(added, new)!r} in {new!r}"
         if missing := Counter(template) - Counter(words):
             return f"a word left out: {_first_word(missing, old)!r} in {new!r}"
-        claims = self._claims(old)
-        if _contents(claims) != _contents(self._claims(new)):
+        claims, new_claims = self._claims(old), self._claims(new)
+        if {claim.content for claim in claims} != {claim.content for claim in new_claims}:
             return f"another claim: {new!r} does not say who does what, or what is where, as {old!r} does"
         is_single = len(claims) == 1 and not ORDER.search(old)
-        if self._ordered(new, is_single) != self._ordered(old, is_single):
+        if self._words_in_order(new, is_single) != self._words_in_order(old, is_single):
             return f"another order: {new!r} does not keep names, verbs, states and times of {old!r} as they stand"
         return ""
 
-    def _ordered(self, text: str, is_single: bool) -> tuple[list[str], ...]:
+    def _words_in_order(self, text: str, is_single: bool) -> tuple[list[str], ...]:
         """Words that must stay in their order: verbs, numbers, values letter by letter (`filled` is not `being
         filled`), and names, but for a single claim's."""
         words = _words(text)
@@ -257,7 +251,7 @@ class WordingChecker:
         return [word for word in words if word in self._verbs], numbers, self._values.findall(text.casefold()), things
 
     def _claims(self, text: str) -> list[Claim]:
-        """But those that merely name a thing or a time, which are words that stay."""
+        """Claims of a text but those that merely name a thing or a time, which are words that stay."""
         claims = claims_of(text, self._vocabulary, terms=self._terms)
         return [claim for claim in claims if claim.kind not in ("object", "time")]
 
@@ -321,14 +315,6 @@ def _root(token: str) -> str:
 def _first_word(roots: Counter[str], text: str) -> str:
     """The first word of a text that has one of these roots."""
     return next(token for token in _TOKEN.findall(text) if _root(token.casefold()) in roots)
-
-
-def _contents(claims: Sequence[Claim]) -> set[tuple[Hashable, ...]]:
-    return {claim.content for claim in claims}
-
-
-def _is_plain(character: str) -> bool:
-    return character.isascii() and (character.isalnum() or character in " ,;")
 
 
 def _stands_out(choices: Sequence[str], correct: Sequence[int]) -> str:

@@ -16,8 +16,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import msgspec
 
@@ -56,7 +57,6 @@ from barista_bench.runs.ask.session import AskCounts
 from barista_bench.runs.log.asked import digest, plain_json
 from barista_bench.runs.log.sample_log import SampleLog
 from barista_bench.scene_graph import SceneGraph
-from barista_bench.scene_graph.domain import Domain
 from barista_bench.version import __version__
 
 REPLIES_FILE = "replies.jsonl"
@@ -108,13 +108,6 @@ class _Provenance(msgspec.Struct):
     open: list[str]
 
 
-class _QuestionPlan(NamedTuple):
-    """The sampled videos without questions, and the questions to be written about them."""
-
-    video_ids: list[str]
-    questions: list[_PlannedQuestion]
-
-
 def write_questions(config: QuestionConfig, model: Model | None = None) -> QuestionSession:
     """Ask for a question about each clip and category sampled, and write what can be used. Start again to go on.
 
@@ -135,32 +128,35 @@ def write_questions(config: QuestionConfig, model: Model | None = None) -> Quest
     sampling = task.sampling.with_overrides(overrides)
     prompts, before, domain = _wording(config), _read_provenance(config.out), changes_domain(sampling.domain)
     check_place(config.out)
-    plan = _plan(task, sampling, config, before)
+    video_ids, questions = _plan(task, sampling, config, before)
     writer = model or load_model(config, [])
     config.out.mkdir(parents=True, exist_ok=True)
-    session = QuestionSession(config.out, wanted=len(plan.questions))
+    session = QuestionSession(config.out, wanted=len(questions))
+    is_strict = config.protocol == "paper"
     with SampleLog(config.out / REPLIES_FILE) as log:
-        provenance = _claim(config, writer, prompts, sampling, before, plan.video_ids)
+        provenance = _claim(config, writer, prompts, sampling, before, video_ids)
         ask_in_rounds(
             writer,
             config.generation,
-            plan.questions,
+            questions,
             log,
             session,
-            tries=config.attempts if config.protocol == "paper" else 1,
+            tries=config.attempts if is_strict else 1,
             identity=provenance.identity,
             schema=SCHEMA,
             prompt=lambda question: question_prompt(prompts, question.category, question.context, question.complaint),
             read=read_pair,
-            wrong_with=lambda question, pair: _wrong_with(question, pair, config.protocol, domain),
+            wrong_with=lambda question, pair: (
+                wrong_with(pair, question.category, question.changes, domain) if is_strict else too_short(pair)
+            ),
             progress=config.progress,
         )
-        _write_pairs(config.out, plan)
+        _write_pairs(config.out, video_ids, questions)
         if not session.failed:
             provenance.open = []
             _write_provenance(config.out, provenance)
-    session.written = sum(question.content is not None for question in plan.questions)
-    session.refused = [f"{question.name}: {question.complaint}" for question in plan.questions if question.complaint]
+    session.written = sum(question.content is not None for question in questions)
+    session.refused = [f"{question.name}: {question.complaint}" for question in questions if question.complaint]
     return session
 
 
@@ -179,8 +175,7 @@ def question_prompt(prompts: PromptTexts, category: Category, context: str, agai
 def _wording(config: QuestionConfig) -> PromptTexts:
     if config.prompts is None:
         return packaged_prompts(__package__, "questions")
-    domain_file = named_domain(config.prompts)
-    if domain_file is not None:
+    if domain_file := named_domain(config.prompts):
         return packaged_prompts(__package__, "questions", domain_file)
     clone = released_clone(config.prompts)
     return released_writer(clone) if clone else load_prompts(config.prompts, "questions")
@@ -188,7 +183,8 @@ def _wording(config: QuestionConfig) -> PromptTexts:
 
 def _plan(
     task: TemporalVQA, sampling: TemporalSampling, config: QuestionConfig, before: _Provenance | None
-) -> _QuestionPlan:
+) -> tuple[list[str], list[_PlannedQuestion]]:
+    """The sampled videos without questions, and the questions to be written about them."""
     graph = SceneGraph(config.source)
     sampling.refuse_unknown_videos(graph)
     pool = [video_id for video_id in graph.video_ids if not (config.out / f"{video_id}{SUFFIX}").exists()]
@@ -200,18 +196,14 @@ def _plan(
             video_ids.append(video.video_id)
             candidates += [item for item in task.candidates(video, sampling) if isinstance(item, Candidate)]
     questions = []
-    for video_id, group in groupby(task.select(candidates, (), sampling), key=lambda candidate: candidate.video_id):
+    for video_id, group in groupby(task.select(candidates, (), sampling), key=attrgetter("video_id")):
         video = graph[video_id]
         keyframes = {clip[0]: clip for clip in clips(video, sampling)}
         for candidate in group:
             view, category = ClipView(video, keyframes[candidate.item]), cast("Category", candidate.group)
             changes = detect_changes(view, changes_domain(sampling.domain))[category]
             questions.append(_PlannedQuestion(video_id, view.keyframes, category, changes, clip_text(view, changes)))
-    return _QuestionPlan(video_ids, questions)
-
-
-def _wrong_with(question: _PlannedQuestion, pair: QaPair, protocol: str, domain: Domain | None) -> str:
-    return wrong_with(pair, question.category, question.changes, domain) if protocol == "paper" else too_short(pair)
+    return video_ids, questions
 
 
 def _read_provenance(folder: Path) -> _Provenance | None:
@@ -263,13 +255,10 @@ def _write_provenance(folder: Path, provenance: _Provenance) -> None:
     write_whole(folder / PROVENANCE_FILE, json.dumps(msgspec.to_builtins(provenance), indent=1) + "\n")
 
 
-def _write_pairs(folder: Path, plan: _QuestionPlan) -> None:
-    lines: dict[str, list[str]] = {video_id: [] for video_id in plan.video_ids}
-    for (video_id, keyframes), group in groupby(
-        plan.questions, key=lambda question: (question.video_id, question.keyframes)
-    ):
-        pairs = [question.content for question in group if question.content is not None]
-        if pairs:
+def _write_pairs(folder: Path, video_ids: Sequence[str], questions: Sequence[_PlannedQuestion]) -> None:
+    lines: dict[str, list[str]] = {video_id: [] for video_id in video_ids}
+    for (video_id, keyframes), group in groupby(questions, key=attrgetter("video_id", "keyframes")):
+        if pairs := [question.content for question in group if question.content is not None]:
             clip = ClipPairs(clip_index=keyframes[0], frame_indices=list(keyframes), qa_pairs=pairs)
             lines[video_id].append(json.dumps(clip, ensure_ascii=False) + "\n")
     for video_id, of_video in lines.items():

@@ -45,7 +45,7 @@ REPLIES_FILE, WORDINGS_FILE, PROVENANCE_FILE = "replies.jsonl", "wordings.jsonl"
 TRIES = 2
 """The first wording, and one repair."""
 REASON = "wording"
-"""Of a revision, as tables of retention count it."""
+"""The reason of a revision, as tables of retention count it."""
 SCHEMA = object_schema({"question": {"type": "string"}, "choices": {"type": "array", "items": {"type": "string"}}})
 
 
@@ -116,8 +116,11 @@ def reword(config: RewordConfig, model: Model | None = None) -> RewordSession:
     rows = read_review(source)
     domain, prompts = load_domain(config.domain), packaged_prompts(__package__, "rewording")
     checker = WordingChecker(domain)
-    with_texts = (row for row in rows.values() if family_class(row.item.partition("/")[0]).has_own_texts)
-    drafts = [_rewording(row, checker) for row in with_texts if not row.verdict]
+    drafts = []
+    for row in rows.values():
+        if family_class(row.item.partition("/")[0]).has_own_texts and not row.verdict:
+            texts = ItemTexts(row.question, row.choices)
+            drafts.append(_Rewording(row, texts, checker.words_to_keep(texts)))
     refuse_inside(config.out, config.folder)
     check_place(config.out)
     writer = model or load_model(config, [])
@@ -184,11 +187,6 @@ def read_texts(text: str) -> ItemTexts | Unusable:
     if len(texts) < 1 + len(choices) or not all(texts):
         return Unusable("no text: the question or a choice is empty, or none")
     return ItemTexts(texts[0], tuple(texts[1:]))
-
-
-def _rewording(row: ReviewedItem, checker: WordingChecker) -> _Rewording:
-    texts = ItemTexts(row.question, row.choices)
-    return _Rewording(row, texts, checker.kept(texts))
 
 
 def _claim(folder: Path, identity: dict[str, Any]) -> None:

@@ -50,7 +50,7 @@ class ImportReport:
     lost: dict[str, str] = field(default_factory=dict)
 
     def lines(self) -> Iterator[str]:
-        """For people; counts from the largest on."""
+        """The report for people; counts from the largest on."""
         yield f"{self.videos} videos, {self.resumed} of them imported before, {len(self.lost)} lost"
         for name in Tally.__struct_fields__:
             for what, count in getattr(self.tally, name).most_common():

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -22,14 +22,12 @@ from barista_bench.errors import DataError
 from barista_bench.files.reading import confined, read_bounded
 from barista_bench.media.video import video_facts
 from barista_bench.other_graphs.source import (
-    OTHER_RELATION,
     GraphSource,
     GraphWriter,
     ImportedVideo,
     Name,
     OpenedSource,
     Tally,
-    relation_words,
     rles_of,
 )
 from barista_bench.scene_graph.domain import Domain
@@ -37,10 +35,12 @@ from barista_bench.scene_graph.release import MALFORMED, FrameNumber, PixelCount
 from barista_bench.scene_graph.terms import Terms
 
 ANNOTATIONS = "pvsg.json"
+OTHER_RELATION = "relation"
+"""Relation type of a predicate that the domain file does not know."""
 MAX_BYTES = 2**30
-"""Of `pvsg.json`."""
+"""Most bytes of `pvsg.json`."""
 MAX_FRAMES = 200_000
-"""Of a video: eleven hours at 5 a second."""
+"""Most frames of a video: eleven hours at 5 a second."""
 MAX_MASK_BYTES = 2**24
 _REMEDY = "fetch the release again"
 _Number = Annotated[int, msgspec.Meta(ge=1, le=255)]
@@ -106,7 +106,12 @@ class Pvsg(OpenedSource):
 
     def __init__(self, folder: Path, domain: Domain) -> None:
         self._root = folder if (folder / ANNOTATIONS).is_file() else confined(folder, "data")
-        self._words = relation_words(domain)
+        self._words: dict[str, tuple[str, str]] = {}
+        """Predicate, in each of its forms in the domain file, to (type, value) of a relation."""
+        for value, place in domain.places.items():
+            self._words |= dict.fromkeys((place.words, value), (domain.place_type, value))
+        for value, verb in domain.contacts.items():  # "holding" is a contact, though a jar may be "holding" sugar
+            self._words |= dict.fromkeys((verb.do, verb.does, verb.doing, value), (domain.contact_type, value))
         path = confined(self._root, ANNOTATIONS)
         try:
             file = msgspec.json.decode(read_bounded(path, MAX_BYTES, remedy=_REMEDY), type=_File)
@@ -133,21 +138,23 @@ class Pvsg(OpenedSource):
             video = msgspec.json.decode(self._raws[video_id], type=_Video)
         except MALFORMED as error:
             raise DataError(f"{where}: {error}. Remedy: correct that field") from error
-        part, tally = confined(self._root, self._parts[video_id]), Tally()
-        pictures, index = _pictures(part, video_id, video.meta)
-        writer = GraphWriter("pvsg", video_id, (video.meta.width, video.meta.height))
+        part = confined(self._root, self._parts[video_id])
+        pictures, index, frame_count, fps = _pictures(part, video_id, video.meta)
+        writer = GraphWriter("pvsg", video_id, (video.meta.width, video.meta.height), Tally())
         objects = {item.object_id: writer.object(str(item.object_id), item.category) for item in video.objects}
-        annotated, whole = _masks(part, video_id, video.meta, index, objects, writer, tally)
+        annotated, whole = _add_masks(confined(part, "masks", video_id), index, objects, writer)
         writer.complete = dict.fromkeys(self._vocabulary, whole)
-        self._relate(video, objects, index, writer, tally)
-        fps, frame_count = video.meta.fps, len(pictures) if isinstance(pictures, list) else index.frame_count
-        release = writer.release(frame_count, fps if isinstance(pictures, list) else index.fps, annotated, tally)
-        return ImportedVideo(release, pictures, tally, _notes(video, tally))
+        self._add_relations(video, objects, index, writer)
+        release = writer.release(frame_count, fps, annotated)
+        notes = msgspec.to_builtins({"captions": video.captions, "questions": video.qa_pairs, "summary": video.summary})
+        n_texts = {"captions, as notes": len(video.captions), "questions, as notes": len(video.qa_pairs)}
+        writer.tally.taken.update(n_texts)
+        return ImportedVideo(release, pictures, writer.tally, {name: text for name, text in notes.items() if text})
 
-    def _relate(
-        self, video: _Video, objects: Mapping[int, str], index: _Index, writer: GraphWriter, tally: Tally
+    def _add_relations(
+        self, video: _Video, objects: Mapping[int, str], index: Sequence[int], writer: GraphWriter
     ) -> None:
-        last = video.meta.num_frames - 1
+        tally, last = writer.tally, video.meta.num_frames - 1
         for raw in video.relations:
             try:
                 first, second, predicate, spans = msgspec.json.decode(raw, type=_Relation)
@@ -168,25 +175,18 @@ class Pvsg(OpenedSource):
                 writer.relate(objects[first], objects[second], words, index[start], index[min(end, last)] + 1)
 
 
-class _Index:
-    """Annotated frame to frame of the pictures: the same in a folder of frames, the nearest in time in a video."""
+def _pictures(part: Path, video_id: str, meta: _Meta) -> tuple[Path | list[Path], Sequence[int], int, float]:
+    """The pictures, the frame of them that each annotated one is, how many frames there are, and frames a second.
 
-    def __init__(self, frames: NDArray[np.int64], frame_count: int, fps: float) -> None:
-        self._frames, self.frame_count, self.fps = frames, frame_count, fps
-
-    def __getitem__(self, frame: int) -> int:
-        return int(self._frames[frame])
-
-
-def _pictures(part: Path, video_id: str, meta: _Meta) -> tuple[Path | list[Path], _Index]:
-    """The frames' folder where there is one, else the video."""
+    They are in the frames' folder where there is one, else in the video, where the nearest in time is the frame.
+    """
     folder, count = confined(part, "frames", video_id), meta.num_frames
     if folder.is_dir():
         files = [confined(folder, f"{number:04d}.png") for number in range(count)]
         missing = [path for path in files if not path.is_file()]
         if missing:
             raise DataError(f"{missing[0]}: missing, with {len(missing) - 1} others. Remedy: {_REMEDY}")
-        return files, _Index(np.arange(count), count, meta.fps)
+        return files, range(count), count, meta.fps
     path = confined(part, "videos", f"{video_id}.mp4")
     if not path.is_file():
         raise DataError(f"{folder}: no such folder, nor {path.name} in {path.parent}. Remedy: fetch either")
@@ -201,27 +201,27 @@ def _pictures(part: Path, video_id: str, meta: _Meta) -> tuple[Path | list[Path]
     frames = np.where(times - facts.seconds[earlier] <= facts.seconds[later] - times, earlier, later)
     if count > 1 and (len(np.unique(frames)) < count or times[-1] > facts.duration + 1 / meta.fps):
         raise DataError(f"{path}: has no frame for each of the {count} annotated ones. Remedy: {_REMEDY}")
-    return path, _Index(frames.astype(np.int64), facts.frame_count, facts.fps)
+    return path, frames.tolist(), facts.frame_count, facts.fps
 
 
-def _masks(
-    part: Path, video_id: str, meta: _Meta, index: _Index, objects: Mapping[int, str], writer: GraphWriter, tally: Tally
+def _add_masks(
+    folder: Path, index: Sequence[int], objects: Mapping[int, str], writer: GraphWriter
 ) -> tuple[list[int], list[int]]:
     """Adds the masks of all frames; the frames that have masks, and those whose masks are all of listed objects."""
-    folder, annotated, whole = confined(part, "masks", video_id), list[int](), list[int]()
-    for frame in range(meta.num_frames):
+    annotated, whole = list[int](), list[int]()
+    for number, frame in enumerate(index):
         try:
-            labels = _labels(confined(folder, f"{frame:04d}.png"), (meta.width, meta.height))
+            labels = _labels(confined(folder, f"{number:04d}.png"), writer.size)
         except DataError as error:
-            tally.left_out[f"frames without masks: {str(error).partition(': ')[2]}"] += 1
+            writer.tally.left_out[f"frames without masks: {str(error).partition(': ')[2]}"] += 1
             continue
         rles = rles_of(labels)
         unlisted = rles.keys() - objects.keys()
-        tally.left_out["masks of a number that is not listed"] += len(unlisted)
-        writer.masks(index[frame], {objects[number]: rle for number, rle in rles.items() if number in objects})
-        annotated.append(index[frame])
+        writer.tally.left_out["masks of a number that is not listed"] += len(unlisted)
+        writer.masks(frame, {objects[label]: rle for label, rle in rles.items() if label in objects})
+        annotated.append(frame)
         if not unlisted:
-            whole.append(index[frame])
+            whole.append(frame)
     if not annotated:
         raise DataError(f"{folder}: no frame has a mask that can be read. Remedy: {_REMEDY}")
     return annotated, whole
@@ -238,12 +238,6 @@ def _labels(path: Path, size: tuple[int, int]) -> NDArray[np.uint8]:
             return np.asarray(image, dtype=np.uint8)
     except (OSError, ValueError, SyntaxError) as error:
         raise DataError(f"{path.name}: its PNG is missing or damaged") from error
-
-
-def _notes(video: _Video, tally: Tally) -> dict[str, Any]:
-    notes = msgspec.to_builtins({"captions": video.captions, "questions": video.qa_pairs, "summary": video.summary})
-    tally.taken.update({"captions, as notes": len(video.captions), "questions, as notes": len(video.qa_pairs)})
-    return {name: value for name, value in notes.items() if value}
 
 
 SOURCE = GraphSource(

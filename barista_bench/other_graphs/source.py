@@ -1,4 +1,4 @@
-"""What a reader of another dataset hands in: graphs one by one, where their pictures lie, and counts of what it did."""
+"""The contract of a reader of another dataset: graphs one by one, where their pictures lie, counts of what it did."""
 
 from __future__ import annotations
 
@@ -33,8 +33,6 @@ from barista_bench.scene_graph.release import (
 from barista_bench.scene_graph.terms import Terms
 
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "other-graphs.barista-bench")
-OTHER_RELATION = "relation"
-"""Relation type of a predicate that the domain file does not know."""
 Name: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
 
@@ -46,14 +44,13 @@ class Tally(msgspec.Struct):
     left_out: Counter[str] = msgspec.field(default_factory=Counter)
 
     def update(self, other: Tally) -> None:
-        self.taken.update(other.taken)
-        self.guessed.update(other.guessed)
-        self.left_out.update(other.left_out)
+        for name in self.__struct_fields__:
+            getattr(self, name).update(getattr(other, name))
 
 
 @dataclass
 class ImportedVideo:
-    """One video.
+    """A video as a graph.
 
     Args:
         pictures: a video file, or the pictures of its frames in order.
@@ -77,12 +74,12 @@ class OpenedSource(ABC):
 
     @abstractmethod
     def read(self, video_id: str) -> ImportedVideo:
-        """One video. Raises DataError where it cannot be used as a whole; names file, field and remedy."""
+        """The graph of a video. Raises DataError where it cannot be used as a whole; names file, field and remedy."""
 
 
 @dataclass(frozen=True)
 class GraphSource:
-    """What is registered in `barista_bench.graph_sources`: a dataset's terms, and how its folder is opened, given the
+    """A reader, registered in `barista_bench.graph_sources`: a dataset's terms, and how its folder is opened, given the
     domain file whose words its predicates become."""
 
     name: str
@@ -104,10 +101,11 @@ class GraphWriter:
     Args:
         dataset: its name, part of every id.
         size: (width, height) of the frames in pixels.
+        tally: counts what is taken over.
     """
 
-    def __init__(self, dataset: str, video_id: str, size: tuple[int, int]) -> None:
-        self.dataset, self.video_id, self.size = dataset, video_id, size
+    def __init__(self, dataset: str, video_id: str, size: tuple[int, int], tally: Tally) -> None:
+        self.dataset, self.video_id, self.size, self.tally = dataset, video_id, size, tally
         self.objects: dict[str, str] = {}
         """Object id to category."""
         self.relations: dict[tuple[str, str, str, str], list[tuple[int, int]]] = {}
@@ -125,25 +123,24 @@ class GraphWriter:
 
     def masks(self, frame: int, rles: Mapping[str, Rle]) -> set[str]:
         """Adds masks of objects, by id, on a frame, but those without a pixel; the ids of those added."""
-        added = set[str]()
         width, height = self.size
         boxes = mask_boxes([rle.counts for rle in rles.values()], height, width).tolist()
-        for (object_id, rle), box in zip(rles.items(), boxes, strict=True):
-            if box[2] > 0 and box[3] > 0:
-                segmentation = rle_segmentation(rle.size, rle.counts)
-                self._annotations.append(ReleaseAnnotation(frame, object_id, tuple(box), segmentation))
-                added.add(object_id)
-        return added
+        added = [
+            ReleaseAnnotation(frame, object_id, tuple(box), rle_segmentation(rle.size, rle.counts))
+            for (object_id, rle), box in zip(rles.items(), boxes, strict=True)
+            if box[2] > 0 and box[3] > 0
+        ]
+        self._annotations += added
+        return {annotation.object_id for annotation in added}
 
     def relate(self, source: str, target: str, words: tuple[str, str], start: int, end: int) -> None:
         """(type, value) holds between two objects on frames [start, end)."""
         self.relations.setdefault((source, target, *words), []).append((start, end))
 
-    def release(self, frame_count: int, fps: float | None, annotated: Iterable[int], tally: Tally) -> ReleaseFile:
+    def release(self, frame_count: int, fps: float | None, annotated: Iterable[int]) -> ReleaseFile:
         """The file; `annotated` are the frames on which objects are."""
-        tally.taken.update(
-            {"frames": frame_count, "objects": len(self.objects), "masks": len(self._annotations)}
-            | {"relations": len(self.relations)}
+        self.tally.taken.update(
+            frames=frame_count, objects=len(self.objects), masks=len(self._annotations), relations=len(self.relations)
         )
         width, height = self.size
         return ReleaseFile(
@@ -167,7 +164,7 @@ class GraphWriter:
 
 
 def runs_of(frames: Iterable[int]) -> list[ReleaseRange]:
-    """Frames as ranges.
+    """The ranges that frames make up.
 
     >>> [(span.image_id_start, span.image_id_end) for span in runs_of([4, 0, 1, 5])]
     [(0, 2), (4, 6)]
@@ -196,13 +193,3 @@ def rles_of(labels: NDArray[np.uint8]) -> dict[int, Rle]:
         encoded = coco.frPyObjects({"size": [height, width], "counts": counts}, height, width)
         rles[number] = Rle(encoded["counts"].decode("ascii"), (height, width))
     return rles
-
-
-def relation_words(domain: Domain) -> dict[str, tuple[str, str]]:
-    """What a predicate becomes, by each of its forms in the domain file: (type, value) of a relation."""
-    words: dict[str, tuple[str, str]] = {}
-    for value, place in domain.places.items():
-        words |= dict.fromkeys((place.words, value), (domain.place_type, value))
-    for value, verb in domain.contacts.items():  # "holding" is a contact, though a jar may be "holding" sugar
-        words |= dict.fromkeys((verb.do, verb.does, verb.doing, value), (domain.contact_type, value))
-    return words

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -31,9 +31,9 @@ from barista_bench.scene_graph.terms import Terms
 RELEASE = "GroundTruth-SparseAnnotations"
 MAPPING = "frame_mapping.json"
 SIZE = (1920, 1080)
-"""Of the pictures that the polygons are drawn on."""
+"""Width and height of the pictures that the polygons are drawn on."""
 MAX_BYTES = 2**29
-"""Of the annotations of a video, and of the mapping of frames."""
+"""Most bytes of the annotations of a video, and of the mapping of frames."""
 _REMEDY = "fetch the release again"
 _SPLITS = ("train", "val")
 _NUMBER = re.compile(r"frame_0*(\d{1,9})\.(?:jpg|png)\Z")
@@ -60,6 +60,17 @@ class _Entity(msgspec.Struct):
     in_contact_object: str | None = None
     on_which_hand: list[str] | str = []
 
+    @property
+    def plain_name(self) -> str:
+        """Its name as it is compared: case and white space do not tell things apart."""
+        return " ".join(self.name.split()).lower()
+
+    @property
+    def hands(self) -> list[str]:
+        """The hands that a glove is on."""
+        sides = [self.on_which_hand] if isinstance(self.on_which_hand, str) else self.on_which_hand
+        return [side for side in sides if side in _HANDS]
+
 
 class _Frame(msgspec.Struct):
     image: _Picture
@@ -73,7 +84,7 @@ class _File(msgspec.Struct):
     video_annotations: list[msgspec.Raw]
 
 
-class _Shown(NamedTuple):
+class _Annotated(NamedTuple):
     """An annotated picture: its number, its file, and what it shows."""
 
     number: int
@@ -110,20 +121,21 @@ class Visor(OpenedSource):
             raws = msgspec.json.decode(data, type=_File).video_annotations
         except MALFORMED as error:
             raise DataError(f"{path}: {error}. Remedy: {_REMEDY}") from error
-        shown = self._annotated_pictures(video_id, split, raws, tally)
-        if not shown:
+        annotated = self._annotated_pictures(video_id, split, raws, tally)
+        if not annotated:
             why = "; ".join(+tally.left_out) or "it lists none"
             raise DataError(f"{path}: no annotated picture can be used ({why}). Remedy: {_REMEDY}")
-        pictures, index, frame_count, fps = self._timeline(video_id, shown, tally)
-        size = _size(shown[0].path) if isinstance(pictures, list) else SIZE
-        writer = GraphWriter("visor", video_id, size)
-        _Reading(writer, tally, self._touches, self._worn).add(dict(zip(index, shown, strict=True)))
-        release = writer.release(frame_count, fps, index, tally)
-        return ImportedVideo(release, pictures, tally)
+        pictures, index, frame_count, fps = self._timeline(video_id, annotated, tally)
+        size = _picture_size(annotated[0].path) if isinstance(pictures, list) else SIZE
+        writer = GraphWriter("visor", video_id, size, tally)
+        self._add(dict(zip(index, annotated, strict=True)), writer)
+        return ImportedVideo(writer.release(frame_count, fps, index), pictures, tally)
 
-    def _annotated_pictures(self, video_id: str, split: str, raws: Sequence[msgspec.Raw], tally: Tally) -> list[_Shown]:
+    def _annotated_pictures(
+        self, video_id: str, split: str, raws: Sequence[msgspec.Raw], tally: Tally
+    ) -> list[_Annotated]:
         """The annotated pictures, by number."""
-        shown: dict[int, _Shown] = {}
+        annotated: dict[int, _Annotated] = {}
         for raw in raws:
             try:
                 frame = msgspec.json.decode(raw, type=_Frame)
@@ -133,45 +145,42 @@ class Visor(OpenedSource):
             number = _NUMBER.search(frame.image.name)
             if number is None or frame.image.video != video_id or not valid_video_id(frame.image.name):
                 tally.left_out["pictures without a frame number, or of another video"] += 1
-            elif int(number[1]) in shown:
+            elif int(number[1]) in annotated:
                 tally.left_out["pictures that stand there twice"] += 1
             else:
                 path = self._picture(video_id, split, frame.image.name)
-                shown[int(number[1])] = _Shown(int(number[1]), path, frame)
+                annotated[int(number[1])] = _Annotated(int(number[1]), path, frame)
         if self._video(video_id) is None:
-            missing = [number for number, row in shown.items() if not row.path.is_file()]
+            missing = [number for number, row in annotated.items() if not row.path.is_file()]
             tally.left_out["pictures whose file is missing"] += len(missing)
-            shown = {number: row for number, row in shown.items() if number not in missing}
-        return [shown[number] for number in sorted(shown)]
+            annotated = {number: row for number, row in annotated.items() if number not in missing}
+        return [annotated[number] for number in sorted(annotated)]
 
     def _picture(self, video_id: str, split: str, name: str) -> Path:
-        """Where a picture lies: `rgb_frames/<split>/<participant>/<video>/<name>`, or without some of these folders."""
+        """A picture: `rgb_frames/<split>/<participant>/<video>/<name>`, or without some of these folders."""
         participant = video_id.partition("_")[0]
         folders = [(split, participant, video_id), (split, video_id), (participant, video_id), (video_id,)]
         paths = [confined(self._root, "rgb_frames", *folder, name) for folder in folders]
         return next((path for path in paths if path.is_file()), paths[0])
 
     def _video(self, video_id: str) -> Path | None:
-        names = [f"{video_id}.mp4", f"{video_id}.MP4"]
+        paths = [confined(self._root, "videos", f"{video_id}.{suffix}") for suffix in ("mp4", "MP4")]
         has_mapping = (self._root / MAPPING).is_file()
-        return next(
-            (p for name in names if (p := confined(self._root, "videos", name)).is_file() and has_mapping), None
-        )
+        return next((path for path in paths if has_mapping and path.is_file()), None)
 
     def _timeline(
-        self, video_id: str, shown: Sequence[_Shown], tally: Tally
+        self, video_id: str, annotated: Sequence[_Annotated], tally: Tally
     ) -> tuple[Path | list[Path], list[int], int, float | None]:
         """Pictures, the frame of each annotated one, how many frames there are, and frames a second."""
         video = self._video(video_id)
         if video is None:
-            seconds = (shown[-1].number - shown[0].number) / (
-                _NEW_RATE if re.search(r"_\d{3}\Z", video_id) else _OLD_RATE
-            )
-            fps = (len(shown) - 1) / seconds if seconds else None
+            rate = _NEW_RATE if re.search(r"_\d{3}\Z", video_id) else _OLD_RATE
+            seconds = (annotated[-1].number - annotated[0].number) / rate
+            fps = (len(annotated) - 1) / seconds if seconds else None
             tally.guessed["frame rates: the mean of pictures that are not evenly apart"] += fps is not None
-            return [row.path for row in shown], list(range(len(shown))), len(shown), fps
+            return [row.path for row in annotated], list(range(len(annotated))), len(annotated), fps
         facts, mapping = video_facts(video), self._mapping(video_id)
-        frames = [mapping.get(row.frame.image.name, 0) - 1 for row in shown]  # the mapping counts from 1
+        frames = [mapping.get(row.frame.image.name, 0) - 1 for row in annotated]  # the mapping counts from 1
         if not all(a < b for a, b in zip([-1, *frames], [*frames, facts.frame_count], strict=True)):
             raise DataError(
                 f"{video}: {MAPPING} names no frame of it for a picture, or in another order. Remedy: {_REMEDY}"
@@ -197,111 +206,80 @@ class Visor(OpenedSource):
             numbers[name] = int(number[1]) if number else frame if isinstance(frame, int) else 0
         return numbers
 
-
-class _Reading:
-    """Adds what pictures show to a graph."""
-
-    def __init__(self, writer: GraphWriter, tally: Tally, touches: tuple[str, str], worn: tuple[str, str]) -> None:
-        self._writer, self._tally = writer, tally
-        self._touches, self._worn = touches, worn
-
-    def add(self, shown: Mapping[int, _Shown]) -> None:
-        """Everything on the pictures, by frame of the graph."""
-        repeated = _repeated(row.frame for row in shown.values())
-        guessed = set[str]()
-        for at, row in shown.items():
-            names = Counter(_called(entity) for entity in row.frame.annotations)
-            ids: dict[str, str] = {}
-            for entity in row.frame.annotations:
-                name, subsequence = _called(entity), row.frame.image.subsequence
-                key = f"{subsequence}/{name}"
-                if entity.id in ids:
-                    self._tally.left_out["things whose id stands twice on a picture"] += 1
-                    continue
-                if name in _HANDS and names[name] == 1:
-                    key = name
-                elif name in _HANDS or (subsequence, name) in repeated:
-                    key = f"{row.number}/{entity.id}"
-                    self._tally.left_out["identities of things whose name stands twice on a picture"] += 1
-                ids[entity.id] = self._writer.object(key, name)
-                if key != f"{row.number}/{entity.id}":
-                    guessed.add(key)
-            masked = self._mask(at, row.frame, ids)
-            for name in names:
-                same = [entity for entity in row.frame.annotations if _called(entity) == name]
-                if all(entity.exhaustive == "y" and ids.get(entity.id) in masked for entity in same):
-                    self._writer.complete.setdefault(name, []).append(at)
-            self._contacts(at, row.frame, ids)
-        self._tally.guessed["identities of things: one name in one subsequence; hands, in the video"] += len(guessed)
-
-    def _mask(self, at: int, frame: _Frame, ids: Mapping[str, str]) -> set[str]:
-        """The ids of what has a mask that can be used."""
-        width, height = self._writer.size
-        scale = (width / SIZE[0], height / SIZE[1])
-        entities = [entity for entity in frame.annotations if entity.id in ids]
-        raws = [
-            msgspec.json.encode(
-                [[xy * factor for point in p for xy, factor in zip(point, scale, strict=True)] for p in entity.segments]
-            )
-            for entity in entities
-        ]
-        masks: dict[str, Rle] = {}
-        for entity, mask in zip(entities, parse_segmentations(raws, height, width), strict=True):
-            if isinstance(mask, Rle):
-                masks[ids[entity.id]] = mask
-            else:
-                self._tally.left_out[f"masks: {re.sub(r'[0-9]+', 'N', mask)}"] += 1
-        return self._writer.masks(at, masks)
-
-    def _contacts(self, at: int, frame: _Frame, ids: Mapping[str, str]) -> None:
-        """What hands and gloves are said to touch, and the hands that touch nothing."""
-        gloved = {side for entity in frame.annotations for side in _sides(entity)}
-        hands = {
-            _called(entity): ids[entity.id]
-            for entity in frame.annotations
-            if _called(entity) in _HANDS
-            if entity.id in ids
+    def _add(self, annotated: Mapping[int, _Annotated], writer: GraphWriter) -> None:
+        """Adds everything on the pictures, by frame of the graph."""
+        names_on = {at: Counter(entity.plain_name for entity in row.frame.annotations) for at, row in annotated.items()}
+        repeated = {
+            (row.frame.image.subsequence, name)
+            for at, row in annotated.items()
+            for name, times in names_on[at].items()
+            if times > 1
         }
-        for entity in (entity for entity in frame.annotations if entity.id in ids):
-            for side in _sides(entity):
+        guessed = set[str]()
+        for at, (number, _, frame) in annotated.items():
+            ids: dict[str, str] = {}
+            for entity in frame.annotations:
+                name, subsequence = entity.plain_name, frame.image.subsequence
+                if entity.id in ids:
+                    writer.tally.left_out["things whose id stands twice on a picture"] += 1
+                    continue
+                key = name if name in _HANDS else f"{subsequence}/{name}"
+                if names_on[at][name] > 1 if name in _HANDS else (subsequence, name) in repeated:
+                    key = f"{number}/{entity.id}"
+                    writer.tally.left_out["identities of things whose name stands twice on a picture"] += 1
+                else:
+                    guessed.add(key)
+                ids[entity.id] = writer.object(key, name)
+            masked = _add_masks(at, frame.annotations, ids, writer)
+            for name in names_on[at]:
+                same = [entity for entity in frame.annotations if entity.plain_name == name]
+                if all(entity.exhaustive == "y" and ids.get(entity.id) in masked for entity in same):
+                    writer.complete.setdefault(name, []).append(at)
+            self._add_contacts(at, frame.annotations, ids, writer)
+        writer.tally.guessed["identities of things: one name in one subsequence; hands, in the video"] += len(guessed)
+
+    def _add_contacts(self, at: int, entities: Sequence[_Entity], ids: Mapping[str, str], writer: GraphWriter) -> None:
+        """Adds what hands and gloves are said to touch, and the hands that touch nothing."""
+        gloved = {side for entity in entities for side in entity.hands}
+        hands = {entity.plain_name: ids[entity.id] for entity in entities if entity.plain_name in _HANDS}
+        for entity in entities:
+            for side in entity.hands:
                 if side in hands:
-                    self._writer.relate(ids[entity.id], hands[side], self._worn, at, at + 1)
+                    writer.relate(ids[entity.id], hands[side], self._worn, at, at + 1)
             touched = entity.in_contact_object
             if touched in ids and touched != entity.id:
-                self._writer.relate(ids[entity.id], ids[str(touched)], self._touches, at, at + 1)
+                writer.relate(ids[entity.id], ids[str(touched)], self._touches, at, at + 1)
             elif touched in _FREE:
                 # What is not in contact may have a glove on that is.
-                if _called(entity) not in gloved:
-                    self._writer.idle.setdefault(ids[entity.id], []).append(at)
+                if entity.plain_name not in gloved:
+                    writer.idle.setdefault(ids[entity.id], []).append(at)
             elif touched in _UNKNOWN:
-                self._tally.left_out["contacts that are inconclusive, or with nothing that is named"] += 1
+                writer.tally.left_out["contacts that are inconclusive, or with nothing that is named"] += 1
             elif touched is not None:
-                self._tally.left_out["contacts with what is not on the picture"] += 1
+                writer.tally.left_out["contacts with what is not on the picture"] += 1
 
 
-def _called(entity: _Entity) -> str:
-    """Names are free text: case and white space do not tell things apart."""
-    return " ".join(entity.name.split()).lower()
+def _add_masks(at: int, entities: Sequence[_Entity], ids: Mapping[str, str], writer: GraphWriter) -> set[str]:
+    """Adds the masks that can be used; the ids of what has one."""
+    width, height = writer.size
+    scale = (width / SIZE[0], height / SIZE[1])
+    raws = [
+        msgspec.json.encode(
+            [[xy * factor for point in p for xy, factor in zip(point, scale, strict=True)] for p in entity.segments]
+        )
+        for entity in entities
+    ]
+    masks: dict[str, Rle] = {}
+    for entity, mask in zip(entities, parse_segmentations(raws, height, width), strict=True):
+        if isinstance(mask, Rle):
+            masks[ids[entity.id]] = mask
+        else:
+            writer.tally.left_out[f"masks: {re.sub(r'[0-9]+', 'N', mask)}"] += 1
+    return writer.masks(at, masks)
 
 
-def _sides(entity: _Entity) -> list[str]:
-    """The hands that a glove is on."""
-    sides = [entity.on_which_hand] if isinstance(entity.on_which_hand, str) else entity.on_which_hand
-    return [side for side in sides if side in _HANDS]
-
-
-def _repeated(frames: Iterable[_Frame]) -> set[tuple[str, str]]:
-    """(subsequence, name) of what some picture has twice."""
-    return {
-        (frame.image.subsequence, name)
-        for frame in frames
-        for name, times in Counter(map(_called, frame.annotations)).items()
-        if times > 1
-    }
-
-
-def _size(path: Path) -> tuple[int, int]:
-    """Of the pictures: the size that the polygons are drawn on, or a smaller one of the same shape."""
+def _picture_size(path: Path) -> tuple[int, int]:
+    """The size of the pictures: that which the polygons are drawn on, or a smaller one of the same shape."""
     try:
         with Image.open(path, formats=("JPEG", "PNG")) as image:
             size = image.size

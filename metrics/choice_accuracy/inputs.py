@@ -13,8 +13,6 @@ from string import ascii_lowercase
 from typing import Any, NamedTuple
 
 _LETTER = re.compile(r"\(?([a-z])\)")
-ID_REMEDY = "give a non-empty string or an integer"
-
 RawId = str | int
 # The ids of a question's choices, or each with the verb of its label (None where it has none).
 RawChoices = Sequence[RawId] | Mapping[RawId, str | None]
@@ -30,7 +28,7 @@ class ChoiceQuestion(NamedTuple):
     choices: dict[str, str | None] | None = None
 
 
-def as_id(raw: object, where: str, remedy: str = ID_REMEDY) -> str:
+def as_id(raw: object, where: str, remedy: str = "give a non-empty string or an integer") -> str:
     """The id of a choice (or the name of a class) as text. Raises TypeError or ValueError starting with `where`.
 
     >>> as_id(" A ", "references[0]"), as_id(3, "references[1]")
@@ -50,11 +48,6 @@ def as_id(raw: object, where: str, remedy: str = ID_REMEDY) -> str:
     if not text:
         raise ValueError(f"{where}: is {raw!r}, which is empty; {remedy}")
     return text
-
-
-def as_prediction(raw: object, where: str) -> str | None:
-    """The chosen id, or None for no usable answer. Raises TypeError or ValueError starting with `where`."""
-    return None if raw is None else as_id(raw, where, "give the id of the chosen choice, None for no usable answer")
 
 
 def as_column(raw: object, name: str) -> list[Any]:
@@ -100,11 +93,6 @@ def as_verb(raw: object, where: str) -> str | None:
     return None if raw is None else as_id(raw, f"{where}: a verb", "give it as a non-empty string").casefold()
 
 
-def as_class(raw: object, where: str) -> str | None:
-    """The name of a class; None stays None."""
-    return None if raw is None else as_id(raw, where, "give the name of the class as a string, or None for no class")
-
-
 def as_questions(
     predictions: object, references: object, classes: object = None, verbs: object = None, choices: object = None
 ) -> list[ChoiceQuestion]:
@@ -121,37 +109,32 @@ def as_questions(
             f"there are {len(answers)} predictions for {len(expected)} references; "
             "give one prediction per reference, None where there is no usable answer"
         )
-    optional = [
-        _optional_column(column, name, len(expected))
-        for column, name in ((classes, "classes"), (verbs, "verbs"), (choices, "choices"))
-    ]
-    rows = zip(answers, expected, *optional, strict=True)
-    return [_question(index, *row) for index, row in enumerate(rows)]
+    columns = [answers, expected]
+    for name, raw in (("classes", classes), ("verbs", verbs), ("choices", choices)):
+        columns.append([None] * len(expected) if raw is None else as_column(raw, name))
+        if len(columns[-1]) != len(expected):
+            raise ValueError(
+                f"{name}: has {len(columns[-1])} entries for {len(expected)} references; "
+                "give one per reference, or None"
+            )
+    return [_question(index, *row) for index, row in enumerate(zip(*columns, strict=True))]
 
 
-def _optional_column(raw: object, name: str, length: int) -> list[Any]:
-    if raw is None:
-        return [None] * length
-    column = as_column(raw, name)
-    if len(column) != length:
-        raise ValueError(f"{name}: has {len(column)} entries for {length} references; give one per reference, or None")
-    return column
+_ANSWER_REMEDY = "give the id of the chosen choice, None for no usable answer"
+_CLASS_REMEDY = "give the name of the class as a string, or None for no class"
 
 
-def _question(index: int, answer: object, truth: object, name: object, verb: object, choices: object) -> ChoiceQuestion:
-    question = ChoiceQuestion(
-        as_prediction(answer, f"predictions[{index}]"),
-        as_id(truth, f"references[{index}]", "give the id of the right choice"),
-        as_class(name, f"classes[{index}]"),
-        as_verb(verb, f"verbs[{index}]"),
-        as_choices(choices, f"choices[{index}]"),
-    )
-    return question if question.choices is None else _with_known_choices(question, question.choices, index)
-
-
-def _with_known_choices(question: ChoiceQuestion, choices: dict[str, str | None], index: int) -> ChoiceQuestion:
-    """Check that the ids are among the choices; the verb of the right choice is the question's verb."""
-    prediction, reference, verb = question.prediction, question.reference, question.verb
+def _question(
+    index: int, answer: object, truth: object, name: object, own_verb: object, options: object
+) -> ChoiceQuestion:
+    """A question whose ids are among its choices; the verb of the right choice is the question's verb."""
+    prediction = None if answer is None else as_id(answer, f"predictions[{index}]", _ANSWER_REMEDY)
+    reference = as_id(truth, f"references[{index}]", "give the id of the right choice")
+    class_name = None if name is None else as_id(name, f"classes[{index}]", _CLASS_REMEDY)
+    verb = as_verb(own_verb, f"verbs[{index}]")
+    choices = as_choices(options, f"choices[{index}]")
+    if choices is None:
+        return ChoiceQuestion(prediction, reference, class_name, verb)
     if reference not in choices:
         raise ValueError(f"references[{index}]: {reference!r} is not among choices[{index}], {list(choices)}; add it")
     if prediction is not None and prediction not in choices:
@@ -164,7 +147,7 @@ def _with_known_choices(question: ChoiceQuestion, choices: dict[str, str | None]
         raise ValueError(
             f"verbs[{index}]: is {verb!r}, but choices[{index}] has {known!r} for the right choice; give one verb"
         )
-    return question._replace(verb=known if verb is None else verb)
+    return ChoiceQuestion(prediction, reference, class_name, known if verb is None else verb, choices)
 
 
 def handyvqa_letters(text: str, n_options: int) -> list[str]:

@@ -82,22 +82,21 @@ def as_multi_questions(predictions: object, references: object, choices: object 
             f"there are {len(answers)} predictions and {len(options)} lists of choices for {len(expected)} references; "
             "give one of each per reference, a prediction of None where there is no usable answer"
         )
-    rows = zip(answers, expected, options, strict=True)
-    return [_multi_question(index, *row) for index, row in enumerate(rows)]
+    questions = []
+    for index, (answer, truth, ids) in enumerate(zip(answers, expected, options, strict=True)):
+        known = list(as_choices(ids, f"choices[{index}]") or ())
+        if not known:
+            raise TypeError(f"choices[{index}]: is None; give the ids of the question's choices")
+        reference = _as_ids(truth, known, f"references[{index}]")
+        if not reference:
+            raise ValueError(f"references[{index}]: is empty; give the ids of the right choices, one at least")
+        prediction = None if answer is None else _as_ids(answer, known, f"predictions[{index}]")
+        questions.append(MultiQuestion(prediction, reference, known))
+    return questions
 
 
-def _multi_question(index: int, answer: object, truth: object, options: object) -> MultiQuestion:
-    choices = as_choices(options, f"choices[{index}]")
-    if choices is None:
-        raise TypeError(f"choices[{index}]: is None; give the ids of the question's choices")
-    known = list(choices)
-    reference = _chosen(truth, known, f"references[{index}]")
-    if not reference:
-        raise ValueError(f"references[{index}]: is empty; give the ids of the right choices, one at least")
-    return MultiQuestion(None if answer is None else _chosen(answer, known, f"predictions[{index}]"), reference, known)
-
-
-def _chosen(raw: object, choices: Sequence[str], where: str) -> list[str]:
+def _as_ids(raw: object, choices: Sequence[str], where: str) -> list[str]:
+    """Some of the choices, each once, in the order of their ids."""
     if isinstance(raw, str | int) or raw is None:
         raise TypeError(f"{where}: is {raw!r} ({type(raw).__name__}); give a list of ids of choices")
     chosen = [as_id(item, where) for item in as_column(raw, where)]
@@ -137,8 +136,8 @@ def multi_figures_of(questions: Sequence[MultiQuestion]) -> dict[str, Any]:
     parsed = [question for question in questions if question.prediction is not None]
     labels = [choice in question.reference for question in questions for choice in question.choices]
     return {
-        "average_precision": _pooled(questions),
-        "average_precision_on_parsed": _pooled(parsed) if parsed else None,
+        "average_precision": _pooled_precision(questions),
+        "average_precision_on_parsed": _pooled_precision(parsed) if parsed else None,
         "prevalence": sum(labels) / len(labels),
         "n": len(questions),
         "n_failed": len(questions) - len(parsed),
@@ -147,7 +146,7 @@ def multi_figures_of(questions: Sequence[MultiQuestion]) -> dict[str, Any]:
     }
 
 
-def _pooled(questions: Sequence[MultiQuestion]) -> float:
+def _pooled_precision(questions: Sequence[MultiQuestion]) -> float:
     options = [(question, choice) for question in questions for choice in question.choices]
     labels = [int(choice in question.reference) for question, choice in options]
     scores = [float(choice in (question.prediction or [])) for question, choice in options]

@@ -9,42 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from statistics import mean
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .inputs import ChoiceQuestion, RawChoices, RawId, as_questions
-
-
-class ExampleScore(NamedTuple):
-    """One question. `failed`: there is no usable answer.
-
-    `same_verb` and `random_same_verb` are None unless the answer is wrong and the verbs of all choices are known:
-    does the chosen distractor share the reference's verb, and what fraction of the distractors does?
-    """
-
-    correct: bool
-    failed: bool
-    same_verb: bool | None = None
-    random_same_verb: float | None = None
-
-
-def score_question(question: ChoiceQuestion) -> ExampleScore:
-    """Score one checked question, see `as_questions`.
-
-    >>> verbs = {"A": "open", "B": "open", "C": "close"}
-    >>> score_question(ChoiceQuestion("B", "A", choices=verbs))
-    ExampleScore(correct=False, failed=False, same_verb=True, random_same_verb=0.5)
-    """
-    prediction, reference = question.prediction, question.reference
-    correct = prediction == reference
-    choices = question.choices
-    if correct or prediction is None or choices is None or None in choices.values():
-        return ExampleScore(correct, prediction is None)
-    distractors = [verb == choices[reference] for choice, verb in choices.items() if choice != reference]
-    same_verb = choices[prediction] == choices[reference]
-    return ExampleScore(False, False, same_verb, sum(distractors) / len(distractors))
 
 
 def choice_accuracy(
@@ -101,16 +71,25 @@ _COUNTS = ("n", "n_failed", "n_correct")
 
 
 def question_sums(question: ChoiceQuestion) -> dict[Hashable, float]:
-    """One question's contribution: counts, also those of its class and of its verb, and those about its distractors."""
-    score = score_question(question)
-    counts: dict[Hashable, float] = {"n": 1, "n_failed": score.failed, "n_correct": score.correct}
-    sums: dict[Hashable, float] = {**counts, ("choices", len(question.choices or ())): 1}
+    """One question's contribution: counts, also those of its class and of its verb, and those about its distractors.
+
+    >>> sums = question_sums(ChoiceQuestion("B", "A", choices={"A": "open", "B": "open", "C": "close"}))
+    >>> sums["n_correct"], sums["n_wrong"], sums["n_same_verb"], sums["random_share", 0.5]
+    (0, 1, 1, 1)
+    """
+    prediction, reference, choices = question.prediction, question.reference, question.choices or {}
+    correct = prediction == reference
+    counts: dict[Hashable, float] = {"n": 1, "n_failed": int(prediction is None), "n_correct": int(correct)}
+    sums: dict[Hashable, float] = {**counts, ("choices", len(choices)): 1}
     for kind, name in (("class", question.class_name), ("verb", question.verb)):
         if name is not None:
             sums |= {(kind, name, part): count for part, count in counts.items()}
-    sums["n_with_verbs"] = question.choices is not None and None not in question.choices.values()
-    if score.same_verb is not None:
-        sums |= {"n_wrong": 1, "n_same_verb": score.same_verb, ("random_share", score.random_same_verb): 1}
+    has_verbs = bool(choices) and None not in choices.values()
+    sums["n_with_verbs"] = int(has_verbs)
+    if has_verbs and prediction is not None and not correct:
+        same_verb = [verb == choices[reference] for choice, verb in choices.items() if choice != reference]
+        n_same_verb = int(choices[prediction] == choices[reference])
+        sums |= {"n_wrong": 1, "n_same_verb": n_same_verb, ("random_share", sum(same_verb) / len(same_verb)): 1}
     return sums
 
 
@@ -123,9 +102,9 @@ def figures(sums: Mapping[Hashable, Floats]) -> dict[str, Floats]:
     chances = sum(count * np.longdouble(1 / size) for size, count in choices.items() if size)
     accuracies, present = np.zeros_like(n, dtype=np.longdouble), np.zeros_like(n)
     for name in classes:
-        total = sums["class", name, "n"]
-        accuracies += _fraction(sums["class", name, "n_correct"], total, 0.0)
-        present += total > 0
+        n_of_class = sums["class", name, "n"]
+        accuracies += _fraction(sums["class", name, "n_correct"], n_of_class, 0.0)
+        present += n_of_class > 0
     return {
         "accuracy": _fraction(right, n),
         "accuracy_on_parsed": _fraction(right, n - sums["n_failed"]),

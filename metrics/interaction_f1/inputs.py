@@ -42,28 +42,21 @@ def as_interaction(raw: RawInteraction, where: str = "interaction") -> Interacti
         ...
     ValueError: predictions[2][0]: object_box is [1, 1, 4]; give the four numbers x0, y0, x1, y1
     """
+    fields = ", ".join(Interaction._fields)
     if not isinstance(raw, Mapping):
-        raise TypeError(f"{where}: is {raw!r} ({type(raw).__name__}); give a dict with {_names()}")
+        raise TypeError(f"{where}: is {raw!r} ({type(raw).__name__}); give a dict with {fields}")
     missing = [name for name in Interaction._fields if name not in raw]
     if missing:
-        raise ValueError(f"{where}: {', '.join(missing)} is missing; give {_names()}")
+        raise ValueError(f"{where}: {', '.join(missing)} is missing; give {fields}")
+    hands = _plain(raw["hand_boxes"])
+    if not isinstance(hands, Sequence) or isinstance(hands, str | bytes):
+        kind = type(raw["hand_boxes"]).__name__
+        raise TypeError(f"{where}: hand_boxes is {raw['hand_boxes']!r} ({kind}); give a list of boxes [x0, y0, x1, y1]")
     return Interaction(
-        _hand_boxes(raw["hand_boxes"], where),
+        tuple(_box(box, f"hand_boxes[{index}]", where) for index, box in enumerate(hands)),
         _box(raw["object_box"], "object_box", where),
         _hand_type(raw["hand_type"], where),
     )
-
-
-def _names() -> str:
-    return ", ".join(Interaction._fields)
-
-
-def _hand_boxes(raw: object, where: str) -> tuple[Box, ...]:
-    values = _plain(raw)
-    if not isinstance(values, Sequence) or isinstance(values, str | bytes):
-        kind = type(raw).__name__
-        raise TypeError(f"{where}: hand_boxes is {raw!r} ({kind}); give a list of boxes [x0, y0, x1, y1]")
-    return tuple(_box(box, f"hand_boxes[{index}]", where) for index, box in enumerate(values))
 
 
 def _plain(raw: object) -> object:
@@ -113,7 +106,7 @@ def _hand_type(raw: object, where: str) -> str:
     return hand_type
 
 
-def as_frame(raw: RawFrame, where: str = "frame", *, needs_hands: bool = False) -> list[Interaction]:
+def as_frame(raw: RawFrame, where: str, *, needs_hands: bool = False) -> list[Interaction]:
     """All interactions of one frame. `needs_hands`: refuse an interaction without hand boxes (references)."""
     if isinstance(raw, str | bytes | Mapping) or not isinstance(raw, Sequence | np.ndarray):
         raise TypeError(f"{where}: is {raw!r} ({type(raw).__name__}); give a list of interactions, [] for none")
@@ -124,21 +117,11 @@ def as_frame(raw: RawFrame, where: str = "frame", *, needs_hands: bool = False) 
     return interactions
 
 
-def as_prediction(raw: RawFrame | None, where: str = "prediction") -> list[Interaction] | None:
-    """The interactions that were predicted for a frame; None (no usable answer) stays None."""
-    return None if raw is None else as_frame(raw, where)
-
-
-def as_reference(raw: RawFrame, where: str = "reference") -> list[Interaction]:
-    """The annotated interactions of a frame, each with one hand box at least."""
-    return as_frame(raw, where, needs_hands=True)
-
-
-Interactions = list[Interaction]
-
-
-def checked(predictions: Any, references: Any) -> tuple[list[Interactions | None], list[Interactions]]:  # noqa: ANN401
-    """Both columns. Raises TypeError unless they are lists of frames, ValueError unless equally long."""
+def checked(
+    predictions: Any,  # noqa: ANN401
+    references: Any,  # noqa: ANN401
+) -> tuple[list[list[Interaction] | None], list[list[Interaction]]]:
+    """Both columns, checked. Raises TypeError unless they are lists of frames, ValueError unless equally long."""
     for name, column in (("predictions", predictions), ("references", references)):
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence | np.ndarray):
             raise TypeError(f"{name}: is of type {type(column).__name__}; give a list with one entry per frame")
@@ -148,6 +131,6 @@ def checked(predictions: Any, references: Any) -> tuple[list[Interactions | None
             "give one prediction per reference, None where there is no usable answer"
         )
     return (
-        [as_prediction(raw, f"predictions[{index}]") for index, raw in enumerate(predictions)],
-        [as_reference(raw, f"references[{index}]") for index, raw in enumerate(references)],
+        [None if raw is None else as_frame(raw, f"predictions[{index}]") for index, raw in enumerate(predictions)],
+        [as_frame(raw, f"references[{index}]", needs_hands=True) for index, raw in enumerate(references)],
     )

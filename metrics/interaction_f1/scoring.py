@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .inputs import Box, Interaction, RawFrame, as_prediction, as_reference, checked
+from .inputs import Box, Interaction, RawFrame, as_frame, checked
 
 # A pair of interactions counts only above this IoU of their objects; exactly at it, it does not.
 IOU_THRESHOLD = 0.5
@@ -86,7 +86,7 @@ def greedy_pairs(ious: IouTable) -> IndexPairs:
     pairs = []
     for reference in order:
         row = ious[reference]
-        best = max(unused, key=lambda prediction: row[prediction], default=None)
+        best = max(unused, key=row.__getitem__, default=None)
         if best is not None and row[best] > IOU_THRESHOLD:
             pairs.append((reference, best))
             unused.remove(best)
@@ -130,15 +130,11 @@ def highest_first_pairs(ious: IouTable) -> IndexPairs:
         for prediction, iou in enumerate(row)
         if iou >= IOU_THRESHOLD
     )
-    pairs: IndexPairs = []
-    references: set[int] = set()
-    predictions: set[int] = set()
+    by_reference: dict[int, int] = {}
     for _, reference, prediction in ranked:
-        if reference not in references and prediction not in predictions:
-            pairs.append((reference, prediction))
-            references.add(reference)
-            predictions.add(prediction)
-    return pairs
+        if reference not in by_reference and prediction not in by_reference.values():
+            by_reference[reference] = prediction
+    return list(by_reference.items())
 
 
 _MATCHINGS: dict[str, Callable[[IouTable], IndexPairs]] = {
@@ -182,7 +178,8 @@ def score_frame(prediction: RawFrame | None, reference: RawFrame, *, matching: s
     >>> pool([score])["precision"], pool([score])["recall"]
     (0.5, 1.0)
     """
-    return score_checked(as_prediction(prediction), as_reference(reference), check_matching(matching))
+    predicted = None if prediction is None else as_frame(prediction, "prediction")
+    return score_checked(predicted, as_frame(reference, "reference", needs_hands=True), check_matching(matching))
 
 
 def check_matching(matching: str) -> str:
@@ -256,13 +253,12 @@ def pool(scores: Iterable[FrameScore]) -> dict[str, Any]:
     if not sums.get("n"):
         raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 frame")
     values = figures({name: np.array([total]) for name, total in sums.items()})
-    shown = {name: None if np.isnan(value[0]) else float(value[0]) for name, value in values.items()}
-    return {**shown, **tables(sums)}
+    return {**{name: None if np.isnan(value[0]) else float(value[0]) for name, value in values.items()}, **tables(sums)}
 
 
 Floats = NDArray[np.float64]
 Group = tuple[str, str]
-"""What references are grouped by, such as "hand_type", and its value."""
+"""A kind of groups, such as "hand_type", and the value of one, such as "left"."""
 PAIR_MEANS = ("object_iou", "hand_iou", "hand_type_accuracy")
 COUNTS = ("n", "n_failed", "n_matched", "n_predicted", "n_reference")
 
@@ -288,12 +284,9 @@ def frame_sums(
         for group in chain.from_iterable(groups_of):
             sums[group, "n_reference"] += 1
         for pair in frame.pairs:
-            sums["n_matched"] += 1
-            for name, value in zip(PAIR_MEANS, pair[2:], strict=True):
+            for name, value in (("n_matched", 1), *zip(PAIR_MEANS, pair[2:], strict=True)):
                 sums[name] += value
-            for group in groups_of[pair.reference] if groups_of else ():
-                sums[group, "n_matched"] += 1
-                for name, value in zip(PAIR_MEANS, pair[2:], strict=True):
+                for group in groups_of[pair.reference] if groups_of else ():
                     sums[group, name] += value
     return dict(sums)
 
@@ -317,13 +310,12 @@ def tables(sums: Mapping[Hashable, float]) -> dict[str, Any]:
     """The counts of `pool` from the sums over all frames, and a table `per_<kind>` of each kind of groups."""
     counts = {name: int(sums[name]) for name in COUNTS}
     optimal = {"greedy_cost": int(sums["greedy_cost"])} if sums.get("n_optimal") == sums["n"] else {}
-    groups = sorted(key[0] for key in sums if isinstance(key, tuple) and key[1] == "n_reference")
     per_kind: dict[str, dict[str, Any]] = {}
-    for kind, name in groups:
-        support, matched = (int(sums.get(((kind, name), part), 0)) for part in ("n_reference", "n_matched"))
-        means = {part: sums[(kind, name), part] / matched for part in PAIR_MEANS} if matched else {}
-        row = {"recall": matched / support, **means, "support": support}
-        per_kind.setdefault(f"per_{kind}", {})[name] = row
+    for group in sorted(key[0] for key in sums if isinstance(key, tuple) and key[1] == "n_reference"):
+        support, matched = (int(sums.get((group, part), 0)) for part in ("n_reference", "n_matched"))
+        means = {part: sums[group, part] / matched for part in PAIR_MEANS} if matched else {}
+        kind, name = group
+        per_kind.setdefault(f"per_{kind}", {})[name] = {"recall": matched / support, **means, "support": support}
     return {**counts, **optimal, **per_kind}
 
 

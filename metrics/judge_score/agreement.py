@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from .scoring import as_column, as_draws, as_names, mean, positive, sample_sd
+from .scoring import as_column, as_draws, as_names, mean, positive, sample_sd, usable
 
 _PAIR_FIGURES = ("exact", "within_1", "qwk", "tau_examples", "tau_models", "shift", "shift_sd", "shift_examples")
 
@@ -48,7 +48,7 @@ def quadratic_weighted_kappa(first: Sequence[float], second: Sequence[float]) ->
     if len({*first, *second}) < 2:
         return None
     observed = math.fsum((a - b) ** 2 for a, b in zip(first, second, strict=True)) / n
-    centres = math.fsum(first) / n, math.fsum(second) / n
+    centres = [math.fsum(values) / n for values in (first, second)]
     variances = [
         math.fsum((value - centre) ** 2 for value in values) / n
         for values, centre in zip((first, second), centres, strict=True)
@@ -59,7 +59,7 @@ def quadratic_weighted_kappa(first: Sequence[float], second: Sequence[float]) ->
 
 
 def calibration_shift(first: Sequence[float], second: Sequence[float], *, ddof: int = 0) -> dict[str, Any]:
-    """By how much the second judge scores higher (second - first), over paired means, one per model.
+    """The difference of two judges (second - first) over paired means, one per model.
 
     Returns `shift` (the mean difference), `sd` (its standard deviation over models, divisor n - `ddof`; 0 is
     what reproduces the paper's figures; None for n <= ddof), `differences` and `n`.
@@ -119,8 +119,13 @@ def judge_agreement(
     if not n:
         raise ValueError("scores: are empty: there is nothing to compare; give >= 1 answer")
     names = as_names(models, "models", n)
-    pairs = [_pair(a, b, columns, names, top, ddof) for a, b in combinations(columns, 2)]
-    complete = sum(all(value is not None for value in row) for row in zip(*columns.values(), strict=True))
+    pairs = []
+    for first, second in combinations(columns, 2):
+        answers = zip(columns[first], columns[second], names, strict=True)
+        rows = [(a, b, model) for a, b, model in answers if a is not None and b is not None]
+        counts = {"judges": [first, second], "n": len(rows), "coverage": len(rows) / n}
+        pairs.append({**counts, **_over_answers(rows, top), **_over_models(rows, top, ddof)})
+    complete = sum(None not in row for row in zip(*columns.values(), strict=True))
     means = {key: mean([pair[key] for pair in pairs if pair[key] is not None]) for key in _PAIR_FIGURES}
     return {
         "judges": list(columns),
@@ -148,58 +153,38 @@ def _columns(
         column = as_column(scores[judge], f"scores[{judge!r}]", length)
         length = len(column)
         draws = [as_draws(raw, f"scores[{judge!r}][{index}]", scale) for index, raw in enumerate(column)]
-        columns[judge] = [mean([draw for draw in of_answer if draw is not None]) for of_answer in draws]
+        columns[judge] = [mean(usable(of_answer)) for of_answer in draws]
     return columns
 
 
-def _pair(
-    first: str,
-    second: str,
-    columns: Mapping[str, Sequence[float | None]],
-    models: Sequence[str | None],
-    scale: float,
-    ddof: int,
-) -> dict[str, Any]:
-    rows = [
-        (a, b, model)
-        for a, b, model in zip(columns[first], columns[second], models, strict=True)
-        if a is not None and b is not None
-    ]
+_Rows = Sequence[tuple[float, float, str | None]]  # two judges' scores of an answer, and the model that gave it
+
+
+def _over_answers(rows: _Rows, scale: float) -> dict[str, Any]:
     left, right = [a for a, _, _ in rows], [b for _, b, _ in rows]
     # Means of draws carry rounding noise; a whole point is still a whole point.
-    gaps = [abs(a - b) for a, b in zip(left, right, strict=True)]
+    gaps = [abs(a - b) for a, b, _ in rows]
     return {
-        "judges": [first, second],
-        "n": len(rows),
-        "coverage": len(rows) / len(models),
         "exact": mean([float(gap <= 1e-9) for gap in gaps]),
         "within_1": mean([float(gap <= 1 + 1e-9) for gap in gaps]),
         "qwk": quadratic_weighted_kappa(left, right),
         "tau_examples": kendall_tau_b(left, right),
-        "shift_examples": mean([(b - a) / scale for a, b in zip(left, right, strict=True)]),
-        **_over_models(rows, scale, ddof),
+        "shift_examples": mean([(b - a) / scale for a, b, _ in rows]),
     }
 
 
-def _over_models(rows: Sequence[tuple[float, float, str | None]], scale: float, ddof: int) -> dict[str, Any]:
-    by_model: dict[str, list[tuple[float, float]]] = {}
-    for a, b, model in rows:
-        if model is not None:
-            by_model.setdefault(model, []).append((a, b))
-    first = {model: math.fsum(a for a, _ in pairs) / len(pairs) / scale for model, pairs in sorted(by_model.items())}
-    second = {model: math.fsum(b for _, b in pairs) / len(pairs) / scale for model, pairs in sorted(by_model.items())}
-    shift = calibration_shift(list(first.values()), list(second.values()), ddof=ddof)
+def _over_models(rows: _Rows, scale: float, ddof: int) -> dict[str, Any]:
+    per_model: dict[str, Any] = {}
+    for name in sorted({model for _, _, model in rows if model is not None}):
+        pairs = [(a, b) for a, b, model in rows if model == name]
+        means = [math.fsum(column) / len(pairs) / scale for column in zip(*pairs, strict=True)]
+        per_model[name] = {"n": len(pairs), "means": means, "shift": means[1] - means[0]}
+    first, second = ([figures["means"][side] for figures in per_model.values()] for side in (0, 1))
+    shift = calibration_shift(first, second, ddof=ddof)
     return {
         # Rounding noise must not break a tie between models.
-        "tau_models": kendall_tau_b(*([round(value, 12) for value in means.values()] for means in (first, second))),
+        "tau_models": kendall_tau_b(*([round(value, 12) for value in means] for means in (first, second))),
         "shift": shift["shift"],
         "shift_sd": shift["sd"],
-        "per_model": {
-            model: {
-                "n": len(by_model[model]),
-                "means": [first[model], second[model]],
-                "shift": second[model] - first[model],
-            }
-            for model in first
-        },
+        "per_model": per_model,
     }

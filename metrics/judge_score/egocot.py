@@ -74,32 +74,19 @@ def egocot_reasoning(
     if not n:
         raise ValueError("scores: are empty: there is nothing to average; give >= 1 sample")
     right = [as_flag(raw, f"correct[{i}]") for i, raw in enumerate(as_column(correct, "correct", n))]
-    empty = [False] * n
-    if empty_reasoning is not None:
-        flags = as_column(empty_reasoning, "empty_reasoning", n)
-        empty = [as_flag(raw, f"empty_reasoning[{i}]") for i, raw in enumerate(flags)]
+    flags = [False] * n if empty_reasoning is None else as_column(empty_reasoning, "empty_reasoning", n)
+    empty = [as_flag(raw, f"empty_reasoning[{i}]") for i, raw in enumerate(flags)]
     judged = [0.0 if empty[i] else as_whole(raw, f"scores[{i}]") for i, raw in enumerate(column)]
-    names = as_names(subtasks, "subtasks", n)
-    return _tables(list(zip(judged, right, names, strict=True)), _groups(groups), threshold)
-
-
-_Sample = tuple[Draw, bool, str | None]
-
-
-def _groups(groups: Mapping[str, Sequence[str]] | None) -> dict[str, list[str]]:
-    given: Mapping[str, Any] = EGOCOT_SIZES if groups is None else groups
-    if not isinstance(given, Mapping):
+    members: Mapping[str, Any] = EGOCOT_SIZES if groups is None else groups
+    if not isinstance(members, Mapping):
         raise TypeError(f"groups: is of type {type(groups).__name__}; give a dict from group to its subtasks")
-    return {group: list(subtasks) for group, subtasks in given.items()}
-
-
-def _tables(samples: Sequence[_Sample], groups: Mapping[str, list[str]], threshold: float) -> dict[str, Any]:
+    samples = list(zip(judged, right, strict=True))
     by_subtask: dict[str, list[_Sample]] = {}
-    for sample in samples:
-        if sample[2] is not None:
-            by_subtask.setdefault(sample[2], []).append(sample)
+    for sample, name in zip(samples, as_names(subtasks, "subtasks", n), strict=True):
+        if name is not None:
+            by_subtask.setdefault(name, []).append(sample)
     pooled = {
-        group: [sample for subtask in part for sample in by_subtask.get(subtask, [])] for group, part in groups.items()
+        group: [sample for name in names for sample in by_subtask.get(name, [])] for group, names in members.items()
     }
     return _figures(samples, threshold) | {
         "per_group": {group: _figures(part, threshold) for group, part in pooled.items() if part},
@@ -107,11 +94,14 @@ def _tables(samples: Sequence[_Sample], groups: Mapping[str, list[str]], thresho
     }
 
 
+_Sample = tuple[Draw, bool]  # the score of the rationale, and whether the answer is right
+
+
 def _figures(samples: Sequence[_Sample], threshold: float) -> dict[str, Any]:
-    judged = [(score, right) for score, right, _ in samples if score is not None]
+    judged = [(score, right) for score, right in samples if score is not None]
     scores, correct = [score for score, _ in judged], [right for _, right in judged]
     return {
-        "accuracy": 100 * sum(right for _, right, _ in samples) / len(samples),
+        "accuracy": 100 * sum(right for _, right in samples) / len(samples),
         "r": mean(scores),
         "scr": spurious_correct_rate(scores, correct, threshold=threshold),
         "n": len(samples),

@@ -75,12 +75,12 @@ class JudgeScore(evaluate.Metric):
         return function(list(map(json.loads, predictions)), list(map(json.loads, references)), **kwargs)
 
 
-def _verdict_row(raw: Any, where: str) -> dict[str, Any] | None:  # noqa: ANN401
+def _verdict_row(raw: Any, where: str) -> _Row | None:  # noqa: ANN401
     # The scale is known only when the figures are computed: judge_score checks the range then.
     return None if raw is None else as_verdict(raw, where, float("inf"))
 
 
-def _sample_row(raw: Any, where: str) -> dict[str, Any] | None:  # noqa: ANN401
+def _sample_row(raw: Any, where: str) -> _Row | None:  # noqa: ANN401
     if raw is None:
         return None
     known = ("score", "correct", "empty_reasoning")
@@ -90,8 +90,7 @@ def _sample_row(raw: Any, where: str) -> dict[str, Any] | None:  # noqa: ANN401
     if not {"score", "correct"} <= raw.keys() <= set(known):
         raise ValueError(f"{where}: has the keys {list(raw)}; give score, correct and, optionally, empty_reasoning")
     score = as_whole(raw["score"], f"{where}['score']")
-    flags = {name: [float(as_flag(raw.get(name), f"{where}[{name!r}]"))] for name in known[1:]}
-    return {"score": [score], **flags}
+    return {"score": score, **{name: as_flag(raw.get(name), f"{where}[{name!r}]") for name in known[1:]}}
 
 
 def _agreement(rows: Sequence[_Row | None], names: Sequence[str | None], **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -100,11 +99,9 @@ def _agreement(rows: Sequence[_Row | None], names: Sequence[str | None], **kwarg
 
 
 def _egocot(rows: Sequence[_Row | None], names: Sequence[str | None], **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
-    unanswered: _Row = {"score": [None], "correct": [0.0], "empty_reasoning": [1.0]}
-    filled = [unanswered if row is None else row for row in rows]
-    scores, correct, empty = ([row[name][0] for row in filled] for name in unanswered)
-    right, blank = ([bool(flag) for flag in column] for column in (correct, empty))
-    return egocot_reasoning(scores, right, names, empty_reasoning=blank, **kwargs)
+    unanswered: _Row = {"score": None, "correct": False, "empty_reasoning": True}
+    scores, correct, empty = ([(row or unanswered)[name] for row in rows] for name in unanswered)
+    return egocot_reasoning(scores, correct, names, empty_reasoning=empty, **kwargs)
 
 
 _Figures = Callable[..., dict[str, Any]]

@@ -208,42 +208,34 @@ def _criteria(rows: Sequence[Mapping[str, Any]], criteria: Sequence[str] | None)
 
 def _figures(rows: Sequence[Mapping[str, list[Draw]]], lengths: Mapping[str, int], scale: float) -> dict[str, Any]:
     """All figures of some examples, overall and per criterion."""
-    columns = {name: [_padded(row.get(name, []), lengths[name]) for row in rows] for name in lengths}
+    columns = {
+        name: [row.get(name, []) + [None] * (length - len(row.get(name, []))) for row in rows]
+        for name, length in lengths.items()
+    }
     per_criterion = {name: _criterion(draws, scale) for name, draws in columns.items()}
-    examples = [_example_mean([columns[name][index] for name in lengths]) for index in range(len(rows))]
-    together = [_together([columns[name][index] for name in lengths]) for index in range(len(rows))]
-    means = [figures["mean"] for figures in per_criterion.values()]
+    examples = [[column[index] for column in columns.values()] for index in range(len(rows))]
+    means = [_mean_of_all([mean(usable(draws)) for draws in criteria]) for criteria in examples]
+    together = [[_mean_of_all(run) for run in zip(*criteria, strict=False)] for criteria in examples]
     return {
-        **_centre(examples, scale),
-        "mean_of_criteria": mean(means) if all(value is not None for value in means) else None,
+        **_centre(means, scale),
+        "mean_of_criteria": _mean_of_all([figures["mean"] for figures in per_criterion.values()]),
         **_spread(together, scale),
         "per_criterion": per_criterion,
     }
 
 
-def _padded(draws: list[Draw], length: int) -> list[Draw]:
-    return draws + [None] * (length - len(draws))
-
-
-def _usable(draws: Sequence[Draw]) -> list[float]:
+def usable(draws: Sequence[Draw]) -> list[float]:
+    """The draws with a verdict."""
     return [draw for draw in draws if draw is not None]
 
 
-def _example_mean(criteria: Sequence[Sequence[Draw]]) -> Draw:
-    """The mean of the criteria's means over draws; None unless every criterion has a draw."""
-    means = [mean(_usable(draws)) for draws in criteria]
-    complete = [value for value in means if value is not None]
-    return mean(complete) if len(complete) == len(means) else None
-
-
-def _together(criteria: Sequence[Sequence[Draw]]) -> list[Draw]:
-    """Draw by draw the mean of the criteria; None where one of them has no verdict in this draw."""
-    runs = list(zip(*criteria, strict=False))
-    return [mean(_usable(run)) if len(_usable(run)) == len(run) else None for run in runs]
+def _mean_of_all(values: Sequence[Draw]) -> Draw:
+    """The mean; None unless every value is there."""
+    return None if None in values else mean(usable(values))
 
 
 def _centre(examples: Sequence[Draw], scale: float) -> dict[str, Any]:
-    scored = _usable(examples)
+    scored = usable(examples)
     raw = mean(scored)
     return {
         "mean": None if raw is None else raw / scale,
@@ -256,9 +248,9 @@ def _centre(examples: Sequence[Draw], scale: float) -> dict[str, Any]:
 
 def _criterion(rows: Sequence[list[Draw]], scale: float) -> dict[str, Any]:
     expected = sum(len(row) for row in rows)
-    n_draws = sum(len(_usable(row)) for row in rows)
+    n_draws = sum(len(usable(row)) for row in rows)
     return {
-        **_centre([mean(_usable(row)) for row in rows], scale),
+        **_centre([mean(usable(row)) for row in rows], scale),
         **_spread(rows, scale),
         "n_draws": n_draws,
         "draw_coverage": n_draws / expected if expected else 0.0,
@@ -268,14 +260,14 @@ def _criterion(rows: Sequence[list[Draw]], scale: float) -> dict[str, Any]:
 def _spread(rows: Sequence[Sequence[Draw]], scale: float) -> dict[str, Any]:
     """The spread of draws within examples, and of the means of whole runs."""
     squares, freedom = [], 0
-    for draws in map(_usable, rows):
+    for draws in map(usable, rows):
         centre = math.fsum(draws) / len(draws) if draws else 0.0
         squares += [(draw - centre) ** 2 for draw in draws]
         freedom += max(len(draws) - 1, 0)
-    runs = [mean(_usable(run)) for run in zip(*rows, strict=True)]
+    runs = [mean(usable(run)) for run in zip(*rows, strict=True)]
     means = [None if run is None else run / scale for run in runs]
     return {
         "sd_draws": math.sqrt(math.fsum(squares) / freedom) / scale if freedom else None,
         "run_means": means,
-        "sd_runs": sample_sd(_usable(means)),
+        "sd_runs": sample_sd(usable(means)),
     }

@@ -1,7 +1,6 @@
 """COCO-style average precision of boxes and masks, with figures that do not depend on the order of the examples."""
 
 from .accumulate import STATISTICS
-from .scoring import Evaluated, evaluate_images, figures, mean_ap, summarise, tables
-from .spread import spread_of
+from .scoring import Evaluated, evaluate_images, figures, mean_ap, spread_of, summarise, tables
 
 __all__ = ["STATISTICS", "Evaluated", "evaluate_images", "figures", "mean_ap", "spread_of", "summarise", "tables"]

@@ -78,11 +78,15 @@ def accumulate(matches: Matches, selection: Selection | None = None, *, optimism
     shape = (len(AREAS), matches.right.shape[1], matches.n_labels)
     precision, recall = np.zeros(shape), np.zeros(shape)
     few = np.zeros((2, *shape[1:]))
-    support = support_of(matches, chosen.multiplicity)
+    weights = chosen.multiplicity[matches.reference_image]  # references count as often as their images
+    support = np.array(
+        [np.bincount(matches.reference_label, weights * inside, minlength=shape[2]) for inside in matches.in_range]
+    ).astype(np.int64)
     for area, references in enumerate(support):
         right, counted = _rows(matches.right[area], chosen), _rows(matches.counted[area], chosen)
         if optimism:
-            right, counted = _reorder(right, counted, matches.block[chosen.columns], optimism)
+            order = np.argsort(2 * matches.block[chosen.columns] - optimism * right, axis=1, kind="stable")
+            right, counted = (np.take_along_axis(rows, order, axis=1) for rows in (right, counted))
         flat = np.flatnonzero(right)
         row, column = np.divmod(flat, max(right.shape[1], 1))
         segment = row * matches.n_labels + chosen.label[column]
@@ -91,24 +95,13 @@ def accumulate(matches: Matches, selection: Selection | None = None, *, optimism
         needed = _needed(references, matches.recalls)
         precision[area] = _interpolated(_precisions(counted, chosen.label, flat, segment, hits), hits, needed)
         if area == 0 and not optimism:
-            for index, best in enumerate((1, 10)):
-                among = segment[chosen.rank[column] < best]
-                few[index] = np.bincount(among, minlength=hits.size).reshape(hits.shape)
+            for figures, best in zip(few, (1, 10), strict=True):
+                figures[:] = np.bincount(segment[chosen.rank[column] < best], minlength=hits.size).reshape(hits.shape)
     # Without references a label has no recall, and no precision either.
     total = np.where(support > 0, support, np.nan)
     precision = np.where(support[:, None] > 0, precision, np.nan)
     recall, few = recall / total[:, None], few / total[0]
     return Accumulated(precision, recall, few[0], few[1], support)
-
-
-def support_of(matches: Matches, multiplicity: Ints) -> Ints:
-    """References (4, n_labels) per area range and label, each image counted as often as it is taken."""
-    weights = multiplicity[matches.reference_image]
-    counts = [
-        np.bincount(matches.reference_label, weights * inside, minlength=matches.n_labels)
-        for inside in matches.in_range
-    ]
-    return np.array(counts).astype(np.int64)
 
 
 def _rows(values: Bools, chosen: Selection) -> Bools:
@@ -157,21 +150,11 @@ def _interpolated(precisions: Floats, hits: Ints, needed: Ints) -> Floats:
     return mean
 
 
-def _reorder(right: Bools, counted: Bools, block: Ints, optimism: int) -> tuple[Bools, Bools]:
-    """Each row with the right predictions first (1) or last (-1) among those of the same score and label."""
-    order = np.argsort(2 * block - optimism * right, axis=1, kind="stable")
-    return np.take_along_axis(right, order, axis=1), np.take_along_axis(counted, order, axis=1)
-
-
 def statistics(accumulated: Accumulated, *, single_precision: bool = False) -> Floats:
     """COCO's twelve statistics (12,), named by STATISTICS: means over labels and thresholds, -1 without any."""
     precision, recall = accumulated.precision, accumulated.recall
     parts = [precision[0], precision[0, AT_50], precision[0, AT_75], *precision[1:]]
     parts += [accumulated.recall_1, accumulated.recall_10, *recall]
-    means = np.array([_mean(part) for part in parts])
+    present = [part[~np.isnan(part)] for part in parts]
+    means = np.array([values.mean() if len(values) else -1.0 for values in present])
     return means.astype(np.float32).astype(np.float64) if single_precision else means
-
-
-def _mean(values: Floats) -> float:
-    present = values[~np.isnan(values)]
-    return float(present.mean()) if len(present) else -1.0

@@ -85,15 +85,12 @@ def read_examples(
     ValueError: predictions[0]: boxes has the shape (1, 3); give n boxes of 4 numbers x0, y0, x1, y1 (pixels)
     """
     check_columns(predictions, references)
-    predicted, reference = (
-        [read_column(side, images, iou_type)]
-        for side, images in (("predictions", predictions), ("references", references))
-    )
-    return join_columns(predicted, reference)
+    predicted = read_column("predictions", predictions, iou_type)
+    return join_columns([predicted], [read_column("references", references, iou_type)])
 
 
 def check_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Sequence[Any]]:  # noqa: ANN401
-    """Both columns. Raises TypeError unless they are lists of images, ValueError unless equally long."""
+    """Both columns, checked. Raises TypeError unless they are lists of images, ValueError unless equally long."""
     for name, column in (("predictions", predictions), ("references", references)):
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence):
             raise TypeError(f"{name}: is of type {type(column).__name__}; give a list with one entry per image")
@@ -137,19 +134,14 @@ def _renumbered(column: Column, codes: _Codes) -> Ints:
     return np.array([codes[name] for name in column.names], dtype=np.int64)[column.label]
 
 
-def _has(column: Column, name: str) -> bool:
-    return (column.label if name == "labels" else column.scores) is not None
-
-
 def _concatenated(side: str, columns: Sequence[Column]) -> Column:
     if len(columns) == 1:
         return columns[0]
     filled = [column for column in columns if len(column.boxes)]
-    for name in ("labels", "scores"):
-        given = [_has(column, name) for column in filled]
-        if any(given) and not all(given):
-            counts = np.concatenate([np.where(_has(column, name), 0, column.counts) for column in columns])
-            raise _missing_from_some(side, int(np.flatnonzero(counts)[0]), name)
+    for name, field in (("labels", "label"), ("scores", "scores")):
+        if len({getattr(column, field) is None for column in filled}) > 1:
+            missing = [column.counts * (getattr(column, field) is None) for column in columns]
+            raise _missing_from_some(side, int(np.flatnonzero(np.concatenate(missing))[0]), name)
     codes = _Codes()
     label = [_renumbered(column, codes) for column in filled if column.label is not None]
     scores = [column.scores for column in filled if column.scores is not None]
@@ -236,19 +228,14 @@ def _boxes(rows: list[RawImage], side: str) -> tuple[Floats, list[int]]:
     quick = _quick_boxes(column)
     if quick is not None:
         return quick, list(map(len, column))
-    arrays = [_boxes_of_image(raw, f"{side}[{number}]") for number, raw in enumerate(column)]
-    return np.concatenate([np.zeros((0, 4)), *arrays]), list(map(len, arrays))
-
-
-def _boxes_of_image(raw: object, where: str) -> Floats:
-    boxes = as_numbers(raw, "boxes", where)
-    if boxes.size == 0:
-        return np.zeros((0, 4))
-    if boxes.ndim != 2 or boxes.shape[1] != 4:
-        raise ValueError(
-            f"{where}: boxes has the shape {boxes.shape}; give n boxes of 4 numbers x0, y0, x1, y1 (pixels)"
-        )
-    return boxes
+    arrays = [np.zeros((0, 4))]
+    for number, raw in enumerate(column):
+        boxes = as_numbers(raw, "boxes", f"{side}[{number}]")
+        if boxes.size and (boxes.ndim != 2 or boxes.shape[1] != 4):
+            what = f"boxes has the shape {boxes.shape}; give n boxes of 4 numbers x0, y0, x1, y1 (pixels)"
+            raise ValueError(f"{side}[{number}]: {what}")
+        arrays.append(boxes.reshape(-1, 4))
+    return np.concatenate(arrays), list(map(len, arrays[1:]))
 
 
 def _quick_boxes(column: list[Any]) -> Floats | None:
@@ -301,17 +288,13 @@ def _labels(rows: list[RawImage], counts: list[int], side: str) -> tuple[Ints | 
     column = _given(rows, counts, "labels", side)
     if column is None:
         return None, []
-    quick = _quick_labels(column, counts)
-    if quick is None:
-        quick = list(
-            chain.from_iterable(
-                as_labels(raw, count, f"{side}[{number}]")
-                for number, (raw, count) in enumerate(zip(column, counts, strict=True))
-                if raw is not None
-            )
-        )
+    labels = _quick_labels(column, counts)
+    if labels is None:
+        labels = []
+        for number, (raw, count) in enumerate(zip(column, counts, strict=True)):
+            labels += [] if raw is None else as_labels(raw, count, f"{side}[{number}]")
     codes = _Codes()
-    return np.fromiter(map(codes.__getitem__, quick), np.int64, len(quick)), codes.names
+    return np.fromiter(map(codes.__getitem__, labels), np.int64, len(labels)), codes.names
 
 
 def _quick_labels(column: list[Any], counts: list[int]) -> list[Any] | None:
@@ -335,14 +318,12 @@ def _scores(rows: list[RawImage], counts: list[int], side: str) -> Floats | None
         quick = _quick_numbers(tuple(chain.from_iterable(lists)))
         if quick is not None:
             return quick
-    arrays = []
-    for number, (raw, count) in enumerate(zip(lists, counts, strict=True)):
-        scores = as_numbers(raw, "scores", f"{side}[{number}]")
+    arrays = [as_numbers(raw, "scores", f"{side}[{number}]") for number, raw in enumerate(lists)]
+    for number, (scores, count) in enumerate(zip(arrays, counts, strict=True)):
         if scores.shape != (count,):
             raise ValueError(
                 f"{side}[{number}]: scores has the shape {scores.shape} for {count} boxes or masks; give one for each"
             )
-        arrays.append(scores)
     return np.concatenate(arrays)
 
 

@@ -247,20 +247,20 @@ def best_assignment(pairs: Pairs, threshold: float, n_predicted: int, n_referenc
 
 def _augment(newcomer: int, options: dict[int, list[int]], held: dict[int, int], partner: dict[int, int]) -> None:
     """Find the newcomer a reference, moving others to their alternatives where that helps (breadth first)."""
-    asked: dict[int, int] = {}  # reference to the prediction that asked for it
+    asked_by: dict[int, int] = {}  # reference to the prediction that asked for it
     queue = [newcomer]
     for predicted in queue:
         for reference in options[predicted]:
-            if reference in asked:
+            if reference in asked_by:
                 continue
-            asked[reference] = predicted
+            asked_by[reference] = predicted
             if reference in partner:
                 queue.append(partner[reference])
                 continue
             while True:
-                mover = asked[reference]
-                left = held.get(mover)
+                mover = asked_by[reference]
+                given_up = held.get(mover)
                 held[mover], partner[reference] = reference, mover
-                if left is None:  # the newcomer held nothing
+                if given_up is None:  # the newcomer held nothing
                     return
-                reference = left
+                reference = given_up

@@ -14,11 +14,10 @@ import evaluate
 import numpy as np
 
 from .accumulate import STATISTICS
-from .inputs import Column, IouType, RawImage, check_columns, check_same_labelling, join_columns, read_column
+from .inputs import Column, IouType, check_columns, check_same_labelling, join_columns, read_column
 from .matching import THRESHOLDS
 from .overlap import Shapes
-from .scoring import Rounding, evaluate_examples, mean_ap, summarise
-from .spread import spread_of
+from .scoring import Rounding, evaluate_examples, mean_ap, spread_of, summarise
 from .values import as_rle
 from .weighted import weighted_statistics
 
@@ -84,7 +83,10 @@ class MeanAP(evaluate.Metric):
         if not len(expected):
             super().add_batch(predictions=[], references=[], **kwargs)
             return
-        kinds = _kinds([*answers, *expected])
+        # The kinds by which all images can be scored; where they lack either, reading them tells what is missing.
+        given = [raw for raw in (*answers, *expected) if isinstance(raw, Mapping)]
+        kinds: list[IouType] = [kind for kind, field in _FIELDS.items() if all(field in raw for raw in given)]
+        kinds = kinds or (["segm"] if any("masks" in raw for raw in given) else ["bbox"])
         predicted = {kind: read_column("predictions", answers, kind) for kind in kinds}
         reference = {kind: read_column("references", expected, kind) for kind in kinds}
         for kind in kinds:
@@ -113,16 +115,6 @@ class MeanAP(evaluate.Metric):
 _FIELDS: dict[IouType, str] = {"bbox": "boxes", "segm": "masks"}
 
 
-def _kinds(images: Sequence[RawImage | None]) -> list[IouType]:
-    """The kinds by which the images can be scored.
-
-    Where they lack either, what they are missing is told by reading them.
-    """
-    given = [raw for raw in images if isinstance(raw, Mapping)]
-    kinds: list[IouType] = [kind for kind, field in _FIELDS.items() if all(field in raw for raw in given)]
-    return kinds or (["segm"] if any("masks" in raw for raw in given) else ["bbox"])
-
-
 def _columns(rows: Sequence[bytes], iou_type: IouType) -> list[Column]:
     if iou_type not in _FIELDS:
         raise ValueError(f"iou_type is {iou_type!r}; give 'bbox' or 'segm'")
@@ -146,8 +138,7 @@ def packed(columns: Mapping[IouType, Column]) -> bytes:
     """
     arrays = {kind: [name for name in _ARRAYS if getattr(column, name) is not None] for kind, column in columns.items()}
     texts = {
-        kind: {"arrays": arrays[kind], "names": column.names, "masks": _decoded(column.masks)}
-        for kind, column in columns.items()
+        kind: {"arrays": arrays[kind], "names": column.names, "masks": column.masks} for kind, column in columns.items()
     }
     file = BytesIO()
     np.save(file, np.frombuffer(json.dumps(texts).encode(), np.uint8), allow_pickle=False)
@@ -166,15 +157,7 @@ def unpacked(data: bytes) -> dict[IouType, Column]:
         kind: Column(
             **nothing | {name: np.load(file, allow_pickle=False) for name in texts["arrays"]},
             names=texts["names"],
-            masks=_encoded(texts["masks"]),
+            masks=texts["masks"],
         )
         for kind, texts in columns.items()
     }
-
-
-def _decoded(masks: list[dict[str, Any]] | None) -> list[dict[str, Any]] | None:
-    return None if masks is None else [mask | {"counts": mask["counts"].decode("ascii")} for mask in masks]
-
-
-def _encoded(texts: list[dict[str, Any]] | None) -> list[dict[str, Any]] | None:
-    return None if texts is None else [text | {"counts": text["counts"].encode("ascii")} for text in texts]

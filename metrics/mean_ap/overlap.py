@@ -54,8 +54,10 @@ class Shapes:
         if self._masks is None:
             areas = [side.area for side in self._boxes]
         else:
+            from pycocotools import mask  # boxes do without pycocotools
+
             _check_sizes(predicted, reference)
-            areas = [_mask_areas(masks) for masks in self._masks]
+            areas = [np.array([mask.area(rle) for rle in masks], dtype=np.float64) for masks in self._masks]
         self.predicted_area, self.reference_area = areas
 
     def overlaps(
@@ -69,7 +71,10 @@ class Shapes:
         lo, hi = (np.searchsorted(reference_group, predicted_group, side) for side in ("left", "right"))
         pairs = [Pairs(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
         for part in _parts(hi - lo):
-            first, second = _products(lo[part], hi[part], part.start)
+            # Each prediction of the part with its references, lo to hi - 1.
+            counts = hi[part] - lo[part]
+            first = np.repeat(np.arange(part.start, part.stop), counts)
+            second = lo[first] + np.arange(len(first)) - np.repeat(np.cumsum(counts) - counts, counts)
             if self._masks is None:
                 kept, iou = _overlapping(self._boxes, predicted[first], reference[second])
                 first, second = first[kept], second[kept]
@@ -114,20 +119,11 @@ def _overlapping(boxes: tuple[_Boxes, _Boxes], first: Ints, second: Ints) -> tup
 def _parts(counts: Ints) -> Iterator[slice]:
     """Cut predictions into runs of about CHUNK pairs (one prediction's pairs stay together)."""
     total = np.cumsum(counts)
-    start = 0
+    start = done = 0
     while start < len(counts):
-        done = total[start - 1] if start else 0
         stop = max(int(np.searchsorted(total, done + CHUNK, side="right")), start + 1)
         yield slice(start, stop)
-        start = stop
-
-
-def _products(lo: Ints, hi: Ints, offset: int) -> tuple[Ints, Ints]:
-    """Positions of all pairs: prediction offset + i with the references lo[i] to hi[i] - 1."""
-    counts = hi - lo
-    first = np.repeat(np.arange(len(lo)), counts)
-    within = np.arange(len(first)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return first + offset, lo[first] + within
+        start, done = stop, total[stop - 1]
 
 
 def _mask_iou(masks: tuple[list[dict[str, object]], list[dict[str, object]]], left: Ints, right: Ints) -> Floats:
@@ -140,12 +136,6 @@ def _mask_iou(masks: tuple[list[dict[str, object]], list[dict[str, object]]], le
         others = [masks[1][index] for index in right[start:stop]]
         iou[start:stop] = mask.iou([masks[0][left[start]]], others, [0] * len(others))[0]
     return iou
-
-
-def _mask_areas(masks: list[dict[str, object]]) -> Floats:
-    from pycocotools import mask
-
-    return np.array([mask.area(rle) for rle in masks], dtype=np.float64)
 
 
 def _check_sizes(predicted: ImageInstances, reference: ImageInstances) -> None:

@@ -39,8 +39,8 @@ def as_numbers(raw: object, name: str, where: str) -> Floats:
 def as_rle(raw: object, where: str) -> dict[str, Any]:
     """An encoding in COCO's text form, whose runs fill the mask. Raises TypeError or ValueError.
 
-    >>> as_rle({"size": [2, 3], "counts": "132"}, "masks[0]")
-    {'size': [2, 3], 'counts': b'132'}
+    >>> as_rle({"size": [2, 3], "counts": b"132"}, "masks[0]")
+    {'size': [2, 3], 'counts': '132'}
     >>> as_rle({"size": [2, 4], "counts": "132"}, "masks[0]")
     Traceback (most recent call last):
         ...
@@ -61,12 +61,11 @@ def as_rle(raw: object, where: str) -> dict[str, Any]:
             f"{where}: counts add up to {runs.sum():.0f} instead of {size[0]} x {size[1]} pixels; "
             "give a whole run-length encoding"
         )
-    if isinstance(text, bytes):
-        return {"size": size, "counts": text}
-    from pycocotools import mask  # boxes do without pycocotools
+    if not isinstance(text, bytes):
+        from pycocotools import mask  # boxes do without pycocotools
 
-    whole: dict[str, Any] = mask.frPyObjects({"size": size, "counts": runs.astype(int).tolist()}, *size)
-    return whole
+        text = mask.frPyObjects({"size": size, "counts": runs.astype(int).tolist()}, *size)["counts"]
+    return {"size": size, "counts": text.decode("ascii")}
 
 
 def runs_of(text: bytes) -> Ints | None:

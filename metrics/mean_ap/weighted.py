@@ -83,7 +83,10 @@ def _means(
         support = label.in_range.astype(np.float64) @ by_image[label.reference_image]
         present = support > 0
         counts += _SIZES[:, None] * present[_AREA_OF]
-        hits = _hits(label).T @ by_image[label.image]
+        # At how many thresholds each prediction is right, as the last six of STATISTICS count it.
+        n_right = label.right.sum(axis=1, dtype=np.float64)
+        few = [n_right[0] * (label.rank < best) for best in _BEST]
+        hits = np.stack([*few, *n_right]) @ by_image[label.image]
         sums[_PRECISIONS:] += np.where(present[area_of], hits / np.where(present, support, 1.0)[area_of], 0.0)
         if plan is not None:
             sums[:_PRECISIONS] += plan.times @ _interpolated(plan, plan.taken(by_image), support, recalls, scratch)
@@ -105,12 +108,6 @@ def _labels(matches: Matches) -> Iterator[_Label]:
             matches.reference_image[reference],
             matches.in_range[:, reference],
         )
-
-
-def _hits(label: _Label) -> Floats:
-    """(P, 6) at how many thresholds each prediction is right, as the last six of STATISTICS count it."""
-    hits = label.right.sum(axis=1, dtype=np.float64)
-    return np.stack([*(hits[0] * (label.rank < best) for best in _BEST), *hits], axis=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +139,7 @@ def _plan(label: _Label, most: Ints) -> _Plan | None:
     """None where no prediction of a label is right at any threshold: its precision is 0 then."""
     rows: dict[tuple[bytes, bytes, bytes], int] = {}
     kinds: list[tuple[int, int]] = []
-    takers = []
+    takers = []  # (one of the first six STATISTICS, a row that it is a mean over)
     for area in range(len(AREAS)):
         if not label.in_range[area].any():
             continue
@@ -152,7 +149,9 @@ def _plan(label: _Label, most: Ints) -> _Plan | None:
             row = rows.setdefault((right.tobytes(), counted.tobytes(), inside), len(rows))
             if row == len(kinds):
                 kinds.append((area, threshold))
-            takers += [(statistic, row) for statistic in _takers(area, threshold)]
+            takers.append((0 if area == 0 else area + 2, row))
+            if area == 0 and threshold in (AT_50, AT_75):
+                takers.append((1 if threshold == AT_50 else 2, row))
     if not rows:
         return None
     times = np.zeros((_PRECISIONS, len(rows)))
@@ -170,15 +169,8 @@ def _plan(label: _Label, most: Ints) -> _Plan | None:
     return _Plan(image[kept], copy[kept], summed[0][:, kept], different, counted_of.ravel(), areas, times)
 
 
-def _takers(area: int, threshold: int) -> Iterator[int]:
-    """Which of the first six STATISTICS are means over this row."""
-    yield 0 if area == 0 else area + 2
-    if area == 0 and threshold in (AT_50, AT_75):
-        yield 1 if threshold == AT_50 else 2
-
-
 def _places(label: _Label, right: Bools, counted: Bools, most: Ints) -> tuple[Ints, Ints, Ints]:
-    """For each (prediction, copy) its position, and the prediction; and by position which copy it is.
+    """The position of each (prediction, copy) and its prediction; and, by position, which copy it is.
 
     Predictions of one image and one score stand together, and an image that is taken twice brings them twice over.
     Where they are all right or all wrong in every row, they are one position, whatever the number of copies.
@@ -248,7 +240,7 @@ def _summed(taken: Floats, each: Floats, places: Ints, out: Floats) -> Floats:
 
 
 class _Reached:
-    """How many recalls so many right ones reach, looked up: of `support` (D,) references."""
+    """A table of how many recalls a number of right predictions reaches, where there are `support` (D,) references."""
 
     def __init__(self, support: Floats, recalls: Floats) -> None:
         totals, code = np.unique(support.astype(np.int64), return_inverse=True)
@@ -259,7 +251,7 @@ class _Reached:
         self._start = start[code].astype(np.float64)
 
     def by(self, hits: Floats, index: Ints) -> Floats:
-        """(S, D) of as many right ones; in their place."""
+        """(S, D) how many recalls `hits` (S, D) right predictions reach; written into `hits`."""
         hits += self._start
         np.copyto(index, hits, casting="unsafe")
         return np.take(self._table, index, out=hits, mode="clip")

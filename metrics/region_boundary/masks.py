@@ -91,7 +91,7 @@ class RunMask:
 
     @cached_property
     def _foreground(self) -> tuple[Ints, Ints]:
-        """Where the runs of foreground start and stop, in pixels down the columns; empty runs left out."""
+        """The starts and stops of the runs of foreground, in pixels down the columns; empty runs left out."""
         stops = self.ends[1::2]
         starts = self.ends[0::2][: stops.size]
         full = stops > starts
@@ -163,15 +163,18 @@ def _read_runs(raws: list[Mapping[str, Any]], where: list[str]) -> list[RunMask]
     strings = {i: _string(text, where[i]) for i, text in enumerate(counts) if isinstance(text, str | bytes)}
     parsed = dict(zip(strings, parse_counts(list(strings.values())), strict=True))
     masks = []
-    for i, (height, width) in enumerate(sizes):
-        runs = parsed[i] if i in parsed else _listed(counts[i], where[i])
+    for i, size in enumerate(sizes):
+        runs = parsed[i] if i in parsed else np.asarray(counts[i])
+        if runs.ndim != 1 or runs.dtype.kind not in "iu":
+            raise TypeError(f"{where[i]}: counts is {counts[i]!r:.60}; give a string, bytes, or a list of integers")
+        runs = runs.astype(np.int64, copy=False)
         ends = runs.cumsum()
-        if not runs.size or ends[-1] != height * width or np.minimum.reduce(runs) < 0:
+        if not runs.size or ends[-1] != size[0] * size[1] or np.minimum.reduce(runs) < 0:
             raise ValueError(
-                f"{where[i]}: the runs of counts do not fill the {height} x {width} pixels of size; "
+                f"{where[i]}: the runs of counts do not fill the {size[0]} x {size[1]} pixels of size; "
                 "give size as [height, width] and counts unchanged as pycocotools made them"
             )
-        size, string = sizes[i], strings.get(i)
+        string = strings.get(i)
         if string is None:
             string = coco_mask.frPyObjects({"size": size, "counts": runs.tolist()}, *size)["counts"]
         masks.append(RunMask({"size": size, "counts": string}, ends))
@@ -196,13 +199,6 @@ def _string(text: str | bytes, where: str) -> bytes:
     return raw
 
 
-def _listed(counts: object, where: str) -> Ints:
-    array = np.asarray(counts)
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise TypeError(f"{where}: counts is {counts!r:.60}; give a string, bytes, or a list of integers")
-    return array.astype(np.int64)
-
-
 def parse_counts(strings: Sequence[bytes]) -> list[Ints]:
     """The run lengths that compressed COCO RLE strings stand for; all strings are read in one go.
 
@@ -224,7 +220,7 @@ def parse_counts(strings: Sequence[bytes]) -> list[Ints]:
     values -= (symbols[last] >> 4 & 1) << np.minimum(5 * length, 35)
     values[length > 7] = -(1 << 50)  # no run is that long; a negative run is refused by the caller
     cuts = last.searchsorted(np.cumsum([len(string) for string in strings]))
-    runs = [values[start:stop] for start, stop in zip([0, *cuts[:-1].tolist()], cuts.tolist(), strict=True)]
+    runs = np.split(values, cuts[:-1])
     for part in runs:
         part[1::2].cumsum(out=part[1::2])
         part[2::2].cumsum(out=part[2::2])

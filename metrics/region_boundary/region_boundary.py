@@ -75,8 +75,7 @@ class RegionBoundary(evaluate.Metric):
 
 
 def _as_json(track: Sequence[Mask | None] | None) -> str:
-    return json.dumps(None if track is None else [None if mask is None else _as_rle(mask) for mask in track])
+    def as_rle(mask: Mask) -> dict[str, Any]:
+        return {"size": list(mask.size), "counts": mask.rle["counts"].decode("ascii")}
 
-
-def _as_rle(mask: Mask) -> dict[str, Any]:
-    return {"size": list(mask.size), "counts": mask.rle["counts"].decode("ascii")}
+    return json.dumps(None if track is None else [mask and as_rle(mask) for mask in track])

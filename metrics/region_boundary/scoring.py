@@ -247,14 +247,12 @@ def region_boundary(
     check_columns(predictions, references)
     if not len(references):
         raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 object track")
-    tracks = [
-        _score_track(prediction, reference, index, tolerance)
-        for index, (prediction, reference) in enumerate(zip(predictions, references, strict=True))
-    ]
-    objects = [_object_figures(j, f) for j, f, _ in tracks]
-    frames_j, frames_f = (np.concatenate([track[k] for track in tracks]) for k in (0, 1))
+    pairs = enumerate(zip(predictions, references, strict=True))
+    tracks = [_score_track(*pair, index, tolerance) for index, pair in pairs]
+    objects = [figures for figures, _ in tracks]
+    frames_j, frames_f = (np.concatenate([figures[name] for figures in objects]) for name in "JF")
     n_failed = sum(prediction is None for prediction in predictions)
-    n_failed_frames = sum(failed for _, _, failed in tracks)
+    n_failed_frames = sum(failed for _, failed in tracks)
     means = {name: float(np.mean([figures[name] for figures in objects])) for name in objects[0] if name not in "JF"}
     return {
         **means,
@@ -272,7 +270,7 @@ def region_boundary(
 
 
 def check_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Sequence[Any]]:  # noqa: ANN401
-    """Both columns. Raises TypeError unless they are lists of tracks, ValueError unless equally long."""
+    """Both columns, checked. Raises TypeError unless they are lists of tracks, ValueError unless equally long."""
     for name, column in (("predictions", predictions), ("references", references)):
         _require_list(column, name, "one entry per object track")
     if len(predictions) != len(references):
@@ -316,13 +314,10 @@ def as_prediction(raw: RawSequence, reference: Sequence[Mask], where: str) -> li
     return masks
 
 
-_Floats = NDArray[np.float64]
-
-
 def _score_track(
     prediction: RawSequence | None, reference: RawSequence, index: int, tolerance: float
-) -> tuple[_Floats, _Floats, int]:
-    """J and F of each frame, and the number of frames without a mask."""
+) -> tuple[dict[str, Any], int]:
+    """The figures of a track, as in `per_object`, and the number of its frames without a mask."""
     true = as_reference(reference, f"references[{index}]")
     masks = [None] * len(true) if prediction is None else as_prediction(prediction, true, f"predictions[{index}]")
     j, f = np.zeros(len(true)), np.zeros(len(true))
@@ -330,10 +325,7 @@ def _score_track(
         if mask is not None:
             j[frame] = _region_j(mask, target)
             f[frame] = _boundary_f(mask, target, bound_pixels(target.size, tolerance))
-    return j, f, masks.count(None)
-
-
-def _object_figures(j: _Floats, f: _Floats) -> dict[str, Any]:
     statistics = {"J": sequence_statistics(j), "F": sequence_statistics(f)}
     figures: dict[str, Any] = {f"{of}_{name}": value for of, part in statistics.items() for name, value in part.items()}
-    return figures | {"J&F_mean": (figures["J_mean"] + figures["F_mean"]) / 2, "J": j.tolist(), "F": f.tolist()}
+    figures |= {"J&F_mean": (figures["J_mean"] + figures["F_mean"]) / 2, "J": j.tolist(), "F": f.tolist()}
+    return figures, masks.count(None)

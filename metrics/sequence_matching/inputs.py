@@ -35,13 +35,11 @@ class LabelledScores:
     def build(cls, scores: RawScores | None, labels: RawLabels, where: str = "", other: str = "") -> LabelledScores:
         """A checked problem set. Raises TypeError or ValueError; `where` and `other` name scores and labels."""
         truth = as_labels(labels, other or "labels")
-        if scores is None:
-            return cls(np.full((len(truth), 1), np.nan), truth, unanswered=True)
-        matrix = as_matrix(scores, where or "scores", len(truth))
-        if all(row is None for row in matrix):
+        matrix = [None] if scores is None else as_matrix(scores, where or "scores", len(truth))
+        width = next((len(row) for row in matrix if row is not None), None)
+        if width is None:
             # No video has scores: how many labels there are is unknown, and does not matter.
             return cls(np.full((len(truth), 1), np.nan), truth, unanswered=True)
-        width = next(len(row) for row in matrix if row is not None)
         for video, label in enumerate(truth):
             if label is not None and label >= width:
                 raise ValueError(
@@ -51,16 +49,6 @@ class LabelledScores:
         rows = [[np.nan] * width if row is None else row for row in matrix]
         return cls(np.array(rows, dtype=np.float64), truth)
 
-    def filled(self, missing: str | float) -> Scores:
-        """The scores, with a number in place of the missing ones if `missing` is one."""
-        if self.unanswered or isinstance(missing, str):
-            return self.scores
-        return np.where(np.isnan(self.scores), float(missing), self.scores)
-
-    def failed(self, scores: Scores) -> list[bool]:
-        """Per video, whether none of its (filled) scores is there."""
-        return [all(row) for row in np.isnan(scores).tolist()]
-
 
 def plain(value: Any) -> Any:  # noqa: ANN401
     """numpy arrays and torch tensors as Python lists; all else as it is."""
@@ -68,6 +56,7 @@ def plain(value: Any) -> Any:  # noqa: ANN401
 
 
 def as_list(raw: Any, where: str, remedy: str) -> Sequence[Any]:  # noqa: ANN401
+    """A list, array or tensor as a sequence. Raises TypeError."""
     value = plain(raw)
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Sequence):
         raise TypeError(f"{where}: is {raw!r} ({type(raw).__name__}); give {remedy}")
@@ -108,16 +97,17 @@ def as_matrix(raw: RawScores, where: str, n_videos: int) -> list[list[float] | N
     rows = as_list(raw, where, "one list of scores per video, None for a set without scores")
     if len(rows) != n_videos:
         raise ValueError(f"{where}: has scores for {len(rows)} videos, but {n_videos} have labels; give one list each")
-    matrix = [None if row is None else _row(row, f"{where}[{video}]") for video, row in enumerate(rows)]
+    matrix: list[list[float] | None] = []
+    for video, raw_row in enumerate(rows):
+        if raw_row is None:
+            matrix.append(None)
+            continue
+        row = as_list(raw_row, f"{where}[{video}]", "a list with a score per label, None for a video without scores")
+        matrix.append([_score(plain(score), f"{where}[{video}][{label}]") for label, score in enumerate(row)])
     widths = {len(row) for row in matrix if row is not None}
     if len(widths) > 1 or 0 in widths:
         raise ValueError(f"{where}: its videos have {sorted(widths)} scores; give each a score per label of the set")
     return matrix
-
-
-def _row(raw: object, where: str) -> list[float]:
-    row = as_list(raw, where, "a list with a score per label, None for a video without scores")
-    return [_score(plain(score), f"{where}[{label}]") for label, score in enumerate(row)]
 
 
 def _score(value: object, where: str) -> float:
@@ -133,29 +123,17 @@ def _score(value: object, where: str) -> float:
 
 
 def as_columns(predictions: Any, references: Any) -> tuple[Sequence[Any], Sequence[Any]]:  # noqa: ANN401
-    """Both columns. Raises TypeError unless they are lists, ValueError unless equally long."""
-    for name, column in (("predictions", predictions), ("references", references)):
-        value = plain(column)
-        if isinstance(value, str | bytes | Mapping) or not isinstance(value, Sequence):
-            raise TypeError(f"{name}: is of type {type(column).__name__}; give a list with one entry per problem set")
+    """Both columns, checked. Raises TypeError unless they are lists, ValueError unless equally long."""
     scores, labels = plain(predictions), plain(references)
+    for name, column, raw in (("predictions", scores, predictions), ("references", labels, references)):
+        if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence):
+            raise TypeError(f"{name}: is of type {type(raw).__name__}; give a list with one entry per problem set")
     if len(scores) != len(labels):
         raise ValueError(
             f"there are {len(scores)} predictions for {len(labels)} references; "
             "give one per problem set, None where the model has no scores"
         )
     return scores, labels
-
-
-def as_sets(predictions: Any, references: Any) -> list[LabelledScores]:  # noqa: ANN401
-    """All problem sets, checked. Raises TypeError or ValueError, also for none."""
-    scores, labels = as_columns(predictions, references)
-    if not len(scores):
-        raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 problem set")
-    return [
-        LabelledScores.build(problem_scores, truth, f"predictions[{index}]", f"references[{index}]")
-        for index, (problem_scores, truth) in enumerate(zip(scores, labels, strict=True))
-    ]
 
 
 def as_groups(groups: Any, length: int) -> list[list[str]]:  # noqa: ANN401

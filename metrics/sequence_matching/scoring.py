@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import multimode
 from typing import Any
 
-from .inputs import LabelledScores, RawLabels, RawScores, as_groups, as_sets, check_options
+import numpy as np
+
+from .inputs import LabelledScores, RawLabels, RawScores, as_columns, as_groups, check_options
 from .rescaling import best_labels, rescale
 
 _Z95 = 1.96
@@ -62,8 +64,10 @@ def score_set(
     >>> score_set(problem).predictions, score_set(problem, standardise="raw").predictions
     ([1, 0], [0, 0])
     """
-    scores = problem.filled(missing)
-    failed = problem.failed(scores)
+    scores = problem.scores
+    if not isinstance(missing, str) and not problem.unanswered:
+        scores = np.where(np.isnan(scores), float(missing), scores)
+    failed = [all(row) for row in np.isnan(scores).tolist()]
     best = best_labels(rescale(scores, standardise, softmax=softmax))
     predictions = [_choose(labels, ties) for labels in best]
     # A video with scores but without a comparable one (alone in its set) is nobody's mistake: it is dropped.
@@ -104,10 +108,8 @@ def mean_with_interval(values: Sequence[float]) -> dict[str, float | None]:
     (0.375, True)
     """
     n = len(values)
-    if not n:
-        return {"mean": None, "error": None, "ci_low": None, "ci_high": None}
-    mean = math.fsum(values) / n
-    if n < 2:
+    mean = math.fsum(values) / n if n else None
+    if mean is None or n < 2:
         return {"mean": mean, "error": None, "ci_low": None, "ci_high": None}
     sd = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
     error = sd / (math.sqrt(n) + 1e-6)
@@ -158,7 +160,13 @@ def sequence_matching(
     (0.5, 1.0, 0.5)
     """
     check_options(standardise, softmax, missing, ties)
-    problems = as_sets(predictions, references)
+    columns = as_columns(predictions, references)
+    if not len(columns[0]):
+        raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 problem set")
+    problems = [
+        LabelledScores.build(*problem, f"predictions[{index}]", f"references[{index}]")
+        for index, problem in enumerate(zip(*columns, strict=True))
+    ]
     names = as_groups(groups, len(problems))
     scores = [
         score_set(problem, standardise=standardise, softmax=softmax, missing=missing, ties=ties) for problem in problems
@@ -176,14 +184,12 @@ def sequence_matching(
 def _figures(scores: Sequence[SetScore]) -> dict[str, Any]:
     values = [score.macro_f1 for score in scores if score.macro_f1 is not None]
     majority = [score.majority_f1 for score in scores if score.majority_f1 is not None]
-    interval: Mapping[str, float | None] = mean_with_interval(values)
+    interval = mean_with_interval(values)
     n_failed = sum(score.n_failed == score.n_videos for score in scores)
     n_videos, n_videos_failed = sum(score.n_videos for score in scores), sum(score.n_failed for score in scores)
     return {
-        "macro_f1": interval["mean"],
-        "error": interval["error"],
-        "ci_low": interval["ci_low"],
-        "ci_high": interval["ci_high"],
+        "macro_f1": interval.pop("mean"),
+        **interval,
         "majority_f1": mean_with_interval(majority)["mean"],
         "n": len(scores),
         "n_unscored": len(scores) - len(values),

@@ -10,6 +10,7 @@ so that whoever resamples tasks needs no second statement of them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -56,7 +57,7 @@ def temporal_iou(predicted: Sequence[Interval], reference: Sequence[Interval]) -
     answered, annotated = _merged(predicted), _merged(reference)
     if not answered or not annotated:
         return 0.0
-    either = _extent(_merged([*answered, *annotated]))
+    either = sum(end - start for start, end in _merged([*answered, *annotated]))
     if either == 0:
         return float(answered == annotated)
     both = sum(
@@ -74,10 +75,6 @@ def _merged(intervals: Sequence[Interval]) -> list[Interval]:
         else:
             merged.append((start, end))
     return merged
-
-
-def _extent(intervals: Sequence[Interval]) -> float:
-    return sum(end - start for start, end in intervals)
 
 
 def box_iou(a: Box, b: Box) -> float:
@@ -126,12 +123,11 @@ def score_object(predicted: PredictedObject | None, reference: ReferenceObject, 
     """The measures of one reference object, in the order of MEASURES; all 0 for one that was not recognised."""
     if predicted is None:
         return _NOTHING
+    thresholds = np.array(THRESHOLDS)
     t_iou = temporal_iou(predicted.intervals, reference.intervals)
     ious = np.array(frame_ious(predicted.boxes, reference.boxes, viou))
-    v_iou = float(ious.mean())
-    within = [float(t_iou >= t) for t in THRESHOLDS]
-    precision = [float((ious >= t).mean()) for t in THRESHOLDS]
-    return np.array([t_iou, *within, v_iou, *precision, *(float(v_iou > t) for t in THRESHOLDS)])
+    v_iou, precision = ious.mean(), [(ious >= t).mean() for t in THRESHOLDS]
+    return np.array([t_iou, *(t_iou >= thresholds), v_iou, *precision, *(v_iou > thresholds)], dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -208,19 +204,18 @@ def _ratio(part: _Floats, whole: _Floats) -> _Floats:
 
 def add_up(rows: Iterable[Mapping[Hashable, float]]) -> dict[Hashable, float]:
     """The sum of rows, by name."""
-    totals: dict[Hashable, float] = {}
+    totals: Counter[Hashable] = Counter()
     for row in rows:
-        for name, value in row.items():
-            totals[name] = totals.get(name, 0.0) + value
-    return totals
+        totals.update(row)
+    return dict(totals)
 
 
 def summarise(scores: Sequence[TaskScore]) -> dict[str, Any]:
     """The figures of some tasks, `n_tasks` and `n_objects`. EAcc and IAcc are None without an object of that kind."""
     totals = add_up(row for score in scores for row in object_sums(score))
-    values = {name: float(value[0]) for name, value in figures({k: np.array([v]) for k, v in totals.items()}).items()}
-    shown = {name: None if np.isnan(value) else value for name, value in values.items()}
-    return {**shown, "n_tasks": len(scores), "n_objects": int(totals["objects"])}
+    values = figures({name: np.array([total]) for name, total in totals.items()})
+    plain = {name: None if np.isnan(value[0]) else float(value[0]) for name, value in values.items()}
+    return {**plain, "n_tasks": len(scores), "n_objects": int(totals["objects"])}
 
 
 def spatio_temporal_grounding(
@@ -263,7 +258,7 @@ def spatio_temporal_grounding(
     n_failed = sum(score.failed for score in scores)
     return summarise(scores) | {
         "by_kind": _grouped(scores, lambda score: score.reference.kind),
-        "by_number_of_objects": _grouped(scores, _number_of_objects),
+        "by_number_of_objects": _grouped(scores, lambda score: ("1", "2", "3+")[min(len(score.measures), 3) - 1]),
         "per_category": _per_category(scores),
         "n": len(scores),
         "n_failed": n_failed,
@@ -277,7 +272,7 @@ def checked(
     predictions: Any,  # noqa: ANN401
     references: Any,  # noqa: ANN401
 ) -> tuple[list[list[PredictedObject] | None], list[ReferenceTask]]:
-    """Both columns. Raises TypeError unless they are lists of tasks, ValueError unless equally long."""
+    """Both columns, checked. Raises TypeError unless they are lists of tasks, ValueError unless equally long."""
     for name, column in (("predictions", predictions), ("references", references)):
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence):
             raise TypeError(f"{name}: is of type {type(column).__name__}; give a list with one entry per task")
@@ -294,26 +289,20 @@ def checked(
     return answers, tasks
 
 
-def _number_of_objects(score: TaskScore) -> str:
-    count = len(score.reference.objects)
-    return str(count) if count < 3 else "3+"
-
-
 def _grouped(scores: Sequence[TaskScore], key: Callable[[TaskScore], str]) -> dict[str, dict[str, Any]]:
     groups = sorted({key(score) for score in scores})
     return {group: summarise([score for score in scores if key(score) == group]) for group in groups}
 
 
 def _per_category(scores: Sequence[TaskScore]) -> dict[str, dict[str, Any]]:
-    rows: dict[str, list[tuple[float, float, float]]] = {}
-    t_iou, v_iou = MEASURES.index("m_tIoU"), MEASURES.index("m_vIoU")
+    names = ("m_tIoU", "m_vIoU")
+    shown = [MEASURES.index(name) for name in names]
+    rows: dict[str, list[list[float]]] = {}
     for score in scores:
         for item, recognised, measures in zip(score.reference.objects, score.recognised, score.measures, strict=True):
-            rows.setdefault(item.category, []).append((float(recognised), measures[t_iou], measures[v_iou]))
+            rows.setdefault(item.category, []).append([float(recognised), *measures[shown]])
     figures = {}
-    for category in sorted(rows):
-        accuracy, m_t_iou, m_v_iou = np.mean(rows[category], axis=0).tolist()
-        figures[category] = {
-            "Acc": accuracy, "m_tIoU": m_t_iou, "m_vIoU": m_v_iou, "n_objects": len(rows[category]),
-        }  # fmt: skip
+    for category, objects in sorted(rows.items()):
+        means = dict(zip(("Acc", *names), np.mean(objects, axis=0).tolist(), strict=True))
+        figures[category] = means | {"n_objects": len(objects)}
     return figures

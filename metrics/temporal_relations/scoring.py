@@ -9,6 +9,7 @@ taken once. Texts are compared without surrounding white space and without case.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any, NamedTuple
@@ -20,7 +21,7 @@ RANKS = (10, 20, 50)
 """How many predictions of an example count for recall."""
 MIN_IOU = 0.5
 MAX_TIME = 1e300
-"""On both sides of 0: sums of times stay numbers."""
+"""The largest time, on both sides of 0: sums of times stay numbers."""
 
 Floats = NDArray[np.float64]
 
@@ -69,8 +70,8 @@ def _as_relation(raw: RawRelation, where: str) -> TimedRelation:
     else:
         raise ValueError(f"{where}: is {raw!r:.80}; give {', '.join(names)}, as a dict or in this order")
     for at, (name, value) in enumerate(zip(names, values, strict=True)):
-        is_number = not isinstance(value, bool) and isinstance(value, Real) and _is_time(value)
-        if not (isinstance(value, str) if at < 3 else is_number):
+        is_number = isinstance(value, Real) and not isinstance(value, bool)
+        if not (isinstance(value, str) if at < 3 else is_number and -MAX_TIME <= values[at] <= MAX_TIME):
             wanted = "a text" if at < 3 else f"a number of at most {MAX_TIME:g}"
             raise TypeError(f"{where}: {name} is {value!r} ({type(value).__name__}); give {wanted}")
     start, end = map(float, values[3:])
@@ -80,12 +81,8 @@ def _as_relation(raw: RawRelation, where: str) -> TimedRelation:
     return TimedRelation(subject, relation, target, start, end)
 
 
-def _is_time(number: Any) -> bool:  # noqa: ANN401
-    return bool(-MAX_TIME <= number <= MAX_TIME)
-
-
 def matches(prediction: Sequence[TimedRelation], reference: Sequence[TimedRelation]) -> list[int | None]:
-    """For each predicted relation the index of the reference that it hits, by the rule above; None for none.
+    """The index of the reference that each predicted relation hits, by the rule above; None for none.
 
     >>> held, again = (TimedRelation("hand", "holds", "cup", start, start + 4) for start in (0, 6))
     >>> matches([again, held, again], [held, again])
@@ -181,18 +178,17 @@ def temporal_relations(
     answers, expected = checked(predictions, references)
     if not expected:
         raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 example")
-    totals: dict[str, float] = {}
+    totals: Counter[str] = Counter()
     for prediction, reference in zip(answers, expected, strict=True):
-        for name, value in example_sums(prediction, reference).items():
-            totals[name] = totals.get(name, 0.0) + value
-    values = figures({name: np.array([total]) for name, total in totals.items()})
+        totals.update(example_sums(prediction, reference))
+    values = figures({name: np.array([float(total)]) for name, total in totals.items()})
     return {**{name: float(value[0]) for name, value in values.items()}, **counts(totals)}
 
 
-Relations = list[TimedRelation]
-
-
-def checked(predictions: Any, references: Any) -> tuple[list[Relations | None], list[Relations]]:  # noqa: ANN401
+def checked(
+    predictions: Any,  # noqa: ANN401
+    references: Any,  # noqa: ANN401
+) -> tuple[list[list[TimedRelation] | None], list[list[TimedRelation]]]:
     """Both columns, normalised. Raises TypeError unless they are lists of examples, ValueError unless equally long."""
     for name, column in (("predictions", predictions), ("references", references)):
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence):

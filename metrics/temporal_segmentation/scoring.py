@@ -6,7 +6,7 @@ from 0 to 1. Needs numpy.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -151,11 +151,10 @@ def temporal_segmentation(predictions: Sequence[RawLabels | None], references: S
     answers, expected = checked(predictions, references)
     if not expected:
         raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 clip")
-    totals: defaultdict[Hashable, float] = defaultdict(float)
+    totals: Counter[Hashable] = Counter()
     for prediction, reference in zip(answers, expected, strict=True):
-        for name, value in clip_sums(prediction, reference).items():
-            totals[name] += value
-    values = figures({name: np.array([total]) for name, total in totals.items()})
+        totals.update(clip_sums(prediction, reference))
+    values = figures({name: np.array([float(total)]) for name, total in totals.items()})
     counts = {"n": int(totals["n"]), "n_failed": int(totals["failed"])}
     return {**{name: float(value[0]) for name, value in values.items()}, **counts}
 
@@ -179,7 +178,7 @@ def as_labels(raw: RawLabels, where: str, length: int | None = None) -> list[str
 
 
 def checked(predictions: Any, references: Any) -> tuple[list[Labels | None], list[Labels]]:  # noqa: ANN401
-    """Both columns. Raises TypeError unless they are lists of clips, ValueError unless equally long."""
+    """Both columns, checked. Raises TypeError unless they are lists of clips, ValueError unless equally long."""
     for name, column in (("predictions", predictions), ("references", references)):
         if column is None or isinstance(column, str | bytes | Mapping) or not hasattr(column, "__len__"):
             raise TypeError(f"{name}: is of type {type(column).__name__}; give a list with one entry per clip")

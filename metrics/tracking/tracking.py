@@ -10,8 +10,7 @@ from typing import Any
 import datasets
 import evaluate
 
-from .inputs import Frame, checked
-from .scoring import tracking
+from .scoring import Frame, checked, tracking
 
 _DESCRIPTION = """\
 HOTA of object masks over time (Higher Order Tracking Accuracy: how many masks are found, how exactly, and how well

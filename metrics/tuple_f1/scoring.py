@@ -58,9 +58,15 @@ def as_relation(raw: RawRelation, where: str = "relation") -> RelationTuple:
     TypeError: predictions[3][0]: target_id is '2' (str), not an integer; give the object's number as an int
     """
     fields = _fields(raw, where)
-    ids = [_integer(fields[name], name, where) for name in RelationTuple._fields[:2]]
-    strings = [_string(fields[name], name, where) for name in RelationTuple._fields[2:]]
-    return RelationTuple(ids[0], ids[1], strings[0], strings[1])
+    for at, name in enumerate(RelationTuple._fields):
+        value = fields[name]
+        # bool is an int to Python, and numpy's integers are not: Integral without bool is what is meant.
+        is_right = isinstance(value, Integral) and not isinstance(value, bool) if at < 2 else isinstance(value, str)
+        if not is_right:
+            wanted = "an integer; give the object's number as an int" if at < 2 else "a string; give its name"
+            raise TypeError(f"{where}: {name} is {value!r} ({type(value).__name__}), not {wanted}")
+    source, target, relation_type, value = (fields[name] for name in RelationTuple._fields)
+    return RelationTuple(int(source), int(target), normalise(relation_type), normalise(value))
 
 
 def _fields(raw: RawRelation, where: str) -> Mapping[str, Any]:
@@ -77,21 +83,6 @@ def _fields(raw: RawRelation, where: str) -> Mapping[str, Any]:
     return dict(zip(names, raw, strict=True))
 
 
-def _integer(value: object, name: str, where: str) -> int:
-    # bool is an int to Python, and numpy's integers are not: Integral without bool is what is meant.
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(
-            f"{where}: {name} is {value!r} ({type(value).__name__}), not an integer; give the object's number as an int"
-        )
-    return int(value)
-
-
-def _string(value: object, name: str, where: str) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{where}: {name} is {value!r} ({type(value).__name__}), not a string; give its name")
-    return normalise(value)
-
-
 def as_relations(raw: RawExample, where: str = "example") -> list[RelationTuple]:
     """All relations of one example, normalised. Raises TypeError or ValueError, see `as_relation`."""
     if isinstance(raw, str | bytes | Mapping) or not isinstance(raw, Sequence):
@@ -99,6 +90,7 @@ def as_relations(raw: RawExample, where: str = "example") -> list[RelationTuple]
     return [as_relation(relation, f"{where}[{index}]") for index, relation in enumerate(raw)]
 
 
+_PARTS = ("tp", "n_predicted", "n_reference")
 Sums = Mapping[Hashable, NDArray[np.float64]]
 """(D,) of each name in `example_sums`: what all examples of D samples of examples add."""
 Example = tuple["Counter[RelationTuple] | None", "Counter[RelationTuple]"]
@@ -112,7 +104,7 @@ def example_sums(
     answered: Mapping[RelationTuple, int] = {} if prediction is None else prediction
     found = {item: min(count, reference[item]) for item, count in answered.items() if item in reference}
     sums: dict[Hashable, float] = {"n": 1, "failed": int(prediction is None)}
-    for part, relations in (("tp", found), ("n_predicted", answered), ("n_reference", reference)):
+    for part, relations in zip(_PARTS, (found, answered, reference), strict=True):
         sums[part] = sum(relations.values())
         for relation, count in relations.items() if prediction is not None or groups_of == "all" else ():
             for name in _group_names(relation.relation_type, relation.value, part):
@@ -128,7 +120,7 @@ def _group_names(relation_type: str, value: str, part: str) -> tuple[Hashable, H
 
 
 def _f1(tp: float, predicted: float, reference: float) -> float:
-    """As `_fractions` has it, of one example."""
+    """The f1 of one example, as `_fractions` has it."""
     precision = tp / predicted if predicted else float(not reference)
     recall = tp / reference if reference else float(not predicted)
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
@@ -139,9 +131,7 @@ def figures(sums: Sums) -> dict[str, NDArray[np.float64]]:
     n, failed = sums["n"], sums["failed"]
     # Nothing to find and nothing found is perfect only if somebody looked.
     looked = np.where(failed < n, 1.0, 0.0)
-    precision, recall, _ = (
-        looked * values for values in _fractions(sums["tp"], sums["n_predicted"], sums["n_reference"])
-    )
+    precision, recall, _ = (looked * values for values in _fractions(*(sums[part] for part in _PARTS)))
     examples = np.where(n > 0, n, np.nan)
     return {
         "micro_precision": precision,
@@ -156,11 +146,12 @@ def figures(sums: Sums) -> dict[str, NDArray[np.float64]]:
 
 def tables(sums: Mapping[Hashable, float]) -> dict[str, Any]:
     """The tables of `tuple_f1` beside the figures, from the sums over all examples."""
-    counts = {"n": "n", "n_failed": "failed", "tp": "tp", "n_predicted": "n_predicted", "n_reference": "n_reference"}
     return {
         "per_relation_type": _group_tables(sums, "relation_type"),
         "per_value": _group_tables(sums, "value"),
-        **{name: int(sums[part]) for name, part in counts.items()},
+        "n": int(sums["n"]),
+        "n_failed": int(sums["failed"]),
+        **{part: int(sums[part]) for part in _PARTS},
     }
 
 
@@ -172,16 +163,11 @@ def _group_tables(sums: Mapping[Hashable, float], kind: str) -> dict[str, dict[s
     """Counts and fractions of each group, sorted by group; `support` counts the reference relations."""
     tables = {}
     for group in _groups(sums, kind):
-        tp, predicted, support = (sums.get((kind, group, part), 0.0) for part in ("tp", "n_predicted", "n_reference"))
-        fractions = _fractions(np.array([tp]), np.array([predicted]), np.array([support]))
-        precision, recall, f1 = (float(values[0]) for values in fractions)
+        counts = [sums.get((kind, group, part), 0.0) for part in _PARTS]
+        fractions = _fractions(*(np.array([count]) for count in counts))
         tables[group] = {
-            "precision": precision,
-            "recall": recall,
-            "f1": f1,
-            "tp": int(tp),
-            "n_predicted": int(predicted),
-            "support": int(support),
+            **{name: float(values[0]) for name, values in zip(("precision", "recall", "f1"), fractions, strict=True)},
+            **{name: int(count) for name, count in zip(("tp", "n_predicted", "support"), counts, strict=True)},
         }
     return tables
 
@@ -191,10 +177,9 @@ def _macro_f1(sums: Sums, kind: str, n: NDArray[np.float64]) -> NDArray[np.float
     nothing = np.zeros_like(n)
     total, present = nothing, nothing
     for group in _groups(sums, kind):
-        parts = (sums.get((kind, group, part), nothing) for part in ("tp", "n_predicted", "n_reference"))
-        tp, predicted, support = parts
-        has_support = support > 0
-        total = total + np.where(has_support, _fractions(tp, predicted, support)[2], 0.0)
+        counts = [sums.get((kind, group, part), nothing) for part in _PARTS]
+        has_support = counts[2] > 0
+        total = total + np.where(has_support, _fractions(*counts)[2], 0.0)
         present = present + has_support
     return np.asarray(total / np.maximum(present, 1))
 
@@ -250,16 +235,15 @@ def tuple_f1(
     """
     if groups_of not in ("all", "answered"):
         raise ValueError(f"groups_of is {groups_of!r}; give 'all' or 'answered'")
-    rows = [example_sums(*example, groups_of=groups_of) for example in as_examples(predictions, references)]
-    totals: dict[Hashable, float] = {}
-    for row in rows:
-        for name, value in row.items():
-            totals[name] = totals.get(name, 0.0) + value
-    values = figures({name: np.array([total]) for name, total in totals.items()})
+    totals: Counter[Hashable] = Counter()
+    for example in as_examples(predictions, references):
+        totals.update(example_sums(*example, groups_of=groups_of))
+    values = figures({name: np.array([float(total)]) for name, total in totals.items()})
     return {**{name: float(value[0]) for name, value in values.items()}, **tables(totals)}
 
 
 def as_examples(predictions: Sequence[RawExample | None], references: Sequence[RawExample]) -> list[Example]:
+    """All examples, checked. Raises ValueError, also for none, or TypeError."""
     answers, expected = checked(predictions, references)
     if not expected:
         raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 example")
@@ -267,10 +251,10 @@ def as_examples(predictions: Sequence[RawExample | None], references: Sequence[R
     return [(None if answer is None else Counter(answer), Counter(reference)) for answer, reference in pairs]
 
 
-Relations = list[RelationTuple]
-
-
-def checked(predictions: Any, references: Any) -> tuple[list[Relations | None], list[Relations]]:  # noqa: ANN401
+def checked(
+    predictions: Any,  # noqa: ANN401
+    references: Any,  # noqa: ANN401
+) -> tuple[list[list[RelationTuple] | None], list[list[RelationTuple]]]:
     """Both columns, normalised. Raises TypeError unless they are lists of examples, ValueError unless equally long."""
     for name, column in (("predictions", predictions), ("references", references)):
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Sequence):
@@ -287,7 +271,7 @@ def checked(predictions: Any, references: Any) -> tuple[list[Relations | None], 
 
 
 NOTHING = "(nothing)"
-"""In a confusion: nothing was answered for the pair of objects, or there was nothing to answer."""
+"""The label in a confusion where nothing was answered for a pair of objects, or there was nothing to answer."""
 
 
 def tuple_confusion(

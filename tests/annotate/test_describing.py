@@ -20,8 +20,8 @@ from barista_bench.cli import app
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.errors import ConfigError
 from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request
-from tests.annotate.kills import in_child
 from tests.annotate.projects import VIDEO, annotated, started, tracked
+from tests.kills import in_child
 
 GREEDY = GenerationConfig(temperature=0)
 

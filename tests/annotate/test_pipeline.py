@@ -18,8 +18,8 @@ from barista_bench.annotate.running import run, run_video
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.scene_graph import SceneGraph, validate
 from barista_bench.scene_graph.masks import encode_mask
-from tests.annotate.kills import in_child, killed_at, survived_kills
 from tests.annotate.projects import VIDEO, annotated, contents, only, propagated, reference, started
+from tests.kills import in_child, killed_at, survived_kills
 
 
 def masks_of(kitchen: Path, video_id: str, frames: Collection[int]) -> Decisions:

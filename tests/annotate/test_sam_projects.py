@@ -16,9 +16,9 @@ from barista_bench.annotate.project import Project, VideoFiles, open_project, st
 from barista_bench.annotate.records import Layers, LayerSegment, LinksFile, MaskPrompt, Rename, TrackLine  # noqa: E402
 from barista_bench.annotate.running import run_video  # noqa: E402
 from barista_bench.scene_graph.masks import encode_mask  # noqa: E402
-from tests.annotate.kills import killed_at, survived_kills  # noqa: E402
 from tests.annotate.projects import contents, with_models  # noqa: E402
 from tests.annotate.sam_checkpoints import write_checkpoint  # noqa: E402
+from tests.kills import killed_at, survived_kills  # noqa: E402
 from tests.video_samples import HEIGHT, WIDTH, render  # noqa: E402
 
 CLIP, FRAMES = "clip", 16

@@ -60,7 +60,7 @@ class Releases:
         return sampling.sample([task.stamped(item) for item in items if isinstance(item, Example)])
 
     def sha256(self, task: type[Task]) -> str:
-        """Of the annotations, the files that are text."""
+        """The SHA-256 of the annotations, which are the files that are text."""
         digest = hashlib.sha256()
         for path in sorted(self.root(task).rglob("*")):
             if path.suffix in (".json", ".jsonl", ".csv", ".txt"):

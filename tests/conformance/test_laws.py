@@ -1,4 +1,4 @@
-"""That `check_task` and `check_version` find broken tasks: an activity task, broken in one place at a time."""
+"""`check_task` and `check_version` find broken tasks: an activity task, broken in one place at a time."""
 
 import json
 import random

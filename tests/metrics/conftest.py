@@ -1,5 +1,9 @@
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from functools import cache
+from itertools import product
+from typing import Any
 
 import pytest
 
@@ -24,3 +28,22 @@ def least_cpu(call: Callable[[], object]) -> float:
         call()
         spent.append(time.process_time() - begin)
     return min(spent)
+
+
+def assert_figures(got: Mapping[str, Any], want: Mapping[str, Any], off: float = 1e-12) -> None:
+    """The figures that `want` names are as there, `off` by so much at most; None where they are None there."""
+    known = {name: value for name, value in want.items() if value is not None}
+    assert known.keys() == {name for name in want if got[name] is not None}
+    assert {name: got[name] for name in known} == pytest.approx(known, rel=0, abs=off)
+
+
+@cache
+def _squares(box: tuple[int, int, int, int]) -> frozenset[tuple[int, int]]:
+    x0, y0, x1, y1 = box
+    return frozenset(product(range(x0, x1), range(y0, y1)))
+
+
+def slow_iou(first: Sequence[int], second: Sequence[int]) -> Fraction:
+    """The intersection over union of boxes with whole corners, as sets of unit squares: an exact fraction."""
+    left, right = _squares(tuple(first)), _squares(tuple(second))
+    return Fraction(len(left & right), len(left | right)) if left | right else Fraction(0)

@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 from choice_accuracy import choice_accuracy
 
+from tests.metrics.conftest import assert_figures
+
+COLUMNS = ("predictions", "references", "classes", "verbs", "choices")
 VERBS = {"A": "open", "B": "open", "C": "close", "D": "turn", "E": "turn"}
 
 
@@ -37,13 +40,13 @@ def slow_figures(rows):
         for row in wrong
     ]
     known = all(row["choices"] for row in rows)
+    same_verb = fraction(row["choices"][row["answer"]] == row["choices"][row["reference"]] for row in wrong)
     return {
         "accuracy": fraction(right),
         "accuracy_on_parsed": fraction(parsed),
         "chance_level": sum(Fraction(1, len(row["choices"])) for row in rows) / len(rows) if known else None,
         "class_mean_accuracy": sum(of_class.values()) / len(of_class) if of_class else None,
-        "same_verb": fraction(row["choices"][row["answer"]] == row["choices"][row["reference"]] for row in wrong),
-        "random": sum(picks) / len(picks) if picks else None,
+        "distractors": {"same_verb_share": same_verb, "random_share": sum(picks) / len(picks) if picks else None},
         "per_class": of_class,
         "per_verb": {v: fraction(r for r, row in zip(right, rows, strict=True) if row["verb"] == v) for v in verbs},
     }
@@ -66,39 +69,23 @@ def random_row(rng):
 
 
 def columns(rows):
-    names = {
-        "answer": "predictions",
-        "reference": "references",
-        "class": "classes",
-        "verb": "verbs",
-        "choices": "choices",
-    }
-    return {column: [row[name] for row in rows] for name, column in names.items()}
-
-
-def difference(got, want):
-    assert (got is None) == (want is None)
-    return 0.0 if want is None else abs(got - want)
+    names = ("answer", "reference", "class", "verb", "choices")
+    return dict(zip(COLUMNS, ([row[name] for row in rows] for name in names), strict=True))
 
 
 @pytest.mark.parametrize("n_cases", [200, pytest.param(2000, marks=pytest.mark.full)])
 def test_equals_a_slow_reference_on_random_cases(n_cases):
-    rng = random.Random(0)
-    worst, n_with_wrong = 0.0, 0
+    rng, n_with_wrong = random.Random(0), 0
     for _ in range(n_cases):
         rows = [random_row(rng) for _ in range(rng.randint(1, 10))]
         got, want = choice_accuracy(**columns(rows)), slow_figures(rows)
-        distractors = got["distractors"] or {"same_verb_share": None, "random_share": None}
-        pairs = [(got[name], want[name]) for name in ("accuracy", "accuracy_on_parsed", "chance_level")]
-        pairs.append((got["class_mean_accuracy"], want["class_mean_accuracy"]))
-        pairs += [(distractors["same_verb_share"], want["same_verb"]), (distractors["random_share"], want["random"])]
+        distractors = want.pop("distractors")
+        assert_figures(got["distractors"] or dict.fromkeys(distractors), distractors)
         for name in ("per_class", "per_verb"):
-            groups = got[name] or {}
-            assert groups.keys() == want[name].keys()
-            pairs += [(groups[group]["accuracy"], want[name][group]) for group in groups]
-        worst = max(worst, *(float(difference(*pair)) for pair in pairs))
-        n_with_wrong += want["random"] is not None
-    assert worst < 1e-12
+            accuracies = {group: figures["accuracy"] for group, figures in (got[name] or {}).items()}
+            assert accuracies == pytest.approx(want.pop(name), rel=0, abs=1e-12)
+        assert_figures(got, want)
+        n_with_wrong += distractors["random_share"] is not None
     assert n_with_wrong > n_cases / 2
 
 
@@ -162,6 +149,5 @@ def test_case_of_verbs_and_white_space_do_not_matter_but_case_of_ids_does():
     ],
 )
 def test_wrong_input_is_named_with_its_place_and_remedy(inputs, error, message):
-    names = ("predictions", "references", "classes", "verbs", "choices")
     with pytest.raises(error, match=message):
-        choice_accuracy(**dict(zip(names, inputs, strict=False)))
+        choice_accuracy(**dict(zip(COLUMNS, inputs, strict=False)))

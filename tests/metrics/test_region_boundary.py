@@ -151,16 +151,14 @@ def test_j_and_f_equal_the_full_frame_definition_on_every_pair_of_special_masks(
 def test_f_equals_the_definition_at_full_hd_with_opencvs_dilation():
     cv2 = pytest.importorskip("cv2")
     rng = np.random.default_rng(3)
+
+    def dilate(contour, radius):
+        return cv2.dilate(contour.astype(np.uint8), davis_disk(radius).astype(np.uint8)) > 0
+
     for _ in range(3):
         reference = blobs(rng, 1080, 1920)
         prediction = np.roll(reference, rng.integers(-30, 30, 2), (0, 1))
-        want = davis_f(
-            prediction,
-            reference,
-            dilate=lambda contour, radius: (
-                cv2.dilate(contour.astype(np.uint8), davis_disk(radius).astype(np.uint8)) > 0
-            ),
-        )
+        want = davis_f(prediction, reference, dilate=dilate)
         assert boundary_f(rle(prediction), rle(reference)) == boundary_f(prediction, reference) == want
 
 
@@ -213,12 +211,8 @@ def test_a_track_is_summarised_as_computed_by_hand():
     assert (track["J_mean"], track["J_recall"]) == (0.375, 0.25)
     assert track["J_decay"] == 0.75  # frames 1 and 2 less frames 3 and 4
     assert track["J&F_mean"] == (track["J_mean"] + track["F_mean"]) / 2
-    assert (result["n_frames"], result["n_failed_frames"], result["frame_coverage"], result["coverage"]) == (
-        4,
-        1,
-        0.75,
-        1,
-    )
+    assert (result["n_frames"], result["n_failed_frames"]) == (4, 1)
+    assert (result["frame_coverage"], result["coverage"]) == (0.75, 1)
 
 
 def test_objects_count_alike_in_the_means_and_frames_in_the_frame_means():

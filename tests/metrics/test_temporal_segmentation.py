@@ -5,9 +5,10 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import pytest
 from temporal_segmentation import temporal_segmentation
 from temporal_segmentation.scoring import matched_segments, segments_of
+
+from tests.metrics.conftest import assert_figures
 
 Clip = list[str | None]
 
@@ -71,10 +72,7 @@ def test_all_figures_equal_those_counted_frame_by_frame_on_random_cases() -> Non
     for _ in range(150):
         references = [made_up(rng, rng.randint(1, 40)) for _ in range(rng.randint(1, 4))]
         predictions = [None if rng.random() < 0.1 else made_up(rng, len(clip)) for clip in references]
-        figures = temporal_segmentation(predictions, references)
-        assert {name: figures[name] for name in by_frames(predictions, references)} == pytest.approx(
-            by_frames(predictions, references)
-        )
+        assert_figures(temporal_segmentation(predictions, references), by_frames(predictions, references))
 
 
 def test_a_long_clip_of_short_segments_is_matched_in_linear_time() -> None:

@@ -7,6 +7,8 @@ import pytest
 from tuple_f1 import tuple_confusion, tuple_f1
 from tuple_f1.scoring import NOTHING, RelationTuple
 
+from tests.metrics.conftest import assert_figures
+
 ON = (1, 2, "position", "on")
 UNDER = (2, 1, "position", "under")
 HOLDS = (3, 1, "human_actions", "holds")
@@ -49,27 +51,31 @@ def slow_macro_f1(parts, group_of):
     return sum(f1s) / len(f1s) if f1s else 0.0
 
 
-def slow_tuple_f1(predictions, references):
-    matched, left, right, f1s, failed = [], [], [], [], 0
-    for prediction, reference in zip(predictions, references, strict=True):
-        m, p, r = slow_matches([] if prediction is None else prediction, reference)
-        matched, left, right = matched + m, left + p, right + r
-        failed += prediction is None
-        f1s.append(0.0 if prediction is None else slow_shares(len(m), len(p), len(r))[2])
-    pooled = slow_shares(len(matched), len(left), len(right))
-    if failed == len(references):
-        pooled = (0.0, 0.0, 0.0)
+def slow_tuple_f1(predictions, references, groups_of):
+    cases = list(zip(predictions, references, strict=True))
+    parts, f1s = ([], [], []), []
+    for prediction, reference in cases:
+        found = slow_matches(prediction or [], reference)
+        for part, relations in zip(parts, found, strict=True):
+            part.extend(relations)
+        f1s.append(0.0 if prediction is None else slow_shares(*map(len, found))[2])
+    failed = predictions.count(None)
+    pooled = slow_shares(*map(len, parts)) if failed < len(references) else (0.0, 0.0, 0.0)
+    if groups_of == "answered":
+        found = [slow_matches(prediction, reference) for prediction, reference in cases if prediction is not None]
+        parts = [[relation for example in found for relation in example[side]] for side in range(3)]
     per_type = {}
-    for kind in {t[2] for t in left + right}:
-        counts = [sum(t[2] == kind for t in part) for part in (matched, left, right)]
-        per_type[kind] = (*slow_shares(*counts), counts[2])
-    parts = (matched, left, right)
+    for kind in {t[2] for part in parts for t in part}:
+        counts = [sum(t[2] == kind for t in part) for part in parts]
+        per_type[kind] = dict(zip(("precision", "recall", "f1"), slow_shares(*counts), strict=True))
+        per_type[kind]["support"] = counts[2]
     return {
-        "pooled": pooled,
-        "mean": sum(f1s) / len(f1s),
-        "macro": [slow_macro_f1(parts, lambda t: t[2]), slow_macro_f1(parts, lambda t: t[2:])],
-        "per_type": per_type,
-        "failed": failed,
+        **dict(zip(("micro_precision", "micro_recall", "micro_f1"), pooled, strict=True)),
+        "mean_example_f1": sum(f1s) / len(f1s),
+        "macro_f1": slow_macro_f1(parts, lambda t: t[2]),
+        "macro_value_f1": slow_macro_f1(parts, lambda t: t[2:]),
+        "per_relation_type": per_type,
+        "n_failed": failed,
     }
 
 
@@ -86,21 +92,20 @@ def random_example(rng):
     return None if rng.random() < 0.15 else prediction, reference
 
 
+@pytest.mark.parametrize("groups_of", ["all", "answered"])
 @pytest.mark.parametrize("n_cases", [200, pytest.param(2000, marks=pytest.mark.full)])
-def test_equals_a_slow_reference_on_random_cases(n_cases):
+def test_equals_a_slow_reference_on_random_cases(n_cases, groups_of):
     rng = random.Random(0)
     for _ in range(n_cases):
         cases = [random_example(rng) for _ in range(rng.randint(1, 5))]
         predictions, references = [c[0] for c in cases], [c[1] for c in cases]
-        got, want = tuple_f1(predictions, references), slow_tuple_f1(predictions, references)
-        assert [got["micro_precision"], got["micro_recall"], got["micro_f1"]] == pytest.approx(want["pooled"])
-        assert got["mean_example_f1"] == pytest.approx(want["mean"])
-        assert [got["macro_f1"], got["macro_value_f1"]] == pytest.approx(want["macro"])
-        assert got["n_failed"] == want["failed"]
-        assert got["per_relation_type"].keys() == want["per_type"].keys()
-        for kind, group in got["per_relation_type"].items():
-            fractions = [group["precision"], group["recall"], group["f1"], group["support"]]
-            assert fractions == pytest.approx(want["per_type"][kind])
+        got = tuple_f1(predictions, references, groups_of=groups_of)
+        want = slow_tuple_f1(predictions, references, groups_of)
+        per_type = want.pop("per_relation_type")
+        assert_figures(got, want)
+        assert got["per_relation_type"].keys() == per_type.keys()
+        for kind, figures in got["per_relation_type"].items():
+            assert_figures(figures, per_type[kind])
 
 
 @pytest.mark.parametrize(
@@ -157,6 +162,8 @@ def test_values_are_pooled_by_type_and_value():
 def test_wrong_input_is_named_with_its_place_and_remedy(predictions, references, error, message):
     with pytest.raises(error, match=message):
         tuple_f1(predictions, references)
+    with pytest.raises(ValueError, match="groups_of is 'some'; give 'all' or 'answered'"):
+        tuple_f1([[ON]], [[ON]], groups_of="some")
 
 
 def test_macro_f1_gives_every_group_with_a_reference_the_same_weight():
@@ -173,15 +180,12 @@ def test_the_confusion_counts_every_relation_once_whatever_its_type():
     assert tuple_confusion([[holds]], [[on]]) == {"position/on": {"human_actions/holds": 1}}
     rng = random.Random(5)
     labels = [("p", "on"), ("p", "in"), ("h", "on")]
+
+    def example():
+        return [(rng.randint(1, 2), rng.randint(1, 2), *rng.choice(labels)) for _ in range(rng.randint(0, 5))]
+
     for _ in range(200):
-        sides = [
-            [
-                [(rng.randint(1, 2), rng.randint(1, 2), *rng.choice(labels)) for _ in range(rng.randint(0, 5))]
-                for _ in "ab"
-            ]
-            for _ in "pr"
-        ]
-        predictions, references = sides
+        predictions, references = ([example(), example()] for _ in range(2))
         confusion = tuple_confusion(predictions, references)
         of_truth, of_answer = Counter(), Counter()
         for reference, answers in confusion.items():

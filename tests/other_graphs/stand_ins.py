@@ -13,7 +13,8 @@ import numpy as np
 from PIL import Image
 
 from barista_bench.media.video import read_frames
-from barista_bench.scene_graph import SceneGraph, VideoGraph
+from barista_bench.other_graphs.importing import ImportReport, import_graphs
+from barista_bench.scene_graph import SceneGraph, VideoGraph, validate
 from barista_bench.scene_graph.domain import load_domain
 
 EVERY = 6
@@ -110,12 +111,8 @@ def write_visor(kitchen: Path, root: Path, *, size: tuple[int, int] = (640, 360)
         for frame, picture in zip(frames, read_frames(graph.video_path(video.video_id), frames), strict=True):
             file = f"{name}_frame_{frame + 1:010d}.jpg"
             Image.fromarray(picture).resize(size, Image.Resampling.NEAREST).save(pictures / file)
-            image = {
-                "image_path": f"{name}/{file}",
-                "name": file,
-                "subsequence": f"{name}_seq_{frame // 100 + 1:05d}",
-                "video": name,
-            }
+            sub = f"{name}_seq_{frame // 100 + 1:05d}"
+            image = {"image_path": f"{name}/{file}", "name": file, "subsequence": sub, "video": name}
             rows.append({"image": image, "annotations": list(_entities(video, frame, rng, withheld))})
         content = {"info": {"description": "stand-in"}, "video_annotations": rows}
         (release / "annotations" / split / f"{name}.json").write_text(json.dumps(content))
@@ -152,3 +149,12 @@ def _outlines(mask: np.ndarray) -> list[np.ndarray]:
     grown = np.kron(mask.astype(np.uint8), np.ones((4, 4), np.uint8))
     found, _ = cv2.findContours(grown, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
     return [(outline[:, 0, :] + 0.5) / 4 for outline in found if len(outline) >= 3]
+
+
+def imported(reader: str, root: Path) -> tuple[VideoGraph, ImportReport]:
+    """The only video of a source as a valid graph, in `graphs` beside the source."""
+    out = root.parent / "graphs"
+    report = import_graphs(reader, root, out)
+    assert not validate(out).problems
+    (graph,) = SceneGraph(out)
+    return graph, report

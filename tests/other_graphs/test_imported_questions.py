@@ -125,14 +125,8 @@ def test_what_is_submitted_of_a_run_on_it_is_figures_and_no_data(graphs: dict[st
     lines = [{"format": "barista_bench.predictions/1", "box_format": "xyxy/1000", "model": MODEL}]
     lines += [{"example_id": example.example_id, "answer": "A"} for example in examples]
     (tmp_path / "answers.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    run(
-        data,
-        tmp_path / "run",
-        benchmark="egocot",
-        task="cot",
-        model=f"predictions:{tmp_path / 'answers.jsonl'}",
-        runs=1,
-    )
+    model = f"predictions:{tmp_path / 'answers.jsonl'}"
+    run(data, tmp_path / "run", benchmark="egocot", task="cot", model=model, runs=1)
     score(tmp_path / "run")
     target = {"model_repo": MODEL, "dataset_repo": DATASET}
     files = all_files(make_submission([tmp_path / "run"], target, dataset=data, allow_incomplete=True)).items()

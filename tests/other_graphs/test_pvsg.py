@@ -12,9 +12,10 @@ import pytest
 from PIL import Image
 
 from barista_bench.errors import DataError
-from barista_bench.other_graphs.importing import ImportReport, import_graphs
+from barista_bench.other_graphs.importing import import_graphs
 from barista_bench.other_graphs.source import rles_of
-from barista_bench.scene_graph import SceneGraph, VideoGraph, encode_mask, validate
+from barista_bench.scene_graph import encode_mask
+from tests.other_graphs.stand_ins import imported
 from tests.releases import write_video
 
 SIZE = (32, 24)
@@ -66,14 +67,8 @@ def save(image: Image.Image, path: Path) -> None:
     image.save(path)
 
 
-def imported(root: Path) -> tuple[VideoGraph, ImportReport]:
-    report = import_graphs("pvsg", root, root / "../graphs")
-    assert not validate(root / "../graphs").problems
-    return SceneGraph(root / "../graphs")["v1"], report
-
-
 def test_masks_relations_and_notes_are_taken(tmp_path: Path) -> None:
-    graph, report = imported(write(tmp_path / "source", video()))
+    graph, report = imported("pvsg", write(tmp_path / "source", video()))
     adult, cup, wall = graph.objects
     assert [item.category for item in graph.objects] == list(OBJECTS)
     assert (graph.frame_count, graph.video.fps) == (6, 5.0)
@@ -102,7 +97,7 @@ def test_masks_are_those_of_each_number_as_an_encoder_writes_them(size: tuple[in
 
 
 def test_the_vocabulary_is_closed_and_relations_are_open(tmp_path: Path) -> None:
-    coverage = imported(write(tmp_path / "source", video()))[0].coverage
+    coverage = imported("pvsg", write(tmp_path / "source", video()))[0].coverage
     assert coverage.category("jar")
     assert coverage.category("wall")
     assert not coverage.category("hammer", 0, 1)
@@ -111,7 +106,7 @@ def test_the_vocabulary_is_closed_and_relations_are_open(tmp_path: Path) -> None
 
 def test_pictures_are_linked_and_a_second_import_gives_the_same_bytes(tmp_path: Path) -> None:
     source = write(tmp_path / "source", video())
-    imported(source)
+    imported("pvsg", source)
     import_graphs("pvsg", source, tmp_path / "again")
     first, again = ((tmp_path / name / "v1" / "coco_annotation.json").read_bytes() for name in ("graphs", "again"))
     assert first == again
@@ -123,7 +118,7 @@ def test_of_a_video_the_frames_nearest_in_time_are_annotated(tmp_path: Path) -> 
     source = write(tmp_path / "source", video(), frames=False)
     (source / "data" / "vidor" / "videos").mkdir()
     write_video(source / "data" / "vidor" / "videos" / "v1.mp4", 40, SIZE)  # 30 frames a second
-    graph, _ = imported(source)
+    graph, _ = imported("pvsg", source)
     assert (graph.frame_count, round(graph.video.fps or 0)) == (40, 30)
     assert graph.coverage.frames(0, 40).tolist() == [0, 6, 12, 18, 24, 30]
     assert sorted(graph.frames_of(0).tolist()) == [0, 6, 12, 18, 24, 30]
@@ -165,7 +160,7 @@ def test_bad_records_cost_themselves_and_are_counted(tmp_path: Path) -> None:
     save(Image.new("P", (640, 480)), masks / "0001.png")
     save(Image.new("RGB", SIZE), masks / "0002.png")
     save(Image.fromarray(np.full((SIZE[1], SIZE[0]), 200, np.uint8), mode="L"), masks / "0003.png")
-    graph, report = imported(source)
+    graph, report = imported("pvsg", source)
     assert graph.coverage.frames(0, 6).tolist() == [3, 4, 5]
     assert not graph.coverage.category("cup", 3, 4)  # what the unlisted number is, nobody knows
     assert graph.coverage.category("cup", 4, 6)

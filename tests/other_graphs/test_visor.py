@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from barista_bench.other_graphs.importing import ImportReport, import_graphs
-from barista_bench.scene_graph import SceneGraph, VideoGraph, validate
-from tests.other_graphs.stand_ins import SPARSE, participant
+from barista_bench.scene_graph import SceneGraph
+from tests.other_graphs.stand_ins import SPARSE, imported, participant
 from tests.releases import write_video
 
 NAME, NUMBERS = "P01_01", (140, 340, 540)
@@ -35,23 +34,13 @@ def write(root: Path, *pictures: list[dict[str, Any]], sequences: tuple[int, ...
     for number, sequence, entities in zip(NUMBERS, sequences, pictures, strict=False):
         file = f"{NAME}_frame_{number:010d}.jpg"
         Image.new("RGB", (480, 270), (number % 256, 0, 0)).save(folder / file)
-        image = {
-            "image_path": f"{NAME}/{file}",
-            "name": file,
-            "subsequence": f"{NAME}_seq_{sequence:05d}",
-            "video": NAME,
-        }
+        sub = f"{NAME}_seq_{sequence:05d}"
+        image = {"image_path": f"{NAME}/{file}", "name": file, "subsequence": sub, "video": NAME}
         rows.append({"image": image, "annotations": entities})
     path = release / "annotations" / "train" / f"{NAME}.json"
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps({"info": {}, "video_annotations": rows}))
     return root
-
-
-def imported(root: Path) -> tuple[VideoGraph, ImportReport]:
-    report = import_graphs("visor", root, root / "../graphs")
-    assert not validate(root / "../graphs").problems
-    return SceneGraph(root / "../graphs")[NAME], report
 
 
 @pytest.mark.full
@@ -79,17 +68,13 @@ def _iou(first: np.ndarray, second: np.ndarray) -> float:
 def test_a_name_in_a_subsequence_is_one_thing_by_guess_and_a_hand_one_in_the_video(tmp_path: Path) -> None:
     pictures = [[entity("a", "left hand", 0), entity("b", "Lid", 300)], [entity("c", "lid", 300)]]
     graph, report = imported(
-        write(tmp_path / "source", *pictures, [entity("d", "lid", 600), entity("e", "left hand", 0)])
+        "visor", write(tmp_path / "source", *pictures, [entity("d", "lid", 600), entity("e", "left hand", 0)])
     )
     assert [item.category for item in graph.objects] == ["left hand", "lid", "lid"]
     frames = [graph.frames_of(at).tolist() for at in range(3)]
     assert frames == [[0, 2], [0, 1], [2]]
-    assert graph.boxes(0)[graph.objects[1].id] == (
-        75,
-        75,
-        50,
-        50,
-    )  # pictures are a quarter as large as what is drawn on
+    # Pictures are a quarter as large as what is drawn on.
+    assert graph.boxes(0)[graph.objects[1].id] == (75, 75, 50, 50)
     assert sum(report.tally.guessed.values()) == 3 + 1  # identities; the rate of pictures
     assert round(graph.video.fps or 0, 3) == round(2 / (400 / 59.94), 3)
     assert graph.coverage.category("lid")
@@ -98,7 +83,9 @@ def test_a_name_in_a_subsequence_is_one_thing_by_guess_and_a_hand_one_in_the_vid
 
 def test_a_name_that_stands_twice_has_no_identity(tmp_path: Path) -> None:
     twice = [entity("a", "cup", 0), entity("b", "cup", 500, exhaustive="n")]
-    graph, report = imported(write(tmp_path / "source", twice, [entity("a", "cup", 0)], [entity("a", "cup", 0)]))
+    graph, report = imported(
+        "visor", write(tmp_path / "source", twice, [entity("a", "cup", 0)], [entity("a", "cup", 0)])
+    )
     assert [graph.frames_of(at).tolist() for at in range(len(graph.objects))] == [[0], [0], [1], [2]]
     assert report.tally.left_out["identities of things whose name stands twice on a picture"] == 3
     assert [graph.coverage.category("cup", at, at + 1) for at in range(3)] == [False, True, True]
@@ -109,7 +96,7 @@ def test_contacts_are_relations_and_unknown_ones_are_unknown(tmp_path: Path) -> 
         return entity("h", "left hand", 0, in_contact_object=contact, **fields)
 
     pictures = [[hand("k"), entity("k", "knife", 300)], [hand("hand-not-in-contact")], [hand("inconclusive")]]
-    graph, report = imported(write(tmp_path / "source", *pictures))
+    graph, report = imported("visor", write(tmp_path / "source", *pictures))
     assert [(row.side, row.object.category, row.value) for row in graph.hand_contacts(0)] == [
         ("left", "knife", "touches")
     ]
@@ -122,7 +109,7 @@ def test_contacts_are_relations_and_unknown_ones_are_unknown(tmp_path: Path) -> 
 def test_a_hand_in_a_glove_is_not_said_to_touch_nothing(tmp_path: Path) -> None:
     glove = entity("g", "left glove", 50, in_contact_object="k", on_which_hand=["left hand"])
     hand = entity("h", "left hand", 0, in_contact_object="hand-not-in-contact")
-    graph, _ = imported(write(tmp_path / "source", [glove, hand, entity("k", "knife", 300)]))
+    graph, _ = imported("visor", write(tmp_path / "source", [glove, hand, entity("k", "knife", 300)]))
     relations = {(row.source.category, row.value, row.target.category) for row in graph.relations()}
     assert relations == {("left glove", "touches", "knife"), ("left glove", "on", "left hand")}
     assert not any(graph.coverage.hand(item.id, 0, 1) for item in graph.objects)
@@ -138,18 +125,15 @@ def test_with_its_video_a_graph_is_sparse(tmp_path: Path, nested: bool) -> None:
     files = {f"{NAME}_frame_{number:010d}.jpg": at for number, at in zip(NUMBERS, (2, 8, 20), strict=True)}
     flat = {f"{NAME}/{file}": f"frame_{at:010d}.jpg" for file, at in files.items()}
     (release / "frame_mapping.json").write_text(json.dumps({NAME: files} if nested else flat))
-    graph, report = imported(source)
+    graph, report = imported("visor", source)
     assert (graph.frame_count, graph.coverage.frames(0, 20).tolist()) == (20, [1, 7, 19])  # the mapping counts from 1
     assert graph.boxes(7)[graph.objects[0].id] == (300, 300, 200, 200)
     assert not any("rate" in what for what, count in report.tally.guessed.items() if count)
 
 
 def test_a_bad_picture_costs_that_picture_and_a_bad_mask_itself(tmp_path: Path) -> None:
-    bad = [
-        entity("a", "pan", 0),
-        {**entity("b", "lid", 300), "segments": [[[0, 0], [1e9, 0], [5, 5]]]},
-        entity("a", "x", 5),
-    ]
+    lid = {**entity("b", "lid", 300), "segments": [[[0, 0], [1e9, 0], [5, 5]]]}
+    bad = [entity("a", "pan", 0), lid, entity("a", "x", 5)]
     source = write(tmp_path / "source", bad, [entity("c", "pan", 0)], [entity("d", "pan", 0)])
     path = source / "GroundTruth-SparseAnnotations" / "annotations" / "train" / f"{NAME}.json"
     content = json.loads(path.read_text())
@@ -159,7 +143,7 @@ def test_a_bad_picture_costs_that_picture_and_a_bad_mask_itself(tmp_path: Path) 
         for name in ("../../P01_01_frame_0000000900.jpg", "P01_01_frame_0000000900.jpg", "frame.jpg")
     ]
     path.write_text(json.dumps(content))
-    graph, report = imported(source)
+    graph, report = imported("visor", source)
     assert graph.frame_count == 2
     left_out = +report.tally.left_out
     assert left_out["pictures without a frame number, or of another video"] == 2

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from barista_bench.core.example import Status
-from barista_bench.metrics.mean_ap.scoring import evaluate_images, summarise
-from barista_bench.metrics.mean_ap.spread import spread_of
+from barista_bench.metrics.mean_ap.scoring import evaluate_images, spread_of, summarise
 from barista_bench.reporting import diagnosis, tables
 from barista_bench.reporting.analyses import Analyses, analyse
 from barista_bench.reporting.leaderboard import TaskStanding, leaderboard

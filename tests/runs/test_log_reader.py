@@ -19,6 +19,7 @@ from barista_bench.files import writing
 from barista_bench.runs.log import log_reader, log_reader as reader_module
 from barista_bench.runs.log.log_reader import Compacted, LogReader, compact, finished_samples
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, counting_records, log_files, sample_digest, seal
+from tests.kills import in_child
 from tests.runs.made_logs import (
     content_of,
     folders,
@@ -244,8 +245,8 @@ def test_a_folder_without_a_log_is_named(tmp_path: Path) -> None:
 
 def killed_at(step: int, work: Callable[[Path], object], folder: Path) -> bool:
     """Do the work in a child that kills itself before the given executed line of its modules; whether it did."""
-    child = os.fork()
-    if child == 0:
+
+    def child() -> None:
         executed = 0
 
         def trace(frame: FrameType, event: str, _: object) -> object:
@@ -260,8 +261,8 @@ def killed_at(step: int, work: Callable[[Path], object], folder: Path) -> bool:
 
         sys.settrace(trace)  # type: ignore[arg-type]
         work(folder)
-        os._exit(0)
-    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+    return in_child(child) == -signal.SIGKILL
 
 
 @pytest.mark.full

@@ -48,8 +48,7 @@ from barista_bench.core.task import (
 from barista_bench.files.reading import json_value
 from barista_bench.metrics.interaction_f1.scoring import box_iou, greedy_pairs
 from barista_bench.metrics.mean_ap.inputs import RawImage
-from barista_bench.metrics.mean_ap.scoring import Evaluated, evaluate_images, figures, tables
-from barista_bench.metrics.mean_ap.spread import spread_of
+from barista_bench.metrics.mean_ap.scoring import Evaluated, evaluate_images, figures, spread_of, tables
 
 _INTEGERS = re.compile(r"(?<![\d.])(-?\d{1,9})" + r"\s*,\s*(-?\d{1,9})" * 3 + r"(?!\d|\.\d)")
 _NUMBER = r"(-?\d{1,9}(?:\.\d{1,9})?)"

@@ -174,7 +174,6 @@ def open_release(root: Path, videos: Path | None) -> WordRelease:
 
 WORDS = ("cup", "tap", "lid")
 """What questions of the tests' own choose from."""
-ABOUT = "---\n{}\n---\nWords.\n\n## Limits\n\nMade."
 """What its card says of it, as a file of dataset_cards/about does."""
 
 BENCHMARK = Benchmark(

@@ -20,7 +20,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from barista_bench.api import compare, load_results
 from barista_bench.benchmarks import BENCHMARKS
-from barista_bench.data import manifest
 from barista_bench.data.folder import build
 from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.reporting import write_report
@@ -32,7 +31,7 @@ from barista_bench.runs.score.scoring import read_scored, score
 from tests.conftest import MadeOnce
 from tests.folders import content
 from tests.history_model import EXAMPLES, REPEATS, WORDS, Answering, Run, Sample
-from tests.made_benchmark import ABOUT, BENCHMARK
+from tests.made_benchmark import BENCHMARK
 from tests.one_run import run
 from tests.runs.made_logs import read_folder
 from tests.video_samples import render
@@ -59,10 +58,8 @@ def project(made_once: MadeOnce) -> Iterator[Path]:
         (root / "release/questions.json").write_text(json.dumps(questions))
         rebuild(root, SAMPLINGS[0])
 
-    about = manifest._packaged
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(BENCHMARKS, "words", BENCHMARK)
-        patch.setattr(manifest, "_packaged", lambda name: ABOUT if "words" in name else about(name))
         yield made_once("histories/project", make)
 
 

@@ -363,7 +363,7 @@ def test_the_commands_explain_what_is_wrong(tmp_path: Path) -> None:
         (["judge", str(tmp_path), "--judge", "chance"], "cannot grade"),
         (["judge", str(tmp_path)], "judge is missing"),
         (["judges", str(tmp_path)], "no run here"),
-        (["judges", str(tmp_path), "--family", "x"], "no run here"),
+        (["judges", str(tmp_path), "--family", "x"], "names no vendor"),
         (f"questions --source {tmp_path} --model tiny --sampling nothing --out {tmp_path}".split(), "not a setting"),
     ):
         done = runner.invoke(app, arguments)

@@ -6,12 +6,11 @@ from types import ModuleType
 import pytest
 
 from barista_bench.benchmarks import BENCHMARKS
-from barista_bench.data import manifest
 from barista_bench.data.folder import build
 from barista_bench.runs.ask import runner
 from tests import served_standin
 from tests.conftest import MadeOnce, Use
-from tests.made_benchmark import ABOUT, BENCHMARK, WORDS
+from tests.made_benchmark import BENCHMARK, WORDS
 from tests.served_standin import Body
 from tests.video_samples import render
 
@@ -32,10 +31,8 @@ def linked_dataset(small_release: Path, made_once: MadeOnce) -> Path:
 
 @pytest.fixture(scope="module")
 def registered() -> Iterator[None]:
-    """The made benchmark is one of ours, and its card says something."""
+    """The made benchmark is one of ours."""
     with pytest.MonkeyPatch.context() as patch:
-        packaged = manifest._packaged
-        patch.setattr(manifest, "_packaged", lambda name: ABOUT if name == "about/words.md" else packaged(name))
         patch.setitem(BENCHMARKS, "words", BENCHMARK)
         yield
 

@@ -196,14 +196,8 @@ def reply_record(
     kept: KeptTokens,
     seconds: float = 0.0,
 ) -> SampleRecord:
-    """A reply as it is logged. A truncated one that can be read all the same counts."""
-    status, error = answer_status(reply)
-    if isinstance(reply, Completion) and status is not Status.REFUSED:
-        content = read(reply.text)
-        if not isinstance(content, Unusable):
-            status, error = Status.OK, None
-        elif status is Status.OK:
-            status, error = Status.PARSE_ERROR, content.why
+    """A reply as it is logged."""
+    status, error = reply_status(reply, read)
     return SampleRecord(
         key=question.keys[draw],
         fingerprint=question.fingerprint,
@@ -216,6 +210,17 @@ def reply_record(
         logprobs=logged_logprobs(kept(reply)) if isinstance(reply, Completion) else None,
         **answer_fields(reply),
     )
+
+
+def reply_status(reply: Completion | Failure, read: ReadReply) -> tuple[Status, str | None]:
+    """The status of a reply, and the reason unless it is ok. A truncated reply that can be read all the same counts."""
+    if isinstance(reply, Failure) or reply.finish_reason == "refusal":
+        return answer_status(reply)
+    content = read(reply.text)
+    if not isinstance(content, Unusable):
+        return Status.OK, None
+    status, why = answer_status(reply)
+    return (Status.PARSE_ERROR, content.why) if status is Status.OK else (status, why)
 
 
 def read_object(text: str) -> dict[str, object] | Unusable:

@@ -267,6 +267,7 @@ def test_every_task_is_listed_with_its_question_answer_and_figure() -> None:
     assert "answered as the letter of a choice; headline figure accuracy; published with at most 500 examples" in text
 
 
+@pytest.mark.full
 def test_quiet_leaves_errors_alone(small_release: Path, tmp_path: Path) -> None:
     built = ["--source", str(small_release), "--configs", "relations", "--no-cache", "--out", str(tmp_path / "data")]
     run = ["run", str(tmp_path / "data"), "--limit", "1", "--runs", "1", "--out", str(tmp_path / "runs")]
@@ -334,6 +335,7 @@ def test_the_shell_completes_names_without_torch(typed: str, completed: set[str]
     assert set(done.stdout.split()) == completed, done.stderr
 
 
+@pytest.mark.full
 def test_output_that_nobody_reads_any_more_ends_the_command_without_a_word() -> None:
     command = [sys.executable, "-m", "barista_bench.cli", "tasks"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

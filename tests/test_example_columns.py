@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 # Of a process of its own, which a crash ends alone. Types are new each time, since only the first use of one is unsafe.
 PROGRAM = """
 import sys, threading
@@ -24,6 +26,7 @@ print("read")
 """
 
 
+@pytest.mark.full
 def test_threads_may_be_the_first_to_read_a_column_at_the_same_time() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
     assert done.stdout == "read\n", (done.returncode, done.stderr[-500:])

@@ -109,6 +109,7 @@ def _mean_index(row):
     return {"mean": float(np.mean(painted(row["frames"].array())))}
 
 
+@pytest.mark.full
 def test_map_and_filter_in_two_processes_decode_in_the_workers(linked):
     linked[0]["frames"].array()  # the parent holds an open reader when it forks
     before = decode_count()

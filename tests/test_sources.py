@@ -166,6 +166,7 @@ def test_a_hostile_listing_is_refused(hub, opened, tmp_path):
     assert not list(tmp_path.rglob("coco_annotation.json"))
 
 
+@pytest.mark.full
 def test_a_connection_that_breaks_midway_goes_on_where_it_stopped(hub, opened, monkeypatch):
     # The client keeps whole chunks (10 MiB by default) of what it had read.
     monkeypatch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 1000)
@@ -202,6 +203,7 @@ source.fetch_videos(["v1", "v2"])
 """
 
 
+@pytest.mark.full
 def test_after_the_process_is_killed_midway_the_next_one_finishes(hub, opened, tmp_path):
     sha = hub.commit("org/name", release_files())
     hub.stall_after["v2/video.mp4"] = 100

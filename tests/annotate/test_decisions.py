@@ -114,6 +114,7 @@ def test_prompts_replace_those_of_their_frames(project: Project, tmp_path: Path)
     assert [(item.frame, item.words) for item in project.video(VIDEO).prompts()] == [(5, "red lid"), (9, "lid")]
 
 
+@pytest.mark.full
 def test_confidences_come_as_csv_with_holes(project: Project, tmp_path: Path) -> None:
     count = project.video(VIDEO).source.frames
     path = tmp_path / f"{VIDEO}.csv"

@@ -28,6 +28,7 @@ def agreement(results: list[FrameMasks], name: str) -> list[float]:
     return [mask_ious([result.masks[name].rle], [reference(result.frame)[name]])[0, 0] for result in results]
 
 
+@pytest.mark.full
 def test_moving_masks_are_followed_where_copies_are_lost(scene: FrameReader) -> None:
     given = keyframes(0, 20, 40)
     for name in ("box", "lid"):
@@ -116,6 +117,7 @@ def test_colour_is_used_only_for_objects_that_it_helps_on_keyframes_left_out(
     assert run(FlowPropagator(colour=True), scene, given, range(21)) == plain  # it would erase every object
 
 
+@pytest.mark.full
 def test_colour_sharpens_the_outline_of_an_object_of_one_colour(tmp_path: Path) -> None:
     with open_reader(write_scene(tmp_path / "flat", 25, flat=True)) as frames:
         plain, coloured = (

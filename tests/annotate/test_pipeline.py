@@ -191,6 +191,7 @@ def test_two_objects_of_one_keyframe_cannot_be_merged(video: VideoFiles, project
     assert video.edits() == []
 
 
+@pytest.mark.full
 def test_another_propagator_in_the_settings_makes_tracks_anew(video: VideoFiles, project: Project) -> None:
     propagated(video)
     path = project.folder / "project.json"

@@ -63,6 +63,7 @@ def test_marks_are_the_released_ones_pixel_for_pixel(golden: Path, real_release:
 
 
 @pytest.mark.parametrize("upstream", TASKS)
+@pytest.mark.full
 def test_prompts_have_the_released_parts(upstream: str, golden: Path, real_release: Path, compared: Compared) -> None:
     task = get_task("barista", TASKS[upstream])
     for asked in json.loads((golden / "prompts" / f"{upstream}.json").read_text()):

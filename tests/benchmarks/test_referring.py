@@ -146,6 +146,7 @@ def test_a_full_frame_is_drawn_by_video_and_frame(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("seed", "cap"), [(42, 7), (1, 7), (None, 7), (42, 1000)])
+@pytest.mark.full
 def test_a_cap_groups_by_category_and_draws_from_each_that_is_larger(
     small_release: Path, seed: int | None, cap: int
 ) -> None:

@@ -65,6 +65,7 @@ def test_a_node_lacks_a_folder_that_is_absent_or_holds_other_files(tmp_path: Pat
     assert "has no folder /nowhere" in _lacking(__version__, "/nowhere", {})
 
 
+@pytest.mark.full
 def test_one_process_of_several_gives_a_cluster_no_work(
     dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -140,6 +140,7 @@ def test_load_dataset_by_name_from_any_folder_after_build(small_release: Path, t
     assert "relation_extraction:" in in_folder(empty, tmp_path / "home")
 
 
+@pytest.mark.full
 def test_registered_the_name_loads_straight_from_a_release(
     registered: object, small_release: Path, tmp_path: Path, datasets_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -272,6 +273,7 @@ def test_a_dry_run_counts_what_a_build_makes_and_writes_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.full
 def test_only_a_dataset_of_ours_with_nothing_else_in_it_is_replaced(small_release: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     for _ in range(2):

@@ -67,6 +67,7 @@ def test_building_and_reading_say_which_entry_it_is_since_when_and_which_others_
         assert f"entry='{frozen}'" in line
 
 
+@pytest.mark.full
 def test_results_kept_beside_older_rows_do_not_make_them_the_newest(small_release: Path, offline: Path) -> None:
     make(small_release, step=10)
     make(small_release, step=20)

@@ -78,6 +78,7 @@ def test_parameters_notes_and_both_protocols_come_from_the_task(name: str, card:
 
 
 @pytest.mark.parametrize("protocol", ["release", "paper"])
+@pytest.mark.full
 def test_a_built_folder_says_which_protocol_it_follows(protocol: str, small_release: Path, tmp_path: Path) -> None:
     chosen = {"configs": ["hand_object", "referring"], "options": {"protocol": protocol}}
     made = build(small_release, tmp_path / "out", sampling={"frame_step": 10}, cache=False, **chosen)

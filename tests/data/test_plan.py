@@ -73,6 +73,7 @@ def plans(release: Path) -> Plans:
     return plans_of(release)
 
 
+@pytest.mark.full
 def test_two_processes_plan_what_one_does(release: Path, plans: Plans) -> None:
     other = plans_of(release, num_proc=2)
     assert list(plans.plans) == TASKS
@@ -122,6 +123,7 @@ def test_splits_are_chosen_before_classes_are_capped(release: Path) -> None:
     assert inside.video_ids == ("v6",) != everywhere.video_ids
 
 
+@pytest.mark.full
 def test_an_unusable_video_is_left_out_and_named_on_any_number_of_processes(tmp_path: Path) -> None:
     for index in range(3):
         write_release(tmp_path, f"v{index}", busy(index), video=False)

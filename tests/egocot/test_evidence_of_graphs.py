@@ -41,6 +41,7 @@ def test_every_relation_of_a_scene_graph_is_found_true_of_it(small_kitchen: Path
         assert places.count("contradicted") == 0
 
 
+@pytest.mark.full
 def test_one_planted_falsehood_is_found_whatever_its_kind(mini_root: Path, small_kitchen: Path) -> None:
     """But for the sorts that `planting.MISSED` names."""
     for where, bases in (("items", item_bases(mini_root)), ("graphs", graph_bases(small_kitchen))):

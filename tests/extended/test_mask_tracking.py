@@ -271,6 +271,7 @@ def examples(small_kitchen: Path, tmp_path: Path) -> ExampleSet:
     return open_examples(folder, "extended", "mask_tracking")
 
 
+@pytest.mark.full
 def test_a_trackers_file_is_scored_beside_copied_first_masks(examples: ExampleSet, tmp_path: Path) -> None:
     lines = [json.dumps({"format": "barista_bench.predictions/1", "box_format": "xyxy/pixels", "model": "tracker"})]
     for example in examples.examples:

@@ -45,6 +45,7 @@ def test_a_set_that_can_be_guessed_is_said_to_be_and_a_fair_one_is_not() -> None
     assert "not known" in verdict([alone])
 
 
+@pytest.mark.full
 def test_a_built_set_is_audited_task_by_task(generated: Callable[[str], Path], tmp_path: Path) -> None:
     folder = build(generated("handyvqa"), tmp_path / "set", benchmark="handyvqa", frames="linked", cache=False).folder
     sets = choice_sets(str(folder), "handyvqa")

@@ -14,6 +14,7 @@ PLAIN = ("egocot", "tog_bench")
 """What `small_release` has something for; its videos show too little for vista."""
 
 
+@pytest.mark.full
 def test_other_families_are_written_and_the_report_says_why_one_is_not(small_release: Path, tmp_path: Path) -> None:
     reports = generate(small_release, tmp_path / "out", ["vista", *PLAIN], per_subtask=2)
     assert [(report.family, report.sampled > 0) for report in reports] == [

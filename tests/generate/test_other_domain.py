@@ -98,6 +98,7 @@ def test_sets_of_the_graph_speak_of_the_workshop(workshop: Path, domain_file: Pa
         assert coffee_words(json.dumps([[e.inputs, e.target] for e in examples], ensure_ascii=False)) == []
 
 
+@pytest.mark.full
 def test_mass_nouns_and_phrases_are_those_of_the_domain(workshop: Path, domain_file: Path, tmp_path: Path) -> None:
     text = domain_file.read_text(encoding="utf-8")
     changed = tmp_path / "changed.yaml"

@@ -114,6 +114,7 @@ def differing(folder: Path, families: tuple[str, ...]) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("family", FAMILIES[1:])
+@pytest.mark.full
 def test_a_sample_of_the_kitchen_is_proved_and_its_release_asks_what_is(
     small_kitchen: Path, generated: Callable[[str], Path], family: str
 ) -> None:

@@ -191,6 +191,7 @@ def test_what_failed_is_no_refusal_and_neither_another_writer_nor_other_items_ge
         start(folder.parent, ScriptedJudge(never))
 
 
+@pytest.mark.full
 def test_generating_again_asks_in_the_new_words_with_the_same_proof(
     small_kitchen: Path, generated: Callable[[str], Path], tmp_path: Path
 ) -> None:

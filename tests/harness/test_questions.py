@@ -100,6 +100,7 @@ def test_a_class_that_takes_images_and_text_apart_is_refused(dataset: Path) -> N
         lmms_eval.visuals({"questions": "barista/relations@0", "example_id": "e"})
 
 
+@pytest.mark.full
 def test_a_task_that_no_text_answers_is_left_out_with_a_warning(
     small_kitchen: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -47,6 +47,7 @@ def test_the_default_is_a_pull_request_and_main_stays_as_it_is(hub: UploadStandI
     assert yaml.safe_load(proposed[RESULTS])[0]["value"] == 42.0
 
 
+@pytest.mark.full
 def test_the_same_results_open_no_second_pull_request_and_one_of_that_title_with_other_files_does_not_count(
     hub: UploadStandIn, made: Submission
 ) -> None:
@@ -68,6 +69,7 @@ def test_a_branch_is_made_and_written_to_once(hub: UploadStandIn, made: Submissi
     assert not hub.repos["model", MODEL].pulls
 
 
+@pytest.mark.full
 def test_an_open_pull_request_can_be_added_to(hub: UploadStandIn, made: Submission) -> None:
     push(hub, submission(row(results("grounding"))))
     push(hub, made, branch="refs/pr/1")
@@ -76,6 +78,7 @@ def test_an_open_pull_request_can_be_added_to(hub: UploadStandIn, made: Submissi
     assert len(hub.repos["model", MODEL].pulls) == 1
 
 
+@pytest.mark.full
 def test_main_is_written_to_only_when_told(hub: UploadStandIn, made: Submission) -> None:
     for branch in ("main", "refs/heads/main", ""):
         with pytest.raises(ConfigError, match=r"Remedy: use a pull request, or --to-main"):
@@ -176,6 +179,7 @@ def assert_secret(text: str, hub: UploadStandIn) -> None:
         assert all(TOKEN.encode() not in body for files in repo.commits.values() for body in files.values())
 
 
+@pytest.mark.full
 def test_the_token_appears_in_no_log_however_much_is_logged(
     hub: UploadStandIn, made: Submission, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -269,6 +269,7 @@ def test_a_folder_that_is_no_judges_is_refused(make_run: Callable, tmp_path: Pat
         read_judged(tmp_path / "results.json")
 
 
+@pytest.mark.full
 def test_two_processes_cannot_judge_in_one_folder(make_run: Callable, use: Callable) -> None:
     run = make_run(VQA, runs=1)
     folder = judge(run, "lexical").folder

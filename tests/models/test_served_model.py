@@ -83,6 +83,7 @@ def test_an_answer_that_is_too_large_is_not_read_and_a_compressed_one_not_unpack
 
 
 @pytest.mark.parametrize("header", [{"Retry-After": "1"}, {"retry-after-ms": "400"}])
+@pytest.mark.full
 def test_a_429_with_retry_after_is_waited_for_by_all_calls(header):
     with ServedStandIn(lambda call: Fault("status", 429, header) if len(server.calls) == 1 else None) as server:
         answers = load(server, max_concurrency=1).generate([request(n, (1,)) for n in range(3)], GREEDY)
@@ -99,12 +100,14 @@ def test_a_used_up_allowance_is_waited_for():
     assert server.calls[1].at - server.calls[0].at >= 0.3
 
 
+@pytest.mark.full
 def test_concurrency_climbs_while_the_server_keeps_up_and_stays_below_the_ceiling():
     with ServedStandIn(seconds=0.3) as server:
         load(server, max_concurrency=10).generate([request(n, (1,)) for n in range(40)], GREEDY)
     assert FIRST_LIMIT < server.most_at_once <= 10
 
 
+@pytest.mark.full
 def test_a_server_that_can_bear_little_is_asked_little_and_answers_everything():
     with ServedStandIn(capacity=3, seconds=0.06) as server:
         model = load(server, max_concurrency=32)
@@ -134,6 +137,7 @@ def test_answers_are_handed_out_as_they_come_and_no_more_is_taken_than_the_windo
     assert most <= model.window == 6
 
 
+@pytest.mark.full
 def test_what_is_finished_comes_before_the_next_request_is_taken():
     with ServedStandIn() as server:
         model = load(server, max_concurrency=1)

@@ -89,6 +89,7 @@ def test_what_every_request_would_meet_stops_the_run_and_loses_no_answer(status,
     assert sum(late(call) is not None for call in server.calls) == 1
 
 
+@pytest.mark.full
 def test_after_a_refusal_nothing_more_is_sent_and_what_still_comes_is_handed_out_before_it_is_raised():
     def decide(call):
         refused = call is server.calls[0]

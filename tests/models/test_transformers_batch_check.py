@@ -38,6 +38,7 @@ def exchange_images(self: PromptEncoder, encoded: list, batch=PromptEncoder.batc
     return made | {"pixel_values": made["pixel_values"].flip(0)} if len(encoded) > 1 else made
 
 
+@pytest.mark.full
 def test_a_model_that_mixes_up_images_is_asked_one_by_one(model, monkeypatch, caplog):
     requests = many_requests(seeds=(1, 2))
     model.batch_size = 1

@@ -117,6 +117,7 @@ def test_what_is_no_larger_than_the_last_that_fitted_is_tried(events, last):
 
 
 @given(st.lists(st.tuples(st.booleans(), sizes)), sizes)
+@pytest.mark.full
 def test_what_failed_last_is_not_planned_again(events, last):
     budget = BatchBudget(64)
     for fitted, size in events:

@@ -64,6 +64,7 @@ def test_images_arrive_as_they_are_and_what_is_answered_comes_back(make):
     assert outcome.seconds > 0
 
 
+@pytest.mark.full
 def test_no_more_calls_than_its_capacity_are_at_an_engine(make):
     engine = make(capacity=2)
     engine.submit(call(0, "slow"))
@@ -114,6 +115,7 @@ def test_a_restart_that_fails_blames_no_prompt(make, tmp_path):
         ask(engine, ["crash once"])
 
 
+@pytest.mark.full
 def test_slow_work_that_shows_life_is_waited_for(make, tmp_path):
     engine = make(timeout=1.5)
     begun = time.monotonic()

@@ -332,6 +332,7 @@ def test_nothing_to_report_is_refused_and_no_samples_leave_the_tables(tmp_path: 
     assert page.task["samples"] == []
 
 
+@pytest.mark.full
 def test_markdown_is_short_and_leads_into_the_page(runs: list[ScoredRun], tmp_path: Path) -> None:
     examples = MadeExamples(3)
     many = [

@@ -115,6 +115,7 @@ def test_two_processes_under_accelerate_launch_share_the_videos_and_one_resumes(
     assert (out / "scores.jsonl").read_bytes() == (whole / "scores.jsonl").read_bytes()
 
 
+@pytest.mark.full
 def test_a_start_with_other_processes_is_refused_while_some_are_at_work(dataset, tmp_path, monkeypatch):
     """Alone, or as a rank of a larger launch, which is dealt other videos: it would ask what they ask now."""
     processes = start(dataset, tmp_path / "run", tmp_path / "asked", 0.5, 1, world=2)

@@ -206,6 +206,7 @@ def test_log_probabilities_are_logged_as_arrays_and_come_back(tmp_path: Path) ->
     assert logged_logprobs(None) is None
 
 
+@pytest.mark.full
 def test_two_writers_of_one_log_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "samples.jsonl"
     with SampleLog(path), pytest.raises(ConfigError, match="another run"), SampleLog(path):
@@ -255,6 +256,7 @@ def test_two_processes_write_at_once_and_a_third_reads(tmp_path: Path) -> None:
     assert len(list(read_folder(tmp_path))) == 301
 
 
+@pytest.mark.full
 def test_looking_for_runs_leaves_no_files_and_looks_at_no_foreign_locks(tmp_path: Path) -> None:
     assert running_elsewhere(tmp_path / "missing") == []
     with log_module.log_lock(tmp_path / "samples-x.jsonl"):
@@ -272,6 +274,7 @@ def look(folder: str, go_on: object, answers: object) -> None:
     answers.put(set(looked_up))  # type: ignore[attr-defined]
 
 
+@pytest.mark.full
 def test_whoever_only_looks_stops_neither_writers_nor_others_that_look(tmp_path: Path) -> None:
     write(tmp_path / "samples-0.jsonl")
     write(tmp_path / "samples-1.jsonl")
@@ -293,6 +296,7 @@ def test_whoever_only_looks_stops_neither_writers_nor_others_that_look(tmp_path:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="forks")
+@pytest.mark.full
 def test_the_lock_of_a_killed_writer_is_free_though_its_child_lives(tmp_path: Path) -> None:
     path = tmp_path / "samples.jsonl"
     reading, writing = os.pipe()

@@ -104,6 +104,7 @@ def test_runs_under_other_conditions_are_refused_and_the_difference_named(
     assert not (tmp_path / "merged").exists()
 
 
+@pytest.mark.full
 def test_a_run_that_is_written_or_named_twice_is_refused(dataset: Path, tmp_path: Path) -> None:
     for name in ("first", "second"):
         run(dataset, tmp_path / name, model="oracle", limit=2, runs=1)

@@ -68,6 +68,7 @@ def test_results_come_in_order_whatever_the_bounds(
 
 @SETTINGS
 @given(st.integers(1, 50), st.integers(1, 40), st.integers(1, 4), st.integers(1, 30))
+@pytest.mark.full
 def test_waiting_results_of_one_size_keep_exactly_within_the_bytes(
     size: int, max_bytes: int, workers: int, max_items: int
 ) -> None:

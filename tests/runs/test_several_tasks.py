@@ -160,6 +160,7 @@ def test_the_number_of_processes_that_score_changes_no_byte(three_tasks: Path, t
     assert written[0] == written[1]
 
 
+@pytest.mark.full
 def test_a_run_that_cannot_be_scored_ends_the_command_in_one_line(three_tasks: Path, tmp_path: Path) -> None:
     run(three_tasks, tmp_path, task=TASKS, model="chance")
     (tmp_path / TASKS[0] / "run.json").write_text("{}")

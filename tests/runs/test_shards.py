@@ -84,6 +84,7 @@ def test_processes_of_one_launch_call_themselves_the_same_and_others_do_not() ->
         ({"RANK": "1", "WORLD_SIZE": "2"}, "samples-1.jsonl", "this one has RANK 1 of WORLD_SIZE 2"),
     ],
 )
+@pytest.mark.full
 def test_a_log_in_use_is_refused_before_the_model_is_loaded(
     environment: dict[str, str], log: str, named: str, dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

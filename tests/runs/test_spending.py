@@ -49,6 +49,7 @@ def content(folder: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("bounds", [{"max_cost": 0.006}, {"max_tokens_total": 3000}], ids=["dollars", "tokens"])
+@pytest.mark.full
 def test_a_run_that_was_stopped_and_went_on_equals_one_that_was_not(
     dataset: Path, tmp_path: Path, prices: Path, bounds: dict[str, float]
 ) -> None:

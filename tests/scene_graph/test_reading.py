@@ -39,6 +39,7 @@ def test_keys_that_the_format_does_not_know_survive_the_round_trip_and_are_named
     assert {problem.severity for problem in graph.problems} == {"warning"}
 
 
+@pytest.mark.full
 def test_real_clips_survive_the_round_trip(real_release: Path) -> None:
     graphs = SceneGraph(real_release)
     for graph in graphs:

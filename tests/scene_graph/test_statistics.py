@@ -101,6 +101,7 @@ def test_what_is_written_is_json_tables_and_pictures(stats: ReleaseStatistics, t
     assert [path.read_bytes() for path in again] == [path.read_bytes() for path in paths]
 
 
+@pytest.mark.full
 def test_names_from_the_file_break_no_table_and_no_plot(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     content = document()
@@ -113,6 +114,7 @@ def test_names_from_the_file_break_no_table_and_no_plot(tmp_path: Path) -> None:
     assert r"\|$\\frac" in tables
 
 
+@pytest.mark.full
 def test_a_release_without_segments_and_relations_is_shown_too(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     content = document()

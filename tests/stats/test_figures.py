@@ -66,6 +66,7 @@ def test_a_report_writes_each_figure_in_four_forms_with_the_numbers_of_its_own_t
         assert (folder / name).read_bytes() == (written / TABLE_FOLDER / name).read_bytes()
 
 
+@pytest.mark.full
 def test_equal_tables_give_equal_bytes_whatever_the_users_style(
     written: Path, figures: Mapping[str, Table], tmp_path: Path
 ) -> None:
@@ -145,6 +146,7 @@ def test_a_confusion_counts_each_sample_of_a_class_once(scored: Runs) -> None:
     assert confusion("fair", scored["fair", "relations"]) is None
 
 
+@pytest.mark.full
 def test_one_model_and_one_task_and_missing_cells_are_drawn(scored: Runs, tmp_path: Path) -> None:
     alone = figures_of([scored["fair", "activity"]])
     assert not {"radar", "scatter"} & {table.drawn for table in alone.values()}

@@ -101,6 +101,7 @@ def test_a_draft_that_was_accepted_twice_changes_nothing_more(project: Project, 
     assert (project.folder / VIDEO / "accepted.json").read_bytes() == before
 
 
+@pytest.mark.full
 def test_tracks_are_shown_under_the_ids_that_decisions_take(small_kitchen: Path, project: Project, out: Path) -> None:
     video = annotated(small_kitchen, project)
     last = max(video.asked())
@@ -166,6 +167,7 @@ def test_a_draft_that_cannot_be_read_is_set_aside(project: Project, anna: Visito
     assert (answer["draft"]["looked_at"], answer["draft_problem"]) == ([3], "")
 
 
+@pytest.mark.full
 def test_a_page_that_has_not_seen_the_last_decision_replaces_nothing(anna: Visitor) -> None:
     seen = standing(anna)["version"]
     anna.json("/api/project/accept", {"video": VIDEO, "contacts": [[3, 9]], "seen": seen})

@@ -139,6 +139,7 @@ def test_a_sample_of_the_report_leads_to_its_frame_and_question(
         assert not watched.console
 
 
+@pytest.mark.full
 def test_datasets_with_tasks_of_one_name_are_all_open(
     run: Path, small_release: Path, tmp_path: Path, out: Path
 ) -> None:

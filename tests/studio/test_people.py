@@ -136,6 +136,7 @@ def references(data: Path) -> dict[str, Any]:
     return {name: (get_task("barista", name), examples_of(data, name)) for name in TASKS}
 
 
+@pytest.mark.full
 def test_answers_of_a_person_are_a_run_that_goes_on(data: Path, references: dict[str, Any], out: Path) -> None:
     def begun() -> Iterator[tuple[Visitor, dict[str, Any]]]:
         with visiting(data, out=out) as visitor:

@@ -84,6 +84,7 @@ def test_the_panel_beside_the_picture_follows_where_one_stays(page: Page) -> Non
     assert "frame=30" in page.url
 
 
+@pytest.mark.full
 def test_a_small_copy_is_served_of_a_large_video_alone(release: Path, out: Path, small_release: Path) -> None:
     for root, name, has_small in ((release, "clip", True), (small_release, "v0", False)):
         with visiting(root, out=out) as visitor:
@@ -93,6 +94,7 @@ def test_a_small_copy_is_served_of_a_large_video_alone(release: Path, out: Path,
             assert visitor.answer(f"/media/graph/{name}/other.mp4")[0] == 404
 
 
+@pytest.mark.full
 def test_a_small_copy_that_is_gone_is_made_again(release: Path, out: Path) -> None:
     with visiting(release, out=out) as visitor:
         visitor.with_copies("clip")

@@ -144,6 +144,7 @@ def test_what_the_system_refuses_reaches_the_page_in_words(out: Path, monkeypatc
     assert "nested too deeply" in json.loads(deep[1])["error"]
 
 
+@pytest.mark.full
 def test_the_server_ends_though_a_request_is_half_sent(out: Path) -> None:
     with serving(Workspace("anna", out)) as served:
         thread = threading.Thread(target=served.run, daemon=True)

@@ -45,6 +45,7 @@ def people(request: pytest.FixtureRequest, study: Path, asked_data: Path, tls: T
         yield [Participant(links[name], tls if is_shared else None) for name in ("anna", "ben")]
 
 
+@pytest.mark.full
 def test_nobody_gets_anything_without_a_token_of_the_study(people: list[Participant]) -> None:
     anna, ben = people
     name = anna.cookie.partition("=")[0]
@@ -86,6 +87,7 @@ def test_another_persons_questions_are_out_of_reach(people: list[Participant], s
     assert anna.answer("/api/study", Cookie=both)[0] == 200
 
 
+@pytest.mark.full
 def test_no_route_of_the_owners_studio_is_there(
     people: list[Participant], asked_data: Path, small_release: Path, tmp_path: Path
 ) -> None:
@@ -149,6 +151,7 @@ def test_a_foreign_host_name_that_leads_here_is_refused(people: list[Participant
         assert anna.answer("/api/study", Host=name)[0] == 403, name
 
 
+@pytest.mark.full
 def test_another_pages_requests_are_refused_even_with_the_cookie(people: list[Participant]) -> None:
     anna, _ = people
     sent = answer_body(anna.state(), "A")
@@ -178,6 +181,7 @@ def test_a_link_may_be_followed_from_a_letter_and_by_no_script_or_frame(people: 
     assert anna.answer(link, {}, Cookie="", **going, Origin="null")[0] == 403
 
 
+@pytest.mark.full
 def test_every_answer_forbids_foreign_scripts_and_frames(people: list[Participant]) -> None:
     anna, _ = people
     for cookie in (anna.cookie, ""):
@@ -191,6 +195,7 @@ def test_every_answer_forbids_foreign_scripts_and_frames(people: list[Participan
             assert "server" not in headers
 
 
+@pytest.mark.full
 def test_what_is_no_answer_is_refused_in_words_and_not_kept(people: list[Participant], study: Path) -> None:
     anna, _ = people
     asked = anna.state()
@@ -267,6 +272,7 @@ def connected(participant: Participant) -> socket.socket:
     return socket.create_connection((host, int(port)), timeout=8)
 
 
+@pytest.mark.full
 def test_connections_that_ask_nothing_or_never_end_are_closed(
     study: Path, asked_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -287,6 +293,7 @@ def test_connections_that_ask_nothing_or_never_end_are_closed(
             assert slow.recv(65536).startswith(b"HTTP/1.1 408")
 
 
+@pytest.mark.full
 def test_a_connection_that_is_used_stays(study: Path, asked_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "REQUEST_WAIT", 0.5)
     links = invited(study, asked_data, "anna", tasks=["activity"])
@@ -305,6 +312,7 @@ def test_a_connection_that_is_used_stays(study: Path, asked_data: Path, monkeypa
 
 
 @pytest.mark.parametrize("limit", ["MOST_OF_ADDRESS", "MOST_CONNECTIONS"])
+@pytest.mark.full
 def test_so_many_connections_are_open_at_once(
     study: Path, asked_data: Path, monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
@@ -383,6 +391,7 @@ def test_without_a_certificate_nothing_is_shared(study: Path, asked_data: Path, 
             pass
 
 
+@pytest.mark.full
 def test_a_study_that_is_served_already_is_not_served_again(study: Path, asked_data: Path) -> None:
     invited(study, asked_data, "anna", tasks=["activity"])
     with study_at(study), pytest.raises(ConfigError, match="is served already"), sharing(study):

@@ -149,6 +149,7 @@ def test_what_is_no_address_or_stands_for_all_is_refused(text: str) -> None:
         Address.read(text)
 
 
+@pytest.mark.full
 def test_a_participant_practises_then_answers_and_goes_on_after_a_restart(study: Path, asked_data: Path) -> None:
     links = invited(study, asked_data, "anna", items=ITEMS, overlap=ITEMS)
     with study_at(study):
@@ -233,6 +234,7 @@ def test_a_question_that_is_skipped_scores_as_no_answer_and_is_counted(study: Pa
     assert (figures.repeats, figures.repeats_unread, figures.seconds) == ((), 1, None)
 
 
+@pytest.mark.full
 def test_an_answer_that_a_kill_kept_out_of_its_run_enters_it_later(study: Path, asked_data: Path) -> None:
     links = invited(study, asked_data, "anna", tasks=["activity"])
     with study_at(study):
@@ -269,6 +271,7 @@ def test_a_damaged_line_costs_its_question_alone(
         assert Participant(links["anna"]).state()["block"]["number"] == 2
 
 
+@pytest.mark.full
 def test_agreement_and_the_report_put_people_beside_models(study: Path, asked_data: Path, tmp_path: Path) -> None:
     links = invited(study, asked_data, "anna", "ben", "cleo", tasks=["activity", "grounding"])
     with study_at(study):

@@ -48,6 +48,7 @@ def test_every_table_and_figure_of_results_has_its_counterpart() -> None:
     assert paper_tables([]) == paper_tables([ModelSamples("one", EXACT, ((),))]) == []
 
 
+@pytest.mark.full
 def test_the_levels_are_the_mean_of_the_aggregate_over_runs() -> None:
     first, two = made_models()
     for name, prefix in (("Table 1", "T-"), ("Table 2", "O-"), ("Table 8", "ST-")):

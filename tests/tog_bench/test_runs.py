@@ -47,6 +47,7 @@ def test_oracle_chance_and_the_other_baselines_run_and_stand_where_they_belong(r
     assert recognition["revision"], "the encoder is named by its content"
 
 
+@pytest.mark.full
 def test_the_report_holds_the_papers_tables(runs: dict[str, ScoredRun], tmp_path: Path) -> None:
     write_report(list(runs.values()), tmp_path / "report", compare=False)
     text = (tmp_path / "report" / "report.md").read_text(encoding="utf-8")
@@ -54,6 +55,7 @@ def test_the_report_holds_the_papers_tables(runs: dict[str, ScoredRun], tmp_path
         assert title in text
 
 
+@pytest.mark.full
 def test_real_clips_go_the_whole_way(real_release: Path, encoder: str, tmp_path: Path) -> None:
     generate(real_release, tmp_path / "generated", ["tog_bench"])
     folder = build(tmp_path / "generated/tog_bench", tmp_path / "tog_bench", benchmark="tog_bench", cache=False).folder

@@ -67,6 +67,7 @@ def test_figures_are_those_of_the_metric_over_the_sets_of_the_samples(how: str) 
         assert figures["macro_f1"] != pytest.approx(TASK.aggregate(samples)["macro_f1"], abs=1e-6)
 
 
+@pytest.mark.full
 def test_the_majority_baseline_of_the_real_release_is_that_of_its_entries(real_vista: VistaRelease) -> None:
     from sklearn.metrics import f1_score
 

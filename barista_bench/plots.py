@@ -118,7 +118,7 @@ def label(text: str, most: int = _NAME) -> str:
 
 
 def labels(texts: Sequence[str]) -> list[str]:
-    """Of each its `label`; longer where that would be another's, too."""
+    """The `label` of each text; longer where that would be another's, too."""
     short = [label(text) for text in texts]
     return [label(text, _LONGEST) if short.count(cut) > 1 else cut for text, cut in zip(texts, short, strict=True)]
 
@@ -324,7 +324,7 @@ def _look(place: int) -> tuple[str, str, str]:
 
 
 def _fitted(axes: Axes, values: Sequence[float]) -> None:
-    """From 0. Ends of intervals are cut off where no value can be: below 0, or above 1 where all are at most 1."""
+    """Begin the axis at 0, and cut off ends of intervals where no value can be: above 1 where all are at most 1."""
     from matplotlib.ticker import MaxNLocator
 
     low, high = axes.get_ylim()

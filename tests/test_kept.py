@@ -132,3 +132,17 @@ def test_a_cache_that_is_damaged_or_cannot_be_written_costs_time_alone(
     entry.mkdir()  # in the place where it would be written
     next_process()
     assert file_sha256(path, across_processes=True) == expected
+
+
+def test_who_has_no_home_reads_each_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settle: Settle, next_process: Callable[[], None]
+) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    path = tmp_path / "video.mp4"
+    path.write_bytes(b"video")
+    settle(path)
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "home", homeless)
+    assert file_sha256(path, across_processes=True) == hashlib.sha256(b"video").hexdigest()

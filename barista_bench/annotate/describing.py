@@ -233,7 +233,7 @@ def _described_file(
 
 
 def _claims(answer: _KeyframeAnswer, names: list[str]) -> Iterator[records.Claim]:
-    """Those about marks that were shown, with words that a file of layers can hold."""
+    """The claims about marks that were shown, with words that a file of layers can hold."""
     known = dict(enumerate(names, start=1))
     items: list[_AnsweredAttribute | _AnsweredRelation] = [*answer.attributes, *answer.relations]
     for item in items:

@@ -23,7 +23,7 @@ from barista_bench.scene_graph.masks import Rle
 from barista_bench.scene_graph.release import MALFORMED, MAX_FRAMES
 
 MAX_BYTES = 2**30
-"""Of one file."""
+"""Bytes of one file."""
 Frame: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=MAX_FRAMES)]
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MAX_FRAMES)]
 Range: TypeAlias = tuple[Frame, Count]

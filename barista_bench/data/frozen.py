@@ -135,8 +135,8 @@ def write_frozen(examples: Iterable[Example], path: str | Path) -> None:
 def write_released(task: Task, sampling: Sampling, examples: Iterable[Example], folder: Path) -> None:
     """A set as the benchmark's own harness reads it; no video is touched, since that harness decodes frames.
 
-        <folder>/<task_name>.jsonl          the frozen lines, in the order drawn
-        <folder>/<task_name>.config.json    task_params, shuffle_seed and limit that they were drawn with
+        <folder>/<task_name>.jsonl          the frozen lines, in the order sampled
+        <folder>/<task_name>.config.json    task_params, shuffle_seed and limit that they were sampled with
 
     Raises:
         ConfigError: the benchmark's release freezes no examples, or has no parameter for something in the sampling.

@@ -37,7 +37,7 @@ MANIFEST = DATASET.manifest
 """The file that is written last into a finished folder, whose files it lists."""
 PICTURE = "example.jpg"
 """The picture on the card of a folder of frozen frames."""
-_CARDS = resources.files("barista_bench.dataset_cards")
+_CARDS = "barista_bench.dataset_cards"
 """Texts of cards: the body that all share, and `about/` each benchmark."""
 _SIZES = {10**3: "n<1K", 10**4: "1K<n<10K", 10**5: "10K<n<100K", 10**6: "100K<n<1M", 10**7: "1M<n<10M"}
 _FRAMES_NOTE = {
@@ -198,7 +198,7 @@ def published_card(name: str) -> DatasetCard:
 
 
 def sampling_text(sampling: Mapping[str, Any]) -> str:
-    """The values that a set was drawn with, without those that leave all of something."""
+    """The values that a set was sampled with, without those that leave all of something."""
     return ", ".join(f"{key}={value}" for key, value in sampling.items() if value is not None)
 
 
@@ -266,13 +266,13 @@ def _card(
         "intro": intro,
         "sections": sections,
     }
-    body = _CARDS.joinpath("body.md").read_text(encoding="utf-8")
+    body = resources.files(_CARDS).joinpath("body.md").read_text(encoding="utf-8")
     return DatasetCard(f"---\n{data.to_yaml()}\n---\n\n{fill(body, values)}")
 
 
 def _about(benchmark: Benchmark) -> tuple[dict[str, Any], str, str]:
     """A card's part on one benchmark: metadata, introduction, sections; of another package's, its description."""
-    about = _CARDS.joinpath(f"about/{benchmark.name}.md")
+    about = resources.files(_CARDS).joinpath(f"about/{benchmark.name}.md")
     if not about.is_file():
         return {}, benchmark.description, ""
     _, header, text = about.read_text(encoding="utf-8").split("---\n", 2)

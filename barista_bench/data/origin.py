@@ -61,7 +61,7 @@ class Origin(ABC):
     def plans(
         self, sampled: SampledTasks, *, num_proc: int = 1, cluster: RayCluster | None = None, progress: bool = False
     ) -> Plans:
-        """The examples of the tasks, drawn."""
+        """The examples of the tasks, sampled."""
 
     @abstractmethod
     def video_path(self, video_id: str) -> Path:

@@ -75,7 +75,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Plans:
-    """The frozen sets of several tasks, and what drawing them told about the release.
+    """The frozen sets of several tasks, and what sampling them told about the release.
 
     Args:
         plans: by task name, in the order asked for.
@@ -191,7 +191,7 @@ def plan_tasks(
     cluster: RayCluster | None = None,
     progress: bool = False,
 ) -> Plans:
-    """Draw the frozen sets of several tasks.
+    """Sample the frozen sets of several tasks.
 
     Args:
         wanted: tasks, each once, and how to sample them.
@@ -276,7 +276,7 @@ def plan_release(release: Release, wanted: Sequence[tuple[Task, Sampling]], *, p
 
 
 def plan_task(graph: SceneGraph, task: AnyGraphTask, sampling: Sampling, splits: Mapping[str, str]) -> Plan:
-    """Draw one task's frozen set. Raises NoExamples where no candidate fits the sampling."""
+    """Sample one task's frozen set. Raises NoExamples where no candidate fits the sampling."""
     sampled = plan_tasks(graph, [(task, sampling)], split=lambda *_: splits)
     if sampled.empty:
         raise sampled.empty[task.name]

@@ -31,7 +31,9 @@ ValueT = TypeVar("ValueT")
 
 
 class SharedCache(Generic[KeyT, ValueT]):
-    """Least recently used values go first. A value that is being made is waited for, never made twice.
+    """A cache of values that threads share; those used longest ago go first.
+
+    A value that is being made is waited for, never made twice.
 
     Args:
         max_bytes: kept at the most; 0 keeps nothing, and still joins threads that want the same at once.

@@ -26,8 +26,8 @@ def file_sha256(path: Path, *, across_processes: bool = False) -> str:
     """SHA-256 of a file's bytes, read once while it stays the same, also by threads that ask at once.
 
     Args:
-        across_processes: later processes of this user take a large file's hash from this one, as `kept` says. Not for
-            what is handed on: bytes that a disk loses leave a file's times alone.
+        across_processes: later processes of this user take a large file's hash from this one, as `kept` says. Not to
+            prove that no byte is lost: a disk that loses some leaves a file's times alone.
 
     Raises:
         DataError: the file cannot be read.

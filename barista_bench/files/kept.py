@@ -19,6 +19,7 @@ import msgspec
 import numpy as np
 
 from barista_bench.files.writing import write_whole
+from barista_bench.version import __version__
 
 T = TypeVar("T")
 
@@ -72,28 +73,34 @@ def kept(path: Path, stamp: FileStamp, name: str, kind: type[T], make: Callable[
 
     Args:
         stamp: of the file, taken before it is read.
-        name: of what is read; changes with its meaning. Below 64 MiB it is always made.
+        name: of what is read, and of the library that reads it. Of a file below 64 MiB it is always made.
         kind: its type, which msgspec checks; arrays are of int64 in one dimension, and cannot be written to.
     """
     if stamp.size < LARGE or not stamp.is_settled:
         return make()
-    folder = user_cache("kept")
+    try:
+        folder = user_cache("kept")
+    except RuntimeError:  # a user without a home
+        return make()
     file = folder / f"{hashlib.sha256(os.fsencode(path.absolute())).hexdigest()[:32]}.{name}"
-    with suppress(OSError, msgspec.MsgspecError, ValueError):
-        known = tuple[FileStamp, kind]  # type: ignore[valid-type]  # known when it runs
-        recorded, value = msgspec.msgpack.decode(file.read_bytes(), type=known, dec_hook=_decoded)
-        if recorded == stamp:
+    with suppress(OSError, msgspec.MsgspecError, ValueError, ArithmeticError):
+        known = tuple[str, FileStamp, kind]  # type: ignore[valid-type]  # known when it runs
+        version, recorded, value = msgspec.msgpack.decode(file.read_bytes(), type=known, dec_hook=_decoded)
+        if (version, recorded) == (__version__, stamp):
             return value
     value = make()
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
-        write_whole(file, msgspec.msgpack.encode((stamp, value), enc_hook=_encoded))
+        write_whole(file, msgspec.msgpack.encode((__version__, stamp, value), enc_hook=_encoded))
         keep_newest(folder, _MOST_FILES)
     return value
 
 
 def _encoded(value: object) -> object:
-    return value.tobytes() if isinstance(value, np.ndarray) else str(value)
+    if not isinstance(value, np.ndarray):
+        return str(value)
+    assert (value.ndim, value.dtype) == (1, np.int64), "it would come back as another array"
+    return value.tobytes()
 
 
 def _decoded(kind: type, value: Any) -> object:  # noqa: ANN401  # as msgspec says it

@@ -111,7 +111,8 @@ def most_frequent_reasons(reasons: Mapping[str, int]) -> str:
 
 
 def system_problem(error: OSError) -> str:
-    """The file, what is wrong with it, and the remedy; an error that the system did not raise as it stands."""
+    """The file, what is wrong with it, and the remedy; an error without a number, which is not the system's, as it
+    stands."""
     if error.errno is None:
         return str(error)
     where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "

@@ -352,8 +352,8 @@ class Scene:
 
     @cached_by_scene
     def done_to(self, action: str) -> frozenset[NamedObject]:
-        """Things that the noun of an activity can name: those that hands touch meanwhile, or all of them where hands
-        touch none, or not all that they touch is known."""
+        """Things that the noun of an activity can name: only those that hands touch meanwhile, where every touch is
+        recorded and there is one; else all."""
         noun = noun_of(action)
         named = frozenset(thing for thing in self.things.values() if self.domain.same_noun(noun, thing.noun))
         spans = [span for span in self.actions if span.name == action and self.coverage.layer("relations")]

@@ -106,11 +106,11 @@ def read_replies(run: AnsweredRun, described: JudgeDescription, records: Mapping
     verdicts: dict[str, Verdicts] = {}
     counted: list[SampleRecord] = []
     for answer in answers.distinct:
-        asked = [(name, *draw) for name in criteria for draw in keys(answer.item, name).items()]
+        draws = [(name, *draw) for name in criteria for draw in keys(answer.item, name).items()]
         verdicts[answer.item] = tuple(
-            _verdict(name, draw, records.get(key), form, ten_is_split=ten_is_split) for name, draw, key in asked
+            _verdict(name, draw, records.get(key), form, ten_is_split=ten_is_split) for name, draw, key in draws
         )
-        counted += [records[key] for _, _, key in asked if key in records]
+        counted += [records[key] for _, _, key in draws if key in records]
     unanswered = () if form is GEVAL_FORM else (_NO_REASONING,)
     of_samples = [verdicts[answer.item] if answer else unanswered for answer in answers.answers]
     read = partial(LogVerdicts, scale=float(form.top), samples=answers.samples, verdicts=of_samples, records=counted)

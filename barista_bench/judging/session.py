@@ -108,8 +108,8 @@ def judge_config(config: JudgeConfig) -> JudgeSession:
         write_json(folder / JUDGE_FILE, described)
         questions = judge_questions(described, RunAnswers.of(run).distinct)
         read, kept = reply_reading(described)
-        asked = described.config
-        ask(model, asked, questions, log, read, session, kept=kept, spending=spending, progress=config.progress)
+        generation = described.config
+        ask(model, generation, questions, log, read, session, kept=kept, spending=spending, progress=config.progress)
     return session
 
 
@@ -202,8 +202,8 @@ def _ask_for_steps(
     item, prompt, error = f"steps:{criterion.name}", steps_prompt(rubric, criterion), ""
     for attempt in range(STEP_TRIES):
         keys = draw_keys(item, identity, asdict(config), [attempt])
-        asked = [RepeatedPrompt(item, prompt, keys, STEPS_SCHEMA)]
-        records = ask(model, config, asked, log, read_steps, AskCounts(), spending=spending)
+        prompts = [RepeatedPrompt(item, prompt, keys, STEPS_SCHEMA)]
+        records = ask(model, config, prompts, log, read_steps, AskCounts(), spending=spending)
         record = records[keys[attempt]]
         if record.status is Status.OK and record.text is not None:
             steps = read_steps(record.text)

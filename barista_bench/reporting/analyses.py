@@ -140,7 +140,7 @@ def _gaps(
 
 
 def _agreements(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) -> Iterator[tuple[str, RankAgreement]]:
-    """Of each benchmark with several tasks, and of all benchmarks together, where models answered all of them.
+    """The rank agreements of each benchmark with several tasks and of all together, where models answered all of them.
 
     Neither scripted baselines nor people are models: a scale from chance to oracle would make any two tasks agree. They
     are taken in only where too few models would be left.
@@ -205,6 +205,6 @@ def _graphs(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) -> I
 
 
 def _further_breakdowns(run: ScoredRun) -> Mapping[str, Sequence[BreakdownRow]]:
-    """Without intervals, which would take long; those of the results' own breakdowns are left to them."""
+    """Breakdowns without intervals, which would take long; those of the results' own breakdowns are left to them."""
     keys = [key for key in breakdown_keys(run) if key not in run.results.breakdowns]
     return breakdowns(run, keys, resamples=0, most=MOST_GROUPS)

@@ -203,7 +203,7 @@ def _mask(rle: Rle | None) -> DrawnMask | None:
 
 
 def _within(box: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
-    """Rounded to a tenth of a pixel, and near enough to an image to be drawn."""
+    """The box, rounded to a tenth of a pixel and near enough to an image to be drawn."""
     x0, y0, x1, y1 = (round(min(max(number, -FAR), FAR), 1) for number in box)
     return x0, y0, x1, y1
 

@@ -24,7 +24,7 @@ from barista_bench.tables import Table, number
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Runs that can be compared (see `runs.score.results`), in the order of the leaderboard.
+    """Runs that can be compared (`Comparability`), in the order of the leaderboard.
 
     Args:
         standing: the runs by the models' names in this report, which are the columns of `samples`.

@@ -117,8 +117,8 @@ def _report_repeated_keys(path: Path, log: ProblemLog) -> None:
 
     def note(pairs: list[tuple[str, object]]) -> None:
         if len(dict(pairs)) < len(pairs):
-            names = [name for name, _ in pairs]
-            objects_with.update(name for name in set(names) if names.count(name) > 1)
+            counts = Counter(name for name, _ in pairs)
+            objects_with.update(name for name, count in counts.items() if count > 1)
 
     try:
         json.loads(path.read_bytes(), object_pairs_hook=note)

@@ -136,7 +136,7 @@ def compare_pair(
     """Two runs of one task; `p_adjusted` is `p_value`, as for a comparison made alone.
 
     Raises:
-        DataError: the runs are not comparable (`runs.score.results`), or share no finished sample.
+        DataError: the runs are not comparable (`runs.score.comparability`), or share no finished sample.
     """
     refuse_different(first, second)
     common = _common(first, second)

@@ -20,7 +20,7 @@ PartT = TypeVar("PartT", bound=msgspec.Struct)
 
 
 class _Signed(msgspec.Struct):
-    """Of a signal, what the home page shows; likewise below. Masks and confidences are passed over."""
+    """What the home page shows of a signal; likewise below. Masks and confidences are passed over."""
 
     by: str = ""
     verified: bool = False

@@ -73,9 +73,9 @@ class View:
     """A part of the studio: what the page may ask for, and what it may hand in, by path."""
 
     reads: Mapping[str, Callable[[Mapping[str, str]], Json]] = {}
-    """Take the address's query, a `Query`."""
+    """What the page may ask for: each takes the query of the address."""
     writes: Mapping[str, Callable[[bytes], Json]] = {}
-    """Take the body."""
+    """What the page may hand in: each takes the body."""
 
 
 @dataclass

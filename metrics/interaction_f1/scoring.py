@@ -131,9 +131,11 @@ def highest_first_pairs(ious: IouTable) -> IndexPairs:
         if iou >= IOU_THRESHOLD
     )
     by_reference: dict[int, int] = {}
+    taken: set[int] = set()
     for _, reference, prediction in ranked:
-        if reference not in by_reference and prediction not in by_reference.values():
+        if reference not in by_reference and prediction not in taken:
             by_reference[reference] = prediction
+            taken.add(prediction)
     return list(by_reference.items())
 
 

@@ -3,10 +3,14 @@
 import json
 from pathlib import Path
 
-from barista_bench.generate.candidates import DECIDED, Tally
+import pytest
+
+from barista_bench.generate.candidates import DECIDED, Choice, Tally
 from barista_bench.generate.egocot import EgoCoTFamily
+from barista_bench.generate.egocot_statements import InStep
 from barista_bench.generate.generator import generate, in_lines, read_missing
-from barista_bench.generate.missing import Unlocked, Waiting
+from barista_bench.generate.missing import Unlocked, Waiting, _more, _work
+from barista_bench.generate.statements import Does, HasValue, Located, Statement, TouchedDuring, Touches, Unique
 from barista_bench.scene_graph.domain import load_domain
 from tests.generate.graphs import table
 
@@ -49,3 +53,34 @@ def test_generate_says_so_and_which_words_the_domain_lacks(small_release: Path, 
     assert missing.annotations
     assert all(row.items and row.frames and row.work for row in missing.annotations)
     assert len(in_lines(missing)) == 2 + len(missing.domain_lines) + len(missing.annotations)
+
+
+@pytest.mark.parametrize(
+    ("statement", "work"),
+    [
+        (Touches("left", "cup", 30), "record any touch of the left hand that is missing"),
+        (TouchedDuring("cup", 10, 60), "record any touch of the hands that is missing"),
+        (Unique("cup", (30,)), "tell the coffee cup from others of its name, by color or type"),
+        (HasValue("cup", "state", "empty", 30), "say in what state the coffee cup is"),
+        (InStep("Brew", 30), "say which step of the work is under way"),
+        (Located("cup", "on", "jar", 30), "say where the coffee cup is"),
+        (Does("Grasp cup", 30), "say what the person does"),
+    ],
+)
+def test_work_that_would_decide_a_statement_is_said_in_words(tmp_path: Path, statement: Statement, work: str) -> None:
+    assert _work(statement, table(tmp_path, THINGS)) == work
+
+
+@pytest.mark.parametrize(
+    ("statement", "some", "things"),
+    [
+        (Touches("left", "cup", 30), "draw masks of {} of the things in view", ("one more", "more")),
+        (Does("Grasp cup", 30), "record {} of the activities", ("one more", "more")),
+        (InStep("Brew", 30), "record {} of the process steps", ("one more", "more")),
+        (HasValue("cup", "state", "empty", 30), "record {} of the states", ("one more", "more")),
+    ],
+)
+def test_choices_that_are_too_few_ask_for_more_of_their_kind(
+    statement: Statement, some: str, things: tuple[str, str]
+) -> None:
+    assert [_more((Choice("", statement),), lacking) for lacking in (1, 2)] == [some.format(each) for each in things]

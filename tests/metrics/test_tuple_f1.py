@@ -34,7 +34,7 @@ def slow_matches(prediction, reference):
     return matched, left, right
 
 
-def slow_shares(n_matched, n_left, n_right):
+def slow_fractions(n_matched, n_left, n_right):
     if n_left == 0 and n_right == 0:
         return 1.0, 1.0, 1.0
     precision = n_matched / n_left if n_left else 0.0
@@ -47,7 +47,7 @@ def slow_macro_f1(parts, group_of):
     """The mean f1 of the groups that a reference relation is of."""
     f1s = []
     for group in {group_of(relation) for relation in parts[2]}:
-        f1s.append(slow_shares(*(sum(group_of(relation) == group for relation in part) for part in parts))[2])
+        f1s.append(slow_fractions(*(sum(group_of(relation) == group for relation in part) for part in parts))[2])
     return sum(f1s) / len(f1s) if f1s else 0.0
 
 
@@ -58,16 +58,16 @@ def slow_tuple_f1(predictions, references, groups_of):
         found = slow_matches(prediction or [], reference)
         for part, relations in zip(parts, found, strict=True):
             part.extend(relations)
-        f1s.append(0.0 if prediction is None else slow_shares(*map(len, found))[2])
+        f1s.append(0.0 if prediction is None else slow_fractions(*map(len, found))[2])
     failed = predictions.count(None)
-    pooled = slow_shares(*map(len, parts)) if failed < len(references) else (0.0, 0.0, 0.0)
+    pooled = slow_fractions(*map(len, parts)) if failed < len(references) else (0.0, 0.0, 0.0)
     if groups_of == "answered":
         found = [slow_matches(prediction, reference) for prediction, reference in cases if prediction is not None]
         parts = [[relation for example in found for relation in example[side]] for side in range(3)]
     per_type = {}
     for kind in {t[2] for part in parts for t in part}:
         counts = [sum(t[2] == kind for t in part) for part in parts]
-        per_type[kind] = dict(zip(("precision", "recall", "f1"), slow_shares(*counts), strict=True))
+        per_type[kind] = dict(zip(("precision", "recall", "f1"), slow_fractions(*counts), strict=True))
         per_type[kind]["support"] = counts[2]
     return {
         **dict(zip(("micro_precision", "micro_recall", "micro_f1"), pooled, strict=True)),

@@ -129,8 +129,8 @@ def test_what_is_submitted_of_a_run_on_it_is_figures_and_no_data(graphs: dict[st
     run(data, tmp_path / "run", benchmark="egocot", task="cot", model=model, runs=1)
     score(tmp_path / "run")
     target = {"model_repo": MODEL, "dataset_repo": DATASET}
-    files = all_files(make_submission([tmp_path / "run"], target, dataset=data, allow_incomplete=True)).items()
-    sent = b"".join(content for repository in files.values() for content in repository.values()).decode()
+    files = all_files(make_submission([tmp_path / "run"], target, dataset=data, allow_incomplete=True))
+    sent = b"".join(content for repository in files for content in repository.values()).decode()
     assert MODEL in sent
     said = [*(str(example.inputs["question"]) for example in examples), *(example.example_id for example in examples)]
     assert said

@@ -271,7 +271,7 @@ class Referring(TextTask[ReferringSampling]):
 
 
 def _is_fragment(index: FrameArrays, frame: int, position: int) -> bool:
-    """Whether an object is cut off by the frame's edge too little of it left: see `SMALL_FRACTION` and `EDGE`."""
+    """Whether an object is cut off by the frame's edge and too little is left of it: `SMALL_FRACTION`, `EDGE`."""
     video = index.video
     width, height = video.video.width, video.video.height
     x, y, box_width, box_height = video.instances_table.bbox[position].tolist()

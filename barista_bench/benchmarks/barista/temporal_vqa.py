@@ -7,8 +7,8 @@ score the answer (`judged`, `rubrics/temporal_vqa.yaml`). Without them, `lexical
 reference: a floor that must not be published as the paper's Accuracy or Completeness (`kinds/text.py`). An empty answer
 scores 0; the release leaves it out of its mean.
 
-Questions are drawn before they are written: of each category up to `per_class` over all videos, by one generator.
-Files hold what was drawn when they were written, and are taken as they are. Where release and paper differ, see
+Questions are sampled before they are written: of each category up to `per_class` over all videos, by one generator.
+Files hold what was sampled when they were written, and are taken as they are. Where release and paper differ, see
 `protocols.yaml`.
 """
 

@@ -76,7 +76,7 @@ class GivenMask(TypedFields):
 
 
 class TrackingInputs(Inputs):
-    """Sizes in pixels."""
+    """The objects to follow; sizes in pixels."""
 
     objects: list[GivenMask]
     n_frames: Annotated[int, msgspec.Meta(ge=1, le=MAX_FRAMES)]

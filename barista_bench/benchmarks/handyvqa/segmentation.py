@@ -63,7 +63,7 @@ from barista_bench.scene_graph.release import PixelCount
 MAX_CLIP = 2**16
 """Frames of a clip."""
 PRIOR_EXAMPLES = 200
-"""Examples that the prior is made from, evenly drawn: it is asked anew for every example."""
+"""Examples that the prior is made from, evenly spread: it is asked anew for every example."""
 
 
 class SegmentationInputs(Inputs):
@@ -187,7 +187,7 @@ class SegmentationTask(HandyvqaTask):
         )
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """The masks of annotated frames, in the size of the annotation: see `masks`."""
+        """The masks of annotated frames, in the size of the annotation: see `kinds/masks.py`."""
         asked = SegmentationInputs.read(inputs)
         width, height = thinned_size(asked.width, asked.height, self.max_side)
         return parse_masks(text, self._shown_indices(asked), asked.frames, [asked.size, (height, width)])

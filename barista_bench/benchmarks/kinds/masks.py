@@ -195,7 +195,7 @@ class MaskAnswer(TypedFields):
 def parse_masks(
     text: str, shown: Sequence[int], annotated: Collection[int], sizes: Sequence[Size]
 ) -> Prediction | ParseError:
-    """The masks of the last list of masks in an answer, as a `Prediction` that `masks_of` reads.
+    """The masks of the last list of masks in an answer, as a `Prediction` that `answered_masks` reads.
 
     Args:
         shown: for each image shown, the index of its frame among the example's.

@@ -152,15 +152,15 @@ def _series(sets: pd.DataFrame, x: str, y: str = "f1") -> dict[float | str, Valu
 
 def _frame_charts(sets: pd.DataFrame) -> list[Table]:
     """Figures 5 and 16, where a model was shown different numbers of frames: general sets, and level 1 by theme."""
-    asked = sets.assign(model=sets["model"].str.replace(_SUFFIX, "", regex=True)).sort_values("at", kind="stable")
-    asked = asked.drop_duplicates(["model", "frames", "set_id"])
-    asked = asked[asked.groupby("model")["frames"].transform("nunique") > 1].sort_index()
-    asked["line"] = asked["model"] + ": " + asked["theme"]
-    asked["at"] = asked.groupby(["model", "frames"])["at"].transform("min")
-    asked = asked.sort_values(["frames", "at"], kind="stable")
+    by_frames = sets.assign(model=sets["model"].str.replace(_SUFFIX, "", regex=True)).sort_values("at", kind="stable")
+    by_frames = by_frames.drop_duplicates(["model", "frames", "set_id"])
+    by_frames = by_frames[by_frames.groupby("model")["frames"].transform("nunique") > 1].sort_index()
+    by_frames["line"] = by_frames["model"] + ": " + by_frames["theme"]
+    by_frames["at"] = by_frames.groupby(["model", "frames"])["at"].transform("min")
+    by_frames = by_frames.sort_values(["frames", "at"], kind="stable")
     charts = (
-        ("Figure 5: frames, general problem sets", asked[asked["type"] == "general"], "model"),
-        ("Figure 16: frames, single actions (level 1)", asked[asked["level"] == 1], "line"),
+        ("Figure 5: frames, general problem sets", by_frames[by_frames["type"] == "general"], "model"),
+        ("Figure 16: frames, single actions (level 1)", by_frames[by_frames["level"] == 1], "line"),
     )
     return [
         chart(
@@ -178,9 +178,9 @@ def _frame_charts(sets: pd.DataFrame) -> list[Table]:
 
 def _table_chart(sets: pd.DataFrame) -> list[Table]:
     """Figure 17: the object that is picked up from a cluttered table, in a simulation (habitat) and filmed (real)."""
-    asked = sets[sets["release_type"] == _CLUTTERED_TABLE]
-    asked = asked.assign(place=[words(set_id.rpartition("/")[2]) for set_id in asked["set_id"]])
-    series = {name: _series(asked[asked["name"] == name], "place") for name in _names(asked)}
+    cluttered = sets[sets["release_type"] == _CLUTTERED_TABLE]
+    cluttered = cluttered.assign(place=[words(set_id.rpartition("/")[2]) for set_id in cluttered["set_id"]])
+    series = {name: _series(cluttered[cluttered["name"] == name], "place") for name in _names(cluttered)}
     note = "Macro-F1 within each problem set; runs are averaged."
     title = "Figure 17: objects on a cluttered table"
     return [chart(title, "problem set", _Y, series, "bar", note)] if series else []

@@ -115,7 +115,8 @@ def wrong_with(pair: QaPair, category: Category, changes: Sequence[Change], doma
     """The fault of a pair: what it adds to the changes, or leaves out; empty where it has none.
 
     Args:
-        domain: whose categories and values must not be named in vain; None: coffee's, and the release's states.
+        domain: its categories and values may be named only where the changes have them; None: those of coffee, and
+            the states of the release.
     """
     if pair["category"] != category:
         return f"the category is {pair['category']!r}, not {category!r}"

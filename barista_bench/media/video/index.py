@@ -222,9 +222,13 @@ class _Packets:
 def video_index(stamp: Stamp) -> VideoIndex:
     """The index of a file, kept for the files used last in this process, of a large one on disk. Raises VideoError."""
     path = Path(stamp.path)
-    if not path.is_file():
+    try:
+        lies = FileStamp.of(path)
+    except OSError:  # gone meanwhile, which reading it says
         return build_index(stamp.path)
-    return kept(path, FileStamp.of(path), "index", VideoIndex, lambda: build_index(stamp.path))
+    if path.is_dir():
+        return build_index(stamp.path)
+    return kept(path, lies, f"index-{av.__version__}", VideoIndex, lambda: build_index(stamp.path))
 
 
 def build_index(name: str) -> VideoIndex:

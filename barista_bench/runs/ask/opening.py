@@ -185,7 +185,7 @@ def _of_one_benchmark(config: RunConfig) -> Iterator[_ChosenTask]:
 
 
 def _present(benchmark: str, data: str) -> tuple[str, ...]:
-    """The tasks that a dataset has; where one is called `all`, it holds the others."""
+    """The tasks that a dataset has; only `all` where there is a task of that name, which holds the others."""
     known, present = task_names(benchmark), config_names(data)
     if ALL in known and ALL in present:
         return (ALL,)

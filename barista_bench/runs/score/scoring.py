@@ -165,11 +165,11 @@ def _scored(folder: str | Path, data: Place, root: Place, options: TaskOptions) 
 def score_tasks(opened: Iterable[OpenedTask], root: Place = None) -> tuple[list[ScoredRun], dict[str, BaristaError]]:
     """Score the tasks of a run; and of those that cannot be, why: one that fails costs no other its score."""
     runs, unscored = [], {}
-    for asked in opened:
+    for opened_task in opened:
         try:
-            runs.append(score(asked.folder, data=asked.data, root=root))
+            runs.append(score(opened_task.folder, data=opened_task.data, root=root))
         except BaristaError as error:
-            unscored[f"{asked.task.benchmark}/{asked.task.name}"] = error
+            unscored[f"{opened_task.task.benchmark}/{opened_task.task.name}"] = error
             if isinstance(error, TaskError):
                 note_fault(str(error))
     return runs, unscored
@@ -217,12 +217,12 @@ def _results(read: ReadRun, samples: Sequence[ScoredSample], counted: Counted, k
 
 
 def _figures(counted: Counted, details: Sequence[Mapping[str, Json]]) -> dict[str, Figure]:
-    """`shared_figures`, with their intervals over videos where the task can tell one."""
+    """`shared_figures`, with their intervals over resampling units where there are two or more."""
     # A spread over repetitions says something of the model only where all of them answered the same examples.
-    asked = {frozenset(sample.example.example_id for sample in group.samples) for group in counted.values()}
+    example_sets = {frozenset(sample.example.example_id for sample in group.samples) for group in counted.values()}
     by_name = intervals(counted)
     return {
-        name: figure(values, by_name.get(name), is_even=len(asked) <= 1)
+        name: figure(values, by_name.get(name), is_even=len(example_sets) <= 1)
         for name, values in shared_figures(details).items()
     }
 

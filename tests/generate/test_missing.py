@@ -6,7 +6,7 @@ from pathlib import Path
 from barista_bench.generate.candidates import DECIDED, Tally
 from barista_bench.generate.egocot import EgoCoTFamily
 from barista_bench.generate.generator import generate, in_lines, read_missing
-from barista_bench.generate.missing import Unlocked, Waiting
+from barista_bench.generate.missing import UndecidedCandidates, Unlocked
 from barista_bench.scene_graph.domain import load_domain
 from tests.generate.graphs import table
 
@@ -17,7 +17,7 @@ def asked(root: Path, seen: dict[str, list[tuple[int, int]]]) -> tuple[int, list
     """How many of AOG's and HOA's candidates are decided, and what the others wait for."""
     contacts = [("left", "holds", "cup", 0, 60), ("right", "touches", "jar", 60, 120)]
     scene = table(root, THINGS, contacts=contacts, seen=seen)
-    tally, waiting = Tally(), Waiting()
+    tally, waiting = Tally(), UndecidedCandidates()
     for _ in EgoCoTFamily(load_domain()).decide_all(scene, tally, waiting):
         pass
     return tally["AOG", DECIDED] + tally["HOA", DECIDED], waiting.unlocked()

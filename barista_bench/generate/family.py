@@ -173,10 +173,10 @@ def place_video(graph: SceneGraph, video_id: str, target: Path) -> None:
 
 
 FAMILIES: Mapping[str, str] = {
-    "vista": "barista_bench.generate.vista:ViSTaFamily",
-    "handyvqa": "barista_bench.generate.handyvqa:HanDyVQAFamily",
+    "vista": "barista_bench.generate.vista:VistaFamily",
+    "handyvqa": "barista_bench.generate.handyvqa:HandyvqaFamily",
     "tog_bench": "barista_bench.generate.tog_bench:ToGBenchFamily",
-    "egocot": "barista_bench.generate.egocot:EgoCoTFamily",
+    "egocot": "barista_bench.generate.egocot:EgocotFamily",
 }
 """Place of each family, by the name of its benchmark: imported when it is asked for."""
 

@@ -53,7 +53,7 @@ OF_A_LABEL = 4
 """Videos of one description of level 1 at the most."""
 
 
-class ViSTaFamily(Family):
+class VistaFamily(Family):
     """A candidate is a video of a set; its right choice the description that fits, its wrong ones the set's others."""
 
     name: ClassVar[str] = "vista"

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from barista_bench.generate.candidates import DECIDED, Tally
-from barista_bench.generate.egocot import EgoCoTFamily
+from barista_bench.generate.egocot import EgocotFamily
 from barista_bench.generate.generator import generate, in_lines, read_missing
 from barista_bench.generate.missing import UndecidedCandidates, Unlocked
 from barista_bench.scene_graph.domain import load_domain
@@ -18,7 +18,7 @@ def asked(root: Path, seen: dict[str, list[tuple[int, int]]]) -> tuple[int, list
     contacts = [("left", "holds", "cup", 0, 60), ("right", "touches", "jar", 60, 120)]
     scene = table(root, THINGS, contacts=contacts, seen=seen)
     tally, waiting = Tally(), UndecidedCandidates()
-    for _ in EgoCoTFamily(load_domain()).decide_all(scene, tally, waiting):
+    for _ in EgocotFamily(load_domain()).decide_all(scene, tally, waiting):
         pass
     return tally["AOG", DECIDED] + tally["HOA", DECIDED], waiting.unlocked()
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from barista_bench.benchmarks.vista.columns import MISSING, LabelScores, MatchingInputs
+from barista_bench.benchmarks.vista.columns import MISSING_SCORE, LabelScores, MatchingInputs
 from barista_bench.benchmarks.vista.matching import All
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import Example, FrameRef, Prediction
@@ -109,7 +109,7 @@ class VideoReward:
         scores = LabelScores.read(read.value).scores if isinstance(read, Prediction) else {}
         if len(scores) < len(labels):
             log.warning("%d of %d descriptions have a score in: %.200s", len(scores), len(labels), answer)
-        return [scores.get(label, MISSING) for label in labels]
+        return [scores.get(label, MISSING_SCORE) for label in labels]
 
     def _answer(self, example: Example, images: tuple[Image.Image, ...]) -> str:
         """The answer to the last question that the task asks."""

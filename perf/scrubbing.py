@@ -129,7 +129,7 @@ def hour_with_masks(folder: Path, short: VideoFiles) -> VideoFiles:
     asked = enumerate(video.asked())
     _accept(project, [DecidedKeyframe(frame=frame, masks=masks[at % len(masks)]) for at, frame in asked])
     for stage in AFTER_MASKS:
-        identity = stage.made_by(video)
+        identity = stage.identity_of(video)
         assert identity is not None
         provenance = stage.provenance(video, identity)
         if stage.writes is TrackLine:

@@ -123,7 +123,7 @@ def _edits_in_force(edits: Sequence[records.SignedEdit]) -> list[records.Merge |
     return [edit for edit in standing.values() if not isinstance(edit, records.Undo)]
 
 
-def conditioning(
+def propagator_input(
     keyframes: Sequence[records.AcceptedKeyframe], identities: Identities, height: int, width: int
 ) -> dict[int, dict[str, Rle]]:
     """The input of a propagator: on complete keyframes, objects that are not named are absent."""

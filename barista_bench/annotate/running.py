@@ -139,7 +139,7 @@ def _make_stages(
         if stage.state(video) in ("ready", "stale"):
             if starting:
                 starting(stage.name)
-            identity = stage.made_by(video)
+            identity = stage.identity_of(video)
             assert identity is not None
             video.folder.mkdir(exist_ok=True)
             stage.make(video, stage.provenance(video, identity))

@@ -21,7 +21,7 @@ import numpy as np
 from barista_bench.annotate.flow_propagation import FlowPropagator
 from barista_bench.annotate.geometry import bootstrap_layers
 from barista_bench.annotate.grab_cut import GrabCutSegmenter
-from barista_bench.annotate.identities import conditioning, link_segments, segments_of
+from barista_bench.annotate.identities import link_segments, propagator_input, segments_of
 from barista_bench.annotate.project import VideoFiles, read_tracks
 from barista_bench.annotate.propagation import CopyNearest, FrameMasks, LinearBox, Propagator, given_masks
 from barista_bench.annotate.proposals import (
@@ -151,7 +151,7 @@ class AnnotationStage:
     name: str
     writes: type[ProjectRecord]
     needs: tuple[type[ProjectRecord], ...]
-    made_by: Callable[[VideoFiles], ModelIdentity | None]
+    identity_of: Callable[[VideoFiles], ModelIdentity | None]
     """None where the settings do not ask for the stage."""
     make: Callable[[VideoFiles, Provenance], None]
     reads: tuple[type[ProjectRecord], ...] = ()
@@ -167,7 +167,7 @@ class AnnotationStage:
 
     def state(self, video: VideoFiles) -> str:
         """`done`, `stale`, `ready`, `waiting` for a file, or `off`."""
-        identity = self.made_by(video)
+        identity = self.identity_of(video)
         if identity is None:
             return "off"
         if not all(video.has(kind) for kind in self.needs):
@@ -189,7 +189,7 @@ def _detect(video: VideoFiles, provenance: Provenance) -> None:
     video.write(SignalFile(by=provenance.model, verified=False, confidence=confidence, provenance=provenance))
 
 
-def _detecting(video: VideoFiles) -> ModelIdentity | None:
+def _signal_identity(video: VideoFiles) -> ModelIdentity | None:
     by_person = video.has(SignalFile) and video.read(SignalFile).verified
     detector = None if by_person else _detector(video)
     return None if detector is None else detector.identity
@@ -216,7 +216,7 @@ def _propose(video: VideoFiles, provenance: Provenance) -> None:
     video.write(ProposalsFile(provenance=provenance, keyframes=proposer.proposals(video)))
 
 
-def _proposing(video: VideoFiles) -> ModelIdentity | None:
+def _proposals_identity(video: VideoFiles) -> ModelIdentity | None:
     """None where there is nothing to ask, or nothing to be asked."""
     accepted = {keyframe.frame for keyframe in video.accepted().keyframes}
     is_waiting = bool(video.asked().keys() - accepted)
@@ -257,7 +257,7 @@ def _track(video: VideoFiles, provenance: Provenance) -> None:
             start = segment.keyframes[0].frame if parts else 0
             end = following.keyframes[0].frame if following else len(frames)
             keyframes = [*segment.keyframes, *(following.keyframes[:1] if following else [])]
-            given = conditioning(keyframes, identities, video.source.height, video.source.width)
+            given = propagator_input(keyframes, identities, video.source.height, video.source.width)
             span = range(start, min(end + 1, len(frames)))
             key = Provenance.of("segment", propagator.identity, video.source, sorted(given.items()), span.stop)
             path = folder / f"{segment.number:04d}.jsonl"
@@ -296,7 +296,7 @@ def _review(video: VideoFiles, provenance: Provenance) -> None:
     video.write(ReviewFile(provenance=provenance, frames=frames))
 
 
-def _lay(video: VideoFiles, provenance: Provenance) -> None:
+def _make_layers(video: VideoFiles, provenance: Provenance) -> None:
     source, identities = video.source, video.identities()
     layers = bootstrap_layers(
         video.tracks(),
@@ -309,39 +309,45 @@ def _lay(video: VideoFiles, provenance: Provenance) -> None:
     video.write(LayersFile(provenance=provenance, layers=layers))
 
 
-def _ours(video: VideoFiles) -> ModelIdentity:
+def _own_identity(video: VideoFiles) -> ModelIdentity:
     return ModelIdentity(_OURS)
 
 
-def _segmenting(video: VideoFiles) -> ModelIdentity:
+def _segments_identity(video: VideoFiles) -> ModelIdentity:
     return ModelIdentity(_OURS, None, msgspec.structs.asdict(video.project.settings.segments))
 
 
-def _choosing(video: VideoFiles) -> ModelIdentity:
+def _keyframes_identity(video: VideoFiles) -> ModelIdentity:
     return ModelIdentity(_OURS, None, {"reach": _propagator(video).reach(video.source.fps)})
 
 
-def _linking(video: VideoFiles) -> ModelIdentity:
+def _links_identity(video: VideoFiles) -> ModelIdentity:
     identity = _propagator(video).identity
     settings = {**identity.settings, "threshold": video.project.settings.link_threshold}
     return ModelIdentity(identity.name, identity.revision, settings)
 
 
-def _tracking(video: VideoFiles) -> ModelIdentity:
+def _tracks_identity(video: VideoFiles) -> ModelIdentity:
     return _propagator(video).identity
 
 
 BEFORE_MASKS = (
-    AnnotationStage("signal", SignalFile, (), _detecting, _detect),
-    AnnotationStage("segments", SegmentsFile, (SignalFile,), _segmenting, _segment),
-    AnnotationStage("keyframes", KeyframesFile, (SegmentsFile,), _choosing, _choose),
-    AnnotationStage("proposals", ProposalsFile, (KeyframesFile,), _proposing, _propose, (AcceptedFile, PromptsFile)),
+    AnnotationStage("signal", SignalFile, (), _signal_identity, _detect),
+    AnnotationStage("segments", SegmentsFile, (SignalFile,), _segments_identity, _segment),
+    AnnotationStage("keyframes", KeyframesFile, (SegmentsFile,), _keyframes_identity, _choose),
+    AnnotationStage(
+        "proposals", ProposalsFile, (KeyframesFile,), _proposals_identity, _propose, (AcceptedFile, PromptsFile)
+    ),
 )
 AFTER_MASKS = (
-    AnnotationStage("links", LinksFile, (AcceptedFile,), _linking, _link, (KeyframesFile,)),
-    AnnotationStage("tracks", TrackLine, (AcceptedFile, LinksFile), _tracking, _track, (KeyframesFile, SignedEdit)),
-    AnnotationStage("review", ReviewFile, (TrackLine, AcceptedFile), _ours, _review),
-    AnnotationStage("layers", LayersFile, (TrackLine, AcceptedFile, LinksFile), _ours, _lay, (SignedEdit,)),
+    AnnotationStage("links", LinksFile, (AcceptedFile,), _links_identity, _link, (KeyframesFile,)),
+    AnnotationStage(
+        "tracks", TrackLine, (AcceptedFile, LinksFile), _tracks_identity, _track, (KeyframesFile, SignedEdit)
+    ),
+    AnnotationStage("review", ReviewFile, (TrackLine, AcceptedFile), _own_identity, _review),
+    AnnotationStage(
+        "layers", LayersFile, (TrackLine, AcceptedFile, LinksFile), _own_identity, _make_layers, (SignedEdit,)
+    ),
 )
 
 

@@ -64,7 +64,7 @@ def row_features(task: Task, frames: FramesMode) -> Features:
         **dict.fromkeys(("answer", "prompt_set", "box_format"), text),
     }
     features = task.features()
-    features["metadata"] = {**features["metadata"], **dict.fromkeys(task.made_by, text)}
+    features["metadata"] = {**features["metadata"], **dict.fromkeys(task.set_options, text)}
     return Features(
         {
             "position": number,

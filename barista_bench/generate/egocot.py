@@ -24,7 +24,7 @@ from barista_bench.core.boxes import Xyxy, xywh_to_xyxy
 from barista_bench.core.task import Json
 from barista_bench.files.writing import write_whole
 from barista_bench.generate.candidates import Item, QuestionCandidate, by_video
-from barista_bench.generate.egocot_moments import DISTRACTORS, EgoCoTWords, Moments
+from barista_bench.generate.egocot_moments import DISTRACTORS, EgocotWords, Moments
 from barista_bench.generate.egocot_questions import QUESTIONS
 from barista_bench.generate.egocot_statements import AwayFrom, BringsAbout, InQuarter, InStep, NextAction, NextState
 from barista_bench.generate.family import Family, place_video, section
@@ -57,7 +57,7 @@ class StatedFact(NamedTuple):
 class EvidenceMaker:
     """Makes the evidence of one scene's items."""
 
-    def __init__(self, scene: Scene, words: EgoCoTWords) -> None:
+    def __init__(self, scene: Scene, words: EgocotWords) -> None:
         self.scene = scene
         self.at = Moments(scene, words)
         self._number = {item.id: number for number, item in enumerate(scene.video.objects, start=1)}
@@ -224,7 +224,7 @@ _LETTERS = "ABCD"
 _Record = dict[str, Json]
 
 
-class EgoCoTFamily(Family):
+class EgocotFamily(Family):
     """Media are the videos as they are; questions are about frames that the benchmark's task shows of them."""
 
     name: ClassVar[str] = "egocot"
@@ -233,7 +233,7 @@ class EgoCoTFamily(Family):
 
     def __init__(self, domain: Domain) -> None:
         super().__init__(domain)
-        self.words = section(domain, self.name, EgoCoTWords)
+        self.words = section(domain, self.name, EgocotWords)
 
     def distractors_needed(self, candidate: QuestionCandidate) -> int:
         return DISTRACTORS

@@ -28,7 +28,7 @@ DISTRACTORS = 3
 """Distractors of a question."""
 
 
-class EgoCoTWords(DomainRecord, frozen=True):
+class EgocotWords(DomainRecord, frozen=True):
     """The family's section of a domain file.
 
     Args:
@@ -47,7 +47,7 @@ class EgoCoTWords(DomainRecord, frozen=True):
     def phrase(self, name: str) -> str:
         """The name of an action or a step, with articles.
 
-        >>> words = EgoCoTWords(verbs={"pick": "pick up"})
+        >>> words = EgocotWords(verbs={"pick": "pick up"})
         >>> words.phrase("Pick cup"), words.phrase("Clean up"), words.phrase("Add ingredient to bowl")
         ('pick up the cup', 'clean up', 'add the ingredient to the bowl')
         """
@@ -90,7 +90,7 @@ _NO_NAMES = ("up", "down", "off", "out", "away", "the", "a", "an")
 class Moments:
     """A scene at the frames that the benchmark's task shows of a video."""
 
-    def __init__(self, scene: Scene, words: EgoCoTWords) -> None:
+    def __init__(self, scene: Scene, words: EgocotWords) -> None:
         self.scene = scene
         self.words = words
         self.participles: Mapping[str, str] = scene.domain.families.get("handyvqa", {}).get("doing", {})

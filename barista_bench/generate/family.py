@@ -29,7 +29,7 @@ from barista_bench.generate.candidates import (
     with_choices,
 )
 from barista_bench.generate.difficulty import with_difficulty
-from barista_bench.generate.missing import Waiting
+from barista_bench.generate.missing import UndecidedCandidates
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.shortcuts import AskedChoices, guessable
 from barista_bench.generate.wordings import deal_forms
@@ -75,7 +75,9 @@ class Family(ABC):
     def distractors_needed(self, candidate: QuestionCandidate) -> int:
         """Number of distractors that a question takes; 0 where the family has none."""
 
-    def decide_all(self, scene: Scene, tally: Tally, waiting: Waiting | None = None) -> Iterator[QuestionCandidate]:
+    def decide_all(
+        self, scene: Scene, tally: Tally, waiting: UndecidedCandidates | None = None
+    ) -> Iterator[QuestionCandidate]:
         """The candidates that the graph decides, of the levels asked for; the others are counted by their reason, and
         noted in `waiting` by the annotation that they lack."""
         for candidate in self.candidates(scene):
@@ -93,7 +95,7 @@ class Family(ABC):
                 yield rated
 
     def offer(
-        self, scene: Scene, tally: Tally, most: int, seed: int, waiting: Waiting | None = None
+        self, scene: Scene, tally: Tally, most: int, seed: int, waiting: UndecidedCandidates | None = None
     ) -> list[QuestionCandidate]:
         """The decided candidates that a video offers: one an event, of each subtask about `most`."""
         return self.thin_out(once_an_event(self.decide_all(scene, tally, waiting), seed, tally), most, seed)
@@ -171,10 +173,10 @@ def place_video(graph: SceneGraph, video_id: str, target: Path) -> None:
 
 
 FAMILIES: Mapping[str, str] = {
-    "vista": "barista_bench.generate.vista:ViSTaFamily",
-    "handyvqa": "barista_bench.generate.handyvqa:HanDyVQAFamily",
+    "vista": "barista_bench.generate.vista:VistaFamily",
+    "handyvqa": "barista_bench.generate.handyvqa:HandyvqaFamily",
     "tog_bench": "barista_bench.generate.tog_bench:ToGBenchFamily",
-    "egocot": "barista_bench.generate.egocot:EgoCoTFamily",
+    "egocot": "barista_bench.generate.egocot:EgocotFamily",
 }
 """Place of each family, by the name of its benchmark: imported when it is asked for."""
 

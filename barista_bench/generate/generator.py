@@ -19,7 +19,7 @@ from barista_bench.files.writing import write_whole
 from barista_bench.generate.candidates import DECIDED, Item, QuestionCandidate, Tally, reasons_of
 from barista_bench.generate.difficulty import levels_of
 from barista_bench.generate.family import Family, SampledItems, check_placeable, family_class
-from barista_bench.generate.missing import Unlocked, Waiting
+from barista_bench.generate.missing import UndecidedCandidates, Unlocked
 from barista_bench.generate.review import (
     Retention,
     ReviewedItem,
@@ -86,7 +86,7 @@ class Offers(NamedTuple):
     tallies: dict[str, Tally]
     lost_videos: dict[str, str]
     words: GraphWords
-    waiting: Waiting
+    waiting: UndecidedCandidates
 
 
 class Missing(msgspec.Struct, frozen=True):
@@ -224,7 +224,9 @@ def offers_of(
     video_ids = graph.video_ids
     most = max(SPARE, -(-SPARE * per_subtask // max(1, len(video_ids))))
     work = partial(_offers_of_video, graph=graph, families=families, most=most, seed=seed)
-    offers = Offers({name: [] for name in families}, {name: Tally() for name in families}, {}, GraphWords(), Waiting())
+    offers = Offers(
+        {name: [] for name in families}, {name: Tally() for name in families}, {}, GraphWords(), UndecidedCandidates()
+    )
     results = cluster.map(work, video_ids) if cluster else map_in_processes(work, video_ids, num_proc)
     for result in tqdm(results, total=len(video_ids), desc="reading graphs", unit="video", disable=not progress):
         offers.lost_videos.update(result.lost_videos)
@@ -240,7 +242,7 @@ def offers_of(
 
 
 def _offers_of_video(video_id: str, graph: SceneGraph, families: Mapping[str, Family], most: int, seed: int) -> Offers:
-    offers = Offers({}, {name: Tally() for name in families}, {}, GraphWords(), Waiting())
+    offers = Offers({}, {name: Tally() for name in families}, {}, GraphWords(), UndecidedCandidates())
     try:
         check_placeable(graph, graph[video_id])
         scene = Scene(graph[video_id], next(iter(families.values())).domain)
@@ -248,7 +250,7 @@ def _offers_of_video(video_id: str, graph: SceneGraph, families: Mapping[str, Fa
             offers.candidates[name] = family.offer(scene, offers.tallies[name], most, seed, offers.waiting)
         return offers._replace(words=words_of(graph[video_id]))
     except DataError as error:
-        return Offers({}, {}, {video_id: str(error)}, GraphWords(), Waiting())
+        return Offers({}, {}, {video_id: str(error)}, GraphWords(), UndecidedCandidates())
 
 
 def _report(

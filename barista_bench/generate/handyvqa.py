@@ -19,7 +19,7 @@ from barista_bench.errors import DataError
 from barista_bench.files.writing import write_whole
 from barista_bench.generate.candidates import Choice, Item, QuestionCandidate, by_video, sample, with_choices
 from barista_bench.generate.family import Family, domain_error, place_video, section
-from barista_bench.generate.handyvqa_questions import HanDyVQAWords, Questions
+from barista_bench.generate.handyvqa_questions import HandyvqaWords, Questions
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import COLOUR
 from barista_bench.media.frame_choice import in_window
@@ -32,7 +32,7 @@ OPTIONS = 5
 LEAST_DISTRACTORS = 2
 
 
-class HanDyVQAFamily(Family):
+class HandyvqaFamily(Family):
     """All eight categories of the benchmark, over clips of the source's videos."""
 
     name: ClassVar[str] = "handyvqa"
@@ -41,7 +41,7 @@ class HanDyVQAFamily(Family):
 
     def __init__(self, domain: Domain) -> None:
         super().__init__(domain)
-        self.domain_words = section(domain, self.name, HanDyVQAWords)
+        self.domain_words = section(domain, self.name, HandyvqaWords)
         for key, known, said in (
             ("grip", domain.contacts, (self.domain_words.grip,)),
             ("where", domain.places, self.domain_words.where),

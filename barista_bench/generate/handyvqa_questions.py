@@ -44,7 +44,7 @@ MASKED = 3
 """Annotated frames of a clip whose answer is masks."""
 
 
-class HanDyVQAWords(DomainRecord, frozen=True):
+class HandyvqaWords(DomainRecord, frozen=True):
     """The family's words in a domain file.
 
     Args:
@@ -65,7 +65,7 @@ class HanDyVQAWords(DomainRecord, frozen=True):
 class Questions:
     """The questions about one scene, a method a subtask."""
 
-    def __init__(self, scene: Scene, words: HanDyVQAWords) -> None:
+    def __init__(self, scene: Scene, words: HandyvqaWords) -> None:
         self.scene = scene
         self.words = words
 

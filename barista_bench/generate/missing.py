@@ -54,7 +54,7 @@ class Unlocked(msgspec.Struct, frozen=True):
     subtasks: dict[str, int]
 
 
-class Waiting:
+class UndecidedCandidates:
     """Undecided candidates by the one annotation that each of them waits for."""
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class Waiting:
         self.frames[annotation] |= set(candidate.frames or candidate.span)
         self.events[annotation].add((family, candidate.subtask, *candidate.event_key))
 
-    def merge(self, other: Waiting) -> None:
+    def merge(self, other: UndecidedCandidates) -> None:
         for annotation, events in other.events.items():
             self.events[annotation] |= events
             self.frames[annotation] |= other.frames[annotation]

@@ -35,7 +35,7 @@ from barista_bench.generate.candidates import (
     thin,
 )
 from barista_bench.generate.family import Family, section
-from barista_bench.generate.missing import Waiting
+from barista_bench.generate.missing import UndecidedCandidates
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import noun_of
 from barista_bench.generate.vista_clips import ASKED, Order, Sequences, VistaWords, foundation_candidates
@@ -53,7 +53,7 @@ OF_A_LABEL = 4
 """Videos of one description of level 1 at the most."""
 
 
-class ViSTaFamily(Family):
+class VistaFamily(Family):
     """A candidate is a video of a set; its right choice the description that fits, its wrong ones the set's others."""
 
     name: ClassVar[str] = "vista"
@@ -80,7 +80,9 @@ class ViSTaFamily(Family):
             for orders in sequences.permutation_sets(level):
                 yield from self._set_of(sequences, f"level_{level}_permutation", orders)
 
-    def decide_all(self, scene: Scene, tally: Tally, waiting: Waiting | None = None) -> Iterator[QuestionCandidate]:
+    def decide_all(
+        self, scene: Scene, tally: Tally, waiting: UndecidedCandidates | None = None
+    ) -> Iterator[QuestionCandidate]:
         for reason in Sequences(scene).refused:
             for subtask in self.subtasks:
                 tally[subtask, f"an action: {reason}"] += 1
@@ -127,7 +129,7 @@ class ViSTaFamily(Family):
         return Phrases(phrases)
 
     def offer(
-        self, scene: Scene, tally: Tally, most: int, seed: int, waiting: Waiting | None = None
+        self, scene: Scene, tally: Tally, most: int, seed: int, waiting: UndecidedCandidates | None = None
     ) -> list[QuestionCandidate]:
         """Clips of level 1, one of each description; above it whole sets, no two with the same descriptions."""
         clips, sets = _clips_and_sets(self.decide_all(scene, tally, waiting), seed)

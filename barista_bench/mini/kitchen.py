@@ -93,7 +93,7 @@ class Video:
         shortest, longest = (round(s * FPS) for s in plan.seconds)
         self.frame_count = min(max(self.line.length * FPS // (BEATS * TICKS_PER_SECOND), shortest), longest)
         self.colours = self._colours()
-        self.keys = (*self.line.props, *script.HANDS)
+        self.keys = (*self.line.props, *script.HAND_CATEGORIES)
         """All objects, in the order of the object map: number 1 is the first."""
         self.ids = {key: str(uuid.uuid5(KITCHEN_IDS, f"object:{self._text}:{key}")) for key in self.keys}
 
@@ -114,7 +114,7 @@ class Video:
         """
         plan = self.plan
         sleeve = script.spread(f"sleeve:{plan.seed}", _SLEEVES, plan.index)
-        colours = {"sleeve": sleeve, **dict.fromkeys(script.HANDS, "skin")}
+        colours = {"sleeve": sleeve, **dict.fromkeys(script.HAND_CATEGORIES, "skin")}
         for key, prop in self.line.props.items():
             colour = script.spread(f"colour:{plan.seed}:{plan.preparation}:{key}", prop.colours, plan.turn)
             colours[key] = colours[colour[1:]] if colour.startswith("=") else colour
@@ -162,7 +162,7 @@ def _annotations(
 
 def outline(video: Video) -> ReleaseFile:
     """The graph without boxes and masks: no frame has to be drawn for it."""
-    categories = {key: prop.category for key, prop in video.line.props.items()} | script.HANDS
+    categories = {key: prop.category for key, prop in video.line.props.items()} | script.HAND_CATEGORIES
     plan, frames = video.plan, video.frame_count
     return ReleaseFile(
         video_metadata=[ReleaseVideo(plan.width, plan.height, frames, float(FPS), frames * 1000 / FPS, *plan.device)],
@@ -190,7 +190,7 @@ def _attributes(video: Video) -> list[ReleaseAttribute]:
 
 
 def _relations(video: Video) -> list[ReleaseRelation]:
-    hands = {name: key for key, name in script.HANDS.items()}
+    hands = {name: key for key, name in script.HAND_CATEGORIES.items()}
     relations = []
     for (source, value, target), beats in video.line.relations.items():
         if ranges := _ranges(video, beats):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from barista_bench.mini.drawing import turn
-from barista_bench.mini.script import AIR, HANDS, Act, Fill, Prop, PropChange, PropPlace, places_of, props_of
+from barista_bench.mini.script import AIR, HAND_CATEGORIES, Act, Fill, Prop, PropChange, PropPlace, places_of, props_of
 
 BEATS = 8
 _LEAD, _TAIL = 14, 20  # ticks
@@ -69,7 +69,7 @@ class Timeline:
     props: dict[str, Prop]
     length: int = 0
     legs: dict[str, list[Leg]] = field(default_factory=dict)
-    contacts: dict[str, list[HandContact]] = field(default_factory=lambda: {hand: [] for hand in HANDS})
+    contacts: dict[str, list[HandContact]] = field(default_factory=lambda: {hand: [] for hand in HAND_CATEGORIES})
     flows: list[Flow] = field(default_factory=list)
     relations: dict[tuple[str, str, str], list[BeatRange]] = field(default_factory=dict)
     states: dict[tuple[str, str], list[BeatRange]] = field(default_factory=dict)
@@ -143,7 +143,7 @@ class Stage:
         for hand in _hands(act):
             self._held[hand] = act.thing, contact, _apart(act)
             if act.value:
-                self._log(HANDS[hand], act.value, act.thing, contact, end)
+                self._log(HAND_CATEGORIES[hand], act.value, act.thing, contact, end)
         x, y, angle = self._rest(act.thing)
         self._go(act.thing, contact, end, PropPlace("", x, y - 30, AIR, (), angle))
 
@@ -153,7 +153,7 @@ class Stage:
         for hand in _hands(act):
             self._let_go(hand, release)
             if act.value:
-                self._log(HANDS[hand], act.value, act.thing, _part(start, end, 35), release)
+                self._log(HAND_CATEGORIES[hand], act.value, act.thing, _part(start, end, 35), release)
 
     def _carry(self, act: Act, start: int, end: int) -> None:
         contact, release = _part(start, end, 30), _part(start, end, 88)
@@ -197,7 +197,7 @@ class Stage:
         if act.value:
             for hand in _hands(act):
                 target = goal.parent if act.value == "touches" else act.thing
-                self._log(HANDS[hand], act.value, target, reach, leave)
+                self._log(HAND_CATEGORIES[hand], act.value, target, reach, leave)
 
     # -- what acts are made of
 
@@ -238,9 +238,9 @@ class Stage:
         x, y = self.line.props[part or thing].grip
         self.line.contacts[hand].append(HandContact(start, end, part or thing, (x + apart, y), pose))
         for value in values:
-            self._log(HANDS[hand], value, thing, start, end)
+            self._log(HAND_CATEGORIES[hand], value, thing, start, end)
         if part:
-            self._log(HANDS[hand], "holds", part, start, end)
+            self._log(HAND_CATEGORIES[hand], "holds", part, start, end)
 
     def _let_go(self, hand: str, beat: int) -> None:
         thing, since, apart = self._held.pop(hand)

@@ -133,7 +133,7 @@ def _questions(folder: Path, study: Study, people: Sequence[str]) -> dict[str, t
                 )
             order = random.Random(content_seed("study", person, task.benchmark, task.name))  # noqa: S311
             planned[person][f"{task.benchmark}/{task.name}"] = [
-                *(_asked("practice", task, example) for example in practice),
+                *(_study_question("practice", task, example) for example in practice),
                 *_with_checks(task, [counted[position] for position in chosen], order),
             ]
     return {
@@ -180,14 +180,14 @@ def _with_checks(task: Task, items: Sequence[Example], order: random.Random) -> 
     """Questions that count in a random order; of the first half some come again, half of all later, or at the end."""
     shuffled = order.sample(items, len(items))
     checks, half = math.ceil(len(items) / ITEMS_A_CHECK), math.ceil(len(items) / 2)
-    placed = [(float(at), _asked("item", task, example)) for at, example in enumerate(shuffled)]
+    placed = [(float(at), _study_question("item", task, example)) for at, example in enumerate(shuffled)]
     again = order.sample(range(half), min(checks, len(items) // 2))
-    placed += [(at + half + 0.5, _asked("repeat", task, shuffled[at])) for at in again]
+    placed += [(at + half + 0.5, _study_question("repeat", task, shuffled[at])) for at in again]
     for _ in range(checks):
         place, label = order.randint(1, len(items)) - 0.25, order.choice(sorted(ATTENTION_CHOICES))
         placed.append((place, StudyQuestion("attention", task.benchmark, task.name, expected=label)))
     return [question for _, question in sorted(placed, key=lambda pair: pair[0])]
 
 
-def _asked(kind: QuestionKind, task: Task, example: Example) -> StudyQuestion:
+def _study_question(kind: QuestionKind, task: Task, example: Example) -> StudyQuestion:
     return StudyQuestion(kind, task.benchmark, task.name, example.example_id)

@@ -87,42 +87,42 @@ class DrawnQuestion:
         return self.of.opened.examples.examples[self.position]
 
     @property
-    def asked(self) -> AskedInput:
+    def asked_input(self) -> AskedInput:
         return self.of.inputs[self.position]
 
     @property
     def digest(self) -> bytes:
-        return sample_digest(self.key, self.asked.fingerprint, self.example.example_id, 0)
+        return sample_digest(self.key, self.asked_input.fingerprint, self.example.example_id, 0)
 
 
 class PersonRuns:
     """The runs of one person, the model `human:PERSON`: one a task, in the folder that `AskedTask` names.
 
     Args:
-        asked: how the person is asked, as part of the model's settings.
+        how: how the person is asked, as part of the model's settings.
     """
 
-    def __init__(self, person: str, asked: str) -> None:
-        self.identity = ModelIdentity(human_name(person), settings={"asked": asked})
+    def __init__(self, person: str, how: str) -> None:
+        self.identity = ModelIdentity(human_name(person), settings={"asked": how})
         self._claimed: set[Path] = set()
 
-    def questions(self, asked: AskedTask, positions: Iterable[int]) -> Iterator[DrawnQuestion]:
+    def questions(self, task: AskedTask, positions: Iterable[int]) -> Iterator[DrawnQuestion]:
         """Examples of a task as questions."""
-        task, examples = asked.opened.task, asked.opened.examples.examples
-        key_of = sample_keys(asdict(self.identity), asdict(asked.config.generation))
+        opened_task, examples = task.opened.task, task.opened.examples.examples
+        key_of = sample_keys(asdict(self.identity), asdict(task.config.generation))
         for position in positions:
             example_id = examples[position].example_id
-            token = digest("people", task.benchmark, task.name, example_id)[:24]
-            yield DrawnQuestion(asked, position, token, key_of(example_id, asked.inputs[position].fingerprint, 0))
+            token = digest("people", opened_task.benchmark, opened_task.name, example_id)[:24]
+            yield DrawnQuestion(task, position, token, key_of(example_id, task.inputs[position].fingerprint, 0))
 
     def log(self, question: DrawnQuestion, text: str | None, seconds: float) -> None:
         """Add an answer to its run, unless there is one; None: the person gives none, which scores like a refusal."""
-        task, opened, asked = question.of, question.of.opened, question.asked
+        task, opened, asked_input = question.of, question.of.opened, question.asked_input
         if question.digest in finished_samples(opened.folder):
             return
         record = SampleRecord(
             key=question.key,
-            fingerprint=asked.fingerprint,
+            fingerprint=asked_input.fingerprint,
             example_id=question.example.example_id,
             run=0,
             status=Status.REFUSED if text is None else Status.OK,
@@ -130,8 +130,8 @@ class PersonRuns:
             finish_reason="stop",
             error="skipped" if text is None else None,
             seconds=round(seconds, 3),
-            prompt=asked.prompt,
-            media=asked.media,
+            prompt=asked_input.prompt,
+            media=asked_input.media,
         )
         alone = Shard()
         with locked(opened.folder, alone, alone.launch(opened.task.name)) as samples:
@@ -167,16 +167,16 @@ class Answering(View):
             waiting = [q for q in drawn if q.digest not in finished and q.token not in self._unreadable]
             for question in waiting:
                 try:
-                    asked = question_json(question)
+                    fields = question_json(question)
                     break
                 except (DataError, TaskError) as error:
                     log.warning("%s: not asked: %s", question.example.example_id, error)
                     self._unreadable[question.token] = str(error)
             else:
-                asked = {}
+                fields = {}
             done = len(drawn) - len(waiting)
             state = {"done": done, "total": len(drawn), "kept": str(self._workspace.out / self._workspace.person)}
-            return {**asked, **state, "problems": list(self._unreadable.values())}
+            return {**fields, **state, "problems": list(self._unreadable.values())}
 
     def answer(self, given: PersonAnswer) -> Json:
         """Log an answer; the next question. One that was answered already stays as it was.
@@ -276,7 +276,7 @@ def question_json(question: DrawnQuestion) -> Json:
         DataError: its images cannot be read.
         TaskError: the task cannot make the question.
     """
-    task, example, prompt = question.task, question.example, question.asked.question
+    task, example, prompt = question.task, question.example, question.asked_input.question
     if isinstance(prompt, TaskError):
         raise prompt
     images = question.of.opened.examples[question.position].images(task) if prompt.image_count else ()

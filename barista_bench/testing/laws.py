@@ -131,7 +131,7 @@ class _Case:
     def known(self) -> tuple[Example, ...]:
         """The examples whose answer is known."""
         known = tuple(filter(self.task.has_answer, self.examples))
-        _demand(bool(known), f"no example{_in_words(self.task.made_by)} is given whose answer is known")
+        _demand(bool(known), f"no example{_in_words(self.task.set_options)} is given whose answer is known")
         return known
 
     @cached_property

@@ -15,7 +15,7 @@ from barista_bench.benchmarks.egocot import (
 )
 from barista_bench.core.task import Example
 from barista_bench.errors import DataError
-from barista_bench.generate.egocot import EgoCoTFamily, fact_sentence, place_sentence
+from barista_bench.generate.egocot import EgocotFamily, fact_sentence, place_sentence
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 from barista_bench.scene_graph.domain import load_domain
 from barista_bench.scene_graph.graph_words import third_person
@@ -83,7 +83,7 @@ def _references(video: VideoGraph) -> Iterator[str]:
 
 def _states_and_actions(video: VideoGraph) -> Iterator[str]:
     """True statements of what evidence.graph is about, straight from the annotations, at their middle."""
-    fps, words = video.video.fps or 30.0, EgoCoTFamily(load_domain()).words
+    fps, words = video.video.fps or 30.0, EgocotFamily(load_domain()).words
     for attribute in video.attributes():
         time = (attribute.start + min(attribute.end, video.frame_count) - 1) / 2 / fps
         yield f"At {time:.2f} s the {attribute.object.category} is {words.state(attribute.value)}."

@@ -16,7 +16,7 @@ from barista_bench.benchmarks.egocot.records import RecordReader
 from barista_bench.benchmarks.release_records import PlacedRecord
 from barista_bench.errors import ConfigError
 from barista_bench.generate.candidates import Choice, Item, QuestionCandidate, Tally, reasons_of, sample, with_choices
-from barista_bench.generate.egocot import EgoCoTFamily, EvidenceMaker, record_of
+from barista_bench.generate.egocot import EgocotFamily, EvidenceMaker, record_of
 from barista_bench.generate.egocot_statements import InQuarter
 from barista_bench.generate.generator import generate
 from barista_bench.generate.scene import Scene
@@ -26,7 +26,7 @@ from barista_bench.scene_graph.reading import ProblemLog
 from tests.generate.graphs import Box, annotation_file, on_top
 from tests.releases import relation, write_release
 
-FAMILY = EgoCoTFamily(load_domain())
+FAMILY = EgocotFamily(load_domain())
 FRAMES, FPS = 61, 10
 """Of the hand-made graph: the task shows every fourth frame."""
 BOXES = {
@@ -238,7 +238,7 @@ def test_questions_are_about_frames_that_the_task_shows(asked: dict[str, list[Qu
     assert all(frame % 4 == 0 for rows in asked.values() for candidate in rows for frame in candidate.frames)
     domain = msgspec.structs.replace(load_domain(), families={"egocot": {"colours": {}}})
     with pytest.raises(ConfigError, match=r"families\.egocot.*Remedy"):
-        EgoCoTFamily(domain)
+        EgocotFamily(domain)
 
 
 # What is generated of a kitchen and of real clips

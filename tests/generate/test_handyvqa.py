@@ -12,7 +12,7 @@ from barista_bench.benchmarks.handyvqa.release import QuestionClip
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.generate.candidates import QuestionCandidate, Tally, reasons_of
 from barista_bench.generate.generator import generate
-from barista_bench.generate.handyvqa import HanDyVQAFamily
+from barista_bench.generate.handyvqa import HandyvqaFamily
 from barista_bench.generate.handyvqa_statements import clip_around, clip_halfway
 from barista_bench.generate.scene import Scene
 from barista_bench.scene_graph import SceneGraph, decode_mask
@@ -25,12 +25,12 @@ PRESS = relation("left", "brew", "human_actions", "presses", (48, 60))
 
 
 def asked(scene: Scene, subtask: str) -> list[QuestionCandidate]:
-    return [c for c in HanDyVQAFamily(scene.domain).decide_all(scene, Tally()) if c.subtask == subtask]
+    return [c for c in HandyvqaFamily(scene.domain).decide_all(scene, Tally()) if c.subtask == subtask]
 
 
 def refused(scene: Scene, subtask: str) -> dict[str, int]:
     tally = Tally()
-    list(HanDyVQAFamily(scene.domain).decide_all(scene, tally))
+    list(HandyvqaFamily(scene.domain).decide_all(scene, tally))
     return {reason: count for reason, count in reasons_of(subtask, tally).items() if reason != "decided"}
 
 
@@ -204,7 +204,7 @@ def test_a_domain_that_lacks_what_the_family_needs_is_refused() -> None:
         ({"lengths": Lengths(clip=4.0)}, r"lengths\.clip is 4 s"),
     ):
         with pytest.raises(ConfigError, match=said):
-            HanDyVQAFamily(msgspec.structs.replace(domain, **changes))
+            HandyvqaFamily(msgspec.structs.replace(domain, **changes))
 
 
 def test_a_video_at_another_rate_than_its_graph_is_refused(tmp_path: Path) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from barista_bench.generate.candidates import DECIDED, Choice, Tally
-from barista_bench.generate.egocot import EgoCoTFamily
+from barista_bench.generate.egocot import EgocotFamily
 from barista_bench.generate.egocot_statements import InStep
 from barista_bench.generate.generator import generate, in_lines, read_missing
-from barista_bench.generate.missing import Unlocked, Waiting, _more, _work
+from barista_bench.generate.missing import UndecidedCandidates, Unlocked, _more, _work
 from barista_bench.generate.statements import Does, HasValue, Located, Statement, TouchedDuring, Touches, Unique
 from barista_bench.scene_graph.domain import load_domain
 from tests.generate.graphs import table
@@ -21,8 +21,8 @@ def asked(root: Path, seen: dict[str, list[tuple[int, int]]]) -> tuple[int, list
     """How many of AOG's and HOA's candidates are decided, and what the others wait for."""
     contacts = [("left", "holds", "cup", 0, 60), ("right", "touches", "jar", 60, 120)]
     scene = table(root, THINGS, contacts=contacts, seen=seen)
-    tally, waiting = Tally(), Waiting()
-    for _ in EgoCoTFamily(load_domain()).decide_all(scene, tally, waiting):
+    tally, waiting = Tally(), UndecidedCandidates()
+    for _ in EgocotFamily(load_domain()).decide_all(scene, tally, waiting):
         pass
     return tally["AOG", DECIDED] + tally["HOA", DECIDED], waiting.unlocked()
 

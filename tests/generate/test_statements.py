@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from barista_bench.generate.candidates import Choice, decide
-from barista_bench.generate.missing import Waiting
+from barista_bench.generate.missing import UndecidedCandidates
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import SIDES
 from barista_bench.generate.statements import (
@@ -141,6 +141,6 @@ def test_what_is_undecided_is_found_out_once(scene: Scene, monkeypatch: pytest.M
     candidate = candidate_of(*(Choice(side, Touches(side, "pot", 30)) for side in SIDES), given=given, frames=(30,))
     reason = decide(candidate, scene, 1)
     assert isinstance(reason, str)
-    Waiting().add("egocot", candidate, scene, 1, reason)
+    UndecidedCandidates().add("egocot", candidate, scene, 1, reason)
     assert asked[given[0]] == 1
     assert set(asked.values()) == {1}

@@ -11,7 +11,7 @@ from barista_bench.errors import ConfigError
 from barista_bench.generate.candidates import Item, Tally, reasons_of
 from barista_bench.generate.generator import generate
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.vista import ViSTaFamily
+from barista_bench.generate.vista import VistaFamily
 from barista_bench.generate.vista_clips import Sequences
 from barista_bench.generate.vista_statements import AsLeft, Continues, Depicts, HandsAtWork
 from barista_bench.media.video import open_reader
@@ -121,23 +121,23 @@ def test_actions_that_no_clip_can_show_are_counted_with_the_reason(
     tmp_path: Path, activities: list[tuple[str, int, int]], reason: str
 ) -> None:
     tally = Tally()
-    candidates = list(ViSTaFamily(load_domain()).decide_all(scene_of(tmp_path, activities=activities), tally))
+    candidates = list(VistaFamily(load_domain()).decide_all(scene_of(tmp_path, activities=activities), tally))
     assert {candidate.subtask for candidate in candidates} == {"on_v_off"}  # which asks for no action
     assert any(reason in why for why in reasons_of("objects", tally))
 
 
 def test_a_cup_that_something_is_in_is_not_called_empty(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"families\.vista.*Remedy"):  # a domain without its words
-        ViSTaFamily(msgspec.structs.replace(load_domain(), families={}))
+        VistaFamily(msgspec.structs.replace(load_domain(), families={}))
     things = {"cup": "coffee cup", "coffee": "coffee"}
     said = {"attributes": [("cup", "state", "empty", 0, 120)], "places": [("coffee", "inside", "cup", 0, 120)]}
     tally = Tally()
-    assert not list(ViSTaFamily(load_domain()).decide_all(table(tmp_path, things, **said), tally))
+    assert not list(VistaFamily(load_domain()).decide_all(table(tmp_path, things, **said), tally))
     assert reasons_of("on_v_off", tally)["something is inside of it"] > 0
 
 
 def items_of(scene: Scene) -> list[Item]:
-    family = ViSTaFamily(load_domain())
+    family = VistaFamily(load_domain())
     return family.sample_items(list(family.decide_all(scene, Tally())), 100, 0)
 
 
@@ -218,6 +218,6 @@ def test_videos_have_one_rate_and_are_as_long_as_their_clips(generated: Path, sm
 
 
 def test_real_clips_give_sequences(real_release: Path) -> None:
-    graph, family = SceneGraph(real_release), ViSTaFamily(load_domain())
+    graph, family = SceneGraph(real_release), VistaFamily(load_domain())
     items = [item for video in graph for item in items_of(Scene(video, family.domain))]
     assert {"on_v_off", "pick_v_put", "level_5_remix"} <= {item.candidate.subtask for item in items}

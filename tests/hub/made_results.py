@@ -12,12 +12,12 @@ from barista_bench.judging.results import JudgedCoverage, JudgedResults, JudgeIn
 from barista_bench.runs.score.costs import Cost
 from barista_bench.runs.score.results import (
     BoxFormatInfo,
-    Coverage,
     DatasetInfo,
     Figure,
     ModelInfo,
     PromptsInfo,
     Results,
+    SampleCoverage,
     Timing,
 )
 
@@ -76,7 +76,7 @@ def results(
         prompts=PromptsInfo(version=2, sha256="d" * 64, wording=wording),
         generation={"temperature": 0.7},
         runs=len(values),
-        coverage=Coverage(expected=expected, scored=scored, answered=scored, statuses={"ok": scored}),
+        coverage=SampleCoverage(expected=expected, scored=scored, answered=scored, statuses={"ok": scored}),
         primary=cls.primary,
         figures={cls.primary: figure(list(values), low, high)},
         breakdowns={},

@@ -6,13 +6,13 @@ from hypothesis import given, strategies as st
 from barista_bench.core.prompt import Prompt
 from barista_bench.errors import ConfigError
 from barista_bench.models.base import Request
-from barista_bench.models.local.batching import BatchBudget, Waiting, is_out_of_memory
+from barista_bench.models.local.batching import BatchBudget, QueuedRequest, is_out_of_memory
 
 sizes = st.tuples(st.integers(1, 40), st.integers(1, 5000))
 
 
-def waiting(*tokens: int, samples: int = 1) -> list[Waiting]:
-    return [Waiting(n, Request(str(n), Prompt("", ()), ()), count, samples) for n, count in enumerate(tokens)]
+def waiting(*tokens: int, samples: int = 1) -> list[QueuedRequest]:
+    return [QueuedRequest(n, Request(str(n), Prompt("", ()), ()), count, samples) for n, count in enumerate(tokens)]
 
 
 class FakeMemory:

@@ -19,11 +19,11 @@ from barista_bench.runs.score.costs import Prices, costs_of
 from barista_bench.runs.score.results import (
     BoxFormatInfo,
     Breakdown,
-    Coverage,
     DatasetInfo,
     ModelInfo,
     PromptsInfo,
     Results,
+    SampleCoverage,
     Timing,
 )
 from barista_bench.runs.score.samples import ScoredSample, counted_samples, figure
@@ -211,7 +211,7 @@ def _results(task: Task, examples: MadeExamples, samples: list[ScoredSample], na
         ),
         generation={"temperature": 0.7, "max_new_tokens": 64},
         runs=runs,
-        coverage=Coverage(
+        coverage=SampleCoverage(
             expected=len(examples.examples) * runs,
             scored=len(scored),
             answered=sum(s.prediction is not None for s in scored),

@@ -133,13 +133,13 @@ def canonical_name(text: str) -> str:
     ('black pot', 'hand')
     """
     words = lexicon.stems(text)
-    if words in lexicon.HANDS:
-        return lexicon.HANDS[words][0] if len(lexicon.HANDS[words]) == 1 else "hand"
+    if words in lexicon.HAND_NAMES:
+        return lexicon.HAND_NAMES[words][0] if len(lexicon.HAND_NAMES[words]) == 1 else "hand"
     while words and words[0] in lexicon.ARTICLES:
         words = words[1:]
     while len(words) > 1 and words[-1].isdigit():
         words = words[:-1]
-    return lexicon.HANDS[words][0] if words in lexicon.HANDS else " ".join(words)
+    return lexicon.HAND_NAMES[words][0] if words in lexicon.HAND_NAMES else " ".join(words)
 
 
 def vocabulary_of(names: Iterable[str]) -> Vocabulary:
@@ -155,7 +155,7 @@ def vocabulary_of(names: Iterable[str]) -> Vocabulary:
             groups[same].update(group)
     for name in names:
         words = tuple(name.split())
-        if not words or words in lexicon.HANDS:
+        if not words or words in lexicon.HAND_NAMES:
             continue
         for form in {words, *([words[-1:]] if words[-1] not in lexicon.NO_HEADS else [])}:
             names_of[form].add(name)

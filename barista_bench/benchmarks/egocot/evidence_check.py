@@ -24,7 +24,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, get_args
 
-from barista_bench.benchmarks.egocot.agreement import (
+from barista_bench.benchmarks.egocot.claims import TARGET, Claim, claims_of
+from barista_bench.benchmarks.egocot.evidence import TOLERANCE, EvidenceBase, EvidenceBox, EvidenceFact, Names, Times
+from barista_bench.benchmarks.egocot.fact_matching import (
     EXACT,
     ClaimVerdict,
     denies,
@@ -36,8 +38,6 @@ from barista_bench.benchmarks.egocot.agreement import (
     opposes,
     says,
 )
-from barista_bench.benchmarks.egocot.claims import TARGET, Claim, claims_of
-from barista_bench.benchmarks.egocot.evidence import TOLERANCE, EvidenceBase, EvidenceBox, EvidenceFact, Names, Times
 from barista_bench.benchmarks.egocot.lexicon import CONTACTS, HOLDING, PARTS, RELEASING, SIDED_HANDS
 
 VERDICTS: tuple[ClaimVerdict, ...] = get_args(ClaimVerdict)

@@ -144,7 +144,7 @@ REGIONS: MappingProxyType[tuple[str, ...], Region] = MappingProxyType(_regions()
 VIEWS = frozenset(_FILE.views) | {"egocentric", "camera", "operator"}
 """`the left side of ...` is a part of the frame before these, else of a thing."""
 
-HANDS: MappingProxyType[tuple[str, ...], tuple[str, ...]] = MappingProxyType(
+HAND_NAMES: MappingProxyType[tuple[str, ...], tuple[str, ...]] = MappingProxyType(
     {
         ("left", "hand"): ("left hand",),
         ("right", "hand"): ("right hand",),

@@ -232,7 +232,7 @@ def _longest(tokens: list[_Word], index: int, vocabulary: Vocabulary, terms: Ter
         following = [word for word, _, _ in tokens[index + length : index + length + 3]]
         if piece.kind == "region" and following[:1] == ["of"] and not _of_the_view(words, following[1:]):
             return Piece("word", 0, 0, words), length
-        if words in lexicon.HANDS and words[-1] != "hand" and following[:1] == ["s"]:  # whose hand, not who
+        if words in lexicon.HAND_NAMES and words[-1] != "hand" and following[:1] == ["s"]:  # whose hand, not who
             return Piece("article", 0, 0, words), length + 1
         return piece, length
     single: PieceKind = next((kind for kind, known in _SINGLE_WORDS if tokens[index][0] in known), "word")
@@ -247,8 +247,8 @@ def _term(words: tuple[str, ...], terms: Terms, previous: str) -> Piece | None:
 
 
 def _lexicon_piece(words: tuple[str, ...], vocabulary: Vocabulary, previous: str) -> Piece | None:
-    if words in lexicon.HANDS:
-        return Piece("name", 0, 0, words, names=frozenset(lexicon.HANDS[words]))
+    if words in lexicon.HAND_NAMES:
+        return Piece("name", 0, 0, words, names=frozenset(lexicon.HAND_NAMES[words]))
     if words in lexicon.REGIONS:
         return Piece("region", 0, 0, words, region=lexicon.REGIONS[words])
     if words in lexicon.TARGET_WORDS:
@@ -267,7 +267,7 @@ NOUN_MARKS = lexicon.ARTICLES - {"this", "that"}
 """What follows these is not a verb (`the press`); `that holds` may be one."""
 ANY: Names = frozenset({"*"})
 """A word that may stand for any object."""
-HANDS_LAST = frozenset(words[-1] for words in lexicon.HANDS)
+HANDS_LAST = frozenset(words[-1] for words in lexicon.HAND_NAMES)
 """After these a word that may be a verb or a name (`handles`) is a verb."""
 
 

@@ -79,7 +79,7 @@ class EntryEvidence(Evidence):
 
 
 HEADING = "Final Scores"
-MISSING = -0.1
+MISSING_SCORE = -0.1
 """What the released rule gives a label without a score, and every label of a refused video."""
 LOWEST, HIGHEST = 0, 5
 

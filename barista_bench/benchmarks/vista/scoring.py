@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from barista_bench.benchmarks.vista.columns import (
-    MISSING,
+    MISSING_SCORE,
     LabelScores,
     MatchingInputs,
     MatchingMetadata,
@@ -178,7 +178,7 @@ def match(videos: Sequence[AnsweredVideo], standardise: str = "label") -> Matche
     """Score the samples of one problem set. By the released reading a label without a score has -0.1."""
     first, references = videos[0], [video.reference for video in videos]
     scores, strict_scores = [video.scores for video in videos], [video.strict for video in videos]
-    released, ties = _set_score(scores, references, MISSING, standardise)
+    released, ties = _set_score(scores, references, MISSING_SCORE, standardise)
     # An answer that is exactly as asked reads the same both ways; encoders' answers always do.
     alike = scores == strict_scores and None not in scores
     strict = released if alike else _set_score(strict_scores, references, "wrong", standardise)[0]

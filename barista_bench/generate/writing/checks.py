@@ -160,7 +160,7 @@ FREE = frozenset(
     person someone somebody they their them he she his her moment time video clip""".split()  # noqa: SIM905
 )
 """Words that may come and go."""
-SIDES = frozenset({"left", "right", "upper", "lower", "hand"})
+SIDE_WORDS = frozenset({"left", "right", "upper", "lower", "hand"})
 DIRECTIONS = frozenset({"into", "onto", "from", "with", "over"})
 EXTRA_WORDS = 6
 """Words that a text may have beyond its template's."""
@@ -286,7 +286,7 @@ class WordingChecker:
         """Roots of words whose order says what is said of what."""
         values = (value for attribute in self.domain.attributes.values() for value in attribute.values)
         words = (word for text in (*self._names, *values) for word in _words(text))
-        return frozenset((*words, *SIDES, *map(root, NEGATIONS), *map(root, _ORDER_WORDS)))
+        return frozenset((*words, *SIDE_WORDS, *map(root, NEGATIONS), *map(root, _ORDER_WORDS)))
 
     @cached_property
     def _verbs(self) -> frozenset[str]:

@@ -22,7 +22,7 @@ _MAX_WINDOW = 128  # requests at hand at the most, since each holds its images
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class QueuedRequest:
     """A request at hand: `tokens` of its prompt, visual ones included, near enough to order by."""
 
     index: int
@@ -96,7 +96,7 @@ class BatchBudget:
             return False
         return limit is None or samples * columns <= limit
 
-    def take(self, waiting: Sequence[Waiting]) -> int:
+    def take(self, waiting: Sequence[QueuedRequest]) -> int:
         """The number of first requests to generate together, one or more; longest first.
 
         Requests with and without images are never together: what models do for images then stands beside rows that

@@ -28,7 +28,7 @@ from barista_bench.models.answers import AnswerReader, Generated
 from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, Request, repeated
 from barista_bench.models.local import decoding
 from barista_bench.models.local.batch_check import BatchCheck, Steps, first_steps, largest_distance, tolerance_of
-from barista_bench.models.local.batching import BatchBudget, Waiting, is_out_of_memory
+from barista_bench.models.local.batching import BatchBudget, QueuedRequest, is_out_of_memory
 from barista_bench.models.local.inputs import MODEL_ERRORS, Encoded, PromptEncoder
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Engine:
     ) -> Iterator[tuple[int, Answered]]:
         """All requests, each with its number; `at_once` takes them all before the first batch, longest first."""
         source = enumerate(requests)
-        waiting: list[Waiting] = []
+        waiting: list[QueuedRequest] = []
         ahead: Future[_EncodedBatch] | None = None
         wanted = self.budget.prompts
         with ThreadPoolExecutor(1, thread_name_prefix="encode") as worker:
@@ -114,7 +114,7 @@ class Engine:
                     if request.seeds:
                         request.check_images()
                         samples = len(request.seeds) if config.temperature > 0 else 1
-                        waiting.append(Waiting(index, request, self.encoder.tokens(request), samples))
+                        waiting.append(QueuedRequest(index, request, self.encoder.tokens(request), samples))
                     else:
                         yield index, Answered(request, [], 0.0)
                 # Two batches more with each one that is generated: the first need not wait for a whole window.
@@ -126,7 +126,7 @@ class Engine:
                 yield from self._answer(present.result(), config)
 
     def _begin(
-        self, waiting: list[Waiting], worker: ThreadPoolExecutor, config: GenerationConfig
+        self, waiting: list[QueuedRequest], worker: ThreadPoolExecutor, config: GenerationConfig
     ) -> Future[_EncodedBatch] | None:
         """Take the next batch out of `waiting`, longest first: memory runs out at once or never."""
         if not waiting:
@@ -136,7 +136,7 @@ class Engine:
         batch, waiting[:count] = waiting[:count], []
         return worker.submit(lambda: [(entry, self._job(entry, config)) for entry in batch])
 
-    def _job(self, entry: Waiting, config: GenerationConfig) -> _GenerationJob | Failure:
+    def _job(self, entry: QueuedRequest, config: GenerationConfig) -> _GenerationJob | Failure:
         request, begun = entry.request, None
         try:
             encoded = self.encoder.encode(request)
@@ -310,7 +310,7 @@ class Engine:
         return [[next(completions) for _ in job.seeds] for job in batch]
 
 
-_EncodedBatch = list[tuple[Waiting, _GenerationJob | Failure]]
+_EncodedBatch = list[tuple[QueuedRequest, _GenerationJob | Failure]]
 
 
 def _size(batch: list[_GenerationJob]) -> tuple[int, int]:

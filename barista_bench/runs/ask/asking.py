@@ -103,7 +103,7 @@ class Asker:
             BudgetError: what is left does not fit what may be spent.
         """
         pending, settled = self._all_pending(task_runs)
-        samples = sum(len(waiting.keys) for waiting in pending)
+        samples = sum(len(entry.keys) for entry in pending)
         for sample in settled:
             self._log_settled(*sample)
         is_shown = self.config.progress and self.shard.rank == 0
@@ -119,21 +119,21 @@ class Asker:
         self.clock.add("generate", max(0.0, time.perf_counter() - begun - self.clock.seconds["wait"]))
 
     def _ask_round(self, pending: list[_Pending], bar: tqdm[NoReturn]) -> None:
-        def place(waiting: _Pending) -> tuple[str, int, int]:
-            return waiting.example.video_id, min(f.frame_index for f in waiting.example.frames), waiting.index
+        def place(entry: _Pending) -> tuple[str, int, int]:
+            return entry.example.video_id, min(f.frame_index for f in entry.example.frames), entry.index
 
         # By video and frame over all tasks, so that each frame is decoded once for all that want it.
         pending.sort(key=place)
-        self.store.plan(frame for waiting in pending if waiting.prompt.image_count for frame in waiting.example.frames)
+        self.store.plan(frame for entry in pending if entry.prompt.image_count for frame in entry.example.frames)
         # Closed whatever happens: a model's error must not leave threads at work behind it.
         with closing(self._ready(pending)) as ready:
-            requests = self._waited_for(self._requests(ready))
-            for waiting, completions, seconds in each_answered(
+            requests = self._timed_waits(self._requests(ready))
+            for entry, completions, seconds in each_answered(
                 self.model, requests, self.config.generation, self.spending
             ):
-                given = zip(waiting.keys.items(), completions, strict=True)
+                given = zip(entry.keys.items(), completions, strict=True)
                 done = sum(
-                    self._log_answer(replace(waiting, keys={run_index: key}), completion, seconds)
+                    self._log_answer(replace(entry, keys={run_index: key}), completion, seconds)
                     for (run_index, key), completion in given
                 )
                 if self.spending:
@@ -149,12 +149,12 @@ class Asker:
         pending, _ = self._all_pending(task_runs)
         if not decode:
             pixel = Image.new("RGB", (1, 1))
-            yield from (self._request(waiting, Pictures((pixel,) * waiting.prompt.image_count)) for waiting in pending)
+            yield from (self._request(entry, Pictures((pixel,) * entry.prompt.image_count)) for entry in pending)
             return
         with closing(self._ready(pending)) as ready:
-            for waiting, pictures in ready:
+            for entry, pictures in ready:
                 if isinstance(pictures, Pictures):
-                    yield self._request(waiting, pictures)
+                    yield self._request(entry, pictures)
 
     def _all_pending(self, task_runs: Sequence[TaskRun]) -> tuple[list[_Pending], list[_Settled]]:
         examples = [example for run in task_runs for example in run.examples.examples]
@@ -162,13 +162,13 @@ class Asker:
         pending: list[_Pending] = []
         settled: list[_Settled] = []
         for run in task_runs:
-            for waiting in self._open(run, videos):
-                if isinstance(waiting.asked.question, TaskError):
-                    settled.append((waiting, waiting.asked.question))
+            for entry in self._open(run, videos):
+                if isinstance(entry.asked.question, TaskError):
+                    settled.append((entry, entry.asked.question))
                 elif run.steps is None:
-                    pending.append(waiting)
+                    pending.append(entry)
                 else:
-                    self._resume(waiting, run.steps, pending, settled)
+                    self._resume(entry, run.steps, pending, settled)
         return pending, settled
 
     def _open(self, run: TaskRun, videos: frozenset[str]) -> Iterator[_Pending]:
@@ -190,33 +190,33 @@ class Asker:
                 question = asked.question if isinstance(asked.question, Prompt) else _NO_QUESTION
                 yield _Pending(run, position, example, asked, open_keys, question)
 
-    def _resume(self, waiting: _Pending, log: StepLog, pending: list[_Pending], settled: list[_Settled]) -> None:
+    def _resume(self, entry: _Pending, log: StepLog, pending: list[_Pending], settled: list[_Settled]) -> None:
         """The open steps of one example: each run goes on where it was."""
         unbegun: dict[int, str] = {}
-        for run_index, key in waiting.keys.items():
-            steps = log.before(key, waiting.asked.fingerprint, waiting.example.example_id, run_index)
+        for run_index, key in entry.keys.items():
+            steps = log.before(key, entry.asked.fingerprint, entry.example.example_id, run_index)
             if not steps:
                 unbegun[run_index] = key
                 continue
-            begun = self._gone_on(replace(waiting, keys={run_index: key}), steps)
-            if isinstance(begun, _Pending):
-                pending.append(begun)
+            following = self._next_step(replace(entry, keys={run_index: key}), steps)
+            if isinstance(following, _Pending):
+                pending.append(following)
             else:
-                settled.append(begun)
+                settled.append(following)
         if unbegun:
-            pending.append(replace(waiting, keys=unbegun))
+            pending.append(replace(entry, keys=unbegun))
 
-    def _gone_on(self, waiting: _Pending, steps: tuple[SampleRecord, ...]) -> _Pending | _Settled:
+    def _next_step(self, entry: _Pending, steps: tuple[SampleRecord, ...]) -> _Pending | _Settled:
         """The question after these answers, which are logged; where there is none, the last of them is the answer."""
-        task, example = waiting.run.task, waiting.example
+        task, example = entry.run.task, entry.example
         try:
             with guarded(task, "follow_up", example):
                 prompt = task.follow_up(example, tuple(step.text or "" for step in steps), self.model.box_format)
         except TaskError as error:
-            return replace(waiting, steps=steps), error
+            return replace(entry, steps=steps), error
         if prompt is None:
-            return replace(waiting, steps=steps[:-1]), steps[-1]
-        return replace(waiting, steps=steps, prompt=prompt)
+            return replace(entry, steps=steps[:-1]), steps[-1]
+        return replace(entry, steps=steps, prompt=prompt)
 
     def _ready(self, pending: Sequence[_Pending]) -> Generator[_Ready, None, None]:
         ahead = self.model.window if isinstance(self.model, StreamingModel) else 2 * self.model.batch_size
@@ -227,31 +227,31 @@ class Asker:
             max_items=ahead,
             max_bytes=AHEAD_BYTES,
             size_of=decoded_size,
-            group_of=lambda waiting: waiting.example.video_id,
+            group_of=lambda entry: entry.example.video_id,
         )
 
     def _requests(self, ready: Iterable[_Ready]) -> Iterator[tuple[_Pending, Request]]:
-        for waiting, pictures in ready:
+        for entry, pictures in ready:
             try:
-                request = self._request(waiting, pictures) if isinstance(pictures, Pictures) else pictures
+                request = self._request(entry, pictures) if isinstance(pictures, Pictures) else pictures
             except TaskError as error:
                 request = error
             if isinstance(request, Request):
-                yield waiting, request
+                yield entry, request
             else:
-                self._fail(waiting, request)
+                self._fail(entry, request)
 
-    def _pictures(self, waiting: _Pending) -> Pictures | Unpictured:
-        if not self._decodes or not waiting.prompt.image_count:
+    def _pictures(self, entry: _Pending) -> Pictures | Unpictured:
+        if not self._decodes or not entry.prompt.image_count:
             return Pictures(())
         try:
-            loaded = waiting.run.examples[waiting.index]
-            return pictures_for(self.model, loaded, waiting.run.task, self.store, self.clock)
+            loaded = entry.run.examples[entry.index]
+            return pictures_for(self.model, loaded, entry.run.task, self.store, self.clock)
         except (DataError, TaskError) as error:
             return error
 
-    def _request(self, waiting: _Pending, pictures: Pictures) -> Request:
-        task, example, step = waiting.run.task, waiting.example, len(waiting.steps)
+    def _request(self, entry: _Pending, pictures: Pictures) -> Request:
+        task, example, step = entry.run.task, entry.example, len(entry.steps)
         with guarded(task, "request_inputs", example):
             inputs = task.request_inputs(example)
         with guarded(task, "answer_schema", example):
@@ -260,23 +260,23 @@ class Asker:
             choices = task.choices(example)
         return Request(
             request_id=example.example_id,
-            prompt=waiting.prompt,
+            prompt=entry.prompt,
             images=pictures.images,
             files=pictures.files,
-            seeds=tuple(sample_seed(task, example.example_id, run_index, step) for run_index in waiting.keys),
+            seeds=tuple(sample_seed(task, example.example_id, run_index, step) for run_index in entry.keys),
             inputs=inputs,
             schema=schema,
             choices=choices,
-            times=self._times(waiting) if self._timed and waiting.prompt.image_count else None,
+            times=self._times(entry) if self._timed and entry.prompt.image_count else None,
         )
 
-    def _times(self, waiting: _Pending) -> FrameTimes | None:
+    def _times(self, entry: _Pending) -> FrameTimes | None:
         try:
-            return waiting.run.examples.frame_times(waiting.index, waiting.run.task)
+            return entry.run.examples.frame_times(entry.index, entry.run.task)
         except DataError:  # of media that cannot be read: decoding them reports it
             return None
 
-    def _waited_for(self, requests: Iterator[tuple[_Pending, Request]]) -> Iterator[tuple[_Pending, Request]]:
+    def _timed_waits(self, requests: Iterator[tuple[_Pending, Request]]) -> Iterator[tuple[_Pending, Request]]:
         """Counts the time in which the model stands still for the next request."""
         while True:
             with self.clock("wait"):
@@ -285,44 +285,44 @@ class Asker:
                 return
             yield request
 
-    def _log_answer(self, waiting: _Pending, completion: Completion | Failure, seconds: float) -> bool:
+    def _log_answer(self, entry: _Pending, completion: Completion | Failure, seconds: float) -> bool:
         """Log one answer, before the task sees it. Returns whether the sample is done; else its next question waits."""
-        ((run_index, key),) = waiting.keys.items()
-        record, log = _record(waiting, run_index, key, completion, seconds), waiting.run.steps
+        ((run_index, key),) = entry.keys.items()
+        record, log = _record(entry, run_index, key, completion, seconds), entry.run.steps
         if log is None or not record.finished or record.status is Status.REFUSED:
-            self._log(waiting, record)
+            self._log(entry, record)
             return True
-        log.append(record, waiting.steps)
-        begun = self._gone_on(waiting, (*waiting.steps, record))
-        if isinstance(begun, _Pending):
-            self._next_questions.append(begun)
+        log.append(record, entry.steps)
+        following = self._next_step(entry, (*entry.steps, record))
+        if isinstance(following, _Pending):
+            self._next_questions.append(following)
             return False
-        self._log_settled(*begun)
+        self._log_settled(*following)
         return True
 
-    def _log_settled(self, waiting: _Pending, outcome: SampleRecord | TaskError) -> None:
+    def _log_settled(self, entry: _Pending, outcome: SampleRecord | TaskError) -> None:
         if isinstance(outcome, TaskError):
-            self._fail(waiting, outcome)
+            self._fail(entry, outcome)
         else:
-            self._log(waiting, outcome)
+            self._log(entry, outcome)
 
-    def _fail(self, waiting: _Pending, error: BaristaError) -> None:
+    def _fail(self, entry: _Pending, error: BaristaError) -> None:
         """Log that an example could not be asked."""
-        for run_index, key in waiting.keys.items():
-            self._log(waiting, _record(waiting, run_index, key, Failure.of(error), 0.0))
+        for run_index, key in entry.keys.items():
+            self._log(entry, _record(entry, run_index, key, Failure.of(error), 0.0))
 
-    def _log(self, waiting: _Pending, last: SampleRecord) -> None:
+    def _log(self, entry: _Pending, last: SampleRecord) -> None:
         """Log a sample, whose last answer is this; and then only, see whether the task can read it."""
-        (key,) = (key for run_index, key in waiting.keys.items() if run_index == last.run)
-        record = with_steps(waiting.steps, msgspec.structs.replace(last, key=key))
-        session = waiting.run.session
-        waiting.run.log.append(record)
+        (key,) = (key for run_index, key in entry.keys.items() if run_index == last.run)
+        record = with_steps(entry.steps, msgspec.structs.replace(last, key=key))
+        session = entry.run.session
+        entry.run.log.append(record)
         session.count(record)
         if record.text is None or record.status is Status.REFUSED:
             return
         try:
-            with guarded(waiting.run.task, "parse", waiting.example):
-                waiting.run.task.parse(record.text, waiting.example.inputs, self.model.box_format)
+            with guarded(entry.run.task, "parse", entry.example):
+                entry.run.task.parse(record.text, entry.example.inputs, self.model.box_format)
         except TaskError as error:
             session.faulty += 1
             session.first_fault = session.first_fault or str(error)
@@ -353,22 +353,22 @@ def decoded_size(pictures: Pictures | Unpictured) -> int:
 
 
 def _record(
-    waiting: _Pending, run_index: int, key: str, completion: Completion | Failure, seconds: float
+    entry: _Pending, run_index: int, key: str, completion: Completion | Failure, seconds: float
 ) -> SampleRecord:
     """One answer by itself, whatever was asked before it."""
     status, error = answer_status(completion)
     logprobs = completion.logprobs if isinstance(completion, Completion) else None
     return SampleRecord(
         key=key,
-        fingerprint=waiting.asked.fingerprint,
-        example_id=waiting.example.example_id,
+        fingerprint=entry.asked.fingerprint,
+        example_id=entry.example.example_id,
         run=run_index,
         status=status,
         error=error,
         seconds=seconds,
-        prompt=waiting.asked.prompt,
-        media=waiting.asked.media,
-        rank=waiting.run.rank,
+        prompt=entry.asked.prompt,
+        media=entry.asked.media,
+        rank=entry.run.rank,
         logprobs=logged_logprobs(logprobs),
         **answer_fields(completion),
     )

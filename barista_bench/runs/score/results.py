@@ -130,7 +130,7 @@ class Figure(Strict):
     high: float | None = None
 
 
-class Coverage(Strict):
+class SampleCoverage(Strict):
     """Samples by what became of them. `expected` = examples x runs; `scored` leaves out infrastructure errors and
     samples not yet run; `answered` are those with a readable answer."""
 
@@ -187,7 +187,7 @@ class Results(Recorded):
     generation: dict[str, JsonValue]
     runs: int
     trained_on: int = Field(default=0, description="videos of these examples that the model was trained on")
-    coverage: Coverage
+    coverage: SampleCoverage
     primary: str
     figures: dict[str, Figure]
     breakdowns: dict[str, dict[str, Breakdown]] = Field(description="metadata key -> value -> primary figure")

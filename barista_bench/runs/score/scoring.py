@@ -34,12 +34,12 @@ from barista_bench.runs.score.costs import Prices, costs_of, token_sums
 from barista_bench.runs.score.results import (
     RESULTS_FILE,
     Breakdown,
-    Coverage,
     DatasetInfo,
     Figure,
     ModelInfo,
     PromptsInfo,
     Results,
+    SampleCoverage,
     Timing,
     read_results,
     summary_line,
@@ -200,7 +200,7 @@ def _results(read: ReadRun, samples: Sequence[ScoredSample], counted: Counted, k
         generation=identity.generation,
         runs=described.runs,
         trained_on=len(described.trained_on),
-        coverage=Coverage(
+        coverage=SampleCoverage(
             expected=known * described.runs,
             scored=sum(s.record.finished for s in samples),
             answered=sum(s.prediction is not None for s in scored),

@@ -74,7 +74,7 @@ def kept(path: Path, stamp: FileStamp, name: str, kind: type[T], make: Callable[
     Args:
         stamp: of the file, taken before it is read.
         name: of what is read, and of the library that reads it. Of a file below 64 MiB it is always made.
-        kind: its type, which msgspec checks; arrays are of int64 in one dimension, and cannot be written to.
+        kind: its type, which msgspec checks; arrays are of int64 in one dimension, and may be read-only.
     """
     if stamp.size < LARGE or not stamp.is_settled:
         return make()

@@ -70,11 +70,14 @@ def test_constraints_pin_all_that_a_contributor_installs() -> None:
     assert not needed - pinned - {"barista-bench"}
 
 
-def test_the_citation_names_the_paper_and_the_version_has_release_notes_below_an_unreleased_section() -> None:
+def test_the_citation_names_the_paper_that_the_package_names() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["preferred-citation"]["url"] == get_benchmark("barista").homepage
     assert citation["preferred-citation"]["title"] in get_benchmark("barista").citation
     assert citation["version"] == __version__
+
+
+def test_the_version_has_release_notes_and_an_unreleased_section_above_them() -> None:
     headings = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert headings[0] == "Unreleased"
     assert headings[1].split()[0] == __version__

@@ -251,12 +251,13 @@ def test_a_split_that_lost_all_its_examples_is_left_out_and_a_build_that_lost_al
     assert sum(map(len, load(made.folder, "relations", tmp_path).values())) == 4
 
 
-def test_overrides_hold_for_all_tasks_or_for_one_and_wrong_settings_are_refused(
-    small_release: Path, tmp_path: Path
-) -> None:
+def test_overrides_hold_for_all_tasks_or_for_one(small_release: Path, tmp_path: Path) -> None:
     for sampling, rows in (({"limit": 5}, 5), ({"relations": {"limit": 7, "frame_step": 10}, "limit": 5}, 7)):
         made = build(small_release, tmp_path / "out", configs=["relations"], sampling=sampling, dry_run=True)
         assert sum(named(made).rows.values()) == rows
+
+
+def test_settings_that_cannot_be_meant_are_refused(small_release: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no config 'relation'"):
         build(small_release, tmp_path / "out", configs=["relation"])
     with pytest.raises(ConfigError, match="num_proc is 0"):

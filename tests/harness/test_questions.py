@@ -66,9 +66,12 @@ def test_videos_and_wordings_are_found_from_anywhere(dataset: Path, tmp_path: Pa
     assert question_set(questions.key).task.prompts.wording.startswith("file:")
 
 
-def test_questions_that_this_process_has_not_opened_and_settings_of_asking_are_refused(dataset: Path) -> None:
+def test_questions_that_this_process_has_not_opened_are_refused_with_a_remedy() -> None:
     with pytest.raises(ConfigError, match=r"has not opened these questions.*question_sets"):
         question_set("barista/relations@0123456789ab")
+
+
+def test_a_setting_that_says_how_to_ask_is_refused(dataset: Path) -> None:
     with pytest.raises(ConfigError, match="no setting 'temperature' here"):
         question_sets({"data": str(dataset), "temperature": 0})
 

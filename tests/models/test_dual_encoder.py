@@ -235,10 +235,13 @@ def test_requests_that_cannot_be_scored_fail_alone(encoder: DualEncoder) -> None
     assert scores(good)
 
 
-def test_a_prompt_that_misplaces_its_images_and_a_batch_size_below_one_are_the_callers_error(clip, encoders) -> None:
+def test_a_prompt_that_misplaces_its_images_is_the_callers_error(clip) -> None:
     wrong = Request("a", Prompt("", (TextPart("Which?"),)), (picture(0),), choices=CHOICES)
     with pytest.raises(ValueError, match="request a: the prompt places images"):
         clip.generate([wrong], CONFIG)
+
+
+def test_a_batch_size_below_one_is_refused(encoders) -> None:
     with pytest.raises(ConfigError, match="Remedy"):
         DualEncoder.load(str(encoders["clip"]), batch_size=0)
 

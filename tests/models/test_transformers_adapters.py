@@ -119,9 +119,12 @@ def test_an_adapter_of_another_model_is_refused(folders, adapter):
         TransformersModel.load(str(folders["idefics3"]), adapter=str(adapter))
 
 
-def test_an_adapter_that_cannot_be_found_and_a_revision_of_a_folder_are_refused(folders, adapter, monkeypatch):
+def test_a_folder_has_no_revisions(folders, adapter):
     with pytest.raises(ModelError, match="a folder has no revisions"):
         TransformersModel.load(str(folders["gemma3"]), adapter=str(adapter), adapter_revision="main")
+
+
+def test_an_adapter_that_cannot_be_found_is_named(folders, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(ModelError, match=r"no/such_adapter: is not a folder and cannot be fetched"):
         TransformersModel.load(str(folders["gemma3"]), adapter="no/such_adapter")

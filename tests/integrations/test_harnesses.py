@@ -14,6 +14,7 @@ from barista_bench.core.training_videos import TrainingVideos
 from barista_bench.data.rows import video_hashes
 from barista_bench.runs.log.sample_log import read_records
 from barista_bench.runs.score.results import read_results
+from barista_bench.runs.score.scoring import read_scored
 from tests import checkpoint_zoo
 from tests.integrations.test_fresh_environments import ROOT, run
 from tests.integrations.test_torchvision import DECLARED
@@ -146,10 +147,11 @@ def test_inspect_ai_asks_a_checkpoint_as_run_does(inspect_ai, work, tmp_path):
         for sample in log["samples"]:
             record = sample["scores"]["answers"]["metadata"]["record"]
             texts[sample["id"], sample["epoch"] - 1] = record["text"], record["earlier"], record["status"]
-    logged = [record for path in (work / "tiny").glob("*/*/samples.jsonl") for record in read_records(path)]
+    scored = [read_scored(folder, data=work / "data" / folder.parent.name) for folder in (work / "tiny").glob("*/*")]
+    records = [sample.record for run_folder in scored for sample in run_folder.samples]
     assert texts == {
         (record.example_id, record.run): (record.text, list(record.earlier) if record.earlier else None, record.status)
-        for record in logged
+        for record in records
     }
     assert len({text for text, _, _ in texts.values()}) > len(texts) / 2
     assert {name: theirs.get(name) for name in ours} == pytest.approx(ours, abs=EXACT)
@@ -157,7 +159,7 @@ def test_inspect_ai_asks_a_checkpoint_as_run_does(inspect_ai, work, tmp_path):
 
 def test_inspect_ai_marks_a_model_whose_adapter_was_trained_on_the_videos(inspect_ai, work, tmp_path):
     """As `run` does: its figures have no rank."""
-    hashes = video_hashes(work / "data/barista")
+    hashes = video_hashes(work / "data/barista", ["relations"])
     seen = sorted(sha256 for videos in hashes.values() for sha256 in videos.values())[0]
     checkpoint = make_tiny_model(tmp_path / "tiny", "llava")
     adapter = adapter_of(checkpoint, tmp_path / "adapter", TrainingVideos(videos=frozenset({seen})))

@@ -18,7 +18,7 @@ from barista_bench.core.prompt import ImagePart
 from barista_bench.errors import ConfigError, ModelError
 from barista_bench.files.checkpoints import GGUF, fetch_checkpoint, naming_cause, require_libraries
 from barista_bench.files.text_out import first_line, one_line
-from barista_bench.models.answers import AnswerReader, Generated
+from barista_bench.models.answers import AnswerReader, GeneratedRow
 from barista_bench.models.base import (
     Answered,
     Completion,
@@ -160,8 +160,8 @@ class VllmModel(NumberedStream):
         grammar = None
         try:
             text, adds_special_tokens, opens_thinking = self._encoder.text(request)
-            if self._holder and self._holder.begin(request.schema, opened=opens_thinking):
-                grammar = self._holder.grammar(request.schema, opened=opens_thinking)
+            if self._holder and self._holder.matcher(request.schema, opens_thinking=opens_thinking):
+                grammar = self._holder.grammar(request.schema, opens_thinking=opens_thinking)
             for part in self._encoder.parts(request):
                 if isinstance(part, VideoClip):
                     numbers = range(len(images), len(images) + len(part.images))
@@ -222,15 +222,15 @@ class VllmModel(NumberedStream):
         if sample.ended not in ("stop", "length"):
             return Failure(f"vLLM ended the answer with {sample.ended!r}")
         scores = None if sample.logprobs is None else TokenScores(*map(list, zip(*sample.logprobs, strict=True)))
-        row = Generated(
+        row = GeneratedRow(
             tokens=sample.tokens,
-            opened=call.opens_thinking,
-            stopped=len(sample.tokens) if sample.met_stop_text or sample.ended == "stop" else None,
+            opens_thinking=call.opens_thinking,
+            stop_length=len(sample.tokens) if sample.met_stop_text or sample.ended == "stop" else None,
             prompt_tokens=prompt_tokens,
             cached=sample.cached,
             rows=None,
             scores=scores,
-            held=call.head["grammar"] is not None,
+            is_held=call.head["grammar"] is not None,
         )
         return self._reader.read(row, config.stop)
 

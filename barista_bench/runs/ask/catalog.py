@@ -22,7 +22,7 @@ from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError, TaskError
 from barista_bench.files.checkpoints import GGUF
 from barista_bench.models import Model
-from barista_bench.models.answer_schemas import complaint, require_holding
+from barista_bench.models.answer_schemas import complaint, require_llguidance
 from barista_bench.models.base import ScriptedModel, reads_text_alone
 from barista_bench.models.local.loading import checkpoint_of
 from barista_bench.models.served.settings import ServedSettings
@@ -194,7 +194,7 @@ def check_schemas(config: ModelSettings, task: Task, examples: ExampleSet) -> No
     """
     if not config.structured_output or not is_checkpoint(config.model):
         return
-    require_holding(f"model {config.model}: structured_output")
+    require_llguidance(f"model {config.model}: structured_output")
     schemas: dict[str, str] = {}
     for example in examples.examples:
         with suppress(TaskError), guarded(task, "answer_schema", example):  # it fails when it is asked

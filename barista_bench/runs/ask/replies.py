@@ -37,7 +37,7 @@ class Unusable:
 
 ReadReply = Callable[[str], object]
 """A reader of replies; it returns `Unusable` for one that is not of the form asked for."""
-KeptTokens = Callable[[Completion], Sequence[TokenLogprob] | None]
+TokensToLog = Callable[[Completion], Sequence[TokenLogprob] | None]
 """The tokens of a reply whose log-probabilities are logged."""
 
 
@@ -106,7 +106,7 @@ def ask(
     read: ReadReply,
     counts: AskCounts,
     *,
-    kept: KeptTokens = lambda _: None,
+    to_log: TokensToLog = lambda _: None,
     spending: Spending | None = None,
     progress: bool = False,
 ) -> dict[str, SampleRecord]:
@@ -135,7 +135,7 @@ def ask(
     with tqdm(total=total, desc="judging", unit="reply", disable=not progress) as bar:
         for (question, draws), replies, seconds in each_answered(model, requests, config, spending):
             for draw, reply in zip(draws, replies, strict=True):
-                record = reply_record(question, draw, reply, read, kept, seconds)
+                record = reply_record(question, draw, reply, read, to_log, seconds)
                 log.append(record)
                 records[record.key] = record
                 counts.count(record)
@@ -193,7 +193,7 @@ def reply_record(
     draw: int,
     reply: Completion | Failure,
     read: ReadReply,
-    kept: KeptTokens,
+    to_log: TokensToLog,
     seconds: float = 0.0,
 ) -> SampleRecord:
     """A reply as it is logged."""
@@ -207,7 +207,7 @@ def reply_record(
         error=error,
         seconds=seconds,
         prompt=digest(question.prompt.as_text()),
-        logprobs=logged_logprobs(kept(reply)) if isinstance(reply, Completion) else None,
+        logprobs=logged_logprobs(to_log(reply)) if isinstance(reply, Completion) else None,
         **answer_fields(reply),
     )
 

@@ -16,7 +16,7 @@ from barista_bench.errors import ConfigError
 from barista_bench.files.owned_folders import RUN, check_place
 from barista_bench.files.writing import name_full_disk
 from barista_bench.models import Model, ModelIdentity, Request
-from barista_bench.models.ablations import unwrapped
+from barista_bench.models.ablations import unwrap_ablations
 from barista_bench.models.base import tells_own_times
 from barista_bench.models.local.loading import adapter_videos, checkpoint_of, checkpoint_videos
 from barista_bench.runs.ask.answered import Spending, logged_tokens, prices_of
@@ -222,7 +222,7 @@ def estimate(config: RunConfig) -> RunEstimate:
         ablations = [part for part in config.model.split(":")[:-1] if part in ABLATIONS]
         config = config.model_copy(update={"model": ":".join([*ablations, "chance"])})
     model = load_model(config, [(asked.task, asked.examples) for asked in opened])
-    inner, change = unwrapped(model)
+    inner, change = unwrap_ablations(model)
     asker = Asker(model, config, Shard())
     runs = [
         TaskRun(

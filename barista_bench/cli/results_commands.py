@@ -69,7 +69,7 @@ def diff(
     from barista_bench.runs.diff import as_text, diff as compare_runs
 
     with exit_on_error():
-        difference = compare_runs(first, second, shown=show)
+        difference = compare_runs(first, second, show=show)
     print_result(*as_text(difference).removesuffix("\n").split("\n"))
     if not difference.same:
         raise typer.Exit(1)

@@ -145,7 +145,7 @@ def check_log(paths: Iterable[Path], expected: Expected, remedy: str) -> None:
                 where = f"{path}: line {number}"
                 if record is None:
                     raise DataError(f"{where}: is damaged. Remedy: take it out, and ask for what is missing again")
-                if not record.finished:
+                if not record.is_finished:
                     continue
                 if expected.get(record.key) != (record.example_id, record.run, record.fingerprint):
                     raise DataError(

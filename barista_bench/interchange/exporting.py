@@ -162,7 +162,7 @@ class RepetitionFiles:
 
     def _prediction(self, sample: ScoredSample, line: JsonObject) -> JsonObject:
         record, example = sample.record, sample.example
-        failed = not record.finished
+        failed = not record.is_finished
         parts = self._task.prompt(example, self._box_format).parts
         return {
             "error": _error(sample),
@@ -217,7 +217,7 @@ class RepetitionFiles:
 
 
 def _error(sample: ScoredSample) -> str | None:
-    if not sample.record.finished:
+    if not sample.record.is_finished:
         error, begin = sample.record.error or "no answer", released_folder.PROVIDER_ERROR
         return error if error.startswith(begin) else f"{begin} {error}"
     return released_folder.UNREADABLE if sample.prediction is None else None

@@ -175,7 +175,7 @@ def write_submission_file(
     benchmark = get_benchmark(read.task.benchmark)
     if benchmark.submission is None:
         raise ConfigError(f"{benchmark.name} takes no submission file. Remedy: use `barista-bench submit` for the Hub")
-    samples = [s for s in read.samples if s.record.run == run and s.record.finished]
+    samples = [s for s in read.samples if s.record.run == run and s.record.is_finished]
     if not samples:
         raise DataError(f"{folder}: run {run} has no finished sample. Remedy: finish it, or name another run")
     limit = read.described.data.limit

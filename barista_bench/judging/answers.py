@@ -69,7 +69,7 @@ class RunAnswers:
 
     @classmethod
     def of(cls, run: AnsweredRun) -> RunAnswers:
-        samples = [sample for sample in run.samples if sample.record.finished]
+        samples = [sample for sample in run.samples if sample.record.is_finished]
         by_item: dict[str, DistinctAnswer] = {}
         answers = [_distinct_answer(run.task, sample) for sample in samples]
         return cls(samples, [by_item.setdefault(answer.item, answer) if answer else None for answer in answers])

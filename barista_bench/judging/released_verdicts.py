@@ -119,7 +119,7 @@ def _scores_by_sample(records: Mapping[str, SampleRecord]) -> ReleasedScores:
 def read_released_log(run: ScoredRun, judge: JudgeDescription, records: Mapping[str, SampleRecord]) -> LogVerdicts:
     """The verdicts on a run in such a judge's log."""
     scores = _scores_by_sample(records)
-    samples = [sample for sample in run.samples if sample.record.finished]
+    samples = [sample for sample in run.samples if sample.record.is_finished]
     sample_scores = [scores.get(sample.name, {}) for sample in samples]
     values = {MEAN: [mean_score([score for score, _ in by_criterion.values()]) for by_criterion in sample_scores]}
     for name in judge.criteria:

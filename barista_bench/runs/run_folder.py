@@ -176,7 +176,7 @@ def run_description(
     Raises:
         DataError: it could not be read back.
     """
-    described = {
+    description = {
         "barista_bench": __version__,
         "protocol": task.protocol,
         "prompts": asdict(task.prompts),
@@ -197,7 +197,7 @@ def run_description(
         "data": data.model_dump(),
         **further,
     }
-    return _checked(json.loads(json.dumps(described)), folder / CONFIG_FILE)
+    return _checked(json.loads(json.dumps(description)), folder / CONFIG_FILE)
 
 
 def read_run(folder: str | Path) -> RunDescription:
@@ -210,14 +210,14 @@ def read_run(folder: str | Path) -> RunDescription:
     return _checked(read_bounded_json(path, MAX_BYTES, what="no run here", remedy="run `barista-bench run`"), path)
 
 
-def _checked(described: object, path: Path) -> RunDescription:
+def _checked(description: object, path: Path) -> RunDescription:
     try:
-        return RunDescription.model_validate(described)
+        return RunDescription.model_validate(description)
     except ValidationError as error:
         raise DataError(f"{path}: {first_complaint(error)}. Remedy: run again with another --out") from error
 
 
-def claim(folder: Path, described: RunDescription) -> None:
+def claim(folder: Path, description: RunDescription) -> None:
     """Write the run's description, or check that the folder belongs to this run. `runs` may change between starts.
 
     Raises:
@@ -229,26 +229,26 @@ def claim(folder: Path, described: RunDescription) -> None:
         refuse_other_version(file)
     if (folder / CONFIG_FILE).exists():
         before = read_run(folder)
-        before, described = _with_known_prompts(before, described), _with_known_prompts(described, before)
-        if difference := first_difference(before, described):
+        before, description = _with_known_prompts(before, description), _with_known_prompts(description, before)
+        if difference := first_difference(before, description):
             name, old, new = difference
             raise ConfigError(f"{folder}: holds a run with {name} {old!r}, not {new!r}. Remedy: use another --out")
     elif any(file.stat().st_size for file in logs):
         raise ConfigError(f"{folder}: holds samples, but no {CONFIG_FILE} that says of what. Remedy: use another --out")
-    write_run(folder, described)
+    write_run(folder, description)
 
 
-def write_run(folder: Path, described: RunDescription) -> None:
+def write_run(folder: Path, description: RunDescription) -> None:
     """Write the run's description, whatever stands there."""
-    write_whole(folder / CONFIG_FILE, json.dumps(described.model_dump(), indent=1, sort_keys=True) + "\n")
+    write_whole(folder / CONFIG_FILE, json.dumps(description.model_dump(), indent=1, sort_keys=True) + "\n")
 
 
-def _with_known_prompts(described: RunDescription, other: RunDescription) -> RunDescription:
+def _with_known_prompts(description: RunDescription, other: RunDescription) -> RunDescription:
     """The description, with the other's digest of prompts where it has none. Each example is checked anyway."""
-    if described.identity.prompts_hash is not None:
-        return described
-    identity = described.identity.model_copy(update={"prompts_hash": other.identity.prompts_hash})
-    return described.model_copy(update={"identity": identity})
+    if description.identity.prompts_hash is not None:
+        return description
+    identity = description.identity.model_copy(update={"prompts_hash": other.identity.prompts_hash})
+    return description.model_copy(update={"identity": identity})
 
 
 def first_difference(before: RunDescription, now: RunDescription) -> tuple[str, object, object] | None:
@@ -307,7 +307,7 @@ def _relative_and_absolute(folder: Path, path: str | Path) -> tuple[str, str]:
     return relative if relative.startswith("../") or relative in (".", "..") else f"./{relative}", str(absolute)
 
 
-def open_run_examples(folder: Path, described: RunDescription, data: Place, root: Place) -> ExampleSet:
+def open_run_examples(folder: Path, description: RunDescription, data: Place, root: Place) -> ExampleSet:
     """The examples that a run was made on.
 
     Args:
@@ -318,7 +318,7 @@ def open_run_examples(folder: Path, described: RunDescription, data: Place, root
     Raises:
         DataError: they are not there, or others are.
     """
-    identity, stored = described.identity, described.data
+    identity, stored = description.identity, description.data
     refusals: list[BaristaError] = []
     settings: dict[str, Any] = {"split": identity.split, "root": root or _root(folder, stored), "limit": stored.limit}
     for candidate in [data] if data else data_places(folder, stored.path, stored.absolute_path):

@@ -95,7 +95,7 @@ def consistency(run: ScoredRun) -> Consistency | None:
     """None where no example was answered twice."""
     by_example: dict[str, list[ScoredSample]] = defaultdict(list)
     for sample in run.samples:
-        if sample.record.finished:
+        if sample.record.is_finished:
             by_example[sample.example.example_id].append(sample)
     repeated = [samples for samples in by_example.values() if len(samples) > 1]
     if not repeated:

@@ -225,7 +225,7 @@ def answer_failures(task: Task, sample: ScoredSample) -> tuple[AnswerFailure, ..
 
 def failure_rows(run: ScoredRun) -> tuple[FailureRow, ...]:
     """One row for each kind that occurs, in the order of the vocabulary. Samples may fail in several ways."""
-    failures = [answer_failures(run.task, sample) for sample in run.samples if sample.record.finished]
+    failures = [answer_failures(run.task, sample) for sample in run.samples if sample.record.is_finished]
     counts = Counter(failure.kind for of_sample in failures for failure in of_sample)
     samples = Counter(kind for of_sample in failures for kind in {failure.kind for failure in of_sample})
     task, model = run.task.name, run.results.model.label

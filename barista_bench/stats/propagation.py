@@ -115,7 +115,7 @@ def propagation(
 def object_errors(run: ScoredRun) -> dict[Place, list[ObjectError]]:
     """Whether each answer erred about each object that its example names."""
     errors: dict[Place, list[ObjectError]] = defaultdict(list)
-    for sample in (sample for sample in run.samples if sample.record.finished):
+    for sample in (sample for sample in run.samples if sample.record.is_finished):
         wrong = {name for failure in answer_failures(run.task, sample) for name in failure.objects}
         frames = [frame.frame_index for frame in sample.example.frames]
         for name in dict.fromkeys(evidence_objects(sample.example)):

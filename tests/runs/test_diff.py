@@ -106,10 +106,10 @@ def test_a_sample_that_differs_is_counted_by_what_differs(
         assert counted(difference) == kinds
         for kind, count in kinds.items():
             places = [("e01", run) for run in range(3 - count, 3)]
-            assert [(s.example_id, s.run) for s in difference.shown[kind]] == places  # type: ignore[index]
+            assert [(s.example_id, s.run) for s in difference.first_samples[kind]] == places  # type: ignore[index]
     assert difference.same is not bool(kinds)
     if "answer" in kinds:
-        (shown,) = diff(a, b).shown["answer"]
+        (shown,) = diff(a, b).first_samples["answer"]
         assert (shown.first, shown.second) == ("yes", values["text"])
 
 
@@ -122,9 +122,9 @@ def test_samples_of_only_one_run_are_named(tmp_path: Path) -> None:
     difference = diff(make(tmp_path / "a", SAMPLES[:20]), make(tmp_path / "b", [*SAMPLES[2:], sample("new")]))
     assert (difference.samples, difference.common) == ((20, 23), 18)
     assert counted(difference) == {"only_first": 2, "only_second": 5}
-    assert [(s.example_id, s.run) for s in difference.shown["only_first"]] == [("e00", 0), ("e00", 1)]
+    assert [(s.example_id, s.run) for s in difference.first_samples["only_first"]] == [("e00", 0), ("e00", 1)]
     only_second = [("e06", 2), ("e07", 0), ("e07", 1), ("e07", 2), ("new", 0)]
-    assert [(s.example_id, s.run) for s in difference.shown["only_second"]] == only_second
+    assert [(s.example_id, s.run) for s in difference.first_samples["only_second"]] == only_second
 
 
 def test_statuses_are_counted_by_both_sides(tmp_path: Path) -> None:
@@ -147,16 +147,16 @@ def test_only_the_first_samples_are_shown_in_their_order_whatever_the_log_s(tmp_
     shuffled = list(samples)
     random.Random(1).shuffle(shuffled)
     yes = make(tmp_path / "yes", [sample(f"e{number:02}") for number in range(30)])
-    difference = diff(yes, make(tmp_path / "first", samples), shown=3)
-    again = diff(yes, make(tmp_path / "other", shuffled), shown=3)
+    difference = diff(yes, make(tmp_path / "first", samples), show=3)
+    again = diff(yes, make(tmp_path / "other", shuffled), show=3)
     assert difference.counts["answer"] == 30
-    assert [record.example_id for record in difference.shown["answer"]] == ["e00", "e01", "e02"]
+    assert [record.example_id for record in difference.first_samples["answer"]] == ["e00", "e01", "e02"]
     assert difference.shown == again.shown
     assert "and 27 more" in as_text(difference)
     assert as_text(difference).replace("/first", "/other") == as_text(again)
-    assert diff(yes, tmp_path / "first", shown=0).shown["answer"] == ()
+    assert diff(yes, tmp_path / "first", show=0).first_samples["answer"] == ()
     with pytest.raises(ConfigError, match="shown is -1"):
-        diff(yes, yes, shown=-1)
+        diff(yes, yes, show=-1)
 
 
 def test_figures_that_changed_are_counted_with_both_means(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_figures_that_changed_are_counted_with_both_means(tmp_path: Path) -> Non
         ScoreChange("x", 1, 1, 1.0, 2.0),
     )
     assert counted(difference) == {"score": 2}
-    assert [(s.example_id, s.first, s.second) for s in difference.shown["score"]] == [
+    assert [(s.example_id, s.first, s.second) for s in difference.first_samples["score"]] == [
         ("e0", "f1 0.5", "f1 1"),
         ("e2", "x 1", "x 2"),
     ]

@@ -394,7 +394,7 @@ def test_an_answer_on_the_way_is_kept_when_the_next_question_cannot_be_made(
     assert (session.asked, session.failed) == (1, 0)
     assert model.asked == [name] * (2 - steps)
     record = next(
-        record for record in read_folder(tmp_path / "virtual_home") if record.example_id == name and record.finished
+        record for record in read_folder(tmp_path / "virtual_home") if record.example_id == name and record.is_finished
     )
     assert (record.earlier, record.text) == (("It is seen.",), answers[name])
     assert score(tmp_path / "virtual_home").results.coverage.complete

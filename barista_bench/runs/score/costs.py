@@ -38,7 +38,7 @@ def costs_of(records: Sequence[SampleRecord], prices: Prices) -> dict[str, Cost]
         for name in _COUNTED
         if (said := [count for record in records if (count := getattr(record, name)) is not None])
     }
-    if answered := [record.seconds for record in records if record.finished]:
+    if answered := [record.seconds for record in records if record.is_finished]:
         amounts["seconds"] = math.fsum(answered), len(answered)
     counted = [record for record in records if None not in (record.input_tokens, record.output_tokens)]
     if counted and (dollars := prices.cost(*token_sums(counted))) is not None:

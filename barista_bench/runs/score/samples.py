@@ -52,7 +52,7 @@ class ScoredSample:
     @property
     def counts(self) -> bool:
         """Whether figures are made of it: an answer came, or its absence counts as one that cannot be read."""
-        return self.record.finished or (self.counts_unanswered and self.record.status is Status.INFRA_ERROR)
+        return self.record.is_finished or (self.counts_unanswered and self.record.status is Status.INFRA_ERROR)
 
     @property
     def as_scored(self) -> Scored:

@@ -147,7 +147,7 @@ def _scored(folder: str | Path, data: Place, root: Place, options: TaskOptions) 
     faults = [s.record.error for s in samples if s.record.status is Status.TASK_ERROR and s.record.error]
     for fault in faults:
         note_fault(fault)
-    if not any(s.record.finished for s in samples):
+    if not any(s.record.is_finished for s in samples):
         if faults:
             raise TaskError(faults[0])
         raise DataError(f"{folder}: no finished sample to score. Remedy: start the run again")
@@ -202,7 +202,7 @@ def _results(read: ReadRun, samples: Sequence[ScoredSample], counted: Counted, k
         trained_on=len(described.trained_on),
         coverage=SampleCoverage(
             expected=known * described.runs,
-            scored=sum(s.record.finished for s in samples),
+            scored=sum(s.record.is_finished for s in samples),
             answered=sum(s.prediction is not None for s in scored),
             statuses=status_counts(s.record.status for s in samples),
         ),

@@ -71,7 +71,7 @@ def diff(
     with exit_on_error():
         difference = compare_runs(first, second, show=show)
     print_result(*as_text(difference).removesuffix("\n").split("\n"))
-    if not difference.same:
+    if not difference.is_same:
         raise typer.Exit(1)
 
 
@@ -169,7 +169,7 @@ def comparison_line(item: Comparison) -> str:
     first, second = f"{item.first} {decimal(item.first_value)}", f"{item.second} {decimal(item.second_value)}"
     effect = "none" if item.effect_size is None else decimal(item.effect_size, 2, sign=True)
     extent = "" if item.samples == item.expected_samples else f" of {item.expected_samples}"
-    extent += "".join(f"; INCOMPLETE: {name} lacks {count} samples" for name, count in item.incomplete.items())
+    extent += "".join(f"; INCOMPLETE: {name} lacks {count} samples" for name, count in item.missing_by_model.items())
     return (
         f"{item.task}, {item.name}: {first} − {second} "
         f"= {signed(item.difference)} {interval}, p {item.p_value:.4f} (Holm {item.p_adjusted:.4f}); "

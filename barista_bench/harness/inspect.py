@@ -159,7 +159,9 @@ def answers() -> Scorer:
         questions, sample = ours.sample_of(state)
         values = questions.task.score(sample.example, sample.prediction)
         return Score(
-            value={name: None if math.isnan(value) or not sample.counts else value for name, value in values.items()},
+            value={
+                name: None if math.isnan(value) or not sample.is_counted else value for name, value in values.items()
+            },
             answer=sample.record.text,
             explanation=sample.record.error,
             metadata={"status": str(sample.record.status), **ours.kept_fields(sample, state)},

@@ -204,7 +204,7 @@ class SubmissionRow:
         """Gaps of the row, and the remedy of each: samples, a judge's verdicts, or examples."""
         coverage, limit = self.results.coverage, self.results.dataset.limit
         missing = {}
-        if not coverage.complete:
+        if not coverage.is_complete:
             lacking = coverage.missing
             missing[f"{lacking} of {coverage.expected} samples missing"] = "finish the run and score it"
         if self.judged:
@@ -299,7 +299,7 @@ def _expected_answers(run: ScoredRun, where: str) -> Expected:
     if task.prompts.wording.startswith(IMPORTED):
         records = [sample.record for sample in run.samples]
         return {record.key: AskedLine(record.example_id, record.run, record.fingerprint) for record in records}
-    model, box_format = identity.model.asked_as, identity.model.box_format.parsed
+    model, box_format = identity.model.asked_as, identity.model.box_format.format
     inputs = asked_inputs(task, run.examples, box_format, timed=tells_own_times(ModelIdentity(**model)))
     same = run_description(
         run.folder,

@@ -178,7 +178,7 @@ def write_submission_file(
     samples = [s for s in read.samples if s.record.run == run and s.record.is_finished]
     if not samples:
         raise DataError(f"{folder}: run {run} has no finished sample. Remedy: finish it, or name another run")
-    limit = read.described.data.limit
+    limit = read.description.data.limit
     if limit is not None and not allow_incomplete:
         raise DataError(
             f"{folder}: was run on the first {limit} questions alone. "

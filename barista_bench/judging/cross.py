@@ -102,7 +102,7 @@ class SampleAgreement(msgspec.Struct, frozen=True):
     tau: float | None
 
 
-class LabelledRun(NamedTuple):
+class LabelledJudgedRun(NamedTuple):
     """The results of one judge on one run, under names that tell both apart from the others of their task."""
 
     judged_run: JudgedRun
@@ -234,13 +234,13 @@ def cross_judge(judged_runs: Sequence[JudgedRun], vendors: Mapping[str, str] | N
     )
 
 
-def label_runs(judged_runs: Sequence[JudgedRun]) -> list[LabelledRun]:
+def label_runs(judged_runs: Sequence[JudgedRun]) -> list[LabelledJudgedRun]:
     """Every judged run with its labels, ordered by task, judge and model.
 
     Raises ConfigError where two are of the same task, judge and model, as when a run is given twice.
     """
-    by_name: dict[tuple[str, str, str], LabelledRun] = {}
-    for label in map(LabelledRun, judged_runs, judge_labels(judged_runs), model_labels(judged_runs)):
+    by_name: dict[tuple[str, str, str], LabelledJudgedRun] = {}
+    for label in map(LabelledJudgedRun, judged_runs, judge_labels(judged_runs), model_labels(judged_runs)):
         first = by_name.setdefault((label.task, label.judge, label.model), label)
         if first is not label:
             raise ConfigError(
@@ -291,7 +291,7 @@ def _distinct_labels(names: Mapping[Path, str]) -> dict[Path, str]:
     return labels
 
 
-def _vendors(labels: Sequence[LabelledRun], vendors_set: Mapping[str, str]) -> dict[str, str]:
+def _vendors(labels: Sequence[LabelledJudgedRun], vendors_set: Mapping[str, str]) -> dict[str, str]:
     """Vendors by label: as given for the label, else by the name proper, since a folder's name tells no vendor."""
     vendors = {}
     for label in labels:
@@ -302,7 +302,7 @@ def _vendors(labels: Sequence[LabelledRun], vendors_set: Mapping[str, str]) -> d
     return vendors
 
 
-def _metrics(label: LabelledRun) -> Iterator[tuple[str, float]]:
+def _metrics(label: LabelledJudgedRun) -> Iterator[tuple[str, float]]:
     """All figures of a judged run by name: over everything, then the mean of each category."""
     for name, figure in label.results.figures.items():
         if name != MEAN or len(label.results.rubric.criteria) > 1:
@@ -330,7 +330,7 @@ def _refuse_unlike(judged_runs: Sequence[JudgedRun]) -> None:
             )
 
 
-def _refuse_lone_judges(labels: Sequence[LabelledRun]) -> None:
+def _refuse_lone_judges(labels: Sequence[LabelledJudgedRun]) -> None:
     """Refuse runs of which none has two judges, since judges are compared on one and the same run."""
     judges: dict[tuple[str, str], set[str]] = defaultdict(set)
     for label in labels:
@@ -343,7 +343,7 @@ def _refuse_lone_judges(labels: Sequence[LabelledRun]) -> None:
         )
 
 
-def _agreement(labels: Sequence[LabelledRun]) -> Iterator[SampleAgreement]:
+def _agreement(labels: Sequence[LabelledJudgedRun]) -> Iterator[SampleAgreement]:
     """The agreement of each pair of judges, over the samples that both have verdicts on."""
     by_criterion: dict[str, dict[str, dict[tuple[str, str, int], float]]] = defaultdict(lambda: defaultdict(dict))
     for label in labels:

@@ -24,8 +24,8 @@ from barista_bench.stats.breakdowns import (
     by_thinking,
     failure_rows,
 )
-from barista_bench.stats.comparison import Comparison, compare_pair, corrected, turned
-from barista_bench.stats.labels import Labels, comparable, run_labels
+from barista_bench.stats.comparison import Comparison, compare_pair, corrected, swapped_sides
+from barista_bench.stats.labels import Labels, comparable_groups, run_labels
 from barista_bench.stats.propagation import PropagationGraph, propagation
 
 MOST_GROUPS = 12
@@ -62,7 +62,7 @@ def analyse(runs: Sequence[ScoredRun], *, compare: bool = True, resamples: int =
         compare: whether to make the paired comparisons, which take longest.
         resamples: resamples of each comparison.
     """
-    groups = list(comparable(runs).values())
+    groups = list(comparable_groups(runs).values())
     labels = run_labels(runs)
     left_out: list[str] = []
     comparisons, gaps = dict[Path, Comparison](), list[BaselineGap]()
@@ -94,7 +94,7 @@ def _comparing_once(resamples: int) -> _Compare:
     def compare(first: ScoredRun, second: ScoredRun) -> Comparison:
         key = first.folder, second.folder
         if key[::-1] in known:
-            return turned(known[key[::-1]])
+            return swapped_sides(known[key[::-1]])
         if key not in known:
             known[key] = compare_pair(first, second, resamples=resamples)
         return known[key]
@@ -154,7 +154,7 @@ def _agreements(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) 
     for benchmark, members in parts:
         ranked = [run for run in members if not is_unranked(run)]
         answered = Counter(labels[run.folder] for run in ranked)
-        tasks = len(comparable(members))
+        tasks = len(comparable_groups(members))
         if tasks < 2:
             continue
         complete = sum(count >= tasks for count in answered.values())

@@ -83,8 +83,8 @@ def comparisons(compared: Sequence[Comparison]) -> Table:
             _ahead(pair.losses, pair.second, pair.first),
             Cell(
                 f"{number(pair.examples)} of {number(pair.expected_examples)}",
-                notes=tuple(f"{name} lacks {missing:,} samples" for name, missing in pair.incomplete.items()),
-                warn=bool(pair.incomplete),
+                notes=tuple(f"{name} lacks {missing:,} samples" for name, missing in pair.missing_by_model.items()),
+                warn=bool(pair.missing_by_model),
             ),
         )
         for pair in compared

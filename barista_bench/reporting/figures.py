@@ -115,7 +115,7 @@ def _choice_texts(run: ScoredRun) -> list[tuple[str, str, str]]:
     rows = []
     for sample in run.samples:
         texts, right = run.task.choices(sample.example), run.task.correct_choices(sample.example)
-        if sample.counts and len(right) == 1:
+        if sample.is_counted and len(right) == 1:
             said = run.task.answered_choices(sample.prediction) if sample.prediction is not None else ()
             rows.append((sample.example.example_id, texts[right[0]], texts.get(said[0], OTHER) if said else UNREAD))
     return rows

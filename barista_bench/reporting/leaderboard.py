@@ -74,7 +74,7 @@ def leaderboard(benchmark: str, title: str, tasks: Sequence[TaskStanding], analy
     by_order = [ties([(label, run.results) for label, run in task.runs.items()]) for task in tasks]
     table = Table.of(f"Leaderboard: {title}", columns, rows, " ".join([note, *filter(None, by_order)]))
     unranked = sum(map(bool, tiers.values()))
-    return Leaderboard(benchmark, title, replace(table, drawn="forest", apart=unranked), unranked)
+    return Leaderboard(benchmark, title, replace(table, drawn="forest", unranked=unranked), unranked)
 
 
 def _mean(label: str, tasks: Sequence[TaskStanding]) -> tuple[float, int]:
@@ -90,7 +90,7 @@ def _score(run: ScoredRun | None, ahead: Mapping[Path, Comparison]) -> Cell:
         return Cell(None)
     results = run.results
     cell = figure_cell(results.primary_figure)
-    incomplete = not results.coverage.complete
+    incomplete = not results.coverage.is_complete
     trained = (f"trained on {results.trained_on} of its videos: no rank",) if results.trained_on else ()
     notes = (*cell.notes, *(_missing(results) if incomplete else ()), *trained)
     return replace(cell, notes=notes, warn=incomplete or bool(trained), gap=_gap(ahead.get(run.folder)))

@@ -157,7 +157,7 @@ def _defaults(kind: type) -> list[tuple[str, object]]:
     return [(field.name, field.default) for field in fields(kind) if (kind, field.name) not in _NOT_IN_PAGES]
 
 
-_NOT_IN_PAGES = {(Cell, "value"), (Table, "drawn"), (Table, "apart")}
+_NOT_IN_PAGES = {(Cell, "value"), (Table, "drawn"), (Table, "unranked")}
 
 
 def _chart(table: Table) -> Fields:

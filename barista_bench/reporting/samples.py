@@ -152,7 +152,7 @@ def _sample(
     section: int, index: int, run: ScoredRun, example: Example, answers: tuple[ModelAnswers, ...], max_text: int
 ) -> Sample:
     """The prompt is shown with the first model's box format; models of other formats are asked the same in theirs."""
-    task, box_format = run.task, run.results.model.box_format.parsed
+    task, box_format = run.task, run.results.model.box_format.format
     return Sample(
         section=section,
         index=index,
@@ -226,7 +226,7 @@ def _model_answers(
 def _answer(
     task: Task, sample: ScoredSample, names: Sequence[str], max_text: int, verdicts: tuple[tuple[str, str], ...]
 ) -> ShownAnswer:
-    record, scored = sample.record, sample.counts
+    record, scored = sample.record, sample.is_counted
     return ShownAnswer(
         run=record.run,
         status=str(record.status),

@@ -71,7 +71,7 @@ def figures(models: Sequence[Labelled]) -> Table:
     columns = (*text_columns("model"), *number_columns("", *map(words, names)))
     rows = (
         (
-            Cell(label, "" if results.coverage.complete else "incomplete", warn=not results.coverage.complete),
+            Cell(label, "" if results.coverage.is_complete else "incomplete", warn=not results.coverage.is_complete),
             *(figure_cell(results.figures.get(name)) for name in names),
         )
         for label, results in models
@@ -98,7 +98,7 @@ def coverage(models: Sequence[Labelled]) -> Table:
         fraction = f"{100 * found.answered / found.expected:.1f}%" if found.expected else None
         counts = {status: found.statuses.get(status, 0) for status in statuses}
         missing = max(0, found.expected - sum(counts.values()))
-        scored = Cell(found.scored, warn=not found.complete)
+        scored = Cell(found.scored, warn=not found.is_complete)
         by_status = (Cell(count, warn=status != Status.OK and count > 0) for status, count in counts.items())
         samples = fraction, found.answered, scored, found.expected
         rows.append((label, results.runs, *samples, *by_status, Cell(missing, warn=missing > 0)))
@@ -336,7 +336,7 @@ def _group_scores(runs: Mapping[str, ScoredRun], key: str) -> dict[tuple[str, st
     for label, run in runs.items():
         for sample in run.samples:
             score = sample.scores.get(run.task.sample_score)
-            if score is not None and math.isfinite(score) and sample.counts and key in sample.example.metadata:
+            if score is not None and math.isfinite(score) and sample.is_counted and key in sample.example.metadata:
                 scores[label, str(sample.example.metadata[key])].append(score)
     return scores
 

@@ -16,9 +16,9 @@ from barista_bench.reporting.judges import LabelledJudge
 from barista_bench.reporting.leaderboard import Leaderboard, TaskStanding, finding, leaderboard
 from barista_bench.reporting.paper import Judged, PaperPart
 from barista_bench.reporting.samples import Sample, score_names, section_samples
-from barista_bench.runs.score.comparability import Comparability, told_apart
+from barista_bench.runs.score.comparability import Comparability, distinguishing_parts
 from barista_bench.runs.score.scoring import ScoredRun
-from barista_bench.stats import PropagationGraph, comparable
+from barista_bench.stats import PropagationGraph, comparable_groups
 from barista_bench.tables import Table, number
 
 
@@ -121,13 +121,13 @@ def build_report(
     """
     if not runs:
         raise ConfigError("no run to report. Remedy: name at least one run folder")
-    by_set = comparable(runs)
+    by_set = comparable_groups(runs)
     benchmarks = list(dict.fromkeys(record.benchmark for record in by_set))
     groups = dict(sorted(by_set.items(), key=lambda item: benchmarks.index(item[0].benchmark)))
     # Benchmark and task, with what tells a section from others of its task: why they stand apart.
     headings = [
         f"{record.benchmark} / {record.task}{f' ({apart})' if apart else ''}"
-        for record, apart in zip(groups, told_apart(list(groups)), strict=True)
+        for record, apart in zip(groups, distinguishing_parts(list(groups)), strict=True)
     ]
     standings = [
         TaskStanding(heading, {analyses.labels[run.folder]: run for run in best_first(group)})
@@ -286,7 +286,7 @@ def _warnings(models: Sequence[tables.Labelled]) -> tuple[str, ...]:
         f"{label} is incomplete: {results.coverage.missing:,} of {results.coverage.expected:,} samples are not scored. "
         "Its figures stand on the others alone and cannot be compared."
         for label, results in models
-        if not results.coverage.complete
+        if not results.coverage.is_complete
     ]
     if len({results.runs for _, results in models}) > 1:
         warnings.append("The models were run a different number of times.")

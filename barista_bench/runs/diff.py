@@ -91,7 +91,7 @@ class Difference:
     scores: tuple[ScoreChange, ...] | None
 
     @property
-    def same(self) -> bool:
+    def is_same(self) -> bool:
         """Whether nothing differs in settings or in any sample's input, status, answer, reasoning and figures."""
         return not self.settings and not any(self.counts.values())
 

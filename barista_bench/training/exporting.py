@@ -207,7 +207,7 @@ def export(
     named, notes = tuple(tasks), tuple[str, ...]()
     if run is not None:
         identity = read_run(run).identity
-        named, box_format = (identity.task,), identity.model.box_format.parsed
+        named, box_format = (identity.task,), identity.model.box_format.format
     elif form == "chat":
         known, here = task_names(str(read_manifest(data).get("benchmark", DEFAULT_BENCHMARK))), local_splits(data)
         named = named or tuple(name for name in known if name in here and not _untrainable(_task_of(data, name)))
@@ -282,7 +282,7 @@ def _preferences(data: Path, run: str | Path, root: str | Path | None) -> Iterat
     Wrong is what the task names a failure in; an answer that cannot be read is. Answers of tests are passed over.
     """
     scored = read_scored(run, data=data, root=root)
-    task, box_format = scored.task, read_run(run).identity.model.box_format.parsed
+    task, box_format = scored.task, read_run(run).identity.model.box_format.format
     if why_not := _untrainable(task):
         raise ConfigError(f"{run}: {task.name}: {why_not}. Remedy: give another run")
     wrong: dict[str, dict[str, None]] = {}

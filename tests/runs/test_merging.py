@@ -62,7 +62,7 @@ def test_machines_with_other_videos_each_make_one_run(
 def test_a_merged_run_knows_where_its_data_lie(dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folders = shared_run(dataset, [None, None], tmp_path / "deep/down", monkeypatch)
     merge(folders, tmp_path / "merged")
-    assert score(tmp_path / "merged").results.coverage.complete
+    assert score(tmp_path / "merged").results.coverage.is_complete
 
 
 def test_of_two_records_of_a_sample_a_finished_one_counts_and_of_finished_ones_the_first(

@@ -132,7 +132,7 @@ def test_bytes_overwritten_anywhere_never_hold_a_run_unfinished(
     before = counted(folder)[0] if file == "samples" else SAMPLES
     assert again(dataset, folder) == SAMPLES - before
     assert counted(folder) == (SAMPLES, SAMPLES)
-    assert score(folder).results.coverage.complete
+    assert score(folder).results.coverage.is_complete
     assert {s.record.text for s in read_samples(folder).samples} == {s.record.text for s in read_samples(a_run).samples}
 
 

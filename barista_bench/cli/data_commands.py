@@ -212,7 +212,7 @@ def _draft_domain(root: Path, benchmark: str, out: Path) -> None:
 
 def _set_statistics(data: Path, benchmark: str, out: Path, plots: bool, json: bool) -> None:
     from barista_bench.plots import write_figure
-    from barista_bench.reporting.figures import drawn
+    from barista_bench.reporting.figures import drawn_tables
     from barista_bench.reporting.paper import set_statistics
     from barista_bench.tables import markdown_page, to_json
 
@@ -222,7 +222,7 @@ def _set_statistics(data: Path, benchmark: str, out: Path, plots: bool, json: bo
         text = markdown_page(f"What this set of {get_benchmark(benchmark).title} holds", tables)
         with replacing_folder(out, STATISTICS) as folder:
             (folder / "statistics.md").write_text(text, encoding="utf-8", errors="backslashreplace")
-            for name, table in drawn([("", table) for table in tables]).items() if plots else ():
+            for name, table in drawn_tables([("", table) for table in tables]).items() if plots else ():
                 write_figure(table, folder, name)
     if json:
         print_json([to_json(table) for table in tables])

@@ -25,7 +25,7 @@ from barista_bench.harness.questions import QuestionSet, question_set, question_
 from barista_bench.models.served.requests import data_url
 from barista_bench.models.served.settings import ServedSettings
 from barista_bench.models.settings import checked, part_of
-from barista_bench.runs.log.asked import sample_seed
+from barista_bench.runs.log.inputs import sample_seed
 
 
 def _declare(benchmark: str, name: str) -> None:

@@ -31,7 +31,7 @@ from barista_bench.judging.scoring import read_judged_run
 from barista_bench.judging.session import judge_questions
 from barista_bench.models import ModelIdentity
 from barista_bench.models.base import tells_own_times
-from barista_bench.runs.log.asked import asked_inputs, plain_json, prompts_digest, sample_keys
+from barista_bench.runs.log.inputs import asked_inputs, plain_json, prompts_digest, sample_keys
 from barista_bench.runs.log.sample_log import decode_record, log_files, whole_lines
 from barista_bench.runs.run_folder import CONFIG_FILE, JUDGE_FILE, read_run, run_description
 from barista_bench.runs.score.results import RESULTS_FILE, Figure, Results, read_results

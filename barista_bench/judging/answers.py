@@ -22,7 +22,7 @@ from barista_bench.core.task import Example, Judged, Prediction, Rationale, Task
 from barista_bench.errors import ConfigError
 from barista_bench.judging.verdicts import REASONING_FORM, ReplyForm
 from barista_bench.models.base import ScriptedModel
-from barista_bench.runs.log.asked import digest
+from barista_bench.runs.log.inputs import digest
 from barista_bench.runs.score.samples import ScoredSample
 from barista_bench.runs.score.scoring import ScoredRun
 

@@ -24,7 +24,7 @@ from barista_bench.judging.forms import judge_prompts
 from barista_bench.judging.verdicts import GEVAL_FORM, REASONING_FORM, ReplyForm
 from barista_bench.models import GenerationConfig
 from barista_bench.runs.ask.replies import draw_keys
-from barista_bench.runs.log.asked import digest
+from barista_bench.runs.log.inputs import digest
 from barista_bench.runs.run_folder import JUDGE_FILE
 from barista_bench.runs.score.costs import Prices
 

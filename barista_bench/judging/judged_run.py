@@ -23,7 +23,7 @@ from barista_bench.files.writing import atomic_write
 from barista_bench.judging.answers import REASONING
 from barista_bench.judging.judge_folder import JudgeDescription
 from barista_bench.judging.results import MEAN, CategoryFigures, JudgedCoverage, JudgedResults, JudgeInfo, RubricInfo
-from barista_bench.runs.log.asked import digest
+from barista_bench.runs.log.inputs import digest
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.score.costs import costs_of, token_sums
 from barista_bench.runs.score.results import RESULTS_FILE, SCORES_FILE, Figure, write_results

@@ -21,7 +21,7 @@ from barista_bench.judging.judge_folder import VERDICTS_FILE, JudgeDescription, 
 from barista_bench.judging.judged_run import FigureValues, LogVerdicts, SampleVerdict
 from barista_bench.judging.results import MEAN
 from barista_bench.models import ModelIdentity
-from barista_bench.runs.log.asked import digest
+from barista_bench.runs.log.inputs import digest
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, counting_records
 from barista_bench.runs.run_folder import JUDGE_FILE, JUDGES
 from barista_bench.runs.score.scoring import ScoredRun

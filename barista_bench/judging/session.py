@@ -34,13 +34,13 @@ from barista_bench.judging.judge_folder import (
 from barista_bench.judging.rubric import Criterion, Rubric, load_rubric
 from barista_bench.judging.verdicts import GEVAL_FORM, REASONING_FORM, JudgeVerdict, read_verdict, score_tokens
 from barista_bench.models import Completion, GenerationConfig, Model, ModelIdentity, TokenLogprob
-from barista_bench.runs.ask.answered import Spending, logged_tokens, prices_of
+from barista_bench.runs.ask.answers import Spending, logged_tokens, prices_of
 from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.ask.cluster_model import ClusterModel
 from barista_bench.runs.ask.config import checked
 from barista_bench.runs.ask.replies import ReadReply, RepeatedPrompt, TokensToLog, Unusable, ask, draw_keys
 from barista_bench.runs.ask.session import AskCounts
-from barista_bench.runs.log.asked import plain_json
+from barista_bench.runs.log.inputs import plain_json
 from barista_bench.runs.log.sample_log import SampleLog
 from barista_bench.runs.run_folder import JUDGE_FILE, JUDGES
 from barista_bench.runs.score.scoring import ScoredRun, read_scored

@@ -28,7 +28,7 @@ from barista_bench.core.model_names import ABLATIONS
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.errors import ConfigError
 from barista_bench.models.base import (
-    Answered,
+    AnsweredRequest,
     Completion,
     Failure,
     GenerationConfig,
@@ -152,7 +152,7 @@ class _StreamingAblation(_Ablation):
         """The wrapped model's."""
         return self.model.window
 
-    def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[Answered]:
+    def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[AnsweredRequest]:
         """Requests are changed one by one as the model takes them; each answer comes with the request as it was."""
         originals: dict[str, Request] = {}
 

@@ -211,7 +211,7 @@ class Model(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class AnsweredRequest:
     """A request that is done: one entry for each of its seeds, and the seconds of generation that it took."""
 
     request: Request
@@ -229,7 +229,7 @@ class StreamingModel(Model, Protocol):
 
     window: int
 
-    def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[Answered]:
+    def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[AnsweredRequest]:
         """Every request once. Taking the next request may block while its frames are decoded: what is finished is
         handed back first, so that it can be logged."""
 
@@ -239,7 +239,7 @@ class NumberedStream:
 
     def _numbered(
         self, requests: Iterable[Request], config: GenerationConfig, *, at_once: bool
-    ) -> Iterator[tuple[int, Answered]]:
+    ) -> Iterator[tuple[int, AnsweredRequest]]:
         """Every request once, in any order; `at_once` may take all of them before the first answer."""
         raise NotImplementedError
 
@@ -250,7 +250,7 @@ class NumberedStream:
         answers = {number: answered.completions for number, answered in self._numbered(requests, config, at_once=True)}
         return [answers[number] for number in range(len(requests))]
 
-    def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[Answered]:
+    def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[AnsweredRequest]:
         """Answers as they come.
 
         Raises:

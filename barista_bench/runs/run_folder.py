@@ -31,7 +31,7 @@ from barista_bench.files.reading import first_complaint, read_bounded_json
 from barista_bench.files.writing import write_whole
 from barista_bench.models import ModelIdentity
 from barista_bench.runs.ask.config import MAX_RUNS
-from barista_bench.runs.log.asked import prompt_options
+from barista_bench.runs.log.inputs import prompt_options
 from barista_bench.runs.log.sample_log import log_files, refuse_other_version
 from barista_bench.runs.score.costs import Prices
 from barista_bench.runs.score.results import ModelInfo, Wording

@@ -33,7 +33,7 @@ from barista_bench.reporting.pictures import spread_order
 from barista_bench.runs.ask.config import RunConfig, Shard, checked
 from barista_bench.runs.ask.opening import ALL, OpenedTask, open_tasks
 from barista_bench.runs.ask.runner import claimed_run, locked_log
-from barista_bench.runs.log.asked import AskedInput, asked_inputs, digest, sample_keys
+from barista_bench.runs.log.inputs import AskedInput, asked_inputs, digest, sample_keys
 from barista_bench.runs.log.log_reader import finished_samples
 from barista_bench.runs.log.sample_log import SampleRecord, sample_digest
 from barista_bench.studio.footage import jpeg

@@ -38,7 +38,7 @@ from barista_bench.files.writing import write_whole
 from barista_bench.interchange import davis
 from barista_bench.media.video import open_reader
 from barista_bench.media.video.frame_folder import video_sha256
-from barista_bench.runs.log.asked import asks_on
+from barista_bench.runs.log.inputs import asks_in_steps
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import read_scored
 from barista_bench.scene_graph import Instance, SceneGraph, VideoGraph
@@ -261,7 +261,7 @@ def _untrainable(task: Task) -> str:
     """The reason why no text is the true answer to a task; empty where one is."""
     if not task.answered_by_text:
         return "no text answers it"
-    return "asks on after an answer that has no reference" if asks_on(task) else ""
+    return "asks on after an answer that has no reference" if asks_in_steps(task) else ""
 
 
 def _chats(data: Path, tasks: Sequence[str], box_format: BoxFormat, root: str | Path | None) -> Iterator[_Row]:

@@ -11,7 +11,7 @@ from barista_bench.core.example import Status
 from barista_bench.data.dataset import open_examples
 from barista_bench.errors import ConfigError
 from barista_bench.runs.ask.config import Shard
-from barista_bench.runs.log.asked import INPUTS_FILE, merge_inputs, read_inputs
+from barista_bench.runs.log.inputs import INPUTS_FILE, merge_inputs, read_inputs
 from barista_bench.runs.log.log_reader import merge, run_records
 from barista_bench.runs.log.sample_log import LOG_FILE, SampleLog, SampleRecord, read_records, seal
 from barista_bench.runs.run_folder import read_run

@@ -18,12 +18,12 @@ from barista_bench.core.task import Example, Task
 from barista_bench.data.folder import build
 from barista_bench.errors import TaskError
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request
-from barista_bench.models.base import Answered
+from barista_bench.models.base import AnsweredRequest
 from barista_bench.reporting import write_report
 from barista_bench.runs.ask.config import RunConfig, checked
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.runner import run, run_config
-from barista_bench.runs.log.asked import sample_seeds
+from barista_bench.runs.log.inputs import sample_seeds
 from barista_bench.runs.log.sample_log import read_records
 from barista_bench.runs.score.scoring import ScoredRun, read_scored, score
 from tests.conftest import MadeOnce, Use
@@ -57,9 +57,9 @@ class Reciter:
 class StreamingReciter(Reciter):
     window = 3
 
-    def stream(self, requests: Iterator[Request], config: GenerationConfig) -> Iterator[Answered]:
+    def stream(self, requests: Iterator[Request], config: GenerationConfig) -> Iterator[AnsweredRequest]:
         for request in requests:
-            yield Answered(request, self.generate([request], config)[0], 0.0)
+            yield AnsweredRequest(request, self.generate([request], config)[0], 0.0)
 
 
 def break_method(

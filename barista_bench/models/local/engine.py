@@ -25,7 +25,7 @@ from barista_bench.errors import ModelError
 from barista_bench.files.checkpoints import on_device
 from barista_bench.files.text_out import first_line
 from barista_bench.models.answers import AnswerReader, GeneratedRow
-from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, Request, repeated
+from barista_bench.models.base import AnsweredRequest, Completion, Failure, GenerationConfig, Request, repeated
 from barista_bench.models.local import decoding
 from barista_bench.models.local.batch_check import BatchCheck, Steps, first_steps, largest_distance, tolerance_of
 from barista_bench.models.local.batching import BatchBudget, QueuedRequest, is_out_of_memory
@@ -102,7 +102,7 @@ class Engine:
 
     def work(
         self, requests: Iterable[Request], config: GenerationConfig, *, at_once: bool
-    ) -> Iterator[tuple[int, Answered]]:
+    ) -> Iterator[tuple[int, AnsweredRequest]]:
         """All requests, each with its number; `at_once` takes them all before the first batch, longest first."""
         source = enumerate(requests)
         queue: list[QueuedRequest] = []
@@ -116,7 +116,7 @@ class Engine:
                         samples = len(request.seeds) if config.temperature > 0 else 1
                         queue.append(QueuedRequest(index, request, self.encoder.tokens(request), samples))
                     else:
-                        yield index, Answered(request, [], 0.0)
+                        yield index, AnsweredRequest(request, [], 0.0)
                 # Two batches more with each one that is generated: the first need not wait for a whole window.
                 queue_length = min(self.budget.window, queue_length + 2 * self.budget.prompts)
                 batch = ahead or self._begin(queue, worker, config)
@@ -151,7 +151,7 @@ class Engine:
         seeds = tuple(request.seeds[slot] for slot in slots)
         return _GenerationJob(entry.index, bool(request.images), slots, seeds, encoded, matcher)
 
-    def _answer(self, batch: _EncodedBatch, config: GenerationConfig) -> Iterator[tuple[int, Answered]]:
+    def _answer(self, batch: _EncodedBatch, config: GenerationConfig) -> Iterator[tuple[int, AnsweredRequest]]:
         started = time.perf_counter()
         jobs = [job for _, job in batch if isinstance(job, _GenerationJob)]
         check = self.batch_check  # one without images says nothing of them
@@ -164,13 +164,13 @@ class Engine:
         for entry, prepared in batch:
             seeds = range(len(entry.request.seeds))
             if isinstance(prepared, Failure):
-                yield entry.index, Answered(entry.request, [prepared for _ in seeds], 0.0)
+                yield entry.index, AnsweredRequest(entry.request, [prepared for _ in seeds], 0.0)
             else:
                 # Greedy decoding has a single answer for all seeds.
                 answers = by_slot[entry.index]
                 is_greedy = config.temperature <= 0
                 completions = repeated(answers[0], len(seeds)) if is_greedy else [answers[slot] for slot in seeds]
-                yield entry.index, Answered(entry.request, completions, fraction * len(prepared.slots))
+                yield entry.index, AnsweredRequest(entry.request, completions, fraction * len(prepared.slots))
 
     def _generate_splitting(
         self, jobs: list[_GenerationJob], config: GenerationConfig

@@ -25,7 +25,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, sto
 from barista_bench.errors import ModelError
 from barista_bench.files.text_out import is_local
 from barista_bench.models.answers import THINK_TAGS
-from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, Request, repeated
+from barista_bench.models.base import AnsweredRequest, Completion, Failure, GenerationConfig, Request, repeated
 from barista_bench.models.served.errors import (
     CallError,
     DeclinedError,
@@ -51,7 +51,7 @@ _HEADERS = frozenset(
 )
 
 Entry = Completion | Failure
-AnswerFuture = Future[Answered]
+AnswerFuture = Future[AnsweredRequest]
 
 
 def longest_backoff(attempt: int) -> float:
@@ -88,7 +88,7 @@ class Calls:
         self._futures[number] = future
         future.add_done_callback(lambda done: None if done.cancelled() else self._done_futures.put((number, done)))
 
-    def finished(self, *, wait: bool) -> tuple[int, Answered] | None:
+    def finished(self, *, wait: bool) -> tuple[int, AnsweredRequest] | None:
         """The next answer; None where there is none yet and nobody waits.
 
         Raises:
@@ -141,7 +141,7 @@ class Calls:
         for future in list(self._futures.values()):
             future.cancel()
 
-    async def _answer(self, request: Request) -> Answered:
+    async def _answer(self, request: Request) -> AnsweredRequest:
         """One entry for each seed. Greedy answers are asked for once; their copies count no tokens."""
         seeds = request.seeds if self._config.temperature > 0 else request.seeds[:1]
         try:
@@ -150,7 +150,7 @@ class Calls:
             )
         except (OSError, ValueError) as error:  # Pillow's words for an image that it cannot write
             failure = Failure(f"request {request.request_id}: its prompt cannot be prepared: {error}")
-            return Answered(request, [failure] * len(request.seeds), 0.0)
+            return AnsweredRequest(request, [failure] * len(request.seeds), 0.0)
         query = _Query(request, body)
         # All seeds in one call where the server takes `n`, and a call a seed for those that it left open.
         entries = await self._ask_together(query, seeds) if len(seeds) > 1 and self._state.takes_n else []
@@ -158,7 +158,7 @@ class Calls:
             entries.append(await self._ask_alone(query, seed))
         if entries and len(entries) < len(request.seeds):
             entries = repeated(entries[0], len(request.seeds))
-        return Answered(request, entries, query.seconds)
+        return AnsweredRequest(request, entries, query.seconds)
 
     async def _ask_together(self, query: _Query, seeds: Sequence[int]) -> list[Entry]:
         """The entries that one call gives; fewer than seeds where the rest has to be asked for."""

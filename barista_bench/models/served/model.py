@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from barista_bench.errors import ConfigError, ModelError, require_extra
-from barista_bench.models.base import Answered, GenerationConfig, ModelIdentity, NumberedStream, Request
+from barista_bench.models.base import AnsweredRequest, GenerationConfig, ModelIdentity, NumberedStream, Request
 from barista_bench.models.local.loading import box_format_of
 from barista_bench.models.served.errors import Endpoint
 from barista_bench.models.served.requests import Estimate, estimate, has_field
@@ -100,7 +100,7 @@ class ServedModel(NumberedStream):
 
     def _numbered(
         self, requests: Iterable[Request], config: GenerationConfig, *, at_once: bool
-    ) -> Iterator[tuple[int, Answered]]:
+    ) -> Iterator[tuple[int, AnsweredRequest]]:
         from barista_bench.models.served.client import open_calls
 
         self.check(config)

@@ -20,7 +20,7 @@ from barista_bench.files.checkpoints import GGUF, fetch_checkpoint, naming_cause
 from barista_bench.files.text_out import first_line, one_line
 from barista_bench.models.answers import AnswerReader, GeneratedRow
 from barista_bench.models.base import (
-    Answered,
+    AnsweredRequest,
     Completion,
     Failure,
     GenerationConfig,
@@ -125,7 +125,7 @@ class VllmModel(NumberedStream):
 
     def _numbered(
         self, requests: Iterable[Request], config: GenerationConfig, *, at_once: bool
-    ) -> Iterator[tuple[int, Answered]]:
+    ) -> Iterator[tuple[int, AnsweredRequest]]:
         if config.thinking_budget is not None:
             remedy = "leave thinking_budget out, or run it without --engine"
             raise ModelError(f"model {self.identity.name}: vLLM is given no thinking budget here. Remedy: {remedy}")
@@ -144,7 +144,8 @@ class VllmModel(NumberedStream):
                     continue
                 call = self._call(number, request, config)
                 if isinstance(call, Failure) or not request.seeds:
-                    yield number, Answered(request, [call for _ in request.seeds if isinstance(call, Failure)], 0.0)
+                    entries: list[Completion | Failure] = [call for _ in request.seeds if isinstance(call, Failure)]
+                    yield number, AnsweredRequest(request, entries, 0.0)
                 else:
                     at_engine[number] = request
                     self._engine.submit(call)
@@ -205,15 +206,15 @@ class VllmModel(NumberedStream):
         }
         return Call(number, head, images, opens_thinking)
 
-    def _read_outcome(self, request: Request, outcome: Outcome, config: GenerationConfig) -> Answered:
+    def _read_outcome(self, request: Request, outcome: Outcome, config: GenerationConfig) -> AnsweredRequest:
         call, message, seeds = outcome.call, outcome.message, len(request.seeds)
         if message.error is not None:
             failure = Failure(f"request {request.request_id}: {one_line(message.error)[:_MAX_ERROR]}")
-            return Answered(request, [failure] * seeds, 0.0)
+            return AnsweredRequest(request, [failure] * seeds, 0.0)
         entries = [self._completion(sample, call, message.prompt_tokens, config) for sample in message.samples]
         # Greedy decoding has a single answer for all seeds.
         entries = entries if config.temperature > 0 else repeated(entries[0], seeds)
-        return Answered(request, entries, outcome.seconds)
+        return AnsweredRequest(request, entries, outcome.seconds)
 
     def _completion(
         self, sample: EngineOutput, call: Call, prompt_tokens: int, config: GenerationConfig

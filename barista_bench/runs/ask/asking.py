@@ -22,11 +22,11 @@ from barista_bench.data.shared_frames import FrameStore, StageClock, size_of_ima
 from barista_bench.errors import BaristaError, DataError, TaskError
 from barista_bench.models import Completion, Failure, Model, Request, StreamingModel
 from barista_bench.models.base import sees_videos, sends_files
-from barista_bench.runs.ask.answered import Spending, answer_each, answer_fields, answer_status, with_steps
+from barista_bench.runs.ask.answers import Spending, answer_each, answer_fields, answer_status, with_steps
 from barista_bench.runs.ask.config import RunConfig, Shard
 from barista_bench.runs.ask.prefetch import decode_ahead
 from barista_bench.runs.ask.session import Session
-from barista_bench.runs.log.asked import AskedInput, asks_on, sample_keys, sample_seed
+from barista_bench.runs.log.inputs import AskedInput, asks_in_steps, sample_keys, sample_seed
 from barista_bench.runs.log.log_reader import StepLog, finished_samples
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, logged_logprobs, sample_digest
 
@@ -254,7 +254,7 @@ class Asker:
         with guarded(task, "request_inputs", example):
             inputs = task.request_inputs(example)
         with guarded(task, "answer_schema", example):
-            schema = None if asks_on(task) and not step else task.answer_schema(example)
+            schema = None if asks_in_steps(task) and not step else task.answer_schema(example)
         with guarded(task, "choices", example):
             choices = task.choices(example)
         return Request(

@@ -28,7 +28,7 @@ from barista_bench.models.local.loading import checkpoint_of
 from barista_bench.models.served.settings import ServedSettings
 from barista_bench.models.settings import CheckpointSettings, TransformersSettings, VllmSettings, part_of
 from barista_bench.runs.ask.config import ModelSettings
-from barista_bench.runs.log.asked import sample_seeds
+from barista_bench.runs.log.inputs import sample_seeds
 
 _DUAL = "dual:"
 log = logging.getLogger(__name__)

@@ -24,8 +24,16 @@ from barista_bench.core.task import Task
 from barista_bench.data.dataset import ExampleSet, LinkedMedia, Pictures
 from barista_bench.data.shared_frames import FrameStore
 from barista_bench.errors import ClusterError, ConfigError, DataError, TaskError
-from barista_bench.models import Answered, Completion, Failure, GenerationConfig, ModelIdentity, Request, StreamingModel
-from barista_bench.runs.ask.answered import answer_each
+from barista_bench.models import (
+    AnsweredRequest,
+    Completion,
+    Failure,
+    GenerationConfig,
+    ModelIdentity,
+    Request,
+    StreamingModel,
+)
+from barista_bench.runs.ask.answers import answer_each
 from barista_bench.runs.ask.asking import AHEAD_BYTES, PictureError, decoded_size, pictures_for
 from barista_bench.runs.ask.catalog import TaskExamples, load_model
 from barista_bench.runs.ask.config import ModelSettings, RunConfig
@@ -48,7 +56,7 @@ class LoadedCopy(NamedTuple):
     chunk: int
 
 
-class AnsweredRequest(NamedTuple):
+class NodeAnswer(NamedTuple):
     """The answer of a node: one completion for each of the request's seeds, and the seconds of all of them."""
 
     request_id: str
@@ -90,15 +98,15 @@ class ModelCopy:
             raise DataError(f"{self._config.data}: holds other examples. Remedy: copy the same dataset to every node")
         return [(task.task, task.examples) for task in opened]
 
-    def answer(self, requests: Sequence[Request], config: GenerationConfig) -> Iterator[AnsweredRequest]:
+    def answer(self, requests: Sequence[Request], config: GenerationConfig) -> Iterator[NodeAnswer]:
         """Each request as it is answered. Its frames are decoded while another chunk is still answered."""
-        failures: list[AnsweredRequest] = []
+        failures: list[NodeAnswer] = []
 
         def readable(prepared: Iterable[tuple[Request, Pictures | PictureError]]) -> Iterator[tuple[str, Request]]:
             for request, pictures in prepared:
                 if not isinstance(pictures, Pictures):
                     of_seeds: list[Completion | Failure] = [Failure.of(pictures)] * len(request.seeds)
-                    failures.append(AnsweredRequest(request.request_id, of_seeds, 0.0))
+                    failures.append(NodeAnswer(request.request_id, of_seeds, 0.0))
                 else:
                     yield request.request_id, dataclasses.replace(request, images=pictures.images, files=pictures.files)
 
@@ -108,7 +116,7 @@ class ModelCopy:
             first = list(islice(ready, 1))  # begins the decoding
             with self._answering:
                 for name, completions, seconds in answer_each(self._model, readable(chain(first, ready)), config):
-                    yield AnsweredRequest(name, completions, seconds * len(completions))
+                    yield NodeAnswer(name, completions, seconds * len(completions))
         yield from failures
 
     def _ready(
@@ -193,7 +201,7 @@ class ClusterModel:
         answers = {answered.request.request_id: answered.completions for answered in self.stream(requests, config)}
         return [answers[request.request_id] for request in requests]
 
-    def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[Answered]:
+    def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[AnsweredRequest]:
         """Answers as they come, each request's once.
 
         Raises:
@@ -237,9 +245,9 @@ class ClusterModel:
                 for name, request in unanswered.items():
                     if losses[name] == MAX_LOSSES:
                         failure = Failure(f"{name}: {MAX_LOSSES} copies of the model were lost with it in hand")
-                        yield Answered(request, [failure] * len(request.seeds), 0.0)
+                        yield AnsweredRequest(request, [failure] * len(request.seeds), 0.0)
             else:
-                yield Answered(unanswered.pop(name), completions, seconds)
+                yield AnsweredRequest(unanswered.pop(name), completions, seconds)
 
     def _returned_chunk(self, returned_requests: deque[Request], losses: Counter[str]) -> list[Request]:
         """Requests that lost copies had in hand; one that may be to blame goes alone, and takes no other with it."""

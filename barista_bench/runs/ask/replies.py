@@ -17,9 +17,9 @@ from tqdm import tqdm
 from barista_bench.core.example import Status, content_seed
 from barista_bench.core.prompt import Prompt
 from barista_bench.models import Completion, Failure, GenerationConfig, Model, Request, TokenLogprob
-from barista_bench.runs.ask.answered import Spending, answer_each, answer_fields, answer_status
+from barista_bench.runs.ask.answers import Spending, answer_each, answer_fields, answer_status
 from barista_bench.runs.ask.session import AskCounts
-from barista_bench.runs.log.asked import digest
+from barista_bench.runs.log.inputs import digest
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, counting_records, logged_logprobs
 
 MAX_REPLY = 100_000

@@ -19,13 +19,13 @@ from barista_bench.models import Model, ModelIdentity, Request
 from barista_bench.models.ablations import unwrap_ablations
 from barista_bench.models.base import tells_own_times
 from barista_bench.models.local.loading import adapter_videos, checkpoint_of, checkpoint_videos
-from barista_bench.runs.ask.answered import Spending, logged_tokens, prices_of
+from barista_bench.runs.ask.answers import Spending, logged_tokens, prices_of
 from barista_bench.runs.ask.asking import Asker, TaskRun
 from barista_bench.runs.ask.catalog import TaskExamples, load_model, refuse_mistyped, without_ablations
 from barista_bench.runs.ask.config import ModelSettings, RunConfig, Shard, checked
 from barista_bench.runs.ask.opening import OpenedTask, open_tasks
 from barista_bench.runs.ask.session import Session
-from barista_bench.runs.log.asked import AskedInput, asked_inputs, asks_on, claim_inputs, prompts_digest
+from barista_bench.runs.log.inputs import AskedInput, asked_inputs, asks_in_steps, claim_inputs, prompts_digest
 from barista_bench.runs.log.log_reader import StepLog, read_steps, step_files
 from barista_bench.runs.log.sample_log import SampleLog, log_files, running_elsewhere
 from barista_bench.runs.run_folder import claim, data_location, package_versions, run_description
@@ -159,7 +159,7 @@ def claimed_run(
     inputs = claim_inputs(opened.folder, opened.examples, inputs)
     rank = None if shard.is_alone else shard.rank
     task_run = TaskRun(opened.task, opened.examples, inputs, opened.folder, sample_log, rank)
-    if not asks_on(opened.task):
+    if not asks_in_steps(opened.task):
         yield task_run
         return
     with SampleLog(shard.file(opened.folder, "steps"), sample_log.launch) as steps:
@@ -198,7 +198,7 @@ class RunEstimate:
     input_tokens: int | None = None
     max_output_tokens: int | None = None
     cost: float | None = None
-    asks_on: tuple[str, ...] = ()
+    asks_in_steps: tuple[str, ...] = ()
     """Tasks that ask on after an answer: their later questions are not known yet, and not counted."""
 
 
@@ -214,7 +214,7 @@ def estimate(config: RunConfig) -> RunEstimate:
     has_several = len({opened.task.benchmark for opened in opened_tasks}) > 1
     by_name = {f"{one.task.benchmark}/{one.task.name}" if has_several else one.task.name: one for one in opened_tasks}
     tasks = {name: len(opened.examples) for name, opened in by_name.items()}
-    in_steps = tuple(name for name, opened in by_name.items() if asks_on(opened.task))
+    in_steps = tuple(name for name, opened in by_name.items() if asks_in_steps(opened.task))
     is_served = "served:" in config.model
     is_light = is_served or config.model.rpartition(":")[2] in SCRIPTED or "predictions:" in config.model
     if not is_light:  # the same ablations of a model that needs no checkpoint: it is asked as much
@@ -258,8 +258,8 @@ def estimate_text(totals: RunEstimate) -> str:
     """The estimate for people: one line a fact."""
     lines = [f"{name}: {count} examples" for name, count in totals.tasks.items()]
     lines.append(f"{totals.requests} requests for {totals.samples} samples with {totals.images} images")
-    if totals.asks_on:
-        lines.append(f"{', '.join(totals.asks_on)}: questions that depend on answers are not counted")
+    if totals.asks_in_steps:
+        lines.append(f"{', '.join(totals.asks_in_steps)}: questions that depend on answers are not counted")
     if totals.input_tokens is not None:
         lines.append(f"about {totals.input_tokens} input tokens, at most {totals.max_output_tokens} output tokens")
     if totals.cost is not None:

@@ -28,7 +28,7 @@ from barista_bench.core.task import Json, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import BaristaError, ConfigError, DataError, TaskError
 from barista_bench.files.writing import atomic_write
-from barista_bench.runs.log.asked import digest
+from barista_bench.runs.log.inputs import digest
 from barista_bench.runs.run_folder import Place, other_options, read_run
 from barista_bench.runs.score.costs import Prices, costs_of, token_sums
 from barista_bench.runs.score.results import (

@@ -60,7 +60,7 @@ def asked_inputs(task: Task, examples: ExampleSet, box_format: BoxFormat, *, tim
     inputs = []
     # What the first prompt does not say: pictures that options change, and questions that depend on answers.
     shared_parts: list[object] = [options] if (options := prompt_options(task)) else []
-    shared_parts += [task.prompts.sha256] if asks_on(task) else []
+    shared_parts += [task.prompts.sha256] if asks_in_steps(task) else []
     for index, example in enumerate(examples.examples):
         parts = shared_parts
         question: Prompt | TaskError
@@ -91,7 +91,7 @@ def prompts_digest(inputs: Sequence[AskedInput]) -> str | None:
     return digest(sorted(asked.prompt for asked in inputs))
 
 
-def asks_on(task: Task) -> bool:
+def asks_in_steps(task: Task) -> bool:
     """Whether a task may ask in several steps."""
     return type(task).follow_up is not Task.follow_up
 
@@ -126,7 +126,8 @@ def sample_seed(task: Task, example_id: str, run: int, step: int = 0) -> int:
 
 def sample_seeds(task: Task, example_id: str, run: int) -> frozenset[int]:
     """The seeds of one sample: of its first question, and of those that may follow."""
-    return frozenset(sample_seed(task, example_id, run, step) for step in range(MAX_STEPS if asks_on(task) else 1))
+    steps = range(MAX_STEPS if asks_in_steps(task) else 1)
+    return frozenset(sample_seed(task, example_id, run, step) for step in steps)
 
 
 def digest(*parts: object) -> str:

@@ -13,7 +13,7 @@ import msgspec
 from barista_bench.core.example import Status
 from barista_bench.core.model_names import ABLATIONS
 from barista_bench.errors import BudgetError, ModelError
-from barista_bench.models import Answered, Completion, Failure, GenerationConfig, Model, Request, StreamingModel
+from barista_bench.models import AnsweredRequest, Completion, Failure, GenerationConfig, Model, Request, StreamingModel
 from barista_bench.models.base import TOKEN_COUNTS
 from barista_bench.models.served.requests import estimated_input_tokens
 from barista_bench.runs.ask.config import SpendingSettings
@@ -257,7 +257,7 @@ def answer_each(
         yield subject, [_UNANSWERED] * len(request.seeds), 0.0
 
 
-def _answers(model: Model, requests: Iterable[Request], config: GenerationConfig) -> Iterator[Answered]:
+def _answers(model: Model, requests: Iterable[Request], config: GenerationConfig) -> Iterator[AnsweredRequest]:
     """Answers as they come: from a stream, or batch by batch."""
     if isinstance(model, StreamingModel):
         yield from model.stream(requests, config)
@@ -268,7 +268,7 @@ def _answers(model: Model, requests: Iterable[Request], config: GenerationConfig
         answers = model.generate(batch, config)
         fraction = (time.perf_counter() - begun) / len(batch)
         for index, request in enumerate(batch):
-            yield Answered(request, list(answers[index]) if index < len(answers) else [], fraction)
+            yield AnsweredRequest(request, list(answers[index]) if index < len(answers) else [], fraction)
 
 
 def _checked(returned: object, example_id: str) -> Completion | Failure:

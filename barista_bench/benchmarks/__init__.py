@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from barista_bench.core.options import Sampling, quoted
-from barista_bench.core.plugins import load_plugin, registered
+from barista_bench.core.plugins import load_plugin, plugin_entries
 from barista_bench.core.prompt import PromptTexts, load_prompts, named_domain, packaged_prompts, released_clone
 from barista_bench.core.task import Example, Fields, Json, Scored, Task
 from barista_bench.errors import ConfigError
@@ -217,7 +217,7 @@ def _listed(names: Collection[str]) -> list[str]:
     return [*(name for name in ours if name in names), *(name for name in names if name not in ours)]
 
 
-BENCHMARKS = BenchmarkRegistry(dict.fromkeys(_listed(registered("benchmarks"))))
+BENCHMARKS = BenchmarkRegistry(dict.fromkeys(_listed(plugin_entries("benchmarks"))))
 
 
 def get_benchmark(name: str) -> Benchmark:

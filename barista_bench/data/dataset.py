@@ -157,7 +157,7 @@ class ExampleSet(ABC):
         with guarded(task, "frame_times", example):
             times, shown = task.frame_times(example), task.image_frames(example)
         times = times or self._media_times(index)
-        return times and times.of(shown)
+        return times and times.of_images(shown)
 
     @abstractmethod
     def _media_times(self, index: int) -> FrameTimes | None:

@@ -165,7 +165,7 @@ def _open_candidate(
     task: AnyGraphTask, video: VideoGraph, item: Candidate | SkippedExample, sampling: Sampling
 ) -> Candidate | SkippedExample:
     """A candidate that the graph has an answer to, else why it has none."""
-    if isinstance(item, SkippedExample) or (reason := task.left_open(video, item, sampling)) is None:
+    if isinstance(item, SkippedExample) or (reason := task.incompleteness(video, item, sampling)) is None:
         return item
     return SkippedExample(FrameRef(video.video_id, item.frame), reason)
 

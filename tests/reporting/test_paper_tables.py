@@ -78,7 +78,7 @@ def test_tables_get_the_samples_that_count_and_the_judges_own_scores(runs: list[
     results = JudgedResults.model_construct(judge=type("J", (), {"name": "strict"})())
     samples = model_samples("called", runs[0], [JudgedRun(Path("x/strict-12"), runs[0], results, verdicts)])
     assert samples.model == "called"
-    assert samples.judged == {"strict": {sample_name(name, 0): 3.5}}
+    assert samples.judge_scores == {"strict": {sample_name(name, 0): 3.5}}
     lost = sum(s.record.status is Status.INFRA_ERROR for s in runs[0].samples)
     assert lost
     assert sum(map(len, samples.runs)) == len(runs[0].samples) - lost

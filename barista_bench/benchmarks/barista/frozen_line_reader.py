@@ -41,7 +41,7 @@ from barista_bench.benchmarks.barista.temporal_vqa import TemporalInputs, Tempor
 from barista_bench.benchmarks.kinds.box_answers import FrameSize
 from barista_bench.core.boxes import xywh_to_xyxy
 from barista_bench.core.example import GridBox, Int64, field_types
-from barista_bench.core.released_records import FilledText, FrozenLine, ReleaseRoot, converted
+from barista_bench.core.released_records import FrozenLine, NonEmptyText, ReleaseRoot, converted
 from barista_bench.core.task import Example, Fields, Json, Task
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import SceneObject
@@ -80,7 +80,7 @@ class _OnGrid(msgspec.Struct, kw_only=True):
 
 
 class _Grounding(_OnGrid, kw_only=True):
-    phrase: FilledText
+    phrase: NonEmptyText
     category: str
     ground_truth_boxes: Annotated[list[GridBox], msgspec.Meta(min_length=1)]
 
@@ -106,7 +106,7 @@ class _Described(msgspec.Struct):
 
 class _Referring(msgspec.Struct):
     metadata: _Described
-    structured: FilledText
+    structured: NonEmptyText
     question: str | None = None
 
 
@@ -116,8 +116,8 @@ class _Relations(msgspec.Struct):
 
 
 class _Choice(msgspec.Struct):
-    choice_id: FilledText
-    text: FilledText
+    choice_id: NonEmptyText
+    text: NonEmptyText
 
 
 class _Activity(msgspec.Struct):
@@ -137,8 +137,8 @@ class _Segment(msgspec.Struct):
 
 
 class _VisualQA(msgspec.Struct):
-    question: FilledText
-    reference_answer: FilledText
+    question: NonEmptyText
+    reference_answer: NonEmptyText
     category: str
 
 

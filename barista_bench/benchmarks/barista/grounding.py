@@ -172,7 +172,7 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
                     drawing = sum(count > 0 for count in counts[:described]) if counts[described] else -1
                     yield Candidate(video.video_id, frame, category, drawing, tuple(filter(None, counts)))
 
-    def left_open(self, video: VideoGraph, candidate: Candidate, sampling: GroundingSampling) -> str | None:
+    def incompleteness(self, video: VideoGraph, candidate: Candidate, sampling: GroundingSampling) -> str | None:
         """All of a category must be annotated; and of several, all that tells them apart."""
         span = candidate.frame, candidate.frame + 1
         if not video.coverage.category(candidate.group, *span):

@@ -111,7 +111,7 @@ class InteractionStatistics(SumStatistics):
         super().__init__(rows, figures, sample_scores=names, tables=tables)
         self._frames, self._groups = frames, groups
 
-    def among(self, samples: Sequence[int]) -> InteractionStatistics:
+    def subset(self, samples: Sequence[int]) -> InteractionStatistics:
         return InteractionStatistics([self._frames[at] for at in samples], [self._groups[at] for at in samples])
 
     def _total(self) -> Floats:

@@ -284,7 +284,7 @@ def _hand_object_metrics(task: HandObject, records: Sequence[ReleasedRecord]) ->
 def _relations_metrics(task: Relations, records: Sequence[ReleasedRecord]) -> dict[str, Json]:
     samples = _samples(task, records)
     statistics = task.statistics(samples)
-    figures, scores = statistics.published(), statistics.scores()["f1"].tolist()
+    figures, scores = statistics.published_figures(), statistics.scores()["f1"].tolist()
     parsed = [f1 for f1, sample in zip(scores, samples, strict=True) if sample.prediction is not None]
     total = _sum(parsed)
     return {

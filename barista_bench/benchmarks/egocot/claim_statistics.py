@@ -54,7 +54,7 @@ class ClaimStatistics(SumStatistics):
         """Whether it is right, the word overlap of its rationale with the reference, and counts of its claims."""
         return {name: np.array([row[part] for row in self._rows]) for name, part in SAMPLE_SCORES.items()}
 
-    def among(self, samples: Sequence[int]) -> ClaimStatistics:
+    def subset(self, samples: Sequence[int]) -> ClaimStatistics:
         return ClaimStatistics([self._rows[at] for at in samples])
 
 

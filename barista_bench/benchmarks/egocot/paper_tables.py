@@ -43,8 +43,10 @@ def paper_tables(samples: Sequence[ModelSamples]) -> list[Table]:
     answered = [(model, model.task) for model in samples if isinstance(model.task, Cot) and model.runs]
     if not answered:
         return []
-    figures = {model.model: [task.statistics(run).published() for run in model.runs] for model, task in answered}
-    judged = [(model, judge) for model, _ in answered for judge in sorted(model.judged)]
+    figures = {
+        model.model: [task.statistics(run).published_figures() for run in model.runs] for model, task in answered
+    }
+    judged = [(model, judge) for model, _ in answered for judge in sorted(model.judge_scores)]
     tables: list[Table] = [_accuracy(figures), _chart(figures), _claims(figures)]
     if judged:
         tables += [_reasoning(judged), _agreements(judged)]
@@ -107,7 +109,7 @@ def _claims(figures: RunsByModel) -> Table:
 def _reasoning(judged: Sequence[tuple[ModelSamples, str]]) -> Table:
     rows = []
     for model, judge in judged:
-        scores = model.judged[judge]
+        scores = model.judge_scores[judge]
         runs = [
             egocot_reasoning(
                 [scores.get(sample_name(sample.example.example_id, number)) for sample in run],
@@ -152,7 +154,7 @@ def judge_and_evidence(model: ModelSamples, judge: str) -> Agreement:
     # Imported here: whoever only looks up the benchmark needs no scipy.
     from scipy.stats import pearsonr
 
-    pairs = list(_pairs(model.task, model.runs, model.judged[judge]))
+    pairs = list(_pairs(model.task, model.runs, model.judge_scores[judge]))
     first, second = [float(a) for a, _ in pairs], [float(b) for _, b in pairs]
     varied = len(set(first)) > 1 and len(set(second)) > 1
     return Agreement(

@@ -134,7 +134,7 @@ class MaskTracking(ClipTask[TrackingSampling]):
     failure_kinds: ClassVar[Mapping[Verdict, FailureKind]] = {"miss": "missed", "wrong": "loose_mask"}
     inputs_type, target_type, evidence_type = TrackingInputs, TrackMasks, TrackingEvidence
 
-    def left_open(self, video: VideoGraph, candidate: Candidate, sampling: TrackingSampling) -> str | None:
+    def incompleteness(self, video: VideoGraph, candidate: Candidate, sampling: TrackingSampling) -> str | None:
         """An object without a mask must be out of the picture."""
         asked, span = video.objects_at(candidate.frame), self.span(video, candidate, sampling)
         is_known = all(video.coverage.category(item.category, *span) for item in asked)

@@ -158,7 +158,7 @@ class BoxStatistics(SampleStatistics):
         ]
         return {"mean_best_iou": np.array([sum(ious) / len(ious) if ious else 0.0 for ious in best])}
 
-    def among(self, samples: Sequence[int]) -> BoxStatistics:
+    def subset(self, samples: Sequence[int]) -> BoxStatistics:
         return BoxStatistics([self._answers[at] for at in samples], [self._references[at] for at in samples])
 
     def tables(self) -> dict[str, Any]:

@@ -238,7 +238,7 @@ class GroundingStatistics(SumStatistics):
             return self._by_object.figures(np.ones((1, self._by_object.size)))
         return super().figures(weights)
 
-    def among(self, samples: Sequence[int]) -> GroundingStatistics:
+    def subset(self, samples: Sequence[int]) -> GroundingStatistics:
         scores, groups = [self._scores[at] for at in samples], [self._groups[at] for at in samples]
         return GroundingStatistics(scores, groups, self._recogniser)
 
@@ -264,7 +264,7 @@ class GroundingStatistics(SumStatistics):
             positions.setdefault(groups[table], []).append(at)
         grouped: dict[str, dict[str, Json]] = {}
         for name in sorted(positions, key=group_order):
-            part = self.among(positions[name])
+            part = self.subset(positions[name])
             values = {key: float(value[0]) for key, value in part.figures(np.ones((1, part.size))).items()}
             fractions = {key: value for key, value in values.items() if key != "coverage" and not np.isnan(value)}
             grouped[name] = {**fractions, **part._counts()}

@@ -47,7 +47,7 @@ def test_the_unusable_is_named(entries: list[tuple[str, str]], message: str, mon
     group = "barista_bench.propagators"
     found = [EntryPoint(name, value, group) for name, value in entries]
     monkeypatch.setattr(plugins, "entry_points", lambda group: found)
-    monkeypatch.setattr(plugins, "registered", plugins.registered.__wrapped__)
+    monkeypatch.setattr(plugins, "plugin_entries", plugins.plugin_entries.__wrapped__)
     with pytest.raises(ConfigError, match=message):
         load_plugin("propagators", "gone")
 

@@ -137,6 +137,6 @@ def object_schema(properties: Fields) -> Fields:
 
 
 def rows_schema(row: Sequence[Json]) -> Fields:
-    """Of a list of lists, each with one value for each of these schemas."""
+    """JSON Schema of a list of lists, each with one value for each of these schemas."""
     items: Fields = {"type": "array", "prefixItems": row, "minItems": len(row), "maxItems": len(row)}
     return {"type": "array", "items": items}

@@ -125,7 +125,7 @@ def test_paper_tables_and_charts_are_in_the_page_and_as_files(written: tuple[Pat
 def test_tables_put_a_task_of_another_benchmark_beside_their_own(
     runs: list[ScoredRun], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    garden = replace(benchmark("garden", makes), beside=(("meadow", "fruit"),))
+    garden = replace(benchmark("garden", makes), extra_table_tasks=(("meadow", "fruit"),))
     monkeypatch.setattr(view, "BENCHMARKS", {"garden": garden, "meadow": benchmark("meadow")})
     page = page_of(runs, tmp_path / "out")
     assert [row["model"] for row in page.rows("Table 1: samples")][:-1] == ["two", "one", "one"]

@@ -257,7 +257,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         """The choice that is the reference most often in other videos; at a tie the first by its text."""
         counts = class_counts(others)
         ranked = sorted(ActivityInputs.of(example).choices, key=lambda choice: (-counts[choice.class_id], choice.text))
-        return self.written([ranked[0].choice_id], example)
+        return self.answer_text([ranked[0].choice_id], example)
 
 
 @per_example

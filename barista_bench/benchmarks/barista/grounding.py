@@ -46,13 +46,13 @@ from barista_bench.benchmarks.barista.phrases import (
 from barista_bench.benchmarks.barista.released_json import released_body, within_bounds
 from barista_bench.benchmarks.kinds.box_answers import (
     CENTRE_ON_GRID,
-    annotated,
     box_fields,
-    grid_pixels,
+    grid_to_pixels,
     on_usual_grid,
-    pixels_grid,
+    pixels_to_grid,
     released_number,
     released_pixels,
+    require_annotated,
     usual_boxes,
     write_grid,
 )
@@ -214,7 +214,7 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
 
     def as_target(self, example: Example, prediction: Prediction) -> GroundingTarget | None:
         boxes = answered_boxes(prediction)
-        grid = [pixels_grid(box, example.inputs) for box in boxes]
+        grid = [pixels_to_grid(box, example.inputs) for box in boxes]
         return GroundingTarget(boxes=boxes, ground_truth_boxes=grid) if boxes else None
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
@@ -241,8 +241,8 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
         """The true boxes in pixels: from the grid on which they are frozen, or as annotated (paper, A.1)."""
         target = GroundingTarget.of(example)
         if self.follows_paper:
-            return annotated(target.boxes, "boxes", example.example_id)
-        return [grid_pixels(box, example.inputs, target.bbox_scale) for box in target.ground_truth_boxes]
+            return require_annotated(target.boxes, "boxes", example.example_id)
+        return [grid_to_pixels(box, example.inputs, target.bbox_scale) for box in target.ground_truth_boxes]
 
 
 @cached_by_set

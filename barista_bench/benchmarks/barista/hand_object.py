@@ -37,15 +37,15 @@ from barista_bench.benchmarks.barista.interactions import (
 from barista_bench.benchmarks.kinds.box_answers import (
     CENTRE_ON_GRID,
     FrameSize,
-    annotated,
     box_failures,
     box_fields,
     box_schema,
     box_size,
-    grid_pixels,
-    in_words,
-    pixels_grid,
+    box_text,
+    grid_to_pixels,
+    pixels_to_grid,
     random_grid_box,
+    require_annotated,
     write_grid,
 )
 from barista_bench.benchmarks.parsing import object_schema
@@ -199,8 +199,8 @@ class HandObject(GraphTask[HandObjectSampling]):
 
     def as_target(self, example: Example, prediction: Prediction) -> InteractionTarget | None:
         def true(item: BoxedInteraction) -> TrueInteraction:
-            hands = [pixels_grid(box, example.inputs) for box in item.hand_boxes]
-            grid = (hands, pixels_grid(item.object_box, example.inputs))
+            hands = [pixels_to_grid(box, example.inputs) for box in item.hand_boxes]
+            grid = (hands, pixels_to_grid(item.object_box, example.inputs))
             return TrueInteraction("", "", item.hand_type, *grid, item.hand_boxes, item.object_box)
 
         answered = answered_interactions(prediction)
@@ -237,7 +237,7 @@ class HandObject(GraphTask[HandObjectSampling]):
         ]
         misses = [_sentence(item) for i, item in enumerate(reference) if i not in pairs]
         wrong = [
-            f"{_hands(item.hand_type)} on an object at {in_words(item.object_box)}"
+            f"{_hands(item.hand_type)} on an object at {box_text(item.object_box)}"
             for i, item in enumerate(answered)
             if i not in used
         ]
@@ -294,14 +294,14 @@ class HandObject(GraphTask[HandObjectSampling]):
         if self.follows_paper:
             return [
                 BoxedInteraction(
-                    annotated(item.hand_pixels, "hand_pixels", name),
-                    annotated(item.object_pixels, "object_pixels", name),
+                    require_annotated(item.hand_pixels, "hand_pixels", name),
+                    require_annotated(item.object_pixels, "object_pixels", name),
                     item.hand_type,
                 )
                 for item in target.interactions
             ]
         return [
-            mapped(item, lambda box: grid_pixels(box, example.inputs, target.bbox_scale))
+            mapped(item, lambda box: grid_to_pixels(box, example.inputs, target.bbox_scale))
             for item in target.interactions
         ]
 

@@ -183,7 +183,7 @@ def read_by_paper(text: str, inputs: Fields, box_format: BoxFormat) -> Predictio
     body = unfenced(text)
     array_alone, cut = whole_array(body), cut_array(text)
     arrays = [(array, 0) for array in (json_arrays(body) if array_alone is None else [array_alone])]
-    for entries, begun in (*arrays, *([(cut.entries, cut.begun)] if cut else [])):
+    for entries, begun in (*arrays, *([(cut.entries, cut.unfinished)] if cut else [])):
         written = _read_entries(entries, _boxes_as_asked)
         if written is not None:
             pixels = [mapped(item, lambda box: read_pixels(box, inputs, box_format)) for item in written]

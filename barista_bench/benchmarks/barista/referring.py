@@ -44,8 +44,8 @@ from barista_bench.benchmarks.barista.reference_text import (
     structured_reference,
 )
 from barista_bench.benchmarks.kinds.box_answers import box_fields, box_size
-from barista_bench.benchmarks.kinds.text import Compared, ReferenceFact, TextTask
-from barista_bench.benchmarks.lexical import is_said, labelled, most_typical
+from barista_bench.benchmarks.kinds.text import ComparedTexts, ReferenceFact, TextTask
+from barista_bench.benchmarks.lexical import after_label, is_said, most_typical_text
 from barista_bench.core.boxes import BoxFormat, as_xyxy, describe_format, write_box, xywh_to_xyxy
 from barista_bench.core.deriving import Candidate, Vocabulary
 from barista_bench.core.example import Evidence, Inputs, Int64, PixelBox, SkippedExample, Target, TypedFields
@@ -208,7 +208,7 @@ class Referring(TextTask[ReferringSampling]):
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
         """The last line labelled `Description:`, else the whole text; nothing left of it is a parse failure."""
-        description = labelled(text.strip(), "description")
+        description = after_label(text.strip(), "description")
         return Prediction({"description": description}) if description else ParseError("the answer is empty")
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
@@ -227,9 +227,9 @@ class Referring(TextTask[ReferringSampling]):
     def facets(self, example: Example) -> Fields:
         return {"category": example.label, "object_size": box_size(ReferringInputs.of(example).box)}
 
-    def compared(self, example: Example) -> Compared:
+    def comparison(self, example: Example) -> ComparedTexts:
         target = ReferringTarget.of(example)
-        return Compared(target.sentence, context=target.reference)
+        return ComparedTexts(target.sentence, context=target.reference)
 
     def as_target(self, example: Example, prediction: Prediction) -> ReferringTarget:
         text = self.text_of(prediction)
@@ -238,7 +238,7 @@ class Referring(TextTask[ReferringSampling]):
     def category(self, example: Example) -> str:
         return ReferringTarget.of(example).category
 
-    def described(self, example: Example) -> tuple[str, ...]:
+    def described_objects(self, example: Example) -> tuple[str, ...]:
         return evidence_objects(example)[:1]
 
     def facts(self, example: Example) -> list[ReferenceFact]:
@@ -247,7 +247,7 @@ class Referring(TextTask[ReferringSampling]):
         With other words instead, the object counts as `wrong_object` and a property as `wrong_attribute`.
         """
         kinds: dict[str, FailureKind] = {"object": "wrong_object", "relation": "missed"}
-        objects, target = self.described(example), ReferringTarget.of(example)
+        objects, target = self.described_objects(example), ReferringTarget.of(example)
         return [
             ReferenceFact(fact.text, f"{fact.kind}: {fact.text}", objects, kinds.get(fact.kind, "wrong_attribute"))
             for fact in target.facts
@@ -294,7 +294,7 @@ def _area(index: FrameArrays, frame: int, position: int) -> float:
 def typical_sentence(examples: Sequence[Example]) -> str | None:
     """The most typical reference sentence; None where there are no examples."""
     sentences = [ReferringTarget.of(example).sentence for example in examples]
-    return most_typical(sentences) if sentences else None
+    return most_typical_text(sentences) if sentences else None
 
 
 def listed_facts(facts: FrameFacts, index: int) -> list[ListedFact]:

@@ -238,7 +238,7 @@ def read_by_paper(text: str) -> Prediction | ParseError:
     answer = _first_answer(whole_array(body), json_arrays(body), _relation_as_asked)
     if answer is None and (cut := cut_array(text)):
         of_cut = _answer(cut.entries, _relation_as_asked)
-        answer = replace(of_cut, dropped=of_cut.dropped + cut.begun) if of_cut.value["relations"] else None
+        answer = replace(of_cut, dropped=of_cut.dropped + cut.unfinished) if of_cut.value["relations"] else None
     return answer or _NO_LIST
 
 

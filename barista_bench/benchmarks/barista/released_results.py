@@ -255,7 +255,7 @@ def _grounding_metrics(task: Grounding, records: Sequence[ReleasedRecord]) -> di
     samples = _samples(task, records)
     if not samples:
         return {**dict.fromkeys(STATISTICS), "per_category": {}}
-    figures = summarise(task.statistics(samples).evaluated)
+    figures = summarise(task.statistics(samples).evaluation)
     per_category = {name: {"map": row["ap"], "mar_100": row["ar_100"]} for name, row in figures["per_category"].items()}
     return {**{name: figures[name] for name in STATISTICS}, "per_category": per_category}
 

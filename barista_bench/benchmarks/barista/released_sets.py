@@ -39,7 +39,7 @@ def released_record(example: Example, question: str | None = None) -> Fields:
         data["question"] = sentence
     return {
         "example_id": example.example_id,
-        "task_name": TASKS.named(example.task).upstream_name,
+        "task_name": TASKS.load(example.task).upstream_name,
         "label": label,
         "frames": [
             {"frame_index": frame.frame_index, "mp4_path": f"{frame.video_id}/{VIDEO_FILE}", "video_id": frame.video_id}
@@ -256,7 +256,7 @@ def released_sampling(
             overrides[ours] = _NULL[ours] if value is None and ours in _NULL else value
     if params.get("video_id") is not None:
         overrides["videos"] = (str(params["video_id"]),)
-    return TASKS.named(task).sampling.with_overrides(overrides)
+    return TASKS.load(task).sampling.with_overrides(overrides)
 
 
 _OF_RUNS = frozenset(

@@ -41,8 +41,8 @@ from barista_bench.benchmarks.barista.qa_templates import (
     read_writer,
     write_pair,
 )
-from barista_bench.benchmarks.kinds.text import Compared, ReferenceFact, TextTask
-from barista_bench.benchmarks.lexical import after_last, content_words, labelled, most_typical, overlap
+from barista_bench.benchmarks.kinds.text import ComparedTexts, ReferenceFact, TextTask
+from barista_bench.benchmarks.lexical import after_label, after_last, content_words, most_typical_text, overlap
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, Vocabulary
 from barista_bench.core.example import Evidence, Inputs, Int64, SkippedExample, Target
@@ -207,7 +207,9 @@ class TemporalVQA(TextTask[TemporalSampling]):
 
         For the paper it is all that follows the last `Answer:`, wherever that stands.
         """
-        return Prediction({"answer": after_last(text, "answer:") if self.follows_paper else labelled(text, "answer")})
+        return Prediction(
+            {"answer": after_last(text, "answer:") if self.follows_paper else after_label(text, "answer")}
+        )
 
     def judged(self, example: Example, prediction: Prediction) -> Judged:
         inputs, target = TemporalInputs.of(example), TemporalTarget.of(example)
@@ -220,9 +222,9 @@ class TemporalVQA(TextTask[TemporalSampling]):
         text = self.text_of(prediction)
         return TemporalTarget(text, self.category(example)) if text else None
 
-    def compared(self, example: Example) -> Compared:
+    def comparison(self, example: Example) -> ComparedTexts:
         inputs = TemporalInputs.of(example)
-        return Compared(TemporalTarget.of(example).answer, asked=inputs.question)
+        return ComparedTexts(TemporalTarget.of(example).answer, question=inputs.question)
 
     def category(self, example: Example) -> str:
         return TemporalTarget.of(example).category
@@ -260,7 +262,7 @@ def answers_by_question(examples: Sequence[Example]) -> dict[str, str]:
     answers: dict[str, list[str]] = defaultdict(list)
     for example in examples:
         answers[TemporalInputs.of(example).question].append(TemporalTarget.of(example).answer)
-    return {question: most_typical(texts, set(content_words(question))) for question, texts in answers.items()}
+    return {question: most_typical_text(texts, set(content_words(question))) for question, texts in answers.items()}
 
 
 def _written_pairs(

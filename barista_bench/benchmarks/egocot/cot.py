@@ -215,7 +215,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
             is_right=answer is not None and answer.answer == right,
             reasoned=answer is not None and bool(answer.reasoning),
             to_say=(checked or check_rationale("", evidence, answer=right)).to_say,
-            lexical_f1=overlap(rationale, reasoning, asked=CotInputs.of(example).question).f1,
+            lexical_f1=overlap(rationale, reasoning, question=CotInputs.of(example).question).f1,
         )
 
     def rationale(self, example: Example, prediction: Prediction) -> Rationale:

@@ -30,7 +30,7 @@ from barista_bench.benchmarks.egocot.items import (
     subtask_called,
 )
 from barista_bench.benchmarks.kinds.spans import read_seconds
-from barista_bench.benchmarks.release_records import PlacedRecord, each, elements, kind, typed
+from barista_bench.benchmarks.release_records import PlacedRecord, elements, kind_of, read_each, typed
 from barista_bench.errors import RecordError
 from barista_bench.files.reading import valid_video_id
 from barista_bench.files.text_out import printable
@@ -159,7 +159,7 @@ class RecordReader:
         """The item of one record. Raises RecordError."""
         key, content = placed.key, strip_texts(placed.value)
         if not isinstance(content, dict):
-            raise RecordError("", f"is {kind(content)}", "give one JSON object a question")
+            raise RecordError("", f"is {kind_of(content)}", "give one JSON object a question")
         if "video" in content and "qid" not in content:
             quiz = typed(content, QuizItem, _FORMAT)
             media_id = checked_media_id(PurePosixPath(quiz.video).stem, "video")
@@ -186,7 +186,7 @@ class RecordReader:
         answer = record.answer
         if answer is not None and answer not in record.choices:
             letters = ", ".join(sorted(record.choices))
-            raise RecordError("answer", f"{kind(answer)} is none of the choices", f"give one of {letters}, or null")
+            raise RecordError("answer", f"{kind_of(answer)} is none of the choices", f"give one of {letters}, or null")
         split: Split | None = self.split if record.split is UNSET else record.split
         if split == "dev" and answer is None:
             raise RecordError("answer", "is missing in the split dev", "give it, or say split test")
@@ -200,7 +200,7 @@ class RecordReader:
     def _subtask(self, name: str, name_key: str, group: object, group_place: str) -> Subtask:
         subtask = subtask_called(name)
         if subtask is None:
-            raise RecordError(name_key, f"{kind(name)} is not a subtask", "use one of the twelve names of the paper")
+            raise RecordError(name_key, f"{kind_of(name)} is not a subtask", "use one of the twelve names of the paper")
         if group is not None and (not isinstance(group, str) or group_called(group) != subtask.group):
             self.log.warning(group_place, f"is not the group of {subtask.code}; the subtask counts", "correct it")
         return subtask
@@ -225,7 +225,7 @@ class RecordReader:
         return self._each(values, key, lambda placed: checked_seconds(placed.value, ""))
 
     def _each(self, values: Rows, key: str, read: Callable[[PlacedRecord], RowT]) -> list[RowT]:
-        rows = each(elements(values or [], self.log, key), read, self.log, "it is left out", "warning")
+        rows = read_each(elements(values or [], self.log, key), read, self.log, "it is left out", "warning")
         return [row for _, row in rows]
 
 
@@ -246,7 +246,7 @@ def strip_texts(value: object) -> object:
 def checked_seconds(value: object, key: str) -> float:
     seconds = read_seconds(value)
     if seconds is None:
-        raise RecordError(key, f"{kind(value)} is no time", "write MM:SS.ss")
+        raise RecordError(key, f"{kind_of(value)} is no time", "write MM:SS.ss")
     return seconds
 
 
@@ -259,7 +259,7 @@ def _checked_span(times: list[Clock]) -> tuple[float, float]:
 
 def checked_media_id(media_id: str, key: str) -> str:
     if not valid_video_id(media_id) or not valid_video_id(f"{media_id}.mp4"):
-        raise RecordError(key, f"{kind(media_id)} cannot be the name of a file", "give a plain name")
+        raise RecordError(key, f"{kind_of(media_id)} cannot be the name of a file", "give a plain name")
     return media_id
 
 

@@ -34,11 +34,11 @@ from barista_bench.benchmarks.release_records import (
     AnnotationRelease,
     PlacedRecord,
     annotation_files,
-    each,
     elements,
     keep_first,
     media_folder,
-    nothing_usable,
+    no_records_error,
+    read_each,
     read_values,
     typed,
 )
@@ -149,18 +149,18 @@ def open_release(root: Path, videos: Path | None = None) -> EgocotRelease:
     manifest: dict[str, ManifestEntry] = {}
     for path, log in logs.items():
         if "manifest" in path.name.casefold():
-            for placed, entry in each(_records(path, log), _manifest_entry, log, "the entry is left out"):
+            for placed, entry in read_each(_records(path, log), _manifest_entry, log, "the entry is left out"):
                 keep_first(manifest, entry.media_id, entry, log, f"{placed.key}.media_id")
             continue
         named = _SPLIT.search(path.stem)
         reader = RecordReader(log, None if named is None else "test" if named[1].casefold() == "test" else "dev")
-        for placed, item in each(_records(path, log), reader.read, log, "the question is left out"):
+        for placed, item in read_each(_records(path, log), reader.read, log, "the question is left out"):
             keep_first(items, item.qid, item, log, f"{placed.key}.qid")
         for name, count in sorted(reader.unknown.items()):
             log.warning(name, f"stands in {count} records and is not read", "leave it out, or tell us what it is")
     problems = tuple(problem for log in logs.values() for problem in log)
     if not items:
-        raise nothing_usable(root, "EgoCoT-Bench question", problems)
+        raise no_records_error(root, "EgoCoT-Bench question", problems)
     in_order = dict(sorted(items.items(), key=lambda pair: (pair[1].media_id, pair[0])))
     return EgocotRelease(root, media_folder(root, videos), problems, in_order, manifest)
 

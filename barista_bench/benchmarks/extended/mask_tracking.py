@@ -33,9 +33,9 @@ from barista_bench.benchmarks.kinds.masks import (
     bounds,
     empty_mask,
     explain_masks,
+    fraction_box_mask,
     mask_entries,
-    placed_box,
-    random_box,
+    random_box_mask,
     score_frame,
     sound_mask,
     union,
@@ -198,12 +198,12 @@ class MaskTracking(ClipTask[TrackingSampling]):
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         """A rectangle anywhere for each object on each frame."""
         inputs = TrackingInputs.of(example)
-        return _answer_text({key: random_box(rng, inputs.size) for key in _object_frames(inputs)})
+        return _answer_text({key: random_box_mask(rng, inputs.size) for key in _object_frames(inputs)})
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """The median box of the masks in other videos, on every frame; the middle without any."""
         inputs = TrackingInputs.of(example)
-        return _answer_text(dict.fromkeys(_object_frames(inputs), placed_box(_usual_box(others), inputs.size)))
+        return _answer_text(dict.fromkeys(_object_frames(inputs), fraction_box_mask(_usual_box(others), inputs.size)))
 
     def copied_answer(self, example: Example, box_format: BoxFormat) -> str:
         inputs = TrackingInputs.of(example)

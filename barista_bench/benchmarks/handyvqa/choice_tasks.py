@@ -153,7 +153,7 @@ class OptionsTask(ChoiceTask, HandyvqaTask):
     def facets(self, example: Example) -> Fields:
         return {"options": len(options_of(example))}
 
-    def written(self, labels: Sequence[str], example: Example) -> str:
+    def answer_text(self, labels: Sequence[str], example: Example) -> str:
         return write_letters(labels, options_of(example))
 
 

@@ -57,12 +57,12 @@ def read_pixels(numbers: Sequence[float], inputs: Fields, box_format: BoxFormat)
     return list(read_box(numbers, box_format, *frame_size(inputs)))
 
 
-def grid_pixels(grid_box: Sequence[float], inputs: Fields, scale: int = GRID) -> list[float]:
+def grid_to_pixels(grid_box: Sequence[float], inputs: Fields, scale: int = GRID) -> list[float]:
     """A box on the release's grid of 0..scale as [x0, y0, x1, y1] in pixels."""
     return list(from_grid(grid_box, *frame_size(inputs), scale))
 
 
-def pixels_grid(box: Sequence[float], inputs: Fields) -> list[int]:
+def pixels_to_grid(box: Sequence[float], inputs: Fields) -> list[int]:
     """[x0, y0, x1, y1] in pixels on the release's usual grid, rounded as true boxes are."""
     return to_grid(as_xyxy(box), *frame_size(inputs))
 
@@ -74,7 +74,7 @@ def reference_scale(target: Fields) -> int:
     return scale
 
 
-def annotated(boxes: BoxesT | None, name: str, example_id: str) -> BoxesT:
+def require_annotated(boxes: BoxesT | None, name: str, example_id: str) -> BoxesT:
     """A box, or boxes, in pixels as annotated; released files have boxes on the grid alone.
 
     Raises DataError where the example has none.
@@ -130,10 +130,10 @@ def random_grid_box(rng: random.Random) -> list[float]:
     return [x0, y0, x1, y1]
 
 
-def in_words(box: Sequence[float]) -> str:
+def box_text(box: Sequence[float]) -> str:
     """A pixel box for people.
 
-    >>> in_words([1.0, 2.4, 30.6, 40])
+    >>> box_text([1.0, 2.4, 30.6, 40])
     '[1, 2, 31, 40]'
     """
     return f"[{', '.join(str(round(value)) if isfinite(value) else '?' for value in box)}]"
@@ -148,8 +148,8 @@ def usual_boxes(answers: Sequence[Boxes]) -> Boxes:
     [[10.0, 0.0, 20.0, 15.0]]
     """
     count = mode(sorted(map(len, answers)))  # of several the smallest
-    alike = [sorted(boxes) for boxes in answers if len(boxes) == count]
-    return cast("Boxes", np.mean(np.array(alike, dtype=float).reshape(len(alike), count, 4), axis=0).tolist())
+    lists = [sorted(boxes) for boxes in answers if len(boxes) == count]
+    return cast("Boxes", np.mean(np.array(lists, dtype=float).reshape(len(lists), count, 4), axis=0).tolist())
 
 
 def box_size(box: Box) -> str:
@@ -170,17 +170,17 @@ def box_failures(
     `objects` are ids of the true boxes' objects; empty, or fewer, where the data do not say.
     """
 
-    def named(index: int) -> tuple[str, ...]:
+    def ids_of(index: int) -> tuple[str, ...]:
         return tuple(name for name in objects[index : index + 1] if name)
 
     matched = list(pairs)
     missed = [i for i in range(len(reference)) if i not in {i for i, _ in matched}]
     wrong = [j for j in range(len(answered)) if j not in {j for _, j in matched}]
-    failures = [AnswerFailure("loose_box", named(i)) for i, _ in _pair_leftovers(missed, wrong, reference, answered)]
-    failures += [AnswerFailure("missed", named(i)) for i in missed]
+    failures = [AnswerFailure("loose_box", ids_of(i)) for i, _ in _pair_leftovers(missed, wrong, reference, answered)]
+    failures += [AnswerFailure("missed", ids_of(i)) for i in missed]
     for j in wrong:
-        again = [i for i, _ in matched if box_iou(reference[i], answered[j]) > MATCHED]
-        failures.append(AnswerFailure("duplicate", named(again[0])) if again else AnswerFailure("hallucinated"))
+        same = [i for i, _ in matched if box_iou(reference[i], answered[j]) > MATCHED]
+        failures.append(AnswerFailure("duplicate", ids_of(same[0])) if same else AnswerFailure("hallucinated"))
     return failures
 
 

@@ -115,15 +115,15 @@ class ChoiceTask(Task):
         ]
         return mean_statistics([{"accuracy": float(hit)} for hit in right], [s.prediction is not None for s in samples])
 
-    def written(self, labels: Sequence[str], example: Example) -> str:
+    def answer_text(self, labels: Sequence[str], example: Example) -> str:
         """An answer that names these, as the prompt asks for it."""
         return "ANSWER: " + ", ".join(labels)
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
-        return self.written(self.correct_choices(example), example)
+        return self.answer_text(self.correct_choices(example), example)
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
-        return self.written([rng.choice(list(self.choices(example)))], example)
+        return self.answer_text([rng.choice(list(self.choices(example)))], example)
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """The letter that is right most often in other videos, weighed by `prior_weight`; at a tie the first."""
@@ -131,7 +131,7 @@ class ChoiceTask(Task):
         for other in others:
             for label in self.correct_choices(other):
                 counts[label] += self.prior_weight(example, other, len(others))
-        return self.written([max(self.choices(example), key=lambda label: counts[label])], example)
+        return self.answer_text([max(self.choices(example), key=lambda label: counts[label])], example)
 
     def prior_weight(self, example: Example, other: Example, count: int) -> int:
         """The weight of one of `count` examples of other videos in the prior of an example; here all the same."""

@@ -21,8 +21,8 @@ from barista_bench.benchmarks.barista.activity_choices import (
     ActivityInputs,
     ActivitySampling,
     ActivityTarget,
-    draw_choices,
     released_verb,
+    sample_choices,
 )
 from barista_bench.benchmarks.barista.common import (
     PROMPT_PACKAGE,
@@ -119,8 +119,8 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         crowded = frozenset() if self.follows_paper else _overlapping(named_activities(video))
         for index, segment in enumerate(named_activities(video)):
             frames = _segment_frames(video, segment)
-            long_enough = len(frames) >= sampling.frames and first <= frames.start and frames.stop <= stop
-            if long_enough and index not in crowded:
+            is_long_enough = len(frames) >= sampling.frames and first <= frames.start and frames.stop <= stop
+            if is_long_enough and index not in crowded:
                 yield Candidate(video.video_id, _shown_frames(frames, sampling)[0], str(segment.class_id), index)
 
     def select(
@@ -149,22 +149,22 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         self, video: VideoGraph, segment: Segment, index: int, names: Mapping[str, str], sampling: ActivitySampling
     ) -> Example:
         class_id, frames = str(segment.class_id), _segment_frames(video, segment)
-        shown = _shown_frames(frames, sampling)
+        indices = _shown_frames(frames, sampling)
         seed = "" if sampling.seed is None else f"{sampling.seed}:"
         rng = random.Random(f"{seed}{video.video_id}:{segment.start}:{segment.end}")  # noqa: S311  (the released seed)
-        choices = draw_choices(class_id, names, sampling, rng)
+        choices = sample_choices(class_id, names, sampling, rng)
         (reference,) = (choice for choice in choices if choice.class_id == class_id)
         verb = released_verb(names[class_id])
         contacts = video.hand_contacts((frames.start, frames.stop))
         return self.new_example(
             f"{self.upstream_name}:{video.video_id}:segment_{segment.start}_{segment.end}:class_{class_id}:idx_{index}",
             video.video_id,
-            shown,
+            indices,
             label=names[class_id],
             inputs=ActivityInputs(choices),
             target=ActivityTarget(reference.choice_id, class_id),
             metadata={
-                **frame_metadata(video, shown[0]),
+                **frame_metadata(video, indices[0]),
                 "segment_start": segment.start,
                 "segment_end": segment.end,
                 "segment_frames": len(frames),
@@ -203,21 +203,21 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         if not self.follows_paper or read_scores(text, labels) is not None:
             return read_letter(text, labels)
         text = text[-MAX_ANSWER:]
-        known = {label.casefold(): label for label in labels}
+        label_of = {label.casefold(): label for label in labels}
         tails = [text[match.end() : match.end() + _TAIL] for match in list(_ANSWER.finditer(text))[-MAX_STARTS:]]
         first_words = (_TOKEN.search(_PLACEHOLDER.sub("", tail)) for tail in reversed(tails))
         tags = reversed(_TAG.findall(text)[-MAX_STARTS:])
         for token in chain((match[0] for match in first_words if match), tags):
-            if token.casefold() in known:
-                return Prediction({"choice_id": known[token.casefold()]})
+            if token.casefold() in label_of:
+                return Prediction({"choice_id": label_of[token.casefold()]})
         return NO_CHOICE
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
         """Accuracy over all samples and over the readable ones, by class and by verb, and what is mistaken for what."""
-        chosen = (s.prediction and ChosenLetter.read(s.prediction.value).choice_id for s in samples)
+        letters = (s.prediction and ChosenLetter.read(s.prediction.value).choice_id for s in samples)
         rows = [
             question_sums(_question(s.example)._replace(prediction=letter))
-            for s, letter in zip(samples, chosen, strict=True)
+            for s, letter in zip(samples, letters, strict=True)
         ]
         return SumStatistics(rows, figures, sample_scores={"accuracy": "accuracy"}, tables=_defined_tables)
 
@@ -244,11 +244,11 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         reference, chosen = _reference_and_chosen(example, prediction)
-        shown = f"{reference.choice_id}: {reference.text}"
+        truth = f"{reference.choice_id}: {reference.text}"
         if reference == chosen:
-            return Explanation.of([shown])
+            return Explanation.of([truth])
         note = "same verb, another object" if chosen and chosen.verb == reference.verb else "another verb"
-        return Explanation.of(misses=[shown], wrong=[f"{chosen.choice_id}: {chosen.text} ({note})"] if chosen else [])
+        return Explanation.of(misses=[truth], wrong=[f"{chosen.choice_id}: {chosen.text} ({note})"] if chosen else [])
 
     def correct_choices(self, example: Example) -> Sequence[str]:
         return (ActivityTarget.of(example).choice_id,)
@@ -332,13 +332,13 @@ def _cap_by_class(candidates: Sequence[Candidate], sampling: ActivitySampling) -
     for number, candidate in enumerate(candidates):
         by_class[candidate.group][candidate.video_id].append(number)
     rng = sampling.generator()
-    kept: list[int] = []
+    numbers: list[int] = []
     for by_video in by_class.values():
         queues = list(by_video.values())
         rng.shuffle(queues)
         rounds = chain.from_iterable(zip_longest(*queues))
-        kept += [number for number in rounds if number is not None][: sampling.per_class]
-    return [candidates[number] for number in sorted(kept)]
+        numbers += [number for number in rounds if number is not None][: sampling.per_class]
+    return [candidates[number] for number in sorted(numbers)]
 
 
 def _noun(name: str) -> str:

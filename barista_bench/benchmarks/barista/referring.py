@@ -39,8 +39,8 @@ from barista_bench.benchmarks.barista.reference_text import (
     FrameFacts,
     frame_facts,
     one_sentence,
-    readable_statements,
-    statements,
+    readable_clauses,
+    relation_clauses,
     structured_reference,
 )
 from barista_bench.benchmarks.kinds.box_answers import box_fields, box_size
@@ -197,13 +197,12 @@ class Referring(TextTask[ReferringSampling]):
         facts = dict(zip(frames, frame_facts(FrameArrays(video), np.array(frames, dtype=np.int64)), strict=True))
         domain = domain_called(sampling.domain)
         for candidate in candidates:
-            shown = facts[candidate.frame]
-            yield _example(video, candidate, shown, domain, every_context=self.follows_paper)
+            yield _example(video, candidate, facts[candidate.frame], domain, every_context=self.follows_paper)
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         inputs = ReferringInputs.of(example)
-        written = write_box(as_xyxy(inputs.box), box_format, inputs.frame_width, inputs.frame_height)
-        fields = {"format": describe_format(box_format), "box": json.dumps(written)}
+        box_numbers = write_box(as_xyxy(inputs.box), box_format, inputs.frame_width, inputs.frame_height)
+        fields = {"format": describe_format(box_format), "box": json.dumps(box_numbers)}
         return self.prompts.prompt(1, **(box_fields(self.prompts, box_format) | fields))
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
@@ -282,8 +281,8 @@ def _is_fragment(index: FrameArrays, frame: int, position: int) -> bool:
 def _area(index: FrameArrays, frame: int, position: int) -> float:
     """Pixels of the object's mask on the frame, of two usable masks the last; of the box where there is none."""
     video, objects = index.video, index.video.instances_table.object
-    annotated = [video.instance(other) for other in index.positions_at(frame) if objects[other] == objects[position]]
-    masks = [rle for rle in video.rles(annotated) if isinstance(rle, Rle)]
+    instances = [video.instance(other) for other in index.positions_at(frame) if objects[other] == objects[position]]
+    masks = [rle for rle in video.rles(instances) if isinstance(rle, Rle)]
     if not masks:
         width, height = video.instances_table.bbox[position, 2:].tolist()
         return float(width * height)
@@ -299,9 +298,9 @@ def typical_sentence(examples: Sequence[Example]) -> str | None:
 
 def listed_facts(facts: FrameFacts, index: int) -> list[ListedFact]:
     """The facts that an answer should give of an object: its category, its attributes, its direct relations."""
-    listed = [ListedFact("object", facts.category(index))]
-    listed += [ListedFact(entry.type, entry.value) for entry in facts.properties.get(index, ())]
-    return listed + [ListedFact("relation", str(entry)) for entry in readable_statements(facts, index)]
+    entries = [ListedFact("object", facts.category(index))]
+    entries += [ListedFact(entry.type, entry.value) for entry in facts.properties.get(index, ())]
+    return entries + [ListedFact("relation", str(entry)) for entry in readable_clauses(facts, index)]
 
 
 def _example(
@@ -311,9 +310,9 @@ def _example(
     instance = video.instance(candidate.item)
     target, index = instance.object, int(video.instances_table.object[candidate.item])
     box = xywh_to_xyxy(instance.bbox)
-    stated = statements(facts, index)
+    clauses = relation_clauses(facts, index)
     properties = facts.properties[index]
-    others = dict.fromkeys(facts.objects[other].id for entry in stated for other in entry.others)
+    others = dict.fromkeys(facts.objects[other].id for entry in clauses for other in entry.others)
     x0, y0, x1, y1 = box
     return Referring.new_example(
         f"{Referring.upstream_name}:{video.video_id}:frame_{frame}:obj_{target.id}",
@@ -333,7 +332,7 @@ def _example(
                     value=link.value,
                     target_category=facts.category(link.other),
                     target_object_id=facts.objects[link.other].id,
-                    is_source=link.as_source,
+                    is_source=link.is_source,
                 )
                 for link in facts.links[index]
             ],
@@ -343,6 +342,6 @@ def _example(
             object_ids=[target.id, *others],
             instance_rows=[instance.row],
             attribute_rows=[entry.row for entry in properties],
-            relation_rows=sorted({row for entry in stated for row in entry.rows}),
+            relation_rows=sorted({row for entry in clauses for row in entry.rows}),
         ),
     )

@@ -15,7 +15,7 @@ from typing import cast
 from barista_bench.benchmarks.barista.activity import Activity
 from barista_bench.benchmarks.barista.grounding import Grounding
 from barista_bench.benchmarks.barista.hand_object import HandObject
-from barista_bench.benchmarks.barista.interactions import BoxedInteractions, mapped
+from barista_bench.benchmarks.barista.interactions import BoxedInteractions, map_boxes
 from barista_bench.benchmarks.barista.referring import Referring
 from barista_bench.benchmarks.barista.relations import Relations
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
@@ -48,7 +48,7 @@ class ReleasedRecord:
     latency_ms: float | None
 
     @property
-    def answered(self) -> bool:
+    def is_answered(self) -> bool:
         """Whether an answer came, readable or not."""
         return self.error is None or not self.error.startswith(PROVIDER_ERROR)
 
@@ -74,8 +74,8 @@ def task_result(task: Task, example: Example, prediction: Prediction | None, box
             return {**answer, "structured": reference, "reference_structured": reference}
         case TemporalVQA():
             answer = {"predicted_answer": prediction.value["answer"]} if prediction else {}
-            kept = {"category": example.target["category"], "question": example.inputs["question"]}
-            return {**answer, **kept, "reference_answer": example.target["answer"]}
+            question_fields = {"category": example.target["category"], "question": example.inputs["question"]}
+            return {**answer, **question_fields, "reference_answer": example.target["answer"]}
     raise _no_released_task(task)
 
 
@@ -114,8 +114,8 @@ def _is_as_written(prediction: Prediction, example: Example, box_format: BoxForm
 
 def _released_box(pixels: Sequence[float], example: Example, box_format: BoxFormat) -> list[int]:
     """A pixel box as integers in the model's order, on the scale of the example's own boxes."""
-    written = BoxFormat(box_format.order, reference_scale(example.target))
-    return [round(value) for value in write_box(as_xyxy(pixels), written, *frame_size(example.inputs), exact=True)]
+    grid_format = BoxFormat(box_format.order, reference_scale(example.target))
+    return [round(value) for value in write_box(as_xyxy(pixels), grid_format, *frame_size(example.inputs), exact=True)]
 
 
 def _hand_object_result(
@@ -141,7 +141,7 @@ def _hand_object_result(
     }
     if prediction is not None:
         answered = BoxedInteractions.read(prediction.value).interactions
-        scaled = [mapped(item, lambda box: _released_box(box, example, box_format)).write() for item in answered]
+        scaled = [map_boxes(item, lambda box: _released_box(box, example, box_format)).write() for item in answered]
         written = prediction.value["written"] if _is_as_written(prediction, example, box_format) else scaled
         result["interactions"] = written
     return result
@@ -181,7 +181,7 @@ def _activity_result(example: Example, prediction: Prediction | None) -> dict[st
 
 def common_metrics(records: Sequence[ReleasedRecord]) -> dict[str, Json]:
     """The keys of metrics.json that all tasks have, but for those of the runner (times, tokens, resuming)."""
-    answered = sum(record.answered for record in records)
+    answered = sum(record.is_answered for record in records)
     parsed = sum(record.error is None for record in records)
     latencies = [record.latency_ms for record in records if record.latency_ms is not None]
     return {
@@ -217,9 +217,9 @@ def task_metrics(
         case Activity():
             return _activity_metrics(task, records)
         case Referring() | TemporalVQA():
-            active = CRITERIA[task.name] if criteria is None else criteria
+            names = CRITERIA[task.name] if criteria is None else criteria
             by_category = _category_metrics(records) if isinstance(task, TemporalVQA) else {}
-            return {**_judge_metrics(records, active), **by_category}
+            return {**_judge_metrics(records, names), **by_category}
     raise _no_released_task(task)
 
 
@@ -228,7 +228,7 @@ def _samples(task: Task, records: Sequence[ReleasedRecord]) -> list[Scored]:
     return [
         Scored(record.example, None if record.error is not None else _prediction(task, record))
         for record in records
-        if record.answered or task.counts_provider_errors
+        if record.is_answered or task.counts_provider_errors
     ]
 
 
@@ -244,7 +244,7 @@ def _prediction(task: Task, record: ReleasedRecord) -> Prediction:
             return Prediction({"boxes": [pixels(box) for box in cast("list[list[float]]", result["predicted_boxes"])]})
         case HandObject():
             items = BoxedInteractions.read({"interactions": result["interactions"]}).interactions
-            return Prediction({"interactions": [mapped(item, pixels).write() for item in items]})
+            return Prediction({"interactions": [map_boxes(item, pixels).write() for item in items]})
         case Relations():
             return Prediction({"relations": result["predicted_relations"]})
         case _:
@@ -351,5 +351,5 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def _sum(values: Sequence[float]) -> float:
-    """One after the other, as released: sum() rounds otherwise from Python 3.12 on."""
+    """The sum, added one after the other as released: sum() rounds otherwise from Python 3.12 on."""
     return reduce(add, values, 0.0)

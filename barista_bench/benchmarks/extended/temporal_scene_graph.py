@@ -212,7 +212,7 @@ def _clip_graph(index: FrameArrays, keyframes: Keyframes) -> tuple[list[int], Cl
     by first frame, last frame and names."""
     table, frames = index.video.relations_table, np.array(keyframes)
     active = (table.start[:, None] <= frames) & (frames < table.end[:, None])
-    active &= index.seen[table.source][:, frames] & index.seen[table.target][:, frames]
+    active &= index.is_boxed[table.source][:, frames] & index.is_boxed[table.target][:, frames]
     names = [normalise(item.category) for item in index.video.objects]
     is_named = np.array([name != UNNAMED for name in names], dtype=bool)
     active &= (is_named[table.source] & is_named[table.target])[:, None]

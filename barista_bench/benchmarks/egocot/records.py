@@ -56,7 +56,7 @@ class TargetRow(msgspec.Struct):
     label: Text
     distinct_id: ObjectId | None = None
 
-    def checked(self) -> TargetObject:
+    def to_evidence(self) -> TargetObject:
         return TargetObject("" if self.distinct_id is None else str(self.distinct_id), self.label)
 
 
@@ -67,7 +67,7 @@ class BoxRow(msgspec.Struct):
     time: Clock
     bbox: tuple[Coordinate, Coordinate, Coordinate, Coordinate]
 
-    def checked(self) -> TimedBox:
+    def to_evidence(self) -> TimedBox:
         x0, y0, x1, y1 = self.bbox
         if not (x0 < x1 and y0 < y1):
             raise RecordError("bbox", f"{[*self.bbox]} has no area", "give x0 < x1 and y0 < y1")
@@ -82,7 +82,7 @@ class RelationRow(msgspec.Struct):
     object_name: Text
     time: Annotated[list[Clock], Meta(max_length=2)] = []
 
-    def checked(self) -> DatedRelation:
+    def to_evidence(self) -> DatedRelation:
         span = _checked_span(self.time) if self.time else (None, None)
         return DatedRelation(self.subject_name, self.predicate, self.object_name, *span)
 
@@ -97,7 +97,7 @@ class GraphRow(msgspec.Struct):
     holds: bool
     text: Text
 
-    def checked(self) -> GraphFact:
+    def to_evidence(self) -> GraphFact:
         span = _checked_span(self.time)
         return GraphFact(self.subject_name, self.predicate, self.object_name, *span, self.holds, self.text)
 
@@ -169,11 +169,11 @@ class RecordReader:
         sample = typed(content, SampleOfPage, _FORMAT)
         media_id, group = checked_media_id(sample.media_id, "media_id"), sample.big_category_en
         subtask = self._subtask(sample.sub_category_en, "sub_category_en", group, f"{key}.big_category_en")
-        for prefix, part, known in (
+        for prefix, fields, struct in (
             ("", content, SampleOfPage),
             ("evidence.", content.get("evidence"), EvidenceRecord),
         ):
-            names = (str(name) for name in part or () if name not in known.__struct_fields__)
+            names = (str(name) for name in fields or () if name not in struct.__struct_fields__)
             self.unknown.update(prefix + printable(name[:100]) for name in names)
         if sample.source is not None and sample.source != media_file(media_id):
             self.log.warning(f"{key}.source", f"is not {media_file(media_id)!r}, where we look", "put the video there")
@@ -206,25 +206,25 @@ class RecordReader:
         return subtask
 
     def _evidence(self, record: EvidenceRecord, key: str) -> ItemEvidence:
-        objects = self._rows(record.target_objects, f"{key}.target_objects", TargetRow, TargetRow.checked)
+        objects = self._rows(record.target_objects, f"{key}.target_objects", TargetRow, TargetRow.to_evidence)
         return ItemEvidence(
             object_ids=list(dict.fromkeys(target.object_id for target in objects if target.object_id)),
             objects=objects,
             timestamps=self._times(record.timestamps, f"{key}.timestamps"),
             focus_times=self._times(record.focus_times, f"{key}.focus_times"),
-            boxes=self._rows(record.bboxes, f"{key}.bboxes", BoxRow, BoxRow.checked),
-            focused_boxes=self._rows(record.focused_bboxes, f"{key}.focused_bboxes", BoxRow, BoxRow.checked),
-            relations=self._rows(record.relations, f"{key}.relations", RelationRow, RelationRow.checked),
-            graph=self._rows(record.graph, f"{key}.graph", GraphRow, GraphRow.checked),
+            boxes=self._rows(record.bboxes, f"{key}.bboxes", BoxRow, BoxRow.to_evidence),
+            focused_boxes=self._rows(record.focused_bboxes, f"{key}.focused_bboxes", BoxRow, BoxRow.to_evidence),
+            relations=self._rows(record.relations, f"{key}.relations", RelationRow, RelationRow.to_evidence),
+            graph=self._rows(record.graph, f"{key}.graph", GraphRow, GraphRow.to_evidence),
         )
 
     def _rows(self, values: Rows, key: str, row_type: type[StructT], read: Callable[[StructT], RowT]) -> list[RowT]:
-        return self._each(values, key, lambda placed: read(typed(placed.value, row_type, _FORMAT)))
+        return self._read_rows(values, key, lambda placed: read(typed(placed.value, row_type, _FORMAT)))
 
     def _times(self, values: Rows, key: str) -> list[float]:
-        return self._each(values, key, lambda placed: checked_seconds(placed.value, ""))
+        return self._read_rows(values, key, lambda placed: checked_seconds(placed.value, ""))
 
-    def _each(self, values: Rows, key: str, read: Callable[[PlacedRecord], RowT]) -> list[RowT]:
+    def _read_rows(self, values: Rows, key: str, read: Callable[[PlacedRecord], RowT]) -> list[RowT]:
         rows = read_each(elements(values or [], self.log, key), read, self.log, "it is left out", "warning")
         return [row for _, row in rows]
 

@@ -154,7 +154,7 @@ def test_a_task_without_examples_is_named_and_costs_no_other(tmp_path: Path) -> 
     sampled = [(task, task.sampling) for task in tasks]
     sampled[0] = (tasks[0], tasks[0].sampling.with_overrides({"spacing": 40}))
     plan = plan_tasks(SceneGraph(tmp_path), sampled, split=split_videos)
-    assert list(plan.plans) == ["relations"]
+    assert list(plan.by_task) == ["relations"]
     assert str(plan.empty["temporal_vqa"]) == (
         f"{tmp_path}: no example for barista/temporal_vqa with spacing=40: there is none to ask about. "
         "Remedy: loosen the sampling, or check the release"

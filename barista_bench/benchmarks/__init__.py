@@ -58,7 +58,7 @@ class RecordedAnswers:
 
 @dataclass(frozen=True, slots=True)
 class ReleasedRubric:
-    """How a release has a task judged: the content of a rubric file, and whose wording it is."""
+    """The rubric of a task in its release: the content of a rubric file, and whose wording it is."""
 
     content: Mapping[str, object]
     wording: str
@@ -66,7 +66,7 @@ class ReleasedRubric:
 
 @dataclass(frozen=True, slots=True)
 class FrozenFormat:
-    """How a benchmark's own release freezes examples, a line each.
+    """The format in which a benchmark's own release freezes examples, a line each.
 
     Args:
         read: a line as an example.
@@ -270,7 +270,7 @@ def read_wording(benchmark: str, task: str, setting: str | Path) -> PromptTexts:
 
 
 def task_class(benchmark: str, name: str) -> type[Task]:
-    """As `get_task`, without reading any prompts."""
+    """The class of the task that `get_task` finds; reads no prompts."""
     task = get_benchmark(benchmark).find_task(name)
     if task is not None:
         return task

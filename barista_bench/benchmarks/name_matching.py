@@ -92,7 +92,7 @@ class NameMatcher(ABC):
 
     @property
     def description(self) -> Fields:
-        """How names are compared, for results; `revision` is None where names are not embedded."""
+        """The comparison of names, for results; `revision` is None where names are not embedded."""
         return {
             "matcher": self.matcher,
             "threshold": self.threshold,

@@ -29,7 +29,7 @@ MAX_JSONL = 2**30
 MAX_FILES = 10_000
 _MAX_SHOWN = 300
 _NO_JSON = "NaN, an infinity, or text that is not UTF-8"
-"""Where these stand, values hold bytes, which no field takes."""
+"""Content that JSON lacks: values hold bytes in its place, which no field takes."""
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 KeyT = TypeVar("KeyT", bound=Hashable)
@@ -52,7 +52,7 @@ class AnnotationRelease:
     problems: Sequence[Problem]
 
     def video_path(self, video_id: str) -> Path:
-        """Where a video lies or would lie. Raises DataError for one outside of `videos`."""
+        """The path at which a video lies or would lie. Raises DataError for one outside of `videos`."""
         return confined(self.videos, video_id)
 
 
@@ -65,7 +65,7 @@ class PlacedRecord(NamedTuple):
 
 
 def media_folder(root: Path, videos: Path | None) -> Path:
-    """Where media are looked for: beside the annotations, unless a folder is named."""
+    """The folder in which media are looked for: beside the annotations, unless a folder is named."""
     return videos if videos is not None else root.parent if root.is_file() else root
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 DEFAULT_ENCODER = "sentence-transformers/all-mpnet-base-v2"
 DECIMALS = 6
-"""Of cosines: what else is in a batch changes later ones."""
+"""Decimals of cosines: what else is in a batch changes later ones."""
 MAX_CHARACTERS = 20_000
 """Characters of a sentence that are looked at: more than any encoder reads."""
 MAX_KEPT = 50_000

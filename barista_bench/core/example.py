@@ -344,7 +344,7 @@ _DECIMALS = 6  # of a rate that is worked out of times, in frames a second
 
 @dataclass(frozen=True, slots=True)
 class FrameTimes:
-    """Each of n frames by its number in its video: frame i stands `indices[i] / fps` seconds after the video's first.
+    """The times of n frames by their numbers in the video: frame i is `indices[i] / fps` seconds after its first.
 
     Args:
         fps: frames a second of the video as it was filmed, not of the frames that are shown.

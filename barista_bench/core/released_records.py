@@ -99,12 +99,12 @@ class ReleaseRoot:
             raise DataError("the release is needed. Remedy: say with --root where its videos and annotations lie")
         return SceneGraph(self.path)
 
-    def video(self, video_id: str, what: str) -> VideoGraph:
+    def video(self, video_id: str, need: str) -> VideoGraph:
         """The annotations of a video.
 
-        Raises DataError where there are none, saying that the file leaves `what` out.
+        Raises DataError where there are none, naming what the file lacks: `need`.
         """
-        with _lookup_of(what):
+        with _lookup_of(need):
             return self._graph[video_id]
 
     @cached_property
@@ -136,12 +136,12 @@ class ReleaseRoot:
 
 
 @contextmanager
-def _lookup_of(what: str) -> Iterator[None]:
+def _lookup_of(need: str) -> Iterator[None]:
     try:
         yield
     except DataError as error:
         problem = str(error).partition(" Remedy:")[0].rstrip(".")
         raise DataError(
-            f"the file holds no {what}, and the annotations cannot be read: {problem}. "
+            f"the file holds no {need}, and the annotations cannot be read: {problem}. "
             "Remedy: say with --root where the whole release lies"
         ) from error

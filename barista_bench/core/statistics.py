@@ -171,7 +171,7 @@ class SumStatistics(SampleStatistics):
 
 def mean_statistics(
     scores: Sequence[Mapping[str, float]],
-    answered: Sequence[bool],
+    readable: Sequence[bool],
     *,
     tables: Callable[[Row], dict[str, Any]] | None = None,
 ) -> SumStatistics:
@@ -182,8 +182,8 @@ def mean_statistics(
     """
     names = list(dict.fromkeys(name for score in scores for name in score))
     rows: list[Row] = [
-        {**dict[Hashable, float](score.items()), "answered": float(is_answered)}
-        for score, is_answered in zip(scores, answered, strict=True)
+        {**dict[Hashable, float](score.items()), "answered": float(is_readable)}
+        for score, is_readable in zip(scores, readable, strict=True)
     ]
 
     def means(sums: Sums) -> Figures:

@@ -168,7 +168,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
         return enumerate(self.cluster.map(table, video_ids) if self.cluster else map(table, video_ids))
 
     def _task_tables(self, parts: list[Part]) -> Iterator[pa.Table]:
-        """One row a table: a row with its pictures is megabytes."""
+        """Tables of one row each: a row with its pictures is megabytes."""
         lost: list[LostExample] = []
         plan, features, wanted_parts = self.plan, self.info.features, set(parts)
         planned = [item for item in enumerate(plan.examples) if plan.part_of(item[1]) in wanted_parts]

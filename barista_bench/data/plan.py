@@ -245,7 +245,7 @@ def plan_release(release: Release, sampled_tasks: Sequence[tuple[Task, Sampling]
     """
     plans: dict[str, Plan] = {}
     empty: dict[str, NoExamples] = {}
-    absent = {name for _, sampling in sampled_tasks for name in sampling.videos or ()}
+    unmatched = {name for _, sampling in sampled_tasks for name in sampling.videos or ()}
     for task, sampling in sampled_tasks:
         name = f"{task.benchmark}/{task.name}"
         for setting in ("preparations", "frame_range"):
@@ -254,7 +254,7 @@ def plan_release(release: Release, sampled_tasks: Sequence[tuple[Task, Sampling]
         if not isinstance(task, ReleaseTask):
             raise ConfigError(f"{name} needs a scene graph. Remedy: build it from one")
         items = list(tqdm(task.examples(release, sampling), task.name, unit="example", disable=not progress))
-        absent -= {_video_id(item) for item in items}
+        unmatched -= {_video_id(item) for item in items}
         if sampling.videos is not None:
             items = [item for item in items if _video_id(item) in sampling.videos]
         skipped = tuple(item for item in items if isinstance(item, SkippedExample))
@@ -271,8 +271,8 @@ def plan_release(release: Release, sampled_tasks: Sequence[tuple[Task, Sampling]
             plans[task.name] = Plan(task, sampling, sampled, skipped, len(examples), content_hash(sampled))
         else:
             empty[task.name] = _no_examples(str(release.root), task, sampling, skipped)
-    if absent:
-        raise DataError(f"{release.root}: no question about video {min(absent)!r}. Remedy: choose one of its videos")
+    if unmatched:
+        raise DataError(f"{release.root}: no question about video {min(unmatched)!r}. Remedy: choose one of its videos")
     return Plans(plans, empty, {}, tuple(release.problems))
 
 

@@ -80,15 +80,15 @@ class SharedCache(Generic[KeyT, ValueT]):
         wanted = list(dict.fromkeys(keys))
         while missing := [key for key in wanted if key not in values]:
             with self._lock:
-                kept = {key: self._lru[key] for key in missing if key in self._lru}
+                cached = {key: self._lru[key] for key in missing if key in self._lru}
                 awaited = {key: self._futures[key] for key in missing if key in self._futures}
-                own_keys = [key for key in missing if key not in kept and key not in awaited]
+                own_keys = [key for key in missing if key not in cached and key not in awaited]
                 extras = list(dict.fromkeys(candidates(own_keys))) if own_keys else []
                 extras = [
                     key for key in extras if not any(key in held for held in (own_keys, self._lru, self._futures))
                 ]
                 self._futures |= {key: Future() for key in (*own_keys, *extras)}
-            values |= kept
+            values |= cached
             if own_keys:
                 values |= self._make(own_keys, extras, make)
             # A thread does its own work first, so two threads that wait for each other's values both get them.

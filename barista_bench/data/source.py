@@ -67,32 +67,32 @@ class _SilentBar(tqdm):  # type: ignore[type-arg]
 
 
 @contextmanager
-def _explaining_errors(what: str, repo_id: str) -> Iterator[None]:
+def _explaining_errors(action: str, repo_id: str) -> Iterator[None]:
     """Turn the Hub client's errors into SourceErrors with a remedy."""
     try:
         yield
     # HTTPError: the base class of the HTTP library (httpx or httpx2) that the client uses.
     except (hub_errors.HTTPError, OSError, ValueError) as error:  # type: ignore[attr-defined]
-        problem, remedy = _explanation(error, what, repo_id)
+        problem, remedy = _explanation(error, action, repo_id)
         raise SourceError(f"{repo_id}: {problem}. Remedy: {remedy}") from error
 
 
-def _explanation(error: Exception, what: str, repo_id: str) -> tuple[str, str]:
+def _explanation(error: Exception, action: str, repo_id: str) -> tuple[str, str]:
     """The fault, and the remedy."""
     if isinstance(error, hub_errors.GatedRepoError):
         page = f"https://huggingface.co/datasets/{repo_id}"
         remedy = f"accept its terms at {page}, then log in with `hf auth login`"
-        return f"access to the data set is restricted ({what})", remedy
+        return f"access to the data set is restricted ({action})", remedy
     if isinstance(error, hub_errors.RepositoryNotFoundError):
         absent = f"no such data set is on the Hub, or it is private, and there is no folder {Path(repo_id).absolute()}"
         return absent, "check the name, or log in with `hf auth login`"
     if isinstance(error, hub_errors.RevisionNotFoundError):
-        return f"{what}: no such revision", "give a commit, branch or tag"
+        return f"{action}: no such revision", "give a commit, branch or tag"
     line = first_line(error)  # the client appends links and server output
     if isinstance(error, hub_errors.OfflineModeIsEnabled | hub_errors.LocalEntryNotFoundError):
         remedy = "go online once, or pin a revision that is in the cache"
-        return f"{what} needs the Hub: out of reach, or off (HF_HUB_OFFLINE): {line}", remedy
-    return f"{what} failed ({type(error).__name__}: {line})", "run it again: whole files are kept"
+        return f"{action} needs the Hub: out of reach, or off (HF_HUB_OFFLINE): {line}", remedy
+    return f"{action} failed ({type(error).__name__}: {line})", "run it again: whole files are kept"
 
 
 @dataclass(frozen=True)
@@ -125,9 +125,9 @@ class HubSource(Source):
     def archives(self) -> list[str]:
         return [name for name in self.files if is_archive(name)]
 
-    def fetch(self, patterns: list[str], what: str, quiet: bool = False) -> Path:
+    def fetch(self, patterns: list[str], content: str, quiet: bool = False) -> Path:
         """Download the files that match, and return the folder that holds them under their paths."""
-        with _explaining_errors(f"downloading {what}", self.repo_id):
+        with _explaining_errors(f"downloading {content}", self.repo_id):
             return Path(
                 huggingface_hub.snapshot_download(
                     self.repo_id,
@@ -150,23 +150,23 @@ class HubSource(Source):
         Raises SourceError for an id that the release does not know, and for a download that fails; a second call goes
         on where it stopped.
         """
-        wanted = sorted(set(video_ids))
+        requested = sorted(set(video_ids))
         annotated = sorted(path.parent.name for path in self.root.glob(f"*/{ANNOTATION_FILE}"))
-        unknown = [name for name in wanted if name not in annotated]
+        unknown = [name for name in requested if name not in annotated]
         if unknown:
             raise SourceError(f"{self.label}: has no video {_brief(unknown)}. Remedy: choose among {_brief(annotated)}")
         paths = self.by_video(VIDEO_FILE)
-        names = [name for name in self.missing_videos(wanted) if name in paths]
+        names = [name for name in self.missing_videos(requested) if name in paths]
         if names:
             snapshot = self.fetch([escape(paths[name]) for name in names], f"the videos {_brief(names)}", quiet)
             for name in names:
                 _place(snapshot / paths[name], self.root / name / VIDEO_FILE, paths[name])
-        missing = self.missing_videos(wanted)
+        missing = self.missing_videos(requested)
         # An archive named after a missing video is the likeliest to hold it, and mostly spares the others.
         for archive in sorted(self.archives, key=lambda name: archive_stem(name) not in missing):
-            if self.missing_videos(wanted):
+            if self.missing_videos(requested):
                 self.place_archive(archive, quiet=quiet)
-        absent = self.missing_videos(wanted)
+        absent = self.missing_videos(requested)
         if absent:
             reason = "neither as a file nor in an archive; their examples are lost"
             log.warning("%s: holds no %s of %s, %s", self.label, VIDEO_FILE, _brief(absent), reason)

@@ -230,25 +230,25 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """The difference of the chosen activity from the true one: its verb, its object, or both."""
-        reference, chosen = _reference_and_chosen(example, prediction)
-        if chosen is None:
+        reference, answer = _reference_and_answer(example, prediction)
+        if answer is None:
             return (AnswerFailure("format", evidence_objects(example)),)
-        if reference == chosen:
+        if reference == answer:
             return ()
         objects = evidence_objects(example)
-        verb = (AnswerFailure("wrong_verb", objects),) if reference.verb != chosen.verb else ()
+        verb = (AnswerFailure("wrong_verb", objects),) if reference.verb != answer.verb else ()
         noun = (
-            (AnswerFailure("wrong_object", objects),) if not verb or _noun(reference.text) != _noun(chosen.text) else ()
+            (AnswerFailure("wrong_object", objects),) if not verb or _noun(reference.text) != _noun(answer.text) else ()
         )
         return (*verb, *noun)
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        reference, chosen = _reference_and_chosen(example, prediction)
+        reference, answer = _reference_and_answer(example, prediction)
         truth = f"{reference.choice_id}: {reference.text}"
-        if reference == chosen:
+        if reference == answer:
             return Explanation.of([truth])
-        note = "same verb, another object" if chosen and chosen.verb == reference.verb else "another verb"
-        return Explanation.of(misses=[truth], wrong=[f"{chosen.choice_id}: {chosen.text} ({note})"] if chosen else [])
+        note = "same verb, another object" if answer and answer.verb == reference.verb else "another verb"
+        return Explanation.of(misses=[truth], wrong=[f"{answer.choice_id}: {answer.text} ({note})"] if answer else [])
 
     def correct_choices(self, example: Example) -> Sequence[str]:
         return (ActivityTarget.of(example).choice_id,)
@@ -270,11 +270,11 @@ def _question(example: Example) -> ChoiceQuestion:
 
 @cached_by_set
 def class_counts(examples: Sequence[Example]) -> Counter[str]:
-    """How often each activity class is the reference."""
+    """The number of examples of which each activity class is the reference."""
     return Counter(str(ActivityTarget.of(example).class_id) for example in examples)
 
 
-def _reference_and_chosen(
+def _reference_and_answer(
     example: Example, prediction: Prediction | None
 ) -> tuple[ActivityChoice, ActivityChoice | None]:
     choices = {choice.choice_id: choice for choice in ActivityInputs.of(example).choices}

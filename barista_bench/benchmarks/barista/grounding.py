@@ -173,7 +173,7 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
                     yield Candidate(video.video_id, frame, category, draw, tuple(filter(None, counts)))
 
     def incompleteness(self, video: VideoGraph, candidate: Candidate, sampling: GroundingSampling) -> str | None:
-        """All of a category must be annotated; and of several, all that tells them apart."""
+        """Why annotation is incomplete: it lacks things of the category, or what could tell several of them apart."""
         span = candidate.frame, candidate.frame + 1
         if not video.coverage.category(candidate.group, *span):
             return "its source does not mark everything of the category there"

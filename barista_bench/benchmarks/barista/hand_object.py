@@ -221,24 +221,24 @@ class HandObject(GraphTask[HandObjectSampling]):
             if pair.hand_type_right and pair.hand_iou < IOU_THRESHOLD
         ]
         reference = [item.object_box for item in self._reference(example)]
-        answered = [item.object_box for item in answered_interactions(prediction)]
-        return (*failures, *box_failures(reference, answered, [pair[:2] for pair in pairs], objects))
+        predicted = [item.object_box for item in answered_interactions(prediction)]
+        return (*failures, *box_failures(reference, predicted, [pair[:2] for pair in pairs], objects))
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         reference, frame = InteractionTarget.of(example).interactions, self.frame_score(example, prediction)
-        answered = answered_interactions(prediction)
+        predicted = answered_interactions(prediction)
         pairs = {pair.reference: pair for pair in frame.pairs}
         matched_answers = {pair.prediction for pair in frame.pairs}
         hits = [
             f"{_sentence(item)}: object IoU {pairs[i].object_iou:.2f}, hand IoU {pairs[i].hand_iou:.2f}, "
-            f"answered as {answered[pairs[i].prediction].hand_type}"
+            f"answered as {predicted[pairs[i].prediction].hand_type}"
             for i, item in enumerate(reference)
             if i in pairs
         ]
         misses = [_sentence(item) for i, item in enumerate(reference) if i not in pairs]
         wrong = [
             f"{_hands(item.hand_type)} on an object at {box_text(item.object_box)}"
-            for i, item in enumerate(answered)
+            for i, item in enumerate(predicted)
             if i not in matched_answers
         ]
         return Explanation.of(hits, misses, wrong)
@@ -283,7 +283,7 @@ class HandObject(GraphTask[HandObjectSampling]):
         )
 
     def frame_score(self, example: Example, prediction: Prediction | None) -> FrameScore:
-        """One frame in pixels, matched as the protocol says."""
+        """The score of one frame in pixels, matched as the protocol says."""
         answered = None if prediction is None else [item.write() for item in answered_interactions(prediction)]
         reference = [item.write() for item in self._reference(example)]
         return score_frame(answered, reference, matching="highest_first" if self.follows_paper else "greedy")

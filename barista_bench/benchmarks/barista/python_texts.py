@@ -20,10 +20,10 @@ MAX_FILE = 2**20
 MAX_TEXT = 2**18
 REMEDY = "name a clone of the released repository as it was published"
 GAP = "\0"
-"""In a text: a value that only running the code could tell."""
+"""The mark in a text for a value that only running the code could tell."""
 
 Texts: TypeAlias = Mapping[str, str]
-"""By name; a gap where a name is bound to something else."""
+"""Texts by name; a gap where a name is bound to something else."""
 Node: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -109,7 +109,7 @@ class SourceFile:
         return between.join(texts)
 
     def texts_in(self, root: ast.AST, names: Texts) -> Iterator[str]:
-        """All texts below a node, in the order of the source; keys of dicts and what is compared are none."""
+        """All texts below a node, in the order of the source, without keys of dicts and what is compared."""
         nodes = [root]
         while nodes:
             match node := nodes.pop():

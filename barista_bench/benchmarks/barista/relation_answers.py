@@ -165,11 +165,11 @@ def marked_categories(example: Example) -> dict[int, str]:
 
 def _best_rules(true: Counter[Cell], pairs: Mapping[tuple[str, str], int], total: int) -> list[Cell]:
     ranked = sorted(true, key=lambda cell: (-true[cell] / pairs[cell[:2]], cell))
-    hits = answered = best_count = 0
+    hits = answer_count = best_count = 0
     highest = 0.0
     for count, cell in enumerate(ranked, start=1):
-        hits, answered = hits + true[cell], answered + pairs[cell[:2]]
-        f1 = 2 * hits / (answered + total)
+        hits, answer_count = hits + true[cell], answer_count + pairs[cell[:2]]
+        f1 = 2 * hits / (answer_count + total)
         if f1 > highest:
             highest, best_count = f1, count
     return ranked[:best_count]

@@ -86,7 +86,7 @@ def _no_released_task(task: Task) -> TypeError:
 def _grounding_result(
     task: Grounding, example: Example, prediction: Prediction | None, box_format: BoxFormat
 ) -> dict[str, Json]:
-    answered = cast("list[list[float]]", prediction.value["boxes"]) if prediction else []
+    predicted = cast("list[list[float]]", prediction.value["boxes"]) if prediction else []
     reference = cast("list[Json]", example.target["ground_truth_boxes"])
     width, height = frame_size(example.inputs)
     result: dict[str, Json] = {
@@ -97,10 +97,10 @@ def _grounding_result(
         "_pred_bbox_format": box_format.order,
         "gt_count": len(reference),
         "mean_best_iou": task.score(example, prediction)["mean_best_iou"],
-        "pred_count": len(answered),
+        "pred_count": len(predicted),
     }
     if prediction is not None:
-        scaled = [_released_box(box, example, box_format) for box in answered]
+        scaled = [_released_box(box, example, box_format) for box in predicted]
         result["predicted_boxes"] = (
             prediction.value["written"] if _is_as_written(prediction, example, box_format) else scaled
         )
@@ -181,16 +181,16 @@ def _activity_result(example: Example, prediction: Prediction | None) -> dict[st
 
 def common_metrics(records: Sequence[ReleasedRecord]) -> dict[str, Json]:
     """The keys of metrics.json that all tasks have, but for those of the runner (times, tokens, resuming)."""
-    answered = sum(record.is_answered for record in records)
-    parsed = sum(record.error is None for record in records)
+    answer_count = sum(record.is_answered for record in records)
+    parsed_count = sum(record.error is None for record in records)
     latencies = [record.latency_ms for record in records if record.latency_ms is not None]
     return {
         "examples_total": len(records),
         "skipped_existing": 0,
-        "provider_successes": answered,
-        "call_failures": len(records) - answered,
-        "parse_failures": answered - parsed,
-        "parsed_predictions": parsed,
+        "provider_successes": answer_count,
+        "call_failures": len(records) - answer_count,
+        "parse_failures": answer_count - parsed_count,
+        "parsed_predictions": parsed_count,
         "latency_samples": len(latencies),
         "total_latency_ms": _sum(latencies),
         "mean_latency_ms": _mean(latencies),

@@ -218,7 +218,7 @@ PARAMETERS: dict[str, dict[str, str]] = {
         "shuffle_seed": "draw_seed",
     },
 }
-"""By task: the release's names of parameters, each with the field of `Sampling` that it sets."""
+"""The release's names of parameters by task, each with the field of `Sampling` that it sets."""
 _CODE_DEFAULTS: dict[str, dict[str, object]] = {
     "grounding": {"in_activities": False, "with_relations": False, "fraction": 1.0, "min_area": 0.0},
     "hand_object": {"fraction": 1.0},
@@ -227,9 +227,9 @@ _CODE_DEFAULTS: dict[str, dict[str, object]] = {
     "relations": {"frame_step": 1, "font_size": 12},
     "temporal_vqa": {"frames": 4, "spacing": 30, "per_class": None, "max_frames": None},
 }
-"""By task: values where a configuration leaves a parameter out: the code's defaults, not the published ones."""
+"""Values by task where a configuration leaves a parameter out: the code's defaults, not the published ones."""
 _NULL_VALUES: dict[str, object] = {"fraction": 1.0, "min_area": 0.0, "draw_seed": None}
-"""By field: the value that the release's null stands for."""
+"""The value that the release's null stands for, by field."""
 
 
 def released_sampling(

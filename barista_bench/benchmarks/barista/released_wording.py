@@ -73,7 +73,7 @@ def released_writer(clone: Path) -> PromptTexts:
 
 
 def released_rubric(clone: Path, task: str) -> ReleasedRubric:
-    """How the release has a task judged, as the content of a rubric file: no steps, so that the judge makes its own.
+    """The rubric of a task in the release, as the content of a rubric file: no steps, so that the judge makes its own.
 
     Raises ConfigError as `released_prompts`, also for a task that no judge scores there.
     """
@@ -244,7 +244,7 @@ class _Clone:
         return {"question": source.constant("_QUESTION_TEMPLATE"), **_rubric(source, words)}
 
     def _descriptions(self) -> dict[str, str]:
-        """How a box is described, in either order."""
+        """The descriptions of a box, in either order."""
         source, describe = self._function("bbox.py", "format_description", _SOURCE)
         texts = [text for texts in describe.returned_texts() for text in texts if GAP not in text]
         by_order = {"xyxy" if text.find("x") < text.find("y") else "yxyx": text for text in texts}

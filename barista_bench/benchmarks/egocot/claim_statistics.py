@@ -24,7 +24,7 @@ from barista_bench.core.task import Json
 
 FRACTIONS: Mapping[str, tuple[str, str]] = {
     "accuracy": ("right", "n"),
-    "coverage": ("readable", "n"),
+    "coverage": ("answered", "n"),
     "reasoned": ("reasoned", "n"),
     "claim_precision": ("supported", "claims"),
     "contradiction_rate": ("contradicted", "claims"),
@@ -77,7 +77,7 @@ def sample_row(
     row: dict[Hashable, float] = {
         "n": 1.0,
         "right": float(is_right),
-        "readable": float(check is not None),
+        "answered": float(check is not None),
         "reasoned": float(has_reasoning),
         "claims": float(len(findings)),
         **{verdict: float(counts[verdict]) for verdict in VERDICTS},
@@ -103,7 +103,7 @@ def tables(sums: Row) -> dict[str, Json]:
         **{table: _by_code(sums, table, codes) for table, codes in _TABLES.items()},
         "per_claim_kind": _by_claim_kind(sums),
         "n": int(sums["n"]),
-        "n_failed": int(sums["n"] - sums["readable"]),
+        "n_failed": int(sums["n"] - sums["answered"]),
         "n_right": int(sums["right"]),
         "n_claims": int(sums["claims"]),
     }

@@ -154,20 +154,20 @@ def _states(pieces: Sequence[Piece]) -> Iterator[Claim]:
     for index, piece in enumerate(pieces):
         if piece.kind == "action":
             yield Claim("action", piece.start, piece.end, 0, (), frozenset({"hand"}), "does", piece.names)
-        thing = _piece_before(pieces, index, ("name",)) if piece.kind == "state" else None
-        if thing is None or "*" in thing.names or _is_hand(thing.names):
+        owner = _piece_before(pieces, index, ("name",)) if piece.kind == "state" else None
+        if owner is None or "*" in owner.names or _is_hand(owner.names):
             continue
-        last = _piece_before(pieces, pieces.index(thing), ("name", "predicate", "cause", "order"))
+        last = _piece_before(pieces, pieces.index(owner), ("name", "predicate", "cause", "order"))
         if last is not None and last.kind == "predicate":
             continue  # of two things that stand in a relation, nobody can tell which one the state is of
         state = Claim(
-            "state", thing.start, piece.end, 0, (), thing.names, "is", piece.names, words=_spelled_names(thing)
+            "state", owner.start, piece.end, 0, (), owner.names, "is", piece.names, words=_spelled_names(owner)
         )
         yield state
         cause = _piece_before(pieces, index, ("cause",))
         action = _piece_before(pieces, pieces.index(cause), ("action",)) if cause else None
         if action is not None:
-            outcomes = frozenset(f"{name} is {state}" for name, state in product(thing.names, piece.names))
+            outcomes = frozenset(f"{name} is {state}" for name, state in product(owner.names, piece.names))
             yield replace(
                 state, kind="cause", start=action.start, subject=action.names, predicate="causes", object=outcomes
             )

@@ -219,7 +219,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
         )
 
     def rationale(self, example: Example, prediction: Prediction) -> Rationale:
-        """What a judge of reasons is shown. Raises DataError where the answer is hidden."""
+        """The sample as a judge of reasons sees it. Raises DataError where the answer is hidden."""
         inputs, answer, right = CotInputs.of(example), CotAnswer.read(prediction.value), known_answer(example)
         choices = {label: f"{label}. {text}" for label, text in inputs.texts.items()}
         return Rationale(

@@ -28,7 +28,7 @@ BARISTA_RELATIONS: Names = frozenset(
 )
 """What is annotated there on every frame (`contains` is `inside` the other way round)."""
 Times: TypeAlias = "tuple[float, float]"
-"""From, to; both included."""
+"""Start and end in seconds, both included."""
 Vocabulary: TypeAlias = "Mapping[tuple[str, ...], Names]"
 """Stemmed words -> what they may name."""
 
@@ -65,7 +65,7 @@ class EvidenceFact(NamedTuple):
 
 
 class EvidenceBox(NamedTuple):
-    """Where a named thing is at one time. `is_focused` ones are expected to be said."""
+    """The place of a named thing at one time. `is_focused` ones are expected to be said."""
 
     name: str
     time: float

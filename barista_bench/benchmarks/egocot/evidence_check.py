@@ -258,7 +258,7 @@ class _Checker:
         return is_seen and all(verdict == "contradicted" for verdict in verdicts)
 
     def _supporting_spans(self, claim: Claim) -> tuple[Times, ...]:
-        """When the evidence has what a claim says; nothing where it has it undated, or not at all."""
+        """The times at which the evidence has what a claim says; none where it has it undated, or not at all."""
         if claim.kind != "region":
             facts = list(self._matching_facts(claim))
             return () if any(not fact.spans for fact in facts) else tuple(s for fact in facts for s in fact.spans)
@@ -301,7 +301,7 @@ def _fact_text(fact: EvidenceFact) -> str:
 
 
 def _said_flags(findings: Sequence[ClaimFinding], evidence: EvidenceBase) -> list[bool]:
-    """For each thing that the evidence points at, whether a supported claim says it."""
+    """Whether a supported claim says each of the things that the evidence points at."""
     supported = [finding.claim for finding in findings if finding.verdict == "supported"]
     names = [claim.object for claim in supported if claim.kind == "object"]
     contacts = (claim for claim in supported if claim.kind in ("hand", "relation"))

@@ -105,7 +105,7 @@ def region_verdict(item: EvidenceBox, region: Region) -> ClaimVerdict:
 
 
 def _axis_verdict(offset: float, third: int | None) -> ClaimVerdict:
-    """One axis: `offset` is the centre's distance from the frame's middle, `third` -1, 0 or 1 for its thirds."""
+    """The verdict on one axis: `offset` is from the frame's middle to the centre, `third` -1, 0 or 1."""
     if third is None:
         return "supported"
     if third == 0:

@@ -52,7 +52,7 @@ SUBTASKS: tuple[Subtask, ...] = (
     Subtask("HGC", "HGR", "Hand-Object Grounded CoT", "what follows from hands, times and places together"),
     Subtask("GOT", "HGR", "Goal-Oriented Object Tracking", "which object serves the purpose, wherever it moves"),
 )
-"""In the order of the paper's tables."""
+"""Subtasks in the order of the paper's tables."""
 GROUP_SUBTASKS = MappingProxyType({group: tuple(s for s in SUBTASKS if s.group == group) for group in GROUPS})
 BY_CODE = MappingProxyType({subtask.code: subtask for subtask in SUBTASKS})
 

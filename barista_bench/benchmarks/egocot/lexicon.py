@@ -78,7 +78,7 @@ def _inflections(words: str) -> tuple[str, ...]:
 
 
 SYMMETRIC = frozenset({"near", "far from", "attached to", "detached from"})
-"""These hold in both directions."""
+"""Relations that hold in both directions."""
 CONTACTS = frozenset({"holds", "touches", "presses", "pushes", "pulls", "turns", "opens", "closes", "manipulates"})
 """What a hand does to what it touches: a claim of such a thing is one about the hand."""
 HOLDING = "holds"
@@ -107,7 +107,7 @@ OPPOSITES = frozenset(
 ONE_WAY = frozenset(
     {"on", "under", "inside", "outside", "part of", "left of", "right of", "in front of", "behind", "precedes"}
 )
-"""These never hold in both directions."""
+"""Relations that never hold in both directions."""
 
 PREDICATES: MappingProxyType[tuple[str, ...], Predicate] = MappingProxyType(
     {

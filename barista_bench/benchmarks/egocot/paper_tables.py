@@ -145,7 +145,7 @@ def _agreements(judged_models: Sequence[tuple[ModelSamples, str]]) -> Table:
 
 
 def judge_and_evidence(model: ModelSamples, judge: str) -> Agreement:
-    """How far a judge and the evidence agree on a model's right answers, over all its runs.
+    """The agreement of a judge and the evidence on a model's right answers, over all its runs.
 
     Raises TypeError where the samples are not of `egocot/cot`.
     """

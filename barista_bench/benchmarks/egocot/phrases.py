@@ -42,7 +42,7 @@ _AT = re.compile(
     r"(?:\b(?:at|by|around|near|to|until|till|from|between|since|time|timestamp|moment)\b|[@=:~]|\A[^\w(]*)" + _ABOUT,
     re.I,
 )
-"""Of a bare number of seconds only what follows these is a moment: `5 s` may be a duration anywhere else."""
+"""A bare number of seconds is a moment only after these: `5 s` may be a duration anywhere else."""
 _LASTING = re.compile(r"\b(?:for|over|every|in|within)" + _ABOUT, re.I)
 _NO_MOMENT = re.compile(
     r"\b(?:tak(?:es?|ing)|took|last(?:s|ing|ed)?|durations? of|after|before|following|past|prior to"
@@ -123,7 +123,8 @@ def clauses(
 
 
 def _loose_start(text: str, start: int, end: int, dated: list[int], pieces: Sequence[Piece]) -> int:
-    """Where a clause's own time ends to count: at its last time, or start, before a word of order; else its end.
+    """The offset from which a clause's own time no longer counts: its last time, or start, before a word of order; else
+    its end.
 
     `Then, at 3 s, ...` is dated; of `at 3 s ... and later ...` nobody can tell which part is. In the name of an action
     (`start the machine`) it is not a word of order.
@@ -268,7 +269,7 @@ NOUN_MARKS = lexicon.ARTICLES - {"this", "that"}
 ANY: Names = frozenset({"*"})
 """A word that may stand for any object."""
 HANDS_LAST = frozenset(words[-1] for words in lexicon.HAND_NAMES)
-"""After these a word that may be a verb or a name (`handles`) is a verb."""
+"""Last words of hands: a word after these that may be a verb or a name (`handles`) is a verb."""
 
 
 def _is_of_view(words: tuple[str, ...], following: list[str]) -> bool:

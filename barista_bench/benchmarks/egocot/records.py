@@ -230,7 +230,7 @@ class RecordReader:
 
 
 def media_file(media_id: str) -> str:
-    """Where a video lies below the root of the media."""
+    """The path of a video below the root of the media."""
     return f"media/{media_id}.mp4"
 
 
@@ -270,7 +270,7 @@ class StepTexts(msgspec.Struct):
 
 
 def _steps(reasoning: object) -> tuple[str, ...]:
-    """One text, a list of them, or an object of step1, step2, ..., step10, by these numbers."""
+    """The steps of reasoning that is one text, a list of them, or an object of step1, ..., step10, by these numbers."""
     steps = [] if reasoning is None else [reasoning] if isinstance(reasoning, str) else reasoning
     if isinstance(steps, dict):
         steps = [steps[name] for name in sorted(steps, key=_step_order)]

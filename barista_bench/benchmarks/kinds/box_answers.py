@@ -32,7 +32,7 @@ CENTRE_ON_GRID = (250.0, 250.0, 750.0, 750.0)
 LOOSE = 0.1
 """A box that overlaps a true one at least as much (IoU), and yet does not match it, is loose and not elsewhere."""
 MATCHED = 0.5
-"""Above it two boxes are of the same thing, as in the scores."""
+"""The IoU above which two boxes are of the same thing, as in the scores."""
 SMALL, LARGE = 32**2, 96**2
 """COCO's bounds of small, medium and large objects, in square pixels."""
 LARGEST_SINGLE = 3e38
@@ -63,7 +63,7 @@ def grid_to_pixels(grid_box: Sequence[float], inputs: Fields, scale: int = GRID)
 
 
 def pixels_to_grid(box: Sequence[float], inputs: Fields) -> list[int]:
-    """[x0, y0, x1, y1] in pixels on the release's usual grid, rounded as true boxes are."""
+    """A box [x0, y0, x1, y1] in pixels on the release's usual grid, rounded as true boxes are."""
     return to_grid(as_xyxy(box), *frame_size(inputs))
 
 
@@ -124,7 +124,7 @@ def box_fields(prompts: PromptTexts, box_format: BoxFormat) -> dict[str, str]:
 
 
 def random_grid_box(rng: random.Random) -> list[float]:
-    """Two different positions on either axis, every pair as likely as any other."""
+    """A random box: two different positions on either axis, every pair as likely as any other."""
     x0, x1 = sorted(rng.sample(range(GRID + 1), 2))
     y0, y1 = sorted(rng.sample(range(GRID + 1), 2))
     return [x0, y0, x1, y1]
@@ -163,7 +163,7 @@ def box_size(box: Box) -> str:
 
 
 def box_failures(
-    reference: Sequence[Box], answered: Sequence[Box], pairs: Iterable[tuple[int, int]], objects: Sequence[str]
+    reference: Sequence[Box], predicted: Sequence[Box], pairs: Iterable[tuple[int, int]], objects: Sequence[str]
 ) -> list[AnswerFailure]:
     """Failures of boxes in pixels, given the pairs (reference, answer) of indices that count as right.
 
@@ -175,20 +175,20 @@ def box_failures(
 
     matched = list(pairs)
     missed = [i for i in range(len(reference)) if i not in {i for i, _ in matched}]
-    wrong = [j for j in range(len(answered)) if j not in {j for _, j in matched}]
-    failures = [AnswerFailure("loose_box", ids_of(i)) for i, _ in _pair_leftovers(missed, wrong, reference, answered)]
+    wrong = [j for j in range(len(predicted)) if j not in {j for _, j in matched}]
+    failures = [AnswerFailure("loose_box", ids_of(i)) for i, _ in _pair_leftovers(missed, wrong, reference, predicted)]
     failures += [AnswerFailure("missed", ids_of(i)) for i in missed]
     for j in wrong:
-        same = [i for i, _ in matched if box_iou(reference[i], answered[j]) > MATCHED]
+        same = [i for i, _ in matched if box_iou(reference[i], predicted[j]) > MATCHED]
         failures.append(AnswerFailure("duplicate", ids_of(same[0])) if same else AnswerFailure("hallucinated"))
     return failures
 
 
 def _pair_leftovers(
-    missed: list[int], wrong: list[int], reference: Sequence[Box], answered: Sequence[Box]
+    missed: list[int], wrong: list[int], reference: Sequence[Box], predicted: Sequence[Box]
 ) -> list[tuple[int, int]]:
     """Leftovers that overlap by `LOOSE` or more, the most first; taken out of both lists."""
-    overlaps = sorted((-box_iou(reference[i], answered[j]), i, j) for i in missed for j in wrong)
+    overlaps = sorted((-box_iou(reference[i], predicted[j]), i, j) for i in missed for j in wrong)
     pairs = []
     for overlap, i, j in overlaps:
         if -overlap >= LOOSE and i in missed and j in wrong:

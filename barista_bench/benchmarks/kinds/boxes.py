@@ -141,7 +141,7 @@ class BoxStatistics(SampleStatistics):
 
     @cached_property
     def evaluation(self) -> Evaluated:
-        """All boxes, matched in torchmetrics' single precision."""
+        """The evaluation of all boxes, matched in torchmetrics' single precision."""
         has_scores = all("scores" in answer for answer in self._answers if answer and answer["boxes"])
         without_scores = [answer and {"boxes": answer["boxes"], "labels": answer["labels"]} for answer in self._answers]
         return evaluate_images(self._answers if has_scores else without_scores, self._references, rounding="float32")
@@ -187,7 +187,7 @@ class BoxTask(Task):
 
     @abstractmethod
     def true_boxes(self, example: Example) -> list[PixelBox]:
-        """[x0, y0, x1, y1] in pixels."""
+        """The true boxes, [x0, y0, x1, y1] in pixels."""
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
         return read_boxes(text, inputs, box_format)
@@ -211,18 +211,18 @@ class BoxTask(Task):
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """Failures of the boxes that are not paired at an IoU above 0.5, as in `explain`."""
-        reference, answered = self.true_boxes(example), answered_boxes(prediction)
-        pairs = greedy_pairs([[box_iou(box, true) for box in answered] for true in reference])
-        return box_failures(reference, answered, pairs, evidence_objects(example))
+        reference, predicted = self.true_boxes(example), answered_boxes(prediction)
+        pairs = greedy_pairs([[box_iou(box, true) for box in predicted] for true in reference])
+        return box_failures(reference, predicted, pairs, evidence_objects(example))
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """Boxes paired at an IoU above 0.5; the score itself also counts stricter thresholds."""
-        phrase, reference, answered = self.subject(example), self.true_boxes(example), answered_boxes(prediction)
-        ious = [[box_iou(b, box) for b in answered] for box in reference]
+        phrase, reference, predicted = self.subject(example), self.true_boxes(example), answered_boxes(prediction)
+        ious = [[box_iou(b, box) for b in predicted] for box in reference]
         pairs = dict(greedy_pairs(ious))
         return Explanation.of(
             (
-                f"{phrase} at {box_text(reference[i])}: IoU {ious[i][j]:.2f} with {box_text(answered[j])}"
+                f"{phrase} at {box_text(reference[i])}: IoU {ious[i][j]:.2f} with {box_text(predicted[j])}"
                 for i, j in sorted(pairs.items())
             ),
             (
@@ -232,7 +232,7 @@ class BoxTask(Task):
             ),
             (
                 f"box {box_text(box)}: best IoU {max(line[j] for line in ious):.2f}"
-                for j, box in enumerate(answered)
+                for j, box in enumerate(predicted)
                 if j not in pairs.values()
             ),
         )
@@ -258,5 +258,5 @@ class BoxTask(Task):
 
 
 def answered_boxes(prediction: Prediction | None) -> list[PixelBox]:
-    """[x0, y0, x1, y1] in pixels; none without a readable answer."""
+    """The answered boxes, [x0, y0, x1, y1] in pixels; none without a readable answer."""
     return AnsweredBoxes.read(prediction.value).boxes if prediction else []

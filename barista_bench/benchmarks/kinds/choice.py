@@ -139,20 +139,20 @@ class ChoiceTask(Task):
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """Right choices that are not named, and wrong ones; of questions with one right choice the latter alone."""
-        right, named = self.correct_choices(example), self.answered_choices(prediction)
+        right, answered = self.correct_choices(example), self.answered_choices(prediction)
         objects = evidence_objects(example)
-        wrong = [AnswerFailure("wrong_option", objects) for label in named if label not in right]
-        missed = [AnswerFailure("missed", objects) for label in right if label not in named]
+        wrong = [AnswerFailure("wrong_option", objects) for label in answered if label not in right]
+        missed = [AnswerFailure("missed", objects) for label in right if label not in answered]
         return wrong or missed if len(right) == 1 else [*missed, *wrong]
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """Right, missed and wrong choices."""
         texts, right = self.choices(example), self.correct_choices(example)
-        named = self.answered_choices(prediction) if prediction else ()
+        answered = self.answered_choices(prediction) if prediction else ()
         return Explanation.of(
-            (f"{label}: {texts[label]}" for label in right if label in named),
-            (f"{label}: {texts[label]}" for label in right if label not in named),
-            (f"{label}: {texts[label]}" for label in named if label not in right),
+            (f"{label}: {texts[label]}" for label in right if label in answered),
+            (f"{label}: {texts[label]}" for label in right if label not in answered),
+            (f"{label}: {texts[label]}" for label in answered if label not in right),
         )
 
 

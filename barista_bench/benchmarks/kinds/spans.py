@@ -24,7 +24,7 @@ MAX_SPAN = 100
 """Characters of an interval written as text."""
 MAX_SECONDS = 1e9
 MAX_INTERVALS = 200
-"""Of one object; more are left out."""
+"""Intervals of one object that are read; more are left out."""
 MAX_NESTED = 4
 """Containers in one another below an entry."""
 SNAP = 0.25

@@ -143,17 +143,17 @@ def most_typical_text(texts: Sequence[str], ignored_words: Collection[str] = ())
     length = 0
     for text, counts in words.items():
         length += times[text] * counts.total()
-        for word in _numbered(counts):
+        for word in _occurrences(counts):
             text_counts[word] += times[text]
 
     def expected_f1(text: str) -> float:
         count = words[text].total() * len(texts)
-        return 2 * sum(text_counts[word] for word in _numbered(words[text])) / (count + length) if count else 0.0
+        return 2 * sum(text_counts[word] for word in _occurrences(words[text])) / (count + length) if count else 0.0
 
     return max(sorted(words), key=expected_f1)
 
 
-def _numbered(words: Counter[str]) -> list[tuple[str, int]]:
+def _occurrences(words: Counter[str]) -> list[tuple[str, int]]:
     """Every word with its first, second, ... occurrence: a multiset as a set."""
     return [(word, number) for word, count in words.items() for number in range(count)]
 

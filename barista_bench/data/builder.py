@@ -173,7 +173,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
         plan, features, wanted_parts = self.plan, self.info.features, set(parts)
         planned = [item for item in enumerate(plan.examples) if plan.part_of(item[1]) in wanted_parts]
         render = partial(render_video, self.origin.video_path, plan.task, self.config.frames, self.config.jpeg_quality)
-        videos = by_video(planned)
+        videos = group_by_video(planned)
         rendered = self.cluster.stream(render, videos) if self.cluster else chain.from_iterable(map(render, videos))
         for row in tqdm(rendered, self.config.name, len(planned), unit="example", disable=not self.progress):
             if isinstance(row, LostExample):
@@ -188,7 +188,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
             (self._notes / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
 
 
-def by_video(examples: Iterable[tuple[int, Example]]) -> list[VideoExamples]:
+def group_by_video(examples: Iterable[tuple[int, Example]]) -> list[VideoExamples]:
     """(Position, example) pairs in the order of video ids, not of the sample, so that parts made apart fit together."""
     groups: dict[str, list[tuple[int, Example]]] = {}
     for position, example in examples:

@@ -155,7 +155,7 @@ class HubSource(Source):
         unknown = [name for name in requested if name not in annotated]
         if unknown:
             raise SourceError(f"{self.label}: has no video {_brief(unknown)}. Remedy: choose among {_brief(annotated)}")
-        paths = self.by_video(VIDEO_FILE)
+        paths = self.paths_by_video(VIDEO_FILE)
         names = [name for name in self.missing_videos(requested) if name in paths]
         if names:
             snapshot = self.fetch([escape(paths[name]) for name in names], f"the videos {_brief(names)}", quiet)
@@ -189,7 +189,7 @@ class HubSource(Source):
         for path in sorted(folder.glob("*/*")):
             _place(path, self.root / path.parent.name / path.name, name)
 
-    def by_video(self, file_name: str) -> dict[str, str]:
+    def paths_by_video(self, file_name: str) -> dict[str, str]:
         """{video id: path} of the files called `file_name`, each in a folder named after its video."""
         paths: dict[str, str] = {}
         for path in self.files:
@@ -252,7 +252,7 @@ def _open_hub(repo_id: str, revision: str | None, cache_dir: str | Path | None, 
     sha = revision if revision and _SHA.fullmatch(revision) else _commit(repo_id, revision, endpoint, releases)
     identity = {"kind": "hub", "id": repo_id, "sha": sha, "requested_revision": revision}
     source = HubSource(releases / sha / "release", identity, repo_id, sha, hub_cache, endpoint)
-    annotations, archives = source.by_video(ANNOTATION_FILE), source.archives
+    annotations, archives = source.paths_by_video(ANNOTATION_FILE), source.archives
     if annotations:
         source.place_annotations(annotations)
         return source

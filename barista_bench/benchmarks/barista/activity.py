@@ -116,7 +116,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         """Segments in the order of the file: named, alone in their time (unless by the paper), and long enough."""
         first, stop = sampling.frame_range or (0, video.frame_count)
         yield from unnamed_activities(video)
-        crowded = frozenset() if self.follows_paper else _overlapping(named_activities(video))
+        crowded = frozenset() if self.follows_paper else _overlapping_places(named_activities(video))
         for index, segment in enumerate(named_activities(video)):
             frames = _segment_frames(video, segment)
             is_long_enough = len(frames) >= sampling.frames and first <= frames.start and frames.stop <= stop
@@ -309,7 +309,7 @@ def _shown_frames(frames: range, sampling: ActivitySampling) -> list[int]:
     return [frames[number] for number in even_places(len(frames), sampling.frames)]
 
 
-def _overlapping(segments: Sequence[Segment]) -> frozenset[int]:
+def _overlapping_places(segments: Sequence[Segment]) -> frozenset[int]:
     """Places of the segments that share time with another one; what only touches does not."""
     by_start = sorted(range(len(segments)), key=lambda number: segments[number].start)
     crowded: set[int] = set()

@@ -188,7 +188,7 @@ def _example(
     )
 
 
-def _grounding(line: FrozenLine, _: ReleaseRoot) -> Example:
+def _read_grounding(line: FrozenLine, _: ReleaseRoot) -> Example:
     data = converted(line.task_data, _Grounding, "task_data")
     data.check_boxes(data.ground_truth_boxes)
     return _example(
@@ -201,7 +201,7 @@ def _grounding(line: FrozenLine, _: ReleaseRoot) -> Example:
     )
 
 
-def _hand_object(line: FrozenLine, _: ReleaseRoot) -> Example:
+def _read_hand_object(line: FrozenLine, _: ReleaseRoot) -> Example:
     data = converted(line.task_data, _HandObject, "task_data")
     for item in data.ground_truth:
         data.check_boxes([*item.hand_boxes, item.object_box])
@@ -218,7 +218,7 @@ def _hand_object(line: FrozenLine, _: ReleaseRoot) -> Example:
     )
 
 
-def _referring(line: FrozenLine, root: ReleaseRoot) -> Example:
+def _read_referring(line: FrozenLine, root: ReleaseRoot) -> Example:
     data = converted(line.task_data, _Referring, "task_data")
     subject = data.metadata
     width, height = root.frame_size(line.video_id)
@@ -258,7 +258,7 @@ def _facts(subject: _DescribedObject) -> FrameFacts:
     return FrameFacts(objects, {0: properties}, {0: links})
 
 
-def _activity(line: FrozenLine, _: ReleaseRoot) -> Example:
+def _read_activity(line: FrozenLine, _: ReleaseRoot) -> Example:
     data, segment = converted(line.task_data, _Activity, "task_data"), converted(line.metadata, _Segment, "metadata")
     choices = [ActivityChoice(item.choice_id, "", item.text, group_verb(item.text)) for item in data.choices]
     by_id = {choice.choice_id: choice for choice in choices}
@@ -288,7 +288,7 @@ def _activity(line: FrozenLine, _: ReleaseRoot) -> Example:
     )
 
 
-def _relations(line: FrozenLine, root: ReleaseRoot) -> Example:
+def _read_relations(line: FrozenLine, root: ReleaseRoot) -> Example:
     data = converted(line.task_data, _Relations, "task_data")
     video, frame = root.video(line.video_id, "masks"), line.frames[0].frame_index
     objects = marked_objects(video, mark_order(video, frame))
@@ -323,7 +323,7 @@ def _relations(line: FrozenLine, root: ReleaseRoot) -> Example:
     )
 
 
-def _temporal_vqa(line: FrozenLine, _: ReleaseRoot) -> Example:
+def _read_temporal_vqa(line: FrozenLine, _: ReleaseRoot) -> Example:
     data, clip = converted(line.task_data, _VisualQA, "task_data"), converted(line.metadata, _Clip, "metadata")
     return _example(
         TemporalVQA,
@@ -341,10 +341,10 @@ def _temporal_vqa(line: FrozenLine, _: ReleaseRoot) -> Example:
 
 
 _READERS: dict[type[Task], Callable[[FrozenLine, ReleaseRoot], Example]] = {
-    Grounding: _grounding,
-    HandObject: _hand_object,
-    Referring: _referring,
-    Activity: _activity,
-    Relations: _relations,
-    TemporalVQA: _temporal_vqa,
+    Grounding: _read_grounding,
+    HandObject: _read_hand_object,
+    Referring: _read_referring,
+    Activity: _read_activity,
+    Relations: _read_relations,
+    TemporalVQA: _read_temporal_vqa,
 }

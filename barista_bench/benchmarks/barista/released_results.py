@@ -153,7 +153,7 @@ def _relations_result(task: Relations, example: Example, prediction: Prediction 
         "f1": figures["micro_f1"],
         "ground_truth_relations": example.target["relations"],
         "gt_count": figures["n_reference"],
-        "per_relation_type": _by_type(figures["per_relation_type"]),
+        "per_relation_type": _type_rows(figures["per_relation_type"]),
         "precision": figures["micro_precision"],
         "pred_count": figures["n_predicted"],
         "recall": figures["micro_recall"],
@@ -162,7 +162,7 @@ def _relations_result(task: Relations, example: Example, prediction: Prediction 
     return result | ({"predicted_relations": prediction.value["relations"]} if prediction else {})
 
 
-def _by_type(groups: Mapping[str, Mapping[str, Json]]) -> dict[str, Json]:
+def _type_rows(groups: Mapping[str, Mapping[str, Json]]) -> dict[str, Json]:
     names = {"n_predicted": "pred_count", "support": "gt_count"}
     return {kind: {names.get(key, key): value for key, value in row.items()} for kind, row in groups.items()}
 
@@ -295,7 +295,7 @@ def _relations_metrics(task: Relations, records: Sequence[ReleasedRecord]) -> di
         "sum_example_f1": total,
         "example_f1_count": len(parsed),
         "mean_example_f1": total / len(records),
-        "per_relation_type": _by_type(cast("Mapping[str, Mapping[str, Json]]", figures["per_relation_type"])),
+        "per_relation_type": _type_rows(cast("Mapping[str, Mapping[str, Json]]", figures["per_relation_type"])),
     }
 
 

@@ -66,7 +66,7 @@ def _frame_name(example: Example) -> str:
     return f"{example.video_id}_{example.frames[0].frame_index}"
 
 
-def _boxes(inputs: FrameSize | GroundingInputs, target: GroundingTarget | InteractionTarget) -> Fields:
+def _box_fields(inputs: FrameSize | GroundingInputs, target: GroundingTarget | InteractionTarget) -> Fields:
     """The fields that examples with true boxes have in common."""
     return {
         "frame_width": inputs.frame_width,
@@ -76,7 +76,7 @@ def _boxes(inputs: FrameSize | GroundingInputs, target: GroundingTarget | Intera
     }
 
 
-def _grounding(example: Example) -> _RecordParts:
+def _grounding_parts(example: Example) -> _RecordParts:
     inputs, target = GroundingInputs.of(example), GroundingTarget.of(example)
     metadata: Fields = {
         "frame_index": example.frames[0].frame_index,
@@ -85,11 +85,11 @@ def _grounding(example: Example) -> _RecordParts:
         "num_gt_boxes": len(target.ground_truth_boxes),
     }
     phrase: Fields = {"phrase": inputs.phrase, "category": inputs.category}
-    boxes: Fields = {"ground_truth_boxes": target.ground_truth_boxes, **_boxes(inputs, target)}
+    boxes: Fields = {"ground_truth_boxes": target.ground_truth_boxes, **_box_fields(inputs, target)}
     return f"{_frame_name(example)}_{inputs.category}", metadata, {**phrase, **boxes}
 
 
-def _hand_object(example: Example) -> _RecordParts:
+def _hand_object_parts(example: Example) -> _RecordParts:
     target = InteractionTarget.of(example)
     interactions = [item.write() for item in target.interactions]
     names = ("object_id", "hand_boxes", "object_box", "hand_type")
@@ -99,10 +99,10 @@ def _hand_object(example: Example) -> _RecordParts:
         "hand_types": [item["hand_type"] for item in interactions],
     }
     data: Fields = {"ground_truth": [{name: item[name] for name in names} for item in interactions]}
-    return _frame_name(example), metadata, {**data, **_boxes(FrameSize.of(example), target)}
+    return _frame_name(example), metadata, {**data, **_box_fields(FrameSize.of(example), target)}
 
 
-def _referring(example: Example) -> _RecordParts:
+def _referring_parts(example: Example) -> _RecordParts:
     target = ReferringTarget.of(example)
     box = example.inputs["bbox_xywh"]  # as it stands: whole numbers stay whole
     object_id = ReferringEvidence.of(example).object_ids[0]
@@ -122,7 +122,7 @@ def _referring(example: Example) -> _RecordParts:
     return target.category, metadata, {"metadata": subject, "structured": target.reference}
 
 
-def _activity(example: Example) -> _RecordParts:
+def _activity_parts(example: Example) -> _RecordParts:
     segment, target = ActivityMetadata.of(example), ActivityTarget.of(example)
     metadata: Fields = {
         "segment_frame_start": segment.segment_start,
@@ -140,7 +140,7 @@ def _activity(example: Example) -> _RecordParts:
     return example.label, metadata, data
 
 
-def _relations(example: Example) -> _RecordParts:
+def _relations_parts(example: Example) -> _RecordParts:
     relations = [relation.write() for relation in RelationSet.of(example).relations]
     metadata: Fields = {"frame_index": example.frames[0].frame_index, "num_gt_relations": len(relations)}
     data: Fields = {
@@ -150,7 +150,7 @@ def _relations(example: Example) -> _RecordParts:
     return _frame_name(example), metadata, data
 
 
-def _temporal_vqa(example: Example) -> _RecordParts:
+def _temporal_vqa_parts(example: Example) -> _RecordParts:
     target, clip = TemporalTarget.of(example), TemporalMetadata.of(example)
     metadata: Fields = {
         "clip_index": clip.clip_index,
@@ -169,12 +169,12 @@ def _temporal_vqa(example: Example) -> _RecordParts:
 
 
 _WRITERS: dict[str, Callable[[Example], _RecordParts]] = {
-    "grounding": _grounding,
-    "hand_object": _hand_object,
-    "referring": _referring,
-    "activity": _activity,
-    "relations": _relations,
-    "temporal_vqa": _temporal_vqa,
+    "grounding": _grounding_parts,
+    "hand_object": _hand_object_parts,
+    "referring": _referring_parts,
+    "activity": _activity_parts,
+    "relations": _relations_parts,
+    "temporal_vqa": _temporal_vqa_parts,
 }
 
 

@@ -69,7 +69,7 @@ def released_writer(clone: Path) -> PromptTexts:
     Raises ConfigError as `released_prompts`.
     """
     clone_texts = _Clone(clone)
-    return clone_texts.prompts(clone_texts.writer())
+    return clone_texts.prompts(clone_texts.writer_wording())
 
 
 def released_rubric(clone: Path, task: str) -> ReleasedRubric:
@@ -95,12 +95,12 @@ class _Clone:
     def wordings(self) -> dict[str, Callable[[], Wording]]:
         """Readers of the wording of each task, by our name."""
         return {
-            "grounding": partial(self._boxes, "grounding.py", "GroundingTask", "GROUNDING", ["phrase"]),
-            "hand_object": partial(self._boxes, "hand_object.py", "HandObjectTask", "HAND_OBJECT", []),
-            "referring": self._referring,
-            "relations": self._relations,
-            "activity": self._activity,
-            "temporal_vqa": self._visual_qa,
+            "grounding": partial(self._box_wording, "grounding.py", "GroundingTask", "GROUNDING", ["phrase"]),
+            "hand_object": partial(self._box_wording, "hand_object.py", "HandObjectTask", "HAND_OBJECT", []),
+            "referring": self._referring_wording,
+            "relations": self._relations_wording,
+            "activity": self._activity_wording,
+            "temporal_vqa": self._visual_qa_wording,
         }
 
     @cached_property
@@ -147,16 +147,16 @@ class _Clone:
         """Texts as a model sees them that do not depend on an example, by their name in `SENT_SHA256`."""
         texts: dict[str, Callable[[], str]] = {
             "hand_object request": lambda: _user_texts(self.wordings["hand_object"](), 1)[0],
-            "relations heading of the frame": lambda: _user_texts(self._relations(), 2)[0],
-            "relations heading of the marks": lambda: _user_texts(self._relations(), 2)[1],
-            "activity question": lambda: fill(self._question(), {"frame_count": "4"}),
+            "relations heading of the frame": lambda: _user_texts(self._relations_wording(), 2)[0],
+            "relations heading of the marks": lambda: _user_texts(self._relations_wording(), 2)[1],
+            "activity question": lambda: fill(self._activity_question(), {"frame_count": "4"}),
         }
         for task in ("grounding", "hand_object", "referring"):
             for order in _ORDERS:
-                texts[f"{task} system text, {order}"] = partial(self._system, task, order)
+                texts[f"{task} system text, {order}"] = partial(self._system_text, task, order)
         return texts
 
-    def _system(self, task: str, order: Literal["yxyx", "xyxy"]) -> str:
+    def _system_text(self, task: str, order: Literal["yxyx", "xyxy"]) -> str:
         system, user, extra = self.wordings[task]()
         fields = box_fields(PromptTexts(0, system, user, "", extra), BoxFormat(order, 1000))
         return fill(system, fields)
@@ -172,7 +172,7 @@ class _Clone:
         source = self.file(file, folder)
         return source, source.function(name)
 
-    def _boxes(self, file: str, task: str, system: str, places: Sequence[str]) -> Wording:
+    def _box_wording(self, file: str, task: str, system: str, places: Sequence[str]) -> Wording:
         """The texts of a task that asks for boxes in one picture.
 
         A place of an image takes the line break on either side with it.
@@ -187,7 +187,7 @@ class _Clone:
         text = _read_format(source, f"{system}_SYSTEM_PROMPT_TEMPLATE", ("coord_desc", "scale", "coord_order"))
         return text, "{image}\n" + _put_places(source, user, places), self._descriptions() | extra
 
-    def _referring(self) -> Wording:
+    def _referring_wording(self) -> Wording:
         source = self.file("referring.py")
         system = _read_format(source, "REFERRING_SYSTEM_PROMPT_TEMPLATE", ("coord_desc", "scale"))
         user = _read_format(source, "_QUESTION_TEMPLATE_WITH_FORMAT", ("box",))
@@ -195,7 +195,7 @@ class _Clone:
         question = {FROZEN_QUESTION: source.constant("_QUESTION_TEMPLATE")}
         return system, "{image}\n" + user, self._descriptions() | question
 
-    def _relations(self) -> Wording:
+    def _relations_wording(self) -> Wording:
         source, render = self._function("relation_extraction.py", "RelationExtractionTask.render_prompt")
         raw, marked, user = render.returned_list(3)
         (system,) = source.function("default_system_prompt").returned_list(1)
@@ -206,27 +206,27 @@ class _Clone:
             {},
         )
 
-    def _activity(self) -> Wording:
+    def _activity_wording(self) -> Wording:
         source, render = self._function("activity_mcq.py", "_render_mcq_user_prompt")
         sections = render.list_texts("sections")
         # The choices' lines may stand in the list, or be added to it later.
         choices_gap = [GAP] if sum(GAP in line for line in sections) == 1 else []
         user = _put_places(source, "\n".join([*sections, *choices_gap]), ["question", "choices"])
-        extra = {IMAGE_TEXT: _FRAME, FROZEN_QUESTION: self._question()}
-        user = fill(user, {"question": self._question()})
+        extra = {IMAGE_TEXT: _FRAME, FROZEN_QUESTION: self._activity_question()}
+        user = fill(user, {"question": self._activity_question()})
         return source.constant("MCQ_SYSTEM_PROMPT"), "{images}\n" + user, extra
 
-    def _question(self) -> str:
+    def _activity_question(self) -> str:
         """The frozen question of activity, the same for all examples."""
         source, examples = self._function("activity_mcq.py", "ActivityMcqTask.iter_examples")
         return _put_places(source, examples.assigned_texts("question")[0], ["frame_count", "frame_count"])
 
-    def _visual_qa(self) -> Wording:
+    def _visual_qa_wording(self) -> Wording:
         source, render = self._function("visual_qa.py", "_VisualQABaseTask.render_prompt")
         user = _put_places(source, render.assigned_texts("user_prompt")[0], ["count", "question"])
         return source.constant("VISUAL_QA_SYSTEM_PROMPT"), "{images}\n" + user, {IMAGE_TEXT: _FRAME}
 
-    def writer(self) -> Wording:
+    def writer_wording(self) -> Wording:
         """The prompt for the writer of questions."""
         source, generate = self._function("qa_generation.py", "generate_qa_for_selected_clips")
         return _put_places(source, generate.assigned_texts("llm_system")[0], ["category"]), "{changes}", {}

@@ -89,15 +89,15 @@ def read_answer(text: str, choices: Mapping[str, str]) -> CotAnswer | None:
     scores = read_scores(text, choices)
     if scores is not None:
         return CotAnswer(max(choices, key=lambda label: scores[label]), "")
-    answers = [_from_object(value, choices) for value in json_objects(text) if _ANSWER_KEYS & value.keys()]
+    answers = [_answer_in_object(value, choices) for value in json_objects(text) if _ANSWER_KEYS & value.keys()]
     usable = [answer for answer in answers if answer is not None]
     if usable or (answers and unfenced(text).startswith("{")):  # an object whose answer is none has given none
         return usable[-1] if usable else None
     text = _WRAPPED.sub(lambda match: f"\nANSWER: {(match[1] or match[2] or '').strip()}\n", text)
-    return _from_marker(text, choices) or _from_start(text, choices)
+    return _answer_at_marker(text, choices) or _answer_at_start(text, choices)
 
 
-def _from_object(value: Mapping[str, object], choices: Mapping[str, str]) -> CotAnswer | None:
+def _answer_in_object(value: Mapping[str, object], choices: Mapping[str, str]) -> CotAnswer | None:
     answer = value.get("answer", value.get("predicted_answer"))
     letter = _letter_at(answer, 0, choices)[0] if isinstance(answer, str) else None
     return CotAnswer(letter, _clean_text(steps_of(value.get("reasoning")))) if letter else None
@@ -114,7 +114,7 @@ def unnumbered(text: str) -> str:
     return _NUMBER.sub("", text)
 
 
-def _from_marker(text: str, choices: Mapping[str, str]) -> CotAnswer | None:
+def _answer_at_marker(text: str, choices: Mapping[str, str]) -> CotAnswer | None:
     start = last = 0
     markers: list[tuple[int, int]] = []
     for marker in _MARKER.finditer(text):
@@ -130,7 +130,7 @@ def _from_marker(text: str, choices: Mapping[str, str]) -> CotAnswer | None:
     return None
 
 
-def _from_start(text: str, choices: Mapping[str, str]) -> CotAnswer | None:
+def _answer_at_start(text: str, choices: Mapping[str, str]) -> CotAnswer | None:
     letter, end = _letter_at(text, 0, choices)
     if letter is None:
         return None

@@ -100,8 +100,8 @@ def figures(sums: Sums) -> Figures:
 def tables(sums: Row) -> dict[str, Json]:
     """Figures by group and by subtask, fractions of verdicts by kind of claim, and counts."""
     return {
-        **{table: _by_code(sums, table, codes) for table, codes in _TABLES.items()},
-        "per_claim_kind": _by_claim_kind(sums),
+        **{table: _figures_by_code(sums, table, codes) for table, codes in _TABLES.items()},
+        "per_claim_kind": _fractions_by_kind(sums),
         "n": int(sums["n"]),
         "n_failed": int(sums["n"] - sums["answered"]),
         "n_right": int(sums["right"]),
@@ -109,7 +109,7 @@ def tables(sums: Row) -> dict[str, Json]:
     }
 
 
-def _by_code(sums: Row, table: str, codes: Sequence[str]) -> dict[str, Json]:
+def _figures_by_code(sums: Row, table: str, codes: Sequence[str]) -> dict[str, Json]:
     """The figures of each group that occurs; those of nothing are left out."""
     by_code: dict[str, Json] = {}
     for code in codes:
@@ -120,7 +120,7 @@ def _by_code(sums: Row, table: str, codes: Sequence[str]) -> dict[str, Json]:
     return by_code
 
 
-def _by_claim_kind(sums: Row) -> dict[str, Json]:
+def _fractions_by_kind(sums: Row) -> dict[str, Json]:
     by_kind: dict[str, Json] = {}
     for kind in KINDS:
         counts = {verdict: sums.get(("per_claim_kind", kind, verdict), 0.0) for verdict in VERDICTS}

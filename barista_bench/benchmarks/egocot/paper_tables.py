@@ -47,9 +47,9 @@ def paper_tables(samples: Sequence[ModelSamples]) -> list[Table]:
         model.model: [task.statistics(run).published_figures() for run in model.runs] for model, task in cot_models
     }
     judged_models = [(model, judge) for model, _ in cot_models for judge in sorted(model.judge_scores)]
-    tables: list[Table] = [_accuracy(figures), _chart(figures), _claims(figures)]
+    tables: list[Table] = [_accuracy_table(figures), _accuracy_chart(figures), _claims_table(figures)]
     if judged_models:
-        tables += [_reasoning(judged_models), _agreements(judged_models)]
+        tables += [_reasoning_table(judged_models), _agreement_table(judged_models)]
     return tables
 
 
@@ -71,7 +71,7 @@ def set_tables(examples: Mapping[str, Sequence[Example]]) -> list[Table]:
     ]
 
 
-def _accuracy(figures: RunsByModel) -> Table:
+def _accuracy_table(figures: RunsByModel) -> Table:
     columns: dict[str, tuple[str, ...]] = {"Mean": ("accuracy",)}
     for group in GROUPS:
         columns |= {s.code: ("per_subtask", s.code, "accuracy") for s in GROUP_SUBTASKS[group]}
@@ -86,7 +86,7 @@ def _accuracy(figures: RunsByModel) -> Table:
     )
 
 
-def _chart(figures: RunsByModel) -> Table:
+def _accuracy_chart(figures: RunsByModel) -> Table:
     series = {}
     for model, runs in figures.items():
         values = {s.code: run_mean(runs, "per_subtask", s.code, "accuracy") for s in SUBTASKS}
@@ -94,7 +94,7 @@ def _chart(figures: RunsByModel) -> Table:
     return chart("Figure 3: accuracy by subtask", "subtask", "accuracy", series, "bar")
 
 
-def _claims(figures: RunsByModel) -> Table:
+def _claims_table(figures: RunsByModel) -> Table:
     columns: dict[str, tuple[str, ...]] = {name: (name,) for name in ("accuracy", "reasoned", *CLAIM_FIGURES)}
     columns |= {f"{group} verified_scr": ("per_group", group, "verified_scr") for group in GROUPS}
     return Table.of(
@@ -106,7 +106,7 @@ def _claims(figures: RunsByModel) -> Table:
     )
 
 
-def _reasoning(judged_models: Sequence[tuple[ModelSamples, str]]) -> Table:
+def _reasoning_table(judged_models: Sequence[tuple[ModelSamples, str]]) -> Table:
     rows = []
     for model, judge in judged_models:
         scores = model.judge_scores[judge]
@@ -134,7 +134,7 @@ def _reasoning(judged_models: Sequence[tuple[ModelSamples, str]]) -> Table:
     )
 
 
-def _agreements(judged_models: Sequence[tuple[ModelSamples, str]]) -> Table:
+def _agreement_table(judged_models: Sequence[tuple[ModelSamples, str]]) -> Table:
     return Table.of(
         "Judge and evidence: do they call the same right answers spurious?",
         ("model", "judge", "n", "by the judge", "by the evidence", "by both", "phi", "kappa"),

@@ -20,8 +20,8 @@ from barista_bench.scene_graph import Problem
 
 if TYPE_CHECKING:
     from barista_bench.core.deriving import Release
+    from barista_bench.core.frozen_lines import FrozenLine, ReleaseRoot
     from barista_bench.core.model_samples import ModelSamples
-    from barista_bench.core.released_records import FrozenLine, ReleaseRoot
     from barista_bench.tables import Table
 
 

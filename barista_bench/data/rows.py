@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from barista_bench.benchmarks import get_benchmark, task_class
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
-from barista_bench.core.released_records import MAX_FRAMES
+from barista_bench.core.frozen_lines import MAX_FRAMES
 from barista_bench.core.task import Example, FrameRef, Task
 from barista_bench.data.dataset_cache import reading_datasets, refuse_unknown_name, warn_of_other_entries
 from barista_bench.errors import ConfigError, DataError

@@ -41,7 +41,7 @@ from barista_bench.benchmarks.barista.temporal_vqa import TemporalInputs, Tempor
 from barista_bench.benchmarks.kinds.box_answers import FrameSize
 from barista_bench.core.boxes import xywh_to_xyxy
 from barista_bench.core.example import GridBox, Int64, field_types
-from barista_bench.core.released_records import FrozenLine, NonEmptyText, ReleaseRoot, converted
+from barista_bench.core.frozen_lines import FrozenLine, NonEmptyText, ReleaseRoot, converted
 from barista_bench.core.task import Example, Fields, Json, Task
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import SceneObject

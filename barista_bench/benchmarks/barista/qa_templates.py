@@ -16,7 +16,7 @@ import msgspec
 from barista_bench.benchmarks.barista.change_detection import Category, Change
 from barista_bench.benchmarks.barista.clips import ClipView
 from barista_bench.benchmarks.barista.reference_text import is_place, listing
-from barista_bench.core.released_records import MAX_FRAMES, FrameIndex
+from barista_bench.core.frozen_lines import MAX_FRAMES, FrameIndex
 from barista_bench.errors import DataError
 from barista_bench.files.reading import read_bounded_json, read_json_lines
 from barista_bench.scene_graph.video_graph import UNNAMED

@@ -46,9 +46,9 @@ from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, Vocabulary
 from barista_bench.core.example import Evidence, Inputs, Int64, Target, TypedFields, content_seed
 from barista_bench.core.failures import FailureKind
+from barista_bench.core.frozen_lines import MAX_FRAMES
 from barista_bench.core.options import Count
 from barista_bench.core.prompt import Prompt
-from barista_bench.core.released_records import MAX_FRAMES
 from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, fraction
 from barista_bench.core.task import (
     Example,

@@ -26,8 +26,8 @@ from barista_bench.benchmarks.parsing import MAX_ENTRIES, integer, is_text, last
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Vocabulary
 from barista_bench.core.example import Evidence, Inputs, Int64, Target, TypedFields
+from barista_bench.core.frozen_lines import MAX_FRAMES
 from barista_bench.core.prompt import Prompt
-from barista_bench.core.released_records import MAX_FRAMES
 from barista_bench.core.statistics import SumStatistics
 from barista_bench.core.task import AnswerFailure, Example, Explanation, Fields, Json, ParseError, Prediction, Scored
 from barista_bench.errors import DataError

@@ -160,7 +160,7 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
         categories = [item.category for item in video.objects]
         for frame in view.frames(sampling).tolist():
             groups: dict[str, list[int]] = defaultdict(list)
-            for position in view.index.positions_at(frame):
+            for position in view.arrays.positions_at(frame):
                 number = int(objects[position])
                 if is_large[position] and categories[number].lower() != UNNAMED:
                     groups[categories[number]].append(number)
@@ -169,8 +169,8 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
                 hues = [int(colors[number, frame]) for number in groups[category]]
                 if any(counts) or any(hues):
                     subject = subject_index(counts, hues)
-                    draw = sum(count > 0 for count in counts[:subject]) if counts[subject] else -1
-                    yield Candidate(video.video_id, frame, category, draw, tuple(filter(None, counts)))
+                    place = sum(count > 0 for count in counts[:subject]) if counts[subject] else -1
+                    yield Candidate(video.video_id, frame, category, place, tuple(filter(None, counts)))
 
     def incompleteness(self, video: VideoGraph, candidate: Candidate, sampling: GroundingSampling) -> str | None:
         """Why annotation is incomplete: it lacks things of the category, or what could tell several of them apart."""
@@ -198,7 +198,7 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
     ) -> Iterator[Example]:
         view = _View(video, sampling)
         for candidate in candidates:
-            yield _example(view.index, candidate, view.phrase(candidate), sampling.box_scale)
+            yield _example(view.arrays, candidate, view.phrase(candidate), sampling.box_scale)
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         fields = {
@@ -265,13 +265,13 @@ class _View:
     """
 
     def __init__(self, video: VideoGraph, sampling: GroundingSampling) -> None:
-        self.video, self.index = video, FrameArrays(video, sampling.box_scale)
+        self.video, self.arrays = video, FrameArrays(video, sampling.box_scale)
         rules = domain_called(sampling.domain).phrases
         if rules is None:
             raise ConfigError(
                 f"{sampling.domain}: phrases: not there. Remedy: write it as the package's domain.yaml does"
             )
-        self.relations = self.index.active_relations(range(len(video.relations_table.start)))
+        self.relations = self.arrays.active_relations(range(len(video.relations_table.start)))
         self.keys: list[tuple[Bools, int, RelationKey]] = [
             (frames, *key)
             for position, frames in enumerate(self.relations)
@@ -281,7 +281,7 @@ class _View:
         kinds = [i for i, (kind, _) in enumerate(table.labels) if kind == "color"]
         ranges: list[int] = np.flatnonzero(np.isin(table.label, kinds)).tolist()
         self.colors: list[tuple[Bools, int, str, int]] = []
-        for position, frames in zip(ranges, self.index.active_attributes(ranges), strict=True):
+        for position, frames in zip(ranges, self.arrays.active_attributes(ranges), strict=True):
             (_, value, _, _, row), number = table.entry(position), int(table.source[position])
             if is_color(value, video.objects[number].category, rules):
                 self.colors.append((frames, number, value, row))
@@ -289,7 +289,7 @@ class _View:
         self.is_large: Bools = box[:, 2] * box[:, 3] >= sampling.min_area
 
     def frames(self, sampling: GroundingSampling) -> Frames:
-        frames = self.index.frames(sampling, in_activities=sampling.in_activities)
+        frames = self.arrays.frames(sampling, in_activities=sampling.in_activities)
         if sampling.with_relations:
             frames = frames[np.logical_or.reduce(self.relations)[frames]]
         return thinned(frames, sampling.fraction)
@@ -320,15 +320,15 @@ class _View:
         numbers = self.video.instances_table.object
         group = [
             DescribedObject(self.video.objects[number], position, colors[number], keys[number])
-            for position in self.index.positions_at(frame)
+            for position in self.arrays.positions_at(frame)
             for number in [int(numbers[position])]
             if self.video.objects[number].category == category and self.is_large[position]
         ]
         return make_phrase(group, candidate.item)
 
 
-def _example(index: FrameArrays, candidate: Candidate, phrase: Phrase, scale: int) -> Example:
-    video, (text, key, reference) = index.video, phrase
+def _example(arrays: FrameArrays, candidate: Candidate, phrase: Phrase, scale: int) -> Example:
+    video, (text, key, reference) = arrays.video, phrase
     frame, category = candidate.frame, candidate.group
     positions = [item.position for item in reference]
     named_keys = [relation for item in reference for relation in item.keys if key is not None and relation.fits(key)]
@@ -339,12 +339,12 @@ def _example(index: FrameArrays, candidate: Candidate, phrase: Phrase, scale: in
         label=category,
         inputs=GroundingInputs(text, category, video.video.width, video.video.height),
         target=GroundingTarget(
-            boxes=[index.pixels(position) for position in positions],
-            ground_truth_boxes=[index.grid(position) for position in positions],
+            boxes=[arrays.pixels(position) for position in positions],
+            ground_truth_boxes=[arrays.grid(position) for position in positions],
             bbox_scale=scale,
         ),
         metadata={
-            **index.metadata(frame),
+            **arrays.metadata(frame),
             "category": category,
             "colors": sorted(reference[0].colors),
             "relation": key.value if key else "",
@@ -354,7 +354,7 @@ def _example(index: FrameArrays, candidate: Candidate, phrase: Phrase, scale: in
         evidence=GroundingEvidence(
             object_ids=[item.object.id for item in reference],
             related_object_id=key.other.id if key else "",
-            instance_rows=[index.row(position) for position in positions],
+            instance_rows=[arrays.row(position) for position in positions],
             relation_rows=sorted({relation.row for relation in named_keys}),
             attribute_rows=sorted({row for item in reference for row in item.colors.values()}),
         ),

@@ -159,20 +159,20 @@ class HandObject(GraphTask[HandObjectSampling]):
 
     def candidates(self, video: VideoGraph, sampling: HandObjectSampling) -> Iterator[Candidate]:
         """Frames on which a hand acts on an object, of the video's frames, evenly thinned."""
-        index = FrameArrays(video)
-        is_acted_on = np.logical_or.reduce(index.active_relations(contact_ranges(video, sampling.relation_type)))
-        for frame in thinned(index.frames(sampling), sampling.fraction).tolist():
+        arrays = FrameArrays(video)
+        is_acted_on = np.logical_or.reduce(arrays.active_relations(contact_ranges(video, sampling.relation_type)))
+        for frame in thinned(arrays.frames(sampling), sampling.fraction).tolist():
             if is_acted_on[frame]:
                 yield Candidate(video.video_id, frame)
 
     def build(
         self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: HandObjectSampling
     ) -> Iterator[Example]:
-        index, contacts = FrameArrays(video, sampling.box_scale), contact_ranges(video, sampling.relation_type)
-        active = index.active_relations(contacts)
+        arrays, contacts = FrameArrays(video, sampling.box_scale), contact_ranges(video, sampling.relation_type)
+        active = arrays.active_relations(contacts)
         for candidate in candidates:
             actions = actions_at(video, candidate.frame, contacts, active)
-            yield _example(index, candidate.frame, actions, sampling.box_scale)
+            yield _example(arrays, candidate.frame, actions, sampling.box_scale)
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         exemplars = {name: _answer_text(items, example.inputs, box_format) for name, items in EXEMPLARS.items()}
@@ -306,19 +306,19 @@ class HandObject(GraphTask[HandObjectSampling]):
         ]
 
 
-def _example(index: FrameArrays, frame: int, actions: Sequence[HandAction], scale: int) -> Example:
-    video = index.video
+def _example(arrays: FrameArrays, frame: int, actions: Sequence[HandAction], scale: int) -> Example:
+    video = arrays.video
     numbers = {number for action in actions for number in (action.target, *action.hands)}
-    positions = {number: int(index.position[number, frame]) for number in numbers}
+    positions = {number: int(arrays.position[number, frame]) for number in numbers}
     interactions = [
         TrueInteraction(
             object_id=video.objects[action.target].id,
             category=video.objects[action.target].category,
             hand_type=action.hand_type,
-            hand_boxes=[index.grid(positions[hand]) for hand in action.hands],
-            object_box=index.grid(positions[action.target]),
-            hand_pixels=[index.pixels(positions[hand]) for hand in action.hands],
-            object_pixels=index.pixels(positions[action.target]),
+            hand_boxes=[arrays.grid(positions[hand]) for hand in action.hands],
+            object_box=arrays.grid(positions[action.target]),
+            hand_pixels=[arrays.pixels(positions[hand]) for hand in action.hands],
+            object_pixels=arrays.pixels(positions[action.target]),
         )
         for action in actions
     ]
@@ -331,7 +331,7 @@ def _example(index: FrameArrays, frame: int, actions: Sequence[HandAction], scal
         inputs=FrameSize(video.video.width, video.video.height),
         target=InteractionTarget(interactions, "xyxy", scale),
         metadata={
-            **index.metadata(frame),
+            **arrays.metadata(frame),
             "interactions": len(actions),
             "hand_types": hand_types,
             "categories": sorted({item.category for item in interactions}),
@@ -340,7 +340,7 @@ def _example(index: FrameArrays, frame: int, actions: Sequence[HandAction], scal
         evidence=HandObjectEvidence(
             object_ids=[item.object_id for item in interactions],
             hand_ids=[video.objects[i].id for i in dict.fromkeys(i for action in actions for i in action.hands)],
-            instance_rows=sorted(map(index.row, positions.values())),
+            instance_rows=sorted(map(arrays.row, positions.values())),
             relation_rows=sorted({row for action in actions for row in action.rows}),
         ),
     )

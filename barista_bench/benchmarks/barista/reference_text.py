@@ -80,17 +80,17 @@ class RelationClause:
         return f"{self.subject} {self.value} {other}" if self.is_source else f"{other} {self.value} {self.subject}"
 
 
-def frame_facts(index: FrameArrays, frames: NDArray[np.int64]) -> list[FrameFacts]:
+def frame_facts(arrays: FrameArrays, frames: NDArray[np.int64]) -> list[FrameFacts]:
     """Facts of each of the `frames`, one pass over the ranges of the video.
 
     Ranges are half-open, and a relation holds on a frame only if both its ends have a box there. An attribute record
     counts once even if two of its ranges hold; a relation counts once for every range.
     """
-    video = index.video
+    video = arrays.video
     facts = [FrameFacts(video.objects) for _ in frames]
     table = video.attributes_table
-    active = index.active_attributes(range(len(table.start)))[:, frames]
-    active &= index.is_boxed[np.ix_(table.source, frames)]
+    active = arrays.active_attributes(range(len(table.start)))[:, frames]
+    active &= arrays.is_boxed[np.ix_(table.source, frames)]
     for position, column in np.argwhere(active).tolist():
         kind, value, _, _, row = table.entry(position)
         source = int(table.source[position])
@@ -98,7 +98,7 @@ def frame_facts(index: FrameArrays, frames: NDArray[np.int64]) -> list[FrameFact
         if not properties or properties[-1].row != row:
             properties.append(Property(kind, value, row))
     table = video.relations_table
-    for position, column in np.argwhere(index.active_relations(range(len(table.start)))[:, frames]).tolist():
+    for position, column in np.argwhere(arrays.active_relations(range(len(table.start)))[:, frames]).tolist():
         kind, value, _, _, row = table.entry(position)
         source, target = int(table.source[position]), int(table.target[position])
         links = facts[column].links

@@ -162,16 +162,16 @@ class Referring(TextTask[ReferringSampling]):
 
     def candidates(self, video: VideoGraph, sampling: ReferringSampling) -> Iterator[Candidate]:
         """Objects of each frame, of more than `per_frame` as many by the released seed; by the paper also fragments."""
-        index, objects = FrameArrays(video), video.instances_table.object.tolist()
-        frames = index.frames(sampling, in_activities=sampling.in_activities)
-        for frame, facts in zip(frames.tolist(), frame_facts(index, frames), strict=True):
+        arrays, objects = FrameArrays(video), video.instances_table.object.tolist()
+        frames = arrays.frames(sampling, in_activities=sampling.in_activities)
+        for frame, facts in zip(frames.tolist(), frame_facts(arrays, frames), strict=True):
             places = [
                 position
-                for position in index.positions_at(frame)
+                for position in arrays.positions_at(frame)
                 if video.objects[objects[position]].category.lower() != UNNAMED
                 and objects[position] in facts.properties
                 and objects[position] in facts.links
-                and (self.follows_paper or not _is_fragment(index, frame, position))
+                and (self.follows_paper or not _is_fragment(arrays, frame, position))
             ]
             if sampling.per_frame is not None and len(places) > sampling.per_frame:
                 random.Random(f"{video.video_id}:{frame}").shuffle(places)  # noqa: S311  (the released seed)
@@ -269,19 +269,19 @@ class Referring(TextTask[ReferringSampling]):
         return f"Description: {typical_sentence(others) or 'An object.'}"
 
 
-def _is_fragment(index: FrameArrays, frame: int, position: int) -> bool:
+def _is_fragment(arrays: FrameArrays, frame: int, position: int) -> bool:
     """Whether an object is cut off by the frame's edge and too little is left of it: `SMALL_FRACTION`, `EDGE`."""
-    video = index.video
+    video = arrays.video
     width, height = video.video.width, video.video.height
     x, y, box_width, box_height = video.instances_table.bbox[position].tolist()
     inside = x > EDGE and y > EDGE and x + box_width < width - EDGE and y + box_height < height - EDGE
-    return not inside and _area(index, frame, position) / (width * height) < SMALL_FRACTION
+    return not inside and _area(arrays, frame, position) / (width * height) < SMALL_FRACTION
 
 
-def _area(index: FrameArrays, frame: int, position: int) -> float:
+def _area(arrays: FrameArrays, frame: int, position: int) -> float:
     """Pixels of the object's mask on the frame, of two usable masks the last; of the box where there is none."""
-    video, objects = index.video, index.video.instances_table.object
-    instances = [video.instance(other) for other in index.positions_at(frame) if objects[other] == objects[position]]
+    video, objects = arrays.video, arrays.video.instances_table.object
+    instances = [video.instance(other) for other in arrays.positions_at(frame) if objects[other] == objects[position]]
     masks = [rle for rle in video.rles(instances) if isinstance(rle, Rle)]
     if not masks:
         width, height = video.instances_table.bbox[position, 2:].tolist()

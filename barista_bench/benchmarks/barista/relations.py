@@ -127,17 +127,17 @@ class Relations(GraphTask[RelationsSampling]):
 
     def candidates(self, video: VideoGraph, sampling: RelationsSampling) -> Iterator[Candidate]:
         """Frames with a relation, at the stride."""
-        index = FrameArrays(video)
-        has_relation = np.logical_or.reduce(index.active_relations(range(len(video.relations_table.start))))
-        frames = index.frames(sampling)
+        arrays = FrameArrays(video)
+        has_relation = np.logical_or.reduce(arrays.active_relations(range(len(video.relations_table.start))))
+        frames = arrays.frames(sampling)
         for frame in frames[has_relation[frames]].tolist():
             yield Candidate(video.video_id, frame)
 
     def build(
         self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: RelationsSampling
     ) -> Iterator[Example]:
-        index = FrameArrays(video)
-        active = index.active_relations(range(len(video.relations_table.start)))
+        arrays = FrameArrays(video)
+        active = arrays.active_relations(range(len(video.relations_table.start)))
         entries = vocabulary_entries(vocabulary)
         for candidate in candidates:
             positions = np.flatnonzero(active[:, candidate.frame]).tolist()

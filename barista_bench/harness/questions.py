@@ -99,7 +99,7 @@ class QuestionSet:
 
     def figures(self, samples: Sequence[ScoredSample]) -> dict[str, float]:
         """The results of these samples: figures, means over repetitions, and how many samples of each status."""
-        details = [group.resampled.statistics.published() for group in self.by_repetition(samples).values()]
+        details = [group.resampled.statistics.published_figures() for group in self.by_repetition(samples).values()]
         statuses = status_counts(sample.record.status for sample in samples)
         return {
             **{name: statistics.fmean(values) for name, values in shared_figures(details).items()},

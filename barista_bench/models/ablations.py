@@ -100,7 +100,7 @@ def _with_images(request: Request, kept: Sequence[int]) -> Request:
             parts.append(part)
         elif part.index in kept:
             parts.append(ImagePart(kept.index(part.index)))
-    times = request.times and request.times.of(kept)
+    times = request.times and request.times.of_images(kept)
     return replace(request.with_images(kept), prompt=Prompt(request.prompt.system, tuple(parts)), times=times)
 
 

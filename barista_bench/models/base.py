@@ -314,10 +314,10 @@ def parts_with_clips(request: Request, fps: float | None) -> list[TextPart | Ima
         what = f"it has {count} images, and the times of {len(times.indices)} frames"
         raise ValueError(f"{what}. Remedy: say in the task's `image_frames` which frame each image shows")
     shown: list[TextPart | ImagePart | VideoClip] = []
-    for _, run in groupby(request.prompt.joined, lambda part: isinstance(part, ImagePart)):
+    for _, run in groupby(request.prompt.joined_parts, lambda part: isinstance(part, ImagePart)):
         parts = list(run)
         images = tuple(part.index for part in parts if isinstance(part, ImagePart))
-        own = times.of(images) if times is not None and images else None
+        own = times.of_images(images) if times is not None and images else None
         if len(images) < 2 or (own is not None and not own.span):
             shown += parts
         elif fps is not None:

@@ -215,7 +215,7 @@ def _papers(sections: Sequence[Section], judged: Judged) -> Iterator[PaperPart]:
             continue
         several = (name, 1) in parts
         apart = f" ({', '.join(section.heading for section in members)})" if several else ""
-        beside = [section for section in sections if section.of_task in benchmark.beside]
+        beside = [section for section in sections if section.of_task in benchmark.extra_table_tasks]
         runs = [(label, run) for section in (*members, *beside) for label, run in section.standing.runs.items()]
         yield paper.paper_part(benchmark, f"{benchmark.title}{apart}", runs, judged)
 

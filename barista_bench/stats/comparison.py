@@ -296,7 +296,9 @@ def _of_figure(first: ScoredRun, second: ScoredRun, common: _Common) -> list[_Si
     sides = []
     for pairs in common.pairs:
         samples = zip(*pairs, strict=True)
-        one, other = (run.counted[of[0].record.run].among(of) for run, of in zip((first, second), samples, strict=True))
+        one, other = (
+            run.counted[of[0].record.run].subset(of) for run, of in zip((first, second), samples, strict=True)
+        )
         # Side by side, so that the examples keep their order, on which some figures depend.
         alternating = [sample.as_scored for pair in pairs for sample in pair]
         both = ResampledRun.of(first.task, alternating, f"{first.folder}, {second.folder}")
@@ -318,7 +320,7 @@ def _of_sample_score(task: Task, common: _Common) -> list[_Sides]:
         list(rows.values()), lambda sums: {task.sample_score: fraction(sums["score"], sums["n"])}
     )
     both = ResampledRun(statistics, tuple(unit for unit, _ in rows))
-    return [_Sides(both.among(range(0, len(rows), 2)), both.among(range(1, len(rows), 2)), both)]
+    return [_Sides(both.subset(range(0, len(rows), 2)), both.subset(range(1, len(rows), 2)), both)]
 
 
 class _Difference(NamedTuple):

@@ -180,7 +180,7 @@ def _results(read: ReadRun, samples: Sequence[ScoredSample], counted: Counted, k
     described, task, identity = read.described, read.task, read.described.identity
     scored, options = [s for s in samples if s.counts], other_options(task)
     with guarded(task, "statistics", f"{len(scored)} samples"):
-        details = [group.resampled.statistics.published() for group in counted.values()]
+        details = [group.resampled.statistics.published_figures() for group in counted.values()]
     return Results(
         barista_bench=__version__,
         protocol=described.protocol,

@@ -196,7 +196,7 @@ class Placed(statements.Located, frozen=True):
         if located is not None or scene.is_part_of_other(self.object, self.other):
             return located
         is_joined = bool(statements.places_near(scene, self.object, self.other, self.frame))
-        is_joined = is_joined or not scene.coverage.layer("relations", self.frame, self.frame + 1)
+        is_joined = is_joined or not scene.coverage.covers_layer("relations", self.frame, self.frame + 1)
         return False if not is_joined and _is_elsewhere(scene, self.object, self.other, self.frame) else None
 
 

@@ -126,7 +126,7 @@ class Scene:
         gap = self.frames_in(self.domain.lengths.gap)
         is_near = (at > 0 and frame - frames[at - 1] <= gap) or (at < len(frames) and frames[at] - frame <= gap)
         category = self.video.objects[self._index[object_id]].category
-        return None if is_near or not self.coverage.category(category, frame, frame + 1) else False
+        return None if is_near or not self.coverage.covers_category(category, frame, frame + 1) else False
 
     def is_hand_visible(self, side: Side, frame: int) -> bool | None:
         """Whether the hand of a side is visible (`is_visible`); None too where several objects are that hand."""
@@ -181,7 +181,7 @@ class Scene:
     def is_unique(self, thing: NamedObject, frames: Collection[int]) -> bool:
         """Whether a thing's name says which one is meant: on none of the frames is there another that it could name.
         Where things of its category may be in view that are not annotated, it does not."""
-        if not all(self.coverage.category(thing.category, frame, frame + 1) for frame in frames):
+        if not all(self.coverage.covers_category(thing.category, frame, frame + 1) for frame in frames):
             return False
         others = [item.id for item in self.video.objects if item.id not in self.things and item.category == thing.name]
         for other in self.things.values():
@@ -241,7 +241,7 @@ class Scene:
         for run, start, end in self._bridged_runs(sorted(contacts, key=_by_time), object_ids):
             before = start - self.margin
             begins = before >= 0 and all(self.is_annotated(item, before) for item in object_ids)
-            begins = begins and self.coverage.hand(hand, before, start)
+            begins = begins and self.coverage.covers_hand(hand, before, start)
             yield HandUse(side, self.things[object_id], start, end, tuple(run), begins)
 
     def _bridged_runs(
@@ -345,7 +345,7 @@ class Scene:
         """The name of an activity or step, "Verb noun", the noun said as the only thing of that category is called,
         or the only one of them that hands touch when this is done."""
         verb, _, noun = action.partition(" ")
-        if not self.coverage.category(noun):
+        if not self.coverage.covers_category(noun):
             return action
         things = [thing for thing in self.things.values() if thing.category.casefold() == noun.casefold()]
         if len(things) > 1:
@@ -358,7 +358,7 @@ class Scene:
         recorded and there is one; else all."""
         noun = noun_of(action)
         nameable = frozenset(thing for thing in self.things.values() if self.domain.same_noun(noun, thing.noun))
-        spans = [span for span in self.actions if span.name == action and self.coverage.layer("relations")]
+        spans = [span for span in self.actions if span.name == action and self.coverage.covers_layer("relations")]
         touched_each_time = ({use.thing for use in overlapping(self.uses, span.start, span.end)} for span in spans)
         return frozenset().union(*(nameable & touched or nameable for touched in touched_each_time)) or nameable
 

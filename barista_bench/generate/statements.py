@@ -44,7 +44,7 @@ class Statement(msgspec.Struct, frozen=True, tag=True, tag_field="says"):
         if self not in scene.memo:
             truth = self.recorded_truth(scene)
             if truth is not None and scene.coverage.is_partial:
-                is_proved = all(map(scene.coverage.layer, self.true_needs if truth else self.false_needs))
+                is_proved = all(map(scene.coverage.covers_layer, self.true_needs if truth else self.false_needs))
                 truth = truth if is_proved else None
             scene.memo[self] = truth
         known: Truth = scene.memo[self]
@@ -251,7 +251,7 @@ class Located(Statement, frozen=True):
             return False
         are_seen = all(scene.is_visible(item, self.frame) for item in (self.object, self.other))
         is_joined = bool(near) or scene.is_part_of_other(self.object, self.other)
-        is_free = are_seen and not is_joined and scene.coverage.layer("relations", self.frame, self.frame + 1)
+        is_free = are_seen and not is_joined and scene.coverage.covers_layer("relations", self.frame, self.frame + 1)
         return False if is_free and scene.are_apart(self.object, self.other, self.frame) else None
 
 
@@ -334,13 +334,13 @@ def is_seen_apart(scene: Scene, side: Side, object_id: str, frame: int) -> bool:
 
 def is_known_to_touch(scene: Scene, side: Side, frame: int) -> bool:
     """Whether all that a hand touches around a frame is recorded, as far as anything is annotated there."""
-    annotated = scene.coverage.frames(frame - scene.margin, frame + scene.margin + 1).tolist()
-    return all(scene.coverage.hand(scene.hand_id(side), at, at + 1) for at in {frame, *annotated})
+    annotated = scene.coverage.annotated_frames(frame - scene.margin, frame + scene.margin + 1).tolist()
+    return all(scene.coverage.covers_hand(scene.hand_id(side), at, at + 1) for at in {frame, *annotated})
 
 
 def lasting_spans(scene: Scene, spans: Iterable[SpanT], frame: int) -> list[SpanT]:
     """Spans that hold on a frame and the domain's `margin` around it, as far as the video is annotated there."""
-    near: list[int] = scene.coverage.frames(frame - scene.margin, frame + scene.margin + 1).tolist()
+    near: list[int] = scene.coverage.annotated_frames(frame - scene.margin, frame + scene.margin + 1).tolist()
     low, high = min(near, default=frame), max(near, default=frame)
     return [span for span in spans if span.start <= low and high < span.end]
 
@@ -355,7 +355,7 @@ def goes_on(scene: Scene, value: str, object_id: str, start: int, end: int) -> b
     """Whether an activity or step in [start, end) does to a thing, by its verb, what goes on while it has a value; or
     one may that is not recorded."""
     noun, verbs = scene.things[object_id].noun, scene.domain.ongoing.get(value, ())
-    if verbs and not scene.coverage.layer("activities", start, end):
+    if verbs and not scene.coverage.covers_layer("activities", start, end):
         return True
     rows = overlapping((*scene.actions, *scene.steps), start, end)
     return any(row.verb in verbs and scene.domain.same_noun(row.noun, noun) for row in rows)

@@ -233,7 +233,7 @@ def _fillings(scene: Scene, takes: Slots) -> Iterator[tuple[NamedObject, ...]]:
     """
     things = list(scene.things.values())
     if len(takes) > 1:
-        things = [thing for thing in things if scene.coverage.category(thing.category)]
+        things = [thing for thing in things if scene.coverage.covers_category(thing.category)]
     pools = [[thing for thing in things if serves(thing, kinds)] for kinds in takes]
     if len(set(takes)) == 1:
         return combinations(pools[0], len(takes))

@@ -26,7 +26,7 @@ class Fillable(Statement, frozen=True):
     kinds: tuple[str, ...]
 
     def recorded_truth(self, scene: Scene) -> Truth:
-        return all(map(scene.coverage.category, self.kinds)) and len(_things_in_view(scene, self.kinds)) == 1
+        return all(map(scene.coverage.covers_category, self.kinds)) and len(_things_in_view(scene, self.kinds)) == 1
 
 
 class NoneInView(Statement, frozen=True):
@@ -37,7 +37,7 @@ class NoneInView(Statement, frozen=True):
     kinds: tuple[str, ...]
 
     def recorded_truth(self, scene: Scene) -> Truth:
-        return all(map(scene.coverage.category, self.kinds)) and not _things_in_view(scene, self.kinds)
+        return all(map(scene.coverage.covers_category, self.kinds)) and not _things_in_view(scene, self.kinds)
 
 
 class Unmistakable(Statement, frozen=True):
@@ -75,7 +75,7 @@ class NotParts(Statement, frozen=True):
     objects: tuple[str, ...]
 
     def recorded_truth(self, scene: Scene) -> Truth:
-        is_known = len(self.objects) < 2 or scene.coverage.layer("relations")
+        is_known = len(self.objects) < 2 or scene.coverage.covers_layer("relations")
         return is_known and not any(scene.is_part_of_other(*pair) for pair in combinations(self.objects, 2))
 
 
@@ -88,7 +88,8 @@ class Trackable(Statement, frozen=True):
 
     def recorded_truth(self, scene: Scene) -> Truth:
         seen_frames = [frame for frame in shown_frames(scene) if scene.is_visible(self.object, frame)]
-        spans = visible_spans(scene, self.object) if scene.coverage.category(scene.things[self.object].category) else []
+        category = scene.things[self.object].category
+        spans = visible_spans(scene, self.object) if scene.coverage.covers_category(category) else []
         return bool(spans) and all(any(start <= frame < end for frame in seen_frames) for start, end in spans)
 
 

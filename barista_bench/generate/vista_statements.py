@@ -170,7 +170,7 @@ class AloneInView(Statement, frozen=True):
             if self.kind in (thing.name, thing.category.lower()) or f" {thing.noun}".endswith(f" {self.kind}")
         ]
         frames = moments_of(scene, self.start, self.end)
-        is_known = scene.coverage.category(scene.things[self.object].category, self.start, self.end)
+        is_known = scene.coverage.covers_category(scene.things[self.object].category, self.start, self.end)
         return is_known and not any(
             scene.is_annotated(other, frame) for other in others if other != self.object for frame in frames
         )

@@ -29,19 +29,19 @@ class Coverage:
         self._categories = {name.lower(): merged_spans(ranges) for name, ranges in record.categories.items()}
         self._hands = {object_id: merged_spans(ranges) for object_id, ranges in record.hands.items()}
 
-    def layer(self, layer: Layer, start: int = 0, end: int | None = None) -> bool:
+    def covers_layer(self, layer: Layer, start: int = 0, end: int | None = None) -> bool:
         """Whether a section leaves nothing out in a span; of the whole video by default."""
         return self._holds(self._layers.get(layer), start, end)
 
-    def category(self, name: str, start: int = 0, end: int | None = None) -> bool:
+    def covers_category(self, name: str, start: int = 0, end: int | None = None) -> bool:
         """Whether every object of a category that is in view in a span is annotated. Case does not matter."""
         return self._holds(self._categories.get(name.lower()), start, end)
 
-    def hand(self, object_id: str | None, start: int, end: int) -> bool:
+    def covers_hand(self, object_id: str | None, start: int, end: int) -> bool:
         """Whether everything that a hand touches in a span is recorded; of None, whether all relations are."""
-        return self.layer("relations", start, end) or self._holds(self._hands.get(object_id or ""), start, end)
+        return self.covers_layer("relations", start, end) or self._holds(self._hands.get(object_id or ""), start, end)
 
-    def frames(self, start: int, end: int) -> NDArray[np.int64]:
+    def annotated_frames(self, start: int, end: int) -> NDArray[np.int64]:
         """The frames of a span on which objects are annotated at all, sorted."""
         low, high = max(0, start), min(end, self.frame_count)
         spans = self._frames if self.is_partial else [(low, high)]

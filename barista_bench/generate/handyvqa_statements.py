@@ -14,7 +14,7 @@ from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import SIDES, HandUse, noun_of, overlapping
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph import Layer, Rle
-from barista_bench.scene_graph.domain import Side, excluded
+from barista_bench.scene_graph.domain import Side, is_excluded
 
 SHOWN = OptionsTask.sampling.frames or 16
 """Frames that the tasks show of a clip."""
@@ -184,7 +184,7 @@ class HandIsOn(statements.Statement, frozen=True):
             return None
         if self.contact is None or self.contact in values:
             return True
-        return False if excluded(scene.domain.contacts, self.contact, values) else None
+        return False if is_excluded(scene.domain.contacts, self.contact, values) else None
 
 
 class Placed(statements.Located, frozen=True):

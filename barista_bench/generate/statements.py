@@ -18,7 +18,7 @@ import msgspec
 from barista_bench.generate.scene import Scene, cached_by_scene
 from barista_bench.generate.spans import ActionSpan, HandUse, PlaceSpan, SpanT, noun_of, overlapping, verb_of
 from barista_bench.scene_graph import Layer
-from barista_bench.scene_graph.domain import Side, excluded
+from barista_bench.scene_graph.domain import Side, is_excluded
 
 Truth: TypeAlias = "bool | None"
 
@@ -154,7 +154,7 @@ class Touches(Statement, frozen=True):
             return None
         if self.contact is None or self.contact in values:
             return True
-        return False if excluded(scene.domain.contacts, self.contact, values) else None
+        return False if is_excluded(scene.domain.contacts, self.contact, values) else None
 
 
 class TouchedDuring(Statement, frozen=True):
@@ -244,10 +244,10 @@ class Located(Statement, frozen=True):
 
     def recorded_truth(self, scene: Scene) -> Truth:
         near = places_near(scene, self.object, self.other, self.frame)
-        lasting = lasting_spans(scene, near, self.frame)
-        if any((s.thing.id, s.predicate) == (self.object, self.predicate) for s in lasting):
+        places = lasting_spans(scene, near, self.frame)
+        if any((s.thing.id, s.predicate) == (self.object, self.predicate) for s in places):
             return True
-        if excluded(scene.domain.places, self.predicate, {s.predicate for s in lasting if s.thing.id == self.object}):
+        if is_excluded(scene.domain.places, self.predicate, {s.predicate for s in places if s.thing.id == self.object}):
             return False
         are_seen = all(scene.is_visible(item, self.frame) for item in (self.object, self.other))
         is_joined = bool(near) or scene.is_part_of_other(self.object, self.other)

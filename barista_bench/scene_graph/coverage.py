@@ -1,4 +1,4 @@
-"""The spans of a video that are annotated completely. Elsewhere it says nothing that nothing is annotated."""
+"""The spans of a video that are annotated completely. Outside of them, that nothing is annotated says nothing."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from barista_bench.scene_graph.release import Layer, ReleaseCoverage, ReleaseRan
 
 LAYERS: tuple[Layer, ...] = get_args(Layer)
 _Spans = list[tuple[int, int]]
-"""Apart from each other and sorted, [start, end)."""
+"""Spans [start, end), sorted, that do not touch each other."""
 
 
 class Coverage:
-    """Questions to the `coverage` of an annotation file; without one, everything is complete. Spans are [start, end)
-    and end with the video."""
+    """The `coverage` of an annotation file; without one, everything is complete. Spans are [start, end), and end with
+    the video at the latest."""
 
     def __init__(self, record: ReleaseCoverage | None, frame_count: int) -> None:
         self.is_partial = record is not None
@@ -57,7 +57,7 @@ class Coverage:
 
 
 def merged_spans(ranges: Iterable[ReleaseRange]) -> _Spans:
-    """Spans [start, end), sorted, of the same frames: without empty ones, those that touch or overlap joined."""
+    """The same frames as sorted spans [start, end): without empty ones, and those that touch or overlap are joined."""
     joined: _Spans = []
     for start, end in sorted((span.image_id_start, span.image_id_end) for span in ranges):
         if joined and start <= joined[-1][1]:

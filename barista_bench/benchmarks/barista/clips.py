@@ -128,7 +128,7 @@ class ClipView:
     def relations(self) -> list[HeldRelation]:
         """Relation ranges that hold on some frame, with both ends annotated there; in the order of the file."""
         table = self.video.relations_table
-        positions = table.active(self.span)
+        positions = table.positions_in(self.span)
         source, target = table.source[positions], table.target[positions]
         holds = self.stated(table, positions) & self.seen[source] & self.seen[target]
         held = []

@@ -136,7 +136,7 @@ def reword(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolv
         f"{session.revised} of {session.items} items reworded in {session.folder}, "
         f"{session.asked} replies asked for, {session.already_done} were there before"
     )
-    for reason, count in session.kept.items():
+    for reason, count in session.kept_by_reason.items():
         warn(f"  the template stays: {count} x {reason}")
     exit_on_failures(session, "replies")
 

@@ -210,14 +210,10 @@ class Protocol(Option):
 
 def protocol(rules: Sequence[ProtocolRule]) -> dict[str, Option]:
     """The option of a task on which release and paper differ in these rules."""
-    changes_examples = any(rule.changes in ("examples", "images") for rule in rules)
-    help_text = "whose rules: the released code's, or the paper's where they differ"
+    freezes = any(rule.changes in ("examples", "images") for rule in rules)
+    note = "whose rules: the released code's, or the paper's where they differ"
     choices = ("release", "paper")
-    return {
-        "protocol": Protocol(
-            "release", help_text, "examples" if changes_examples else "run", choices, rules=tuple(rules)
-        )
-    }
+    return {"protocol": Protocol("release", note, "examples" if freezes else "run", choices, rules=tuple(rules))}
 
 
 @cache

@@ -121,9 +121,8 @@ class SumStatistics(SampleStatistics):
     def figures(self, weights: Floats) -> Figures:
         # Not a matrix product for the plain sum: its order of summing, and with it the last digit, is the machine's.
         is_plain_sum = weights.shape[0] == 1 and bool((weights == 1).all())
-        return self._masked_figures(
-            self._total()[None] if is_plain_sum else weights.astype(np.float64, copy=False) @ self._table
-        )
+        sums = self._total()[None] if is_plain_sum else weights.astype(np.float64, copy=False) @ self._table
+        return self._masked_figures(sums)
 
     def resampled_figures(self, weights: Floats, units: NDArray[np.int64]) -> Figures:
         """The same; whole numbers, whose sums are exact in any order, are added up by resampling unit first."""

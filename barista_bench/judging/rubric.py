@@ -17,7 +17,7 @@ from typing import Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from barista_bench.benchmarks import get_benchmark
-from barista_bench.core.prompt import hashed_wording, in_domain_words, named_domain, our_wording, released_clone
+from barista_bench.core.prompt import hash_name, in_domain_words, named_domain, our_wording, released_clone
 from barista_bench.core.task import Task
 from barista_bench.errors import ConfigError
 from barista_bench.files.reading import MAX_YAML, first_complaint, load_yaml, read_bounded
@@ -161,7 +161,7 @@ def _read(data: bytes, name: str, package: str, categories: Mapping[str, str] | 
         words = dict(categories) if categories is not None else _vocabulary(package, name)
         hashed.update(json.dumps(words).encode())
     sha256 = hashed.hexdigest()
-    return Rubric(**content.model_dump(), words=words, sha256=sha256, wording=hashed_wording("file", sha256))
+    return Rubric(**content.model_dump(), words=words, sha256=sha256, wording=hash_name("file", sha256))
 
 
 def _checked_content(content: object, name: str) -> _RubricFile:

@@ -212,18 +212,12 @@ class _Checker:
 
     def _may_be_part_of(self, claim: Claim, held_name: str) -> bool:
         """Whether what is claimed to be held may be a part of what is held, or the whole, or what is in it."""
-        if is_named(claim.part_of, held_name) or (
-            claim.is_invented and any(name.split()[-1] in PARTS for name in claim.object)
-        ):
+        is_a_part = claim.is_invented and any(name.split()[-1] in PARTS for name in claim.object)
+        if is_a_part or is_named(claim.part_of, held_name):
             return True
-        return any(
-            fact.predicate in ("part of", "attached to", "inside")
-            and (
-                (fact.subject == held_name and is_named(claim.object, fact.object))
-                or (fact.object == held_name and is_named(claim.object, fact.subject))
-            )
-            for fact in self.evidence.facts
-        )
+        joins = (fact for fact in self.evidence.facts if fact.predicate in ("part of", "attached to", "inside"))
+        ends = (pair for fact in joins for pair in ((fact.subject, fact.object), (fact.object, fact.subject)))
+        return any(end == held_name and is_named(claim.object, other_end) for end, other_end in ends)
 
     def _matching_facts(self, claim: Claim) -> Iterator[EvidenceFact]:
         return (fact for fact in self.evidence.facts if says(fact, claim))

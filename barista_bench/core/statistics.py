@@ -26,7 +26,7 @@ Figures: TypeAlias = dict[str, Floats]
 """(D,) a figure of each resample; NaN where a resample has none."""
 
 
-WIDTH = 8
+WIDE = 8
 """Columns from which on a product of matrices adds up as that of a wide table does."""
 RESAMPLES_AT_ONCE = 256
 
@@ -136,7 +136,7 @@ class SumStatistics(SampleStatistics):
         if not is_whole.all():
             # Wide enough for a product of matrices: that of a matrix and a column adds up in another order.
             count = int((~is_whole).sum())
-            fractional = np.zeros((len(self._table), max(WIDTH, count)))
+            fractional = np.zeros((len(self._table), max(WIDE, count)))
             fractional[:, :count] = self._table[:, ~is_whole]
             for start in range(0, len(weights), RESAMPLES_AT_ONCE):
                 chunk = weights[start : start + RESAMPLES_AT_ONCE]

@@ -27,7 +27,7 @@ from typing import TypeAlias, get_args
 from barista_bench.benchmarks.egocot.claims import TARGET, Claim, claims_of
 from barista_bench.benchmarks.egocot.evidence import TOLERANCE, EvidenceBase, EvidenceBox, EvidenceFact, Names, Times
 from barista_bench.benchmarks.egocot.fact_matching import (
-    EXACT,
+    ROUNDING,
     ClaimVerdict,
     denies,
     has_same_ends,
@@ -170,17 +170,17 @@ class _Checker:
         covered = self.evidence.covered_span or (0.0, self.evidence.duration or float("inf"))
         if claim.predicate == RELEASING:
             return False
-        return any(start <= covered[0] + EXACT and covered[1] - EXACT <= end for start, end in fact.spans)
+        return any(start <= covered[0] + ROUNDING and covered[1] - ROUNDING <= end for start, end in fact.spans)
 
     def _is_within(self, span: Times, times: Times, claim: Claim) -> bool:
         """Whether times lie within a span, at a moment that the evidence names or else with room for the tolerance."""
         (start, end), (first, last), slack = span, times, TOLERANCE
-        if first < start - EXACT or end + EXACT < last:
+        if first < start - ROUNDING or end + ROUNDING < last:
             return False
         if claim.predicate == RELEASING:  # a moment, which may be the last
             return start < first - slack and last + slack < end
         named_moments = (*self.evidence.times, *self.evidence.moments, *((start,) if start == end else ()))
-        is_exact = any(start <= time <= end and first - EXACT <= time <= last + EXACT for time in named_moments)
+        is_exact = any(start <= time <= end and first - ROUNDING <= time <= last + ROUNDING for time in named_moments)
         return is_exact or (first + slack < end and start < last - slack)
 
     def _is_absent(self, claim: Claim) -> bool:
@@ -240,7 +240,7 @@ class _Checker:
     def _lies_elsewhere(self, claim: Claim) -> bool:
         """Whether all boxes of the claim's times lie elsewhere: boxes at that very moment, if there may be others."""
         is_complete, boxes = self.evidence.is_complete, self._boxes(claim)
-        slack = TOLERANCE if is_complete else EXACT
+        slack = TOLERANCE if is_complete else ROUNDING
         if not claim.times:
             moments = {box.time for box in self.evidence.places}
             is_seen = is_complete and {box.time for box in boxes} == moments  # unseen, it may be anywhere

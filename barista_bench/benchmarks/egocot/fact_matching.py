@@ -10,7 +10,7 @@ from barista_bench.benchmarks.egocot.evidence import EvidenceBox, EvidenceFact, 
 from barista_bench.benchmarks.egocot.lexicon import Region
 from barista_bench.scene_graph.video_graph import UNNAMED
 
-EXACT = 0.05
+ROUNDING = 0.05
 """Seconds that rounding to one decimal costs: as near as that is the very moment."""
 
 
@@ -53,7 +53,7 @@ def denies(fact: EvidenceFact, claim: Claim) -> bool:
         has_same_ends(fact, claim) and _named_things(fact) <= claim.words
     ):
         return False
-    inside = (any(a - EXACT <= first and last <= b + EXACT for a, b in fact.spans) for first, last in claim.times)
+    inside = (any(a - ROUNDING <= first and last <= b + ROUNDING for a, b in fact.spans) for first, last in claim.times)
     return bool(claim.times) and all(inside)
 
 

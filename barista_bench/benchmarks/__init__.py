@@ -132,7 +132,7 @@ class TasksOnDemand(Sequence[type[Task]]):
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """One benchmark.
+    """A benchmark: its tasks, and what commands and pages need to know of it.
 
     Args:
         name: of its folder, and in `load_dataset(name, task)`.

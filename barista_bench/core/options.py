@@ -128,7 +128,7 @@ MAX_NUMBER = 2**63
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One choice.
+    """One option of a task.
 
     Args:
         default: the value where none is given; its type is the option's type. None: off, and `kind` is the type.
@@ -203,7 +203,7 @@ class ProtocolRule:
 
 @dataclass(frozen=True, slots=True)
 class Protocol(Option):
-    """The option, and the rules that depend on it."""
+    """The option `protocol`, and the rules that depend on it."""
 
     rules: tuple[ProtocolRule, ...] = ()
 
@@ -222,7 +222,7 @@ def _all_rules(package: str) -> dict[str, tuple[ProtocolRule, ...]]:
 
 
 def packaged_protocol(package: str, task: str) -> dict[str, Option]:
-    """The option by the rules in a package's `protocols.yaml`."""
+    """The option `protocol` of a task, by the rules in a package's `protocols.yaml`."""
     return protocol(_all_rules(package)[task])
 
 

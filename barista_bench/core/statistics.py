@@ -71,7 +71,7 @@ class SampleStatistics(ABC):
     @property
     @abstractmethod
     def size(self) -> int:
-        """S."""
+        """The number of samples, S."""
 
 
 class SumStatistics(SampleStatistics):

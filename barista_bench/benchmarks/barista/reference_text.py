@@ -237,7 +237,7 @@ def _context(facts: FrameFacts, index: int, subject: int) -> str:
 
 
 def _clause(clause: RelationClause, uncounted: tuple[str, ...]) -> str:
-    """`that is under a coffee machine`, `that holds 2 lids`, or for a target `that a right hand holds`."""
+    """A clause in words: `that is under a coffee machine`, or for a target `that a right hand holds`."""
     many = len(clause.ends) > 1
     other = plural(clause.end_category, len(clause.ends)) if many else with_article(clause.end_category, uncounted)
     if clause.is_source:

@@ -182,7 +182,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
         return super().score(example, prediction) if self.has_answer(example) else {}
 
     def check(self, example: Example, prediction: Prediction) -> RationaleCheck:
-        """The rationale of an answer against the example's evidence; kept, since failures and explanations ask again.
+        """The rationale of an answer against the example's evidence; cached, since failures and explanations ask again.
 
         Raises DataError where the answer is hidden, and with it what the question is about.
         """

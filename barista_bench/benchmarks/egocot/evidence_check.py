@@ -55,7 +55,7 @@ class ClaimFinding:
 
 @dataclass(frozen=True, slots=True)
 class RationaleCheck:
-    """A rationale, checked.
+    """The outcome of checking a rationale.
 
     Args:
         findings: one a claim, in the order of the text.
@@ -275,7 +275,7 @@ class _Checker:
         return _UNKNOWN
 
     def _is_excluded(self, claim: Claim) -> bool:
-        """Whether what is true at some time is not at the claim's."""
+        """Whether what a claim says is excluded at its times, though it is true at others."""
         if claim.kind == "region":
             return self._lies_elsewhere(claim)
         return self._is_absent(claim) or self._clashing_fact(claim) is not None

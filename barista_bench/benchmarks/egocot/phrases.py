@@ -273,7 +273,7 @@ HANDS_LAST = frozenset(words[-1] for words in lexicon.HAND_NAMES)
 
 
 def _is_of_view(words: tuple[str, ...], following: list[str]) -> bool:
-    """`left side of the view` against `left side of the cup`."""
+    """Whether a region is of the view (`left side of the view`), not of a thing (`left side of the cup`)."""
     if "of" in words:
         return True
     owner = [word for word in following if word not in lexicon.ARTICLES]

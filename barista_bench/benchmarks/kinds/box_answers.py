@@ -88,7 +88,7 @@ def require_annotated(boxes: BoxesT | None, name: str, example_id: str) -> Boxes
 
 
 def on_usual_grid(box: Sequence[float], scale: int) -> list[float]:
-    """A true box on the grid of 0..scale on the usual one of 0..1000, as baselines take it."""
+    """A true box of the grid of 0..scale on the usual grid of 0..1000, as baselines take it."""
     return list(box) if scale == GRID else [value / scale * GRID for value in box]
 
 

@@ -48,7 +48,7 @@ class BoxedInteractions(TypedFields):
 
 
 class TrueInteraction(TypedFields):
-    """A true interaction: boxes on the grid of 0..`bbox_scale`, and in pixels as annotated (released files lack these)."""
+    """A true interaction: boxes on the grid of 0..`bbox_scale`, and in pixels, which released files lack."""
 
     object_id: str
     category: str

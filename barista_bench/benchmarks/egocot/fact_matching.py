@@ -93,7 +93,7 @@ _MIDDLE, _OFF_MIDDLE = 0.2, 0.3
 
 
 def region_verdict(item: EvidenceBox, region: Region) -> ClaimVerdict:
-    """The verdict on a box in a part of the frame, by its centre; near the border between two parts neither is wrong."""
+    """Verdict on a box in a part of the frame, by its centre. Near the border between two parts neither is wrong."""
     x0, y0, x1, y1 = item.box
     sides = (
         _axis_verdict((x0 + x1) / 2 - 0.5, {"left": -1, "right": 1, "centre": 0}.get(region.across)),

@@ -31,7 +31,7 @@ from barista_bench.judging.scoring import read_judged_run
 from barista_bench.judging.session import judge_questions
 from barista_bench.models import ModelIdentity
 from barista_bench.models.base import tells_own_times
-from barista_bench.runs.log.asked import asked_inputs, plain_json, prompts_digest, sample_keys
+from barista_bench.runs.log.inputs import asked_inputs, plain_json, prompts_digest, sample_keys
 from barista_bench.runs.log.sample_log import decode_record, log_files, whole_lines
 from barista_bench.runs.run_folder import CONFIG_FILE, JUDGE_FILE, read_run, run_description
 from barista_bench.runs.score.results import RESULTS_FILE, Figure, Results, read_results
@@ -145,7 +145,7 @@ def check_log(paths: Iterable[Path], expected: Expected, remedy: str) -> None:
                 where = f"{path}: line {number}"
                 if record is None:
                     raise DataError(f"{where}: is damaged. Remedy: take it out, and ask for what is missing again")
-                if not record.finished:
+                if not record.is_finished:
                     continue
                 if expected.get(record.key) != (record.example_id, record.run, record.fingerprint):
                     raise DataError(
@@ -204,7 +204,7 @@ class SubmissionRow:
         """Gaps of the row, and the remedy of each: samples, a judge's verdicts, or examples."""
         coverage, limit = self.results.coverage, self.results.dataset.limit
         missing = {}
-        if not coverage.complete:
+        if not coverage.is_complete:
             lacking = coverage.missing
             missing[f"{lacking} of {coverage.expected} samples missing"] = "finish the run and score it"
         if self.judged:
@@ -299,7 +299,7 @@ def _expected_answers(run: ScoredRun, where: str) -> Expected:
     if task.prompts.wording.startswith(IMPORTED):
         records = [sample.record for sample in run.samples]
         return {record.key: AskedLine(record.example_id, record.run, record.fingerprint) for record in records}
-    model, box_format = identity.model.asked_as, identity.model.box_format.parsed
+    model, box_format = identity.model.asked_as, identity.model.box_format.format
     inputs = asked_inputs(task, run.examples, box_format, timed=tells_own_times(ModelIdentity(**model)))
     same = run_description(
         run.folder,

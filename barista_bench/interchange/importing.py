@@ -53,7 +53,7 @@ from barista_bench.interchange.released_folder import (
 from barista_bench.judging.released_verdicts import ReleasedScore, ReleasedScores, write_released_judge
 from barista_bench.models import ModelIdentity
 from barista_bench.runs.ask.config import Shard
-from barista_bench.runs.log.asked import digest, sample_keys
+from barista_bench.runs.log.inputs import digest, sample_keys
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.run_folder import RunDescription, data_location, run_description
 from barista_bench.runs.score.samples import read_samples

@@ -88,7 +88,7 @@ def test_what_stands_beside_what_is_read_does_no_harm(tmp_path: Path) -> None:
 def test_a_value_that_is_no_list_and_a_missing_field_are_named() -> None:
     log = ProblemLog("cups.json")
     assert list(elements({"name": "a"}, log, "cups")) == []
-    assert "error: cups.json: cups: is a dict, no list of records" in str(log.kept[0])
+    assert "error: cups.json: cups: is a dict, no list of records" in str(log.listed[0])
     assert "[0]: Object missing required field `name`" in cups_of([PlacedRecord("[0]", {})])[1][0]
 
 

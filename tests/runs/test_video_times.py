@@ -18,7 +18,7 @@ from barista_bench.media.video.readers import video_facts
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.models.base import parts_with_clips, sees_videos, video_settings
 from barista_bench.runs.ask import runner
-from barista_bench.runs.log.asked import asked_inputs, read_inputs
+from barista_bench.runs.log.inputs import asked_inputs, read_inputs
 from tests.conftest import MadeOnce
 from tests.one_run import run
 from tests.video_samples import render

@@ -79,7 +79,7 @@ def state_changes(view: ClipView, domain: Domain | None = None) -> list[Change]:
     """Changes of the usual value of persistent objects' attributes between the windows, where that has a name: in the
     release four states, with a domain any two values that exclude each other."""
     table = view.video.attributes_table
-    positions = table.active(view.span)
+    positions = table.positions_in(view.span)
     positions = positions[view.persistent[table.source[positions]]]
     ranges: dict[tuple[int, str], list[int]] = {}
     for position in positions.tolist():

@@ -128,7 +128,7 @@ class ClipView:
     def relations(self) -> list[ActiveRelation]:
         """Relation ranges that hold on some frame, with both ends annotated there; in the order of the file."""
         table = self.video.relations_table
-        positions = table.active(self.span)
+        positions = table.positions_in(self.span)
         source, target = table.source[positions], table.target[positions]
         holds = self.active_frames(table, positions) & self.is_boxed[source] & self.is_boxed[target]
         relations = []

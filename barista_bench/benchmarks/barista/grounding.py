@@ -175,10 +175,10 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
     def incompleteness(self, video: VideoGraph, candidate: Candidate, sampling: GroundingSampling) -> str | None:
         """Why annotation is incomplete: it lacks things of the category, or what could tell several of them apart."""
         span = candidate.frame, candidate.frame + 1
-        if not video.coverage.category(candidate.group, *span):
+        if not video.coverage.covers_category(candidate.group, *span):
             return "its source does not mark everything of the category there"
         several = sum(item.category == candidate.group for item in video.objects_at(candidate.frame)) > 1
-        is_told = not several or all(video.coverage.layer(layer, *span) for layer in ("attributes", "relations"))
+        is_told = not several or all(video.coverage.covers_layer(layer, *span) for layer in ("attributes", "relations"))
         return None if is_told else "its source does not state all that could tell things of the category apart there"
 
     def select(

@@ -120,7 +120,7 @@ class Relations(GraphTask[RelationsSampling]):
 
     def vocabulary(self, video: VideoGraph, sampling: RelationsSampling) -> Vocabulary:
         """(relation type, value) pairs that hold on some frame: a question offers those of all videos."""
-        return video.held_labels()
+        return video.relation_labels()
 
     def span(self, video: VideoGraph, candidate: Candidate, sampling: RelationsSampling) -> tuple[int, int]:
         return candidate.frame, candidate.frame + 1

@@ -277,7 +277,7 @@ def graph_evidence(
     )
     spans: defaultdict[tuple[str, str, str], list[Times]] = defaultdict(list)
     table = video.relations_table
-    for position in table.active((start, stop)).tolist():
+    for position in table.positions_in((start, stop)).tolist():
         _, value, first, last, _ = table.entry(position)
         ids = int(table.source[position]), int(table.target[position])
         source, target = (video.objects[index].category for index in ids)

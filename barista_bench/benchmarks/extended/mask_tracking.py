@@ -137,7 +137,7 @@ class MaskTracking(ClipTask[TrackingSampling]):
     def incompleteness(self, video: VideoGraph, candidate: Candidate, sampling: TrackingSampling) -> str | None:
         """An object without a mask must be out of the picture."""
         asked, span = video.objects_at(candidate.frame), self.span(video, candidate, sampling)
-        is_known = all(video.coverage.category(item.category, *span) for item in asked)
+        is_known = all(video.coverage.covers_category(item.category, *span) for item in asked)
         return None if is_known else "its source does not mark everything that is to be seen in the clip"
 
     def columns(

@@ -95,7 +95,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
 
     def vocabulary(self, video: VideoGraph, sampling: ClipSampling) -> Vocabulary:
         """(relation type, value) pairs that hold on some frame: a question offers the values of all videos."""
-        return video.held_labels()
+        return video.relation_labels()
 
     def columns(
         self, index: FrameArrays, keyframes: Keyframes, vocabulary: Vocabulary, sampling: ClipSampling

@@ -88,7 +88,7 @@ WORDING_PATTERN = r"^(ours v|[a-z ]+[@:])[0-9a-f]{1,20}$"
 def hash_name(kind: str, sha256: str) -> str:
     """The name of a wording that is identified by its content alone.
 
-    >>> by_hash("clone", "0123456789abcdef")
+    >>> hash_name("clone", "0123456789abcdef")
     'clone:01234567'
     """
     return f"{kind}:{sha256[:8]}"

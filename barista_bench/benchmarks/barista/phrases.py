@@ -68,7 +68,7 @@ def make_phrase(group: Sequence[DescribedObject], choice: int) -> Phrase:
 def subject_index(keys: Sequence[int], colors: Sequence[int]) -> int:
     """The index of the object that is described: one with a key, and of those the most colours; of equals the first.
 
-    >>> described_in([0, 2, 1], [3, 1, 1])
+    >>> subject_index([0, 2, 1], [3, 1, 1])
     1
     """
     return max(range(len(keys)), key=lambda number: (keys[number] > 0, colors[number]))

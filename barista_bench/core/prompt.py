@@ -225,12 +225,12 @@ def in_domain_words(data: bytes, domain_file: Path | None) -> bytes:
     return fill(data.decode(), words).encode()
 
 
-def named_domain(path: str | Path) -> Path | None:
+def domain_file_of(path: str | Path) -> Path | None:
     """The file of a setting `domain:FILE`, whose words our own wording takes; None for other paths."""
     return _path_after("domain:", path)
 
 
-def released_clone(path: str | Path) -> Path | None:
+def clone_of(path: str | Path) -> Path | None:
     """The folder of a setting `release:FOLDER`, a clone to read a release's wording from; None for other paths."""
     return _path_after("release:", path)
 

@@ -71,8 +71,8 @@ def parse_letters(text: str, options: Sequence[str]) -> Prediction | ParseError:
     scores = read_scores(text, labels)
     if scores is not None:
         highest = max(scores.values())
-        best = [label for label in labels if scores[label] == highest]
-        return Prediction(LetterReading(best, best, [scores[label] for label in labels]).write())
+        best_labels = [label for label in labels if scores[label] == highest]
+        return Prediction(LetterReading(best_labels, best_labels, [scores[label] for label in labels]).write())
     text = text[:MAX_ANSWER]
     released = [letter.upper() for letter in handyvqa_letters(text, len(options))]
     if not released:
@@ -131,9 +131,9 @@ class OptionsTask(ChoiceTask, HandyvqaTask):
         return OptionsInputs(question.question, list(question.options)), RightOptions(list(question.correct))
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
-        asked, count = OptionsInputs.of(example), len(example.frames)
-        lines = write_letters(letters(len(asked.options)), asked.options)
-        return self.prompts.prompt(count, frame_count=str(count), question=asked.question, options=lines)
+        inputs, count = OptionsInputs.of(example), len(example.frames)
+        lines = write_letters(letters(len(inputs.options)), inputs.options)
+        return self.prompts.prompt(count, frame_count=str(count), question=inputs.question, options=lines)
 
     def choices(self, example: Example) -> Mapping[str, str]:
         options = options_of(example)
@@ -239,7 +239,7 @@ def _answer_row(sample: Scored) -> Row:
 
 
 def _figures(sums: Sums) -> Figures:
-    nothing = np.where(sums["n"] > 0, 0.0, np.nan)
+    default = np.where(sums["n"] > 0, 0.0, np.nan)
     ratios = {
         "accuracy": ("right", "answered"),
         "accuracy_counted": ("right", "n"),
@@ -248,7 +248,7 @@ def _figures(sums: Sums) -> Figures:
         "coverage": ("answered", "n"),
         "coverage_strict": ("answered_strictly", "n"),
     }
-    return {name: fraction(sums[part], sums[whole], nothing) for name, (part, whole) in ratios.items()}
+    return {name: fraction(sums[part], sums[whole], default) for name, (part, whole) in ratios.items()}
 
 
 def _by_option_count(sums: Row) -> dict[str, Any]:
@@ -283,8 +283,8 @@ class Objects(OptionsTask):
         """Each option with a chance of one half, one at the least."""
         options = options_of(example)
         labels = letters(len(options))
-        drawn = [label for label in labels if rng.random() < 0.5]
-        return write_letters(drawn or [rng.choice(labels)], options)
+        picked = [label for label in labels if rng.random() < 0.5]
+        return write_letters(picked or [rng.choice(labels)], options)
 
 
 CHOICE_TASKS: tuple[type[OptionsTask], ...] = (Action, Process, Location, State, Parts, Objects)
@@ -342,8 +342,8 @@ class RankedOptions(SampleStatistics):
         per_options = {}
         for count, members in sorted(groups.items()):
             figures = self.among(members).figures(np.ones((1, len(members))))
-            named = {name: float(figures[name][0]) for name in ("average_precision_counted", "f1")}
-            per_options[str(count)] = {**named, "support": len(members)}
+            values = {name: float(figures[name][0]) for name in ("average_precision_counted", "f1")}
+            per_options[str(count)] = {**values, "support": len(members)}
         return {
             "per_options": per_options,
             "n": self.size,
@@ -355,9 +355,9 @@ class RankedOptions(SampleStatistics):
         """(D,) of each draw, for (D, S) weights; 0 where a draw has nothing right."""
         correct = np.concatenate([question.correct for question in self._questions])
         ranks = np.concatenate([question.ranks for question in self._questions])
-        owner = np.repeat(np.arange(self.size), [len(question.correct) for question in self._questions])
-        batch = max(1, CELLS // len(owner))
-        parts = [weights[start : start + batch, owner] for start in range(0, len(weights), batch)]
+        question_of_option = np.repeat(np.arange(self.size), [len(question.correct) for question in self._questions])
+        batch = max(1, CELLS // len(question_of_option))
+        parts = [weights[start : start + batch, question_of_option] for start in range(0, len(weights), batch)]
         return np.concatenate([drawn_average_precision(correct, ranks, part) for part in parts])
 
 

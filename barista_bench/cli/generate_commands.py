@@ -81,17 +81,19 @@ def generate(
 
 
 def _print_report(report: FamilyReport) -> None:
-    """A line a subtask: what was sampled, and why there is not more."""
+    """Print a line a subtask: how much was sampled, and why there is not more."""
     echo(f"{report.family}: {report.sampled} items")
     for row in report.subtasks:
         echo(f"  {row.subtask}: {row.sampled} of {row.wanted}, {row.candidates} candidates")
         if row.sampled < row.wanted:
             for reason, count in list(row.refused.items())[:_SHOWN_REASONS]:
                 echo(f"    {count} x {reason}")
-    for kept in report.review:
-        rate = "nothing reviewed" if kept.rate is None else f"{kept.rate:.1%} of {kept.reviewed} reviewed items kept"
-        echo(f"  {kept.subtask}: {rate}, {kept.revised} revised, {kept.rejected} rejected")
-        for reason, count in kept.reasons.items():
+    for retention in report.review:
+        rate = "nothing reviewed"
+        if retention.rate is not None:
+            rate = f"{retention.rate:.1%} of {retention.reviewed} reviewed items kept"
+        echo(f"  {retention.subtask}: {rate}, {retention.revised} revised, {retention.rejected} rejected")
+        for reason, count in retention.reasons.items():
             echo(f"    {count} x {reason}")
     for video_id, problem in report.lost_videos.items():
         warn(f"  lost: {video_id}: {problem}")
@@ -158,7 +160,7 @@ def export(
     from barista_bench.training.exporting import export as make
 
     with exit_on_error():
-        done = make(
+        exported = make(
             data,
             out,
             form,
@@ -169,4 +171,4 @@ def export(
             held_out=held_out or (),
             root=root,
         )
-    echo(*done.notes, f"wrote {done.folder}: {done.rows} rows of {done.videos} videos")
+    echo(*exported.notes, f"wrote {exported.folder}: {exported.rows} rows of {exported.videos} videos")

@@ -301,8 +301,8 @@ def rationale_of(evidence: EvidenceBase) -> list[str]:
     >>> rationale_of(EvidenceBase(facts=(EvidenceFact("left hand", "holds", "pot", ((1.0, 1.0),)),)))
     ['At 00:01.00, the left hand holds the pot.']
     """
-    facts = [fact for fact in evidence.facts if fact.annotated]
-    focused = [box for box in evidence.places if box.focused]
+    facts = [fact for fact in evidence.facts if fact.is_annotated]
+    focused = [box for box in evidence.places if box.is_focused]
     mentioned = {time for fact in facts for span in fact.spans[:1] for time in span} | {box.time for box in focused}
     unmentioned = [time for time in evidence.times if not any(abs(time - other) <= TOLERANCE for other in mentioned)]
     targets = (f"The target object is the {_noun(name)}." for name in evidence.targets)

@@ -52,7 +52,7 @@ def verdict(audits: Sequence[TaskAudit]) -> str:
 def audit_page(title: str, audits: Sequence[TaskAudit], runs: Sequence[AblatedRun] = ()) -> str:
     """The page as HTML, with its styles inside and no script."""
     style = own_template("report.css") + _STYLE
-    known = {result.guesser for audit in audits for result in audit.guessers} or set(_GUESSERS)
+    guessers_used = {result.guesser for audit in audits for result in audit.guessers} or set(_GUESSERS)
     return (
         page_environment()
         .get_template("audit.html.j2")
@@ -60,7 +60,7 @@ def audit_page(title: str, audits: Sequence[TaskAudit], runs: Sequence[AblatedRu
             title=title,
             verdict=verdict(audits),
             audits=audits,
-            guessers={name: said for name, said in _GUESSERS.items() if name in known},
+            guessers={name: title for name, title in _GUESSERS.items() if name in guessers_used},
             runs=runs,
             level=LEVEL,
             most=MOST_NAMED,

@@ -13,7 +13,7 @@ import numpy as np
 
 from barista_bench.errors import ModelError
 from barista_bench.files.owned_folders import STATISTICS, replacing_folder
-from barista_bench.plots import COLUMN, HATCHES, PAGE, PALETTE, label, new_figure, save, styled
+from barista_bench.plots import COLUMN, HATCHES, PAGE, PALETTE, label, new_figure, paper_style, save
 from barista_bench.scene_graph.statistics import PUBLISHED, ReleaseStatistics
 from barista_bench.tables import Row, Table, markdown_page, number_columns, text_columns, words
 
@@ -128,7 +128,7 @@ def write_plots(stats: ReleaseStatistics, folder: Path) -> list[Path]:
     """
     instances = {name: counts.instances for name, counts in stats.category_counts.items()}
     unit = "instances (boxed objects on frames)"
-    with styled():
+    with paper_style():
         figures = {
             "overview": _overview(stats),
             "categories": _bars(instances, "object category", unit, TOP_CATEGORIES),

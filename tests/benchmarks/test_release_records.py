@@ -10,10 +10,10 @@ import pytest
 from barista_bench.benchmarks.release_records import (
     PlacedRecord,
     annotation_files,
-    each,
     elements,
     keep_first,
     media_folder,
+    read_each,
     read_values,
     typed,
 )
@@ -34,7 +34,9 @@ def values_of(tmp_path: Path, name: str, content: bytes) -> tuple[list[PlacedRec
 
 def cups_of(values: list[PlacedRecord]) -> tuple[list[str], list[str]]:
     log = ProblemLog("cups.json")
-    cups = [cup.name for _, cup in each(values, lambda placed: typed(placed.value, Cup), log, "the cup is left out")]
+    cups = [
+        cup.name for _, cup in read_each(values, lambda placed: typed(placed.value, Cup), log, "the cup is left out")
+    ]
     return cups, [str(problem) for problem in log]
 
 

@@ -37,7 +37,7 @@ from barista_bench.models import Model, ModelIdentity
 from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.ask.replies import PendingReply, Unusable, ask_in_rounds, draw_keys, read_object
 from barista_bench.runs.ask.session import AskCounts
-from barista_bench.runs.log.asked import plain_json
+from barista_bench.runs.log.inputs import plain_json
 from barista_bench.runs.log.sample_log import SampleLog
 from barista_bench.scene_graph.domain import load_domain
 

@@ -159,9 +159,9 @@ class Sequences:
             for a in clips
         ]
 
-    def depiction(self, order: Order, shown: Order) -> Depicts:
-        """The statement that the clips `shown` show what the clips `order` are called."""
-        spans = tuple((self.clips[at].start, self.clips[at].end) for at in shown)
+    def depiction(self, order: Order, shown_order: Order) -> Depicts:
+        """The statement that the clips `shown_order` show what the clips `order` are called."""
+        spans = tuple((self.clips[at].start, self.clips[at].end) for at in shown_order)
         return Depicts(self._action_names(order), spans)
 
     def _action_names(self, order: Order) -> tuple[str, ...]:
@@ -218,10 +218,10 @@ class Sequences:
                 chosen.append(order)
         return chosen
 
-    def _excludes(self, said: Order, shown: Order) -> bool:
-        """Whether the clips `shown` exclude the words for `said`, as `Depicts` tells it; quickly, for thousands."""
-        spans = [(self.clips[at].start, self.clips[at].end) for at in shown]
-        return not fits(self._action_names(said), spans, lambda name, span: could_be(self.scene, name, *span))
+    def _excludes(self, order: Order, shown_order: Order) -> bool:
+        """Whether the clips shown exclude the words for `order`, as `Depicts` tells it; quickly, for thousands."""
+        spans = [(self.clips[at].start, self.clips[at].end) for at in shown_order]
+        return not fits(self._action_names(order), spans, lambda name, span: could_be(self.scene, name, *span))
 
 
 def foundation_candidates(scene: Scene, clips: Sequence[ActionClip], words: VistaWords) -> Iterator[QuestionCandidate]:
@@ -241,10 +241,10 @@ def _action_candidates(scene: Scene, clip: ActionClip, words: VistaWords) -> Ite
         if opposites:
             sets.append((subtask, noun, [f"{opposite} {noun}" for opposite in opposites]))
     span = clip.start, clip.end
-    for subtask, key, others in sets:
+    for subtask, key, other_actions in sets:
         sayings: list[Saying] = [
             ({"deeds": Phrases([words.action(scene.action_in_words(name))])}, Depicts((name,), (span,)))
-            for name in (clip.name, *others)
+            for name in (clip.name, *other_actions)
         ]
         yield _candidate(scene, subtask, key.lower(), "vista/act", sayings, span, clip.start, (clip.name,))
 
@@ -260,7 +260,7 @@ def _place_candidates(scene: Scene, clip: ActionClip, words: VistaWords) -> Iter
         if not (clip.start < span.start < clip.end and span.thing in used and span.other not in used):
             continue
         kind = kinds[span.thing.id]
-        others = [other for other, name in kinds.items() if name != kind and times[name] == 1]
+        other_ids = [other for other, name in kinds.items() if name != kind and times[name] == 1]
         places = scene.domain.places
         predicates = [name for name in places if not places[name].is_part and places[name].inverse != words.contents]
         sayings: list[Saying] = [
@@ -268,7 +268,7 @@ def _place_candidates(scene: Scene, clip: ActionClip, words: VistaWords) -> Iter
                 {"thing": kind, "where": places[predicate].words, "other": kinds[other]},
                 Located(span.thing.id, predicate, other, last),
             )
-            for predicate, other in ((span.predicate, span.other.id), *product(predicates, others))
+            for predicate, other in ((span.predicate, span.other.id), *product(predicates, other_ids))
         ]
         objects = span.thing.id, span.other.id
         arguments = kind, "vista/place", sayings, clip_span, last, (clip.name,), objects

@@ -260,13 +260,13 @@ def _timed_relations(segments: Iterable[RelationSegment]) -> list[TimedRelation]
 
 def _compare(example: Example, prediction: Prediction | None) -> tuple[list[RelationSegment], ...]:
     """Relations that are hit, those that are missed, and entries that hit none."""
-    reference, answered = _true_segments(example), [] if prediction is None else _answered_segments(prediction)
-    matched_references = matches(_timed_relations(answered), _timed_relations(reference))
+    reference, answer = _true_segments(example), [] if prediction is None else _answered_segments(prediction)
+    matched_references = matches(_timed_relations(answer), _timed_relations(reference))
     hit_references = set(matched_references)
     return (
         [item for at, item in enumerate(reference) if at in hit_references],
         [item for at, item in enumerate(reference) if at not in hit_references],
-        [item for at, item in zip(matched_references, answered, strict=True) if at is None],
+        [item for at, item in zip(matched_references, answer, strict=True) if at is None],
     )
 
 

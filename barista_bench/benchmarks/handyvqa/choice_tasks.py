@@ -84,7 +84,7 @@ def strict_letters(text: str, options: Sequence[str]) -> list[str] | None:
     """The letters of the lines `(A) text of the option`, each once; None where there is none, or one is wrong."""
     texts = [option.strip().casefold() for option in options]
     labels = letters(len(options))
-    chosen: dict[str, None] = {}
+    named_letters: dict[str, None] = {}
     for line in map(str.strip, text.splitlines()):
         label = _LABEL.match(line)
         if not label:
@@ -92,8 +92,8 @@ def strict_letters(text: str, options: Sequence[str]) -> list[str] | None:
         letter, rest = label[1], line[label.end() :].strip().casefold()
         if letter not in labels or (rest and rest in texts and rest != texts[labels.index(letter)]):
             return None
-        chosen[letter] = None
-    return list(chosen) or None
+        named_letters[letter] = None
+    return list(named_letters) or None
 
 
 def write_letters(labels: Sequence[str], options: Sequence[str]) -> str:

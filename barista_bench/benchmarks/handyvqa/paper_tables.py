@@ -168,14 +168,14 @@ def _table(title: str, rows: Iterable[_TableRow], columns: dict[str, Callable[[_
 
 
 def _choice_table(rows: list[_TableRow], title: str, figures: tuple[str, str, str, str], note: str) -> Table:
-    single, multiple, answered, measure = figures
+    single, multiple, coverage, measure = figures
     columns: dict[str, Callable[[_TableRow], Value]] = {}
     for name in SINGLE:
         columns[name.capitalize()] = partial(_TableRow.figure, task=name, figure=single)
-        columns[f"{name.capitalize()} answered"] = partial(_TableRow.point, task=name, figure=answered)
+        columns[f"{name.capitalize()} answered"] = partial(_TableRow.point, task=name, figure=coverage)
     columns["Avg."] = lambda row: row.averages.get(single)
     columns[f"Objects ({measure})"] = partial(_TableRow.figure, task="objects", figure=multiple)
-    columns["Objects answered"] = partial(_TableRow.point, task="objects", figure=answered)
+    columns["Objects answered"] = partial(_TableRow.point, task="objects", figure=coverage)
     return _table(title, rows, columns, note)
 
 

@@ -117,14 +117,14 @@ def _table(sets: pd.DataFrame) -> Table:
     """Figures 3, 4 and 13 to 15 in one table: a row for each environment, level and type."""
     names = _names(sets)
 
-    def cells(part: pd.DataFrame) -> list[Value]:
+    def cells(group: pd.DataFrame) -> list[Value]:
         """How many sets there are, the mean of each model over those that it has, and that of the baseline."""
-        distinct_sets = _distinct_sets(part)
-        models = (_cell(part[part["name"] == name]["f1"]) for name in names)
+        distinct_sets = _distinct_sets(group)
+        models = (_cell(group[group["name"] == name]["f1"]) for name in names)
         return [len(distinct_sets), *models, _cell(distinct_sets["majority"])]
 
     groups = sets.groupby(["environment", "level", "theme"], sort=False)
-    rows = [(environment, int(level), theme, *cells(part)) for (environment, level, theme), part in groups]
+    rows = [(environment, int(level), theme, *cells(group)) for (environment, level, theme), group in groups]
     rows.append(("all", None, None, *cells(sets)))
     title = "Macro-F1 by environment, level and type (figures 3, 4 and 13 to 15)"
     return Table.of(title, ("environment", "level", "type", "problem sets", *names, BASELINE), rows, _NOTE)

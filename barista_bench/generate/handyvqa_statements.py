@@ -227,9 +227,9 @@ class HandsDo(statements.Statement, frozen=True):
     shown: tuple[int, ...]
 
     def recorded_truth(self, scene: Scene) -> statements.Truth:
-        return statements.all_of([self._does(scene, "left", self.left), self._does(scene, "right", self.right)])
+        return statements.all_of([self._holds(scene, "left", self.left), self._holds(scene, "right", self.right)])
 
-    def _does(self, scene: Scene, side: Side, action: HandAction | None) -> statements.Truth:
+    def _holds(self, scene: Scene, side: Side, action: HandAction | None) -> statements.Truth:
         if action is not None:
             return HandIsOn(side, action[1], action[0], self.frame, self.shown).truth(scene)
         if near := statements.uses_near(scene, self.frame, self.frame + 1, side=side):

@@ -102,7 +102,7 @@ class Sequences:
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
         self.clips: list[ActionClip] = []
-        self.refused: list[str] = []
+        self.refusals: list[str] = []
         """The reason for each action that cannot be shown."""
         self._cut_clips()
 
@@ -121,7 +121,7 @@ class Sequences:
                 self.clips.append(clip)
                 end = clip.end
                 continue
-            self.refused.append(reason)
+            self.refusals.append(reason)
 
     def joints(self, order: Order) -> tuple[Statement, ...]:
         """Conditions for the clips to be joined in this order."""
@@ -253,7 +253,7 @@ def _place_candidates(scene: Scene, clip: ActionClip, words: VistaWords) -> Iter
     """The question where the thing ends up that hands move."""
     clip_span, last = (clip.start, clip.end), clip.end - 1
     used = used_things(scene, *clip_span)
-    kinds = {thing.id: _kind(scene, thing) for thing in scene.things.values()}
+    kinds = {thing.id: _kind_name(scene, thing) for thing in scene.things.values()}
     times = Counter(kinds.values())
     for span in scene.places:
         # Relations are recorded in both directions: the thing that is put somewhere is the one that hands have moved.
@@ -279,7 +279,7 @@ def _state_candidates(scene: Scene, words: VistaWords) -> Iterator[QuestionCandi
     """The question in which state a thing is, in clips half as long as an action may be."""
     length = scene.frames_in(scene.domain.lengths.action_max / 2)
     for span in scene.values:
-        kind, item = _kind(scene, span.thing), span.thing.id
+        kind, item = _kind_name(scene, span.thing), span.thing.id
         values = words.states.get(kind, {})
         if span.type != "state" or span.value not in values:
             continue
@@ -330,7 +330,7 @@ def _candidate(
     )
 
 
-def _kind(scene: Scene, thing: NamedObject) -> str:
+def _kind_name(scene: Scene, thing: NamedObject) -> str:
     """The name of a thing in any video: without colours."""
     category = thing.category.lower()
     return thing.name if category in scene.domain.vague else category

@@ -73,7 +73,7 @@ def find_clip(videos: Path, category: str, item_id: str) -> QuestionClip:
             path = confined(videos, *parts)
             if path.is_dir() if is_folder else path.is_file():
                 return QuestionClip("/".join(parts), is_folder)
-    return QuestionClip.unnamed(item_id)
+    return QuestionClip.default_of(item_id)
 
 
 def choose_frames(path: Path, clip: QuestionClip, count: int, annotated: Sequence[AnnotatedMoment] = ()) -> ClipFrames:

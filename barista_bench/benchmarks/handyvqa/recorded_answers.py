@@ -102,7 +102,7 @@ def read_outputs(path: Path) -> list[RecordedAnswers]:
     def answer_of(
         task: type[OptionsTask], record: RecordInFile[AnsweredRecord], question: HandyvqaQuestion
     ) -> _ExampleAnswer:
-        clip = question.clip or QuestionClip.unnamed(question.item_id)
+        clip = question.clip or QuestionClip.default_of(question.item_id)
         example = task.example(question, clip, (0,), *task.choice_columns(question), is_shown=False)
         return example, _choice_answer(record)
 
@@ -124,7 +124,7 @@ def read_mask_outputs(path: Path) -> list[RecordedAnswers]:
         if len(frames) < len(question.annotated):
             what = f"{path}: {question.item_id}: an annotated frame is named by its second"
             raise DataError(f"{what}. Remedy: give its number, `frame`")
-        clip, indices = question.clip or QuestionClip.unnamed(question.item_id), sorted(frames)
+        clip, indices = question.clip or QuestionClip.default_of(question.item_id), sorted(frames)
         example = task.example(question, clip, indices, *task.mask_columns(question, frames, indices), is_shown=False)
         try:
             masks = _masks(record, question, folder)

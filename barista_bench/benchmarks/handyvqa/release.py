@@ -141,7 +141,7 @@ class QuestionClip:
     fps: float | None = None
 
     @classmethod
-    def unnamed(cls, item_id: str) -> QuestionClip:
+    def default_of(cls, item_id: str) -> QuestionClip:
         """The default clip of a record without one: its own folder of frames."""
         return cls(f"{item_id}_frames", True)
 

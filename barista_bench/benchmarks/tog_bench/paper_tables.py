@@ -76,7 +76,7 @@ def _figures_table(models: RunsByModel, title: str, columns: Columns, note: str 
     return Table.of(title, ("model", *columns), run_means(models, columns.values()), note)
 
 
-def _kind(example: Example) -> str:
+def _task_kind(example: Example) -> str:
     return InstructionMetadata.of(example).kind
 
 
@@ -111,7 +111,7 @@ def _figures_at(threshold: float, runs: Sequence[tuple[Scored, ...]], task: TSTV
 
 def _set_count_tables(examples: Sequence[Example]) -> list[Table]:
     """Counts of the examples: the paper's figures 3, 4 and 6."""
-    counts = Counter((_kind(example), count_group(len(true_objects(example)))) for example in examples)
+    counts = Counter((_task_kind(example), count_group(len(true_objects(example)))) for example in examples)
     objects = Counter(item.kind for example in examples for item in true_objects(example))
     rows: Rows = [
         (kind, *(counts[kind, count] for count in ("1", "2", "3+")), sum(counts[kind, c] for c in ("1", "2", "3+")))
@@ -150,7 +150,7 @@ def _key_objects_table(examples: Sequence[Example]) -> Table:
 
 def _categories_chart(examples: Sequence[Example]) -> Table:
     by_kind = {
-        kind: Counter(item.category for e in examples if _kind(e) == kind for item in true_objects(e))
+        kind: Counter(item.category for e in examples if _task_kind(e) == kind for item in true_objects(e))
         for kind in ("explicit", "implicit")
     }
     all_counts = sum(by_kind.values(), Counter())

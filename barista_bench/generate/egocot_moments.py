@@ -60,7 +60,7 @@ class EgocotWords(DomainRecord, frozen=True):
 
 
 class Moment(NamedTuple):
-    """When a question is about: frames at which its answer must hold, and what says when.
+    """The moment that a question is about: frames at which its answer must hold, and the words that say when.
 
     Args:
         wording: behind the subtask's key in `wordings.yaml`.

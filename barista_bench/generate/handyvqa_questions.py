@@ -160,7 +160,7 @@ class Questions:
     # Parts
 
     def parts(self) -> Candidates:
-        """Which part a hand is on at one moment, of all parts of things in view."""
+        """The part that a hand is on at one moment; the other parts of things in view are distractors."""
         scene = self.scene
         wholes = {whole for owners in scene.owners.values() for whole in owners}
         parts = [part for part in scene.owners if part in scene.things and part not in wholes]
@@ -185,7 +185,7 @@ class Questions:
     # Objects
 
     def objects(self) -> Candidates:
-        """Which objects hands touch in a clip, a whole and its part being one; others in view are wrong."""
+        """The objects that hands touch in a clip, a whole and its part being one; others in view are distractors."""
         scene = self.scene
         for clip, _ in self._clips_halfway(scene.uses):
             uses = overlapping(scene.uses, clip.start, clip.stop)

@@ -233,7 +233,7 @@ def foundation_candidates(scene: Scene, clips: Sequence[ActionClip], words: Vist
 
 
 def _action_candidates(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[QuestionCandidate]:
-    """Which of many things an action is done to; whether a thing is picked up or put down, opened or closed."""
+    """Candidates on the thing that an action is done to, and on which of two opposite actions it is (open, close)."""
     verb, _, noun = clip.name.partition(" ")
     sets = [("objects", verb, [f"{verb} {other}" for other in words.objects if other != noun.lower()])]
     for subtask, pairs in words.opposites.items():
@@ -250,7 +250,7 @@ def _action_candidates(scene: Scene, clip: ActionClip, words: VistaWords) -> Ite
 
 
 def _place_candidates(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[QuestionCandidate]:
-    """The question where the thing ends up that hands move."""
+    """Candidates on the place where the thing ends up that hands move."""
     clip_span, last = (clip.start, clip.end), clip.end - 1
     used = used_things(scene, *clip_span)
     kinds = {thing.id: _kind_name(scene, thing) for thing in scene.things.values()}
@@ -276,7 +276,7 @@ def _place_candidates(scene: Scene, clip: ActionClip, words: VistaWords) -> Iter
 
 
 def _state_candidates(scene: Scene, words: VistaWords) -> Iterator[QuestionCandidate]:
-    """The question in which state a thing is, in clips half as long as an action may be."""
+    """Candidates on the state that a thing is in, in clips half as long as an action may be."""
     length = scene.frames_in(scene.domain.lengths.action_max / 2)
     for span in scene.values:
         kind, item = _kind_name(scene, span.thing), span.thing.id

@@ -243,7 +243,7 @@ def paint(canvas: Canvas, painter: str, colour: str, variant: int = 0) -> None:
 
 
 def _draw(canvas: Canvas, line: str, base: RGB) -> None:
-    """One line of `sprites.yaml`: its head says how they are written."""
+    """Draw one line of `sprites.yaml`, whose head says how lines are written."""
     shape, colour, mode, repeat = ([part.split() for part in line.split("|")] + [[]] * 3)[:4]
     word, *texts = shape
     numbers = [int(text) for text in texts]

@@ -70,7 +70,7 @@ class VideoPlan:
 
     @property
     def turn(self) -> int:
-        """Which video of its preparation this is, from 0."""
+        """The number of this video among those of its preparation, from 0."""
         return self.index // len(script.PREPARATIONS)
 
     @property

@@ -90,7 +90,7 @@ class NamedActivityTask(GraphTask[SamplingT]):
 
     @cached_property
     def matcher(self) -> ActivityMatcher:
-        """How names are compared, as the options say."""
+        """The matcher of names that the options name."""
         return ActivityMatcher.of(self.chosen)
 
     def vocabulary(self, video: VideoGraph, sampling: SamplingT) -> Vocabulary:

@@ -65,7 +65,7 @@ class TimedStep(TypedFields):
 
 
 class TimedSteps(Target):
-    """Both a target and a prediction. Where steps overlap the later one in the list counts; true ones never do."""
+    """The steps of a target or a prediction. Where steps overlap the later in the list counts; true ones never do."""
 
     segments: list[TimedStep]
 
@@ -224,7 +224,7 @@ class StepSegmentation(GraphTask[StepSampling]):
         return _steps_json(stretches, inputs.fps)
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """At each hundredth of the clip the step that other videos show there most often, or none."""
+        """The step that other videos show most often, or none, at each hundredth of the clip."""
         inputs = StepInputs.of(example)
         segments = segments_of(usual_steps(others))
         count = inputs.frame_count

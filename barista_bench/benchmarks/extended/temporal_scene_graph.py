@@ -44,7 +44,7 @@ from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.video_graph import UNNAMED
 
 BASELINE_ENTRIES = 50
-"""How many relations the baselines name: as many as the primary figure looks at."""
+"""Relations that the baselines name: as many as the primary figure looks at."""
 
 Triplet = tuple[str, str, str]
 """Subject, relation, object."""

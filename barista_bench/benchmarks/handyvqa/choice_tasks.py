@@ -147,7 +147,7 @@ class OptionsTask(ChoiceTask, HandyvqaTask):
         return LetterReading.of(prediction).released
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """Both readings, and the scores of models that score."""
+        """The letters of both readings, and the scores of models that score."""
         return parse_letters(text, OptionsInputs.read(inputs).options)
 
     def facets(self, example: Example) -> Fields:
@@ -173,35 +173,35 @@ class SingleAnswer(OptionsTask):
 
 
 class Action(SingleAnswer):
-    """The action of the hands."""
+    """Questions what the hands do."""
 
     name = upstream_name = "action"
     row_note = "frames of a clip, five descriptions of what the hands do, and the right one"
 
 
 class Process(SingleAnswer):
-    """How something is done."""
+    """Questions how something is done."""
 
     name = upstream_name = "process"
     row_note = "frames of a clip, five ways in which it may be done, and the right one"
 
 
 class Location(SingleAnswer):
-    """Where it is done."""
+    """Questions where it is done."""
 
     name = upstream_name = "location"
     row_note = "frames of a clip, five places, and the right one"
 
 
 class State(SingleAnswer):
-    """How an object changes."""
+    """Questions how an object changes."""
 
     name = upstream_name = "state"
     row_note = "frames of a clip, five changes of an object's state, and the right one"
 
 
 class Parts(SingleAnswer):
-    """Which part of an object is concerned."""
+    """Questions which part of an object is concerned."""
 
     name = upstream_name = "parts"
     row_note = "frames of a clip, five parts of an object, and the right one"
@@ -266,7 +266,7 @@ _SET_SCORES = ("f1", "exact_match", "f1_strict", "exact_match_strict")
 
 
 class Objects(OptionsTask):
-    """Which objects the hands use."""
+    """Questions which objects the hands use."""
 
     name = upstream_name = "objects"
     primary = "average_precision"
@@ -288,7 +288,7 @@ class Objects(OptionsTask):
 
 
 CHOICE_TASKS: tuple[type[OptionsTask], ...] = (Action, Process, Location, State, Parts, Objects)
-"""In the order of the paper's tables."""
+"""The tasks with options, in the order of the paper's tables."""
 
 
 class AnsweredQuestion(NamedTuple):

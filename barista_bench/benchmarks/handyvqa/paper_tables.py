@@ -31,7 +31,7 @@ from barista_bench.tables import Ranged, Table, Value, chart, words
 
 SINGLE = tuple(name for name in MCQ_CATEGORIES if name != "objects")
 RangedFigures = dict[str, Ranged | float]
-"""By name; a number alone where there is only one resampling unit."""
+"""Figures by name; a number alone where there is only one resampling unit."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class ScoredTask:
 
     @property
     def settings(self) -> str:
-        """How many frames were shown, and the options that were not left at their default."""
+        """The number of frames shown, and the options that were not left at their default."""
         settings = [f"{self.frames} frames"] if self.frames else []
         for name, value in self.samples.task.chosen.items():
             if value != self.samples.task.options[name].default:
@@ -232,7 +232,7 @@ def _mask_table(rows: list[_TableRow]) -> Table:
 
 
 Examples = Mapping[str, Sequence[Example]]
-"""By task."""
+"""Task to its examples."""
 
 
 def set_tables(examples: Examples) -> list[Table]:

@@ -225,7 +225,7 @@ class SegmentationTask(HandyvqaTask):
         return self._answer_text(example, [FrameMask(at, random_box_mask(rng, inputs.size)) for at in inputs.frames])
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """On every annotated frame the median box of the masks in some other videos; the middle without any."""
+        """The median box of the masks in some other videos, on every annotated frame; the middle without any."""
         step = max(1, len(others) // PRIOR_EXAMPLES)
         return self._box_answer(example, usual_box(mask for other in others[::step] for _, mask in true_masks(other)))
 
@@ -268,7 +268,7 @@ class SegmentationTask(HandyvqaTask):
         return [SegmentationInputs.of(example).query]
 
     def _shown_indices(self, inputs: SegmentationInputs) -> list[int]:
-        """For each image that is shown, the index of its frame among the example's."""
+        """The index among the example's frames of each image that is shown."""
         return inputs.frames if self.chosen["mode"] == "frame_wise" else list(range(inputs.frame_count))
 
     def _annotated_images(self, inputs: SegmentationInputs) -> list[int]:

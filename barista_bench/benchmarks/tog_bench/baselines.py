@@ -54,7 +54,7 @@ class BaselineAnswers(ReleaseTask[TogSampling]):
     @property
     @abstractmethod
     def rules(self) -> ScoringRules:
-        """How answers are scored."""
+        """The rules by which answers are scored."""
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
         times = shown_times(example)

@@ -26,7 +26,7 @@ KEY_OBJECTS = 12
 """Key objects of a scene, at the most (table 7 has as many)."""
 
 PublishedFigures: TypeAlias = Mapping[str, Any]
-"""What the statistics of one run publish: figures, and tables by group."""
+"""The published statistics of one run: figures, and tables by group."""
 Rows: TypeAlias = list[tuple[Value, ...]]
 
 
@@ -53,7 +53,7 @@ def paper_tables(models: Sequence[ModelSamples]) -> Sequence[Table]:
 
 
 Columns: TypeAlias = Mapping[str, tuple[str, ...]]
-"""Head -> where the figure stands among the published ones."""
+"""Head of a column to the place of its figure among the published ones."""
 
 
 def _levels(prefix: str, *first: str) -> Columns:

@@ -74,7 +74,7 @@ class Recogniser(NameMatcher):
 def assign(
     similarity: Floats, threshold: float, overlap: Callable[[int, int], float] = lambda predicted, true: 0.0
 ) -> list[int | None]:
-    """For each predicted object the true one that it is, or None; one to one, at the greatest total similarity.
+    """The true object that each predicted one is, or None; one to one, at the greatest total similarity.
 
     `similarity` is (predicted, true), `threshold` the least of a pair, above 0; the overlap of pairs, from 0 to 1,
     decides between assignments of equal similarity.
@@ -113,7 +113,7 @@ TASK_SCORES = ("T-Acc", "O-Acc", *(f"{level}-{name}" for level in ("T", "ST") fo
 
 @dataclass(frozen=True, slots=True)
 class ScoringRules:
-    """How answers are scored: everything that the task's options change.
+    """The rules by which answers are scored: everything that the task's options change.
 
     Args:
         recogniser: which names mean one object.
@@ -215,7 +215,7 @@ GROUPS: Mapping[str, Callable[[Example], str]] = {
     "by_number_of_objects": lambda example: count_group(len(true_objects(example))),
     "by_duration": lambda example: InstructionMetadata.of(example).duration_bin,
 }
-"""Table of figures by group -> the group of an example."""
+"""Table of figures by group to the group of an example."""
 
 
 class GroundingStatistics(SumStatistics):

@@ -115,7 +115,7 @@ class TSTVG(BaselineAnswers):
 
     @cached_property
     def rules(self) -> ScoringRules:
-        """How answers are scored, as the options say."""
+        """The rules by which answers are scored, as the options say."""
         return ScoringRules(
             Recogniser.of(self.chosen), cast("Viou", self.chosen["viou"]), cast("BoxTimes", self.chosen["box_times"])
         )

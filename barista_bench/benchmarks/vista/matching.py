@@ -101,7 +101,7 @@ class Matching(ReleaseTask[EvenSampling]):
     metadata_type = MatchingMetadata
     evidence_type = EntryEvidence
     environment: ClassVar[str | None]
-    """In the paper's words; None for all."""
+    """The environment in the paper's words; None for all."""
 
     def __init__(self, prompts: PromptTexts | None = None, *, options: Mapping[str, object] | None = None) -> None:
         wording = _MINECRAFT if (options or {}).get("conversation") == _MINECRAFT else _WORDING
@@ -214,7 +214,7 @@ class Matching(ReleaseTask[EvenSampling]):
         return MatchedSets.of(samples, str(self.chosen["standardise"]))
 
     def facets(self, example: Example) -> Fields:
-        """How many descriptions fit, beside the metadata."""
+        """The number of descriptions that fit, beside the metadata."""
         return {"fitting_descriptions": len(_reference(example))}
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:

@@ -33,7 +33,7 @@ _BAR_NOTE = f"{_NOTE} Figures 13b, 14b and 15b split the same by the release's o
 _CLUTTERED_TABLE = "object"
 """The release's type of the two problem sets that figure 17 compares."""
 _SUFFIX = re.compile(r" \([^()]*\)$")
-"""What a report puts behind the name of a model that has several runs."""
+"""The text that a report puts behind the name of a model with several runs."""
 
 
 def paper_tables(samples: Sequence[ModelSamples]) -> list[Table]:
@@ -118,7 +118,7 @@ def _table(sets: pd.DataFrame) -> Table:
     names = _names(sets)
 
     def cells(group: pd.DataFrame) -> list[Value]:
-        """How many sets there are, the mean of each model over those that it has, and that of the baseline."""
+        """The number of sets, the mean of each model over those that it has, and that of the baseline."""
         distinct_sets = _distinct_sets(group)
         models = (_cell(group[group["name"] == name]["f1"]) for name in names)
         return [len(distinct_sets), *models, _cell(distinct_sets["majority"])]

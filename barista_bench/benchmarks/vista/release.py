@@ -282,7 +282,7 @@ def _fault(error: DataError, root: Path) -> str:
 
 
 def counts(release: VistaRelease, by: Sequence[str] = ("environment", "level", "type")) -> pd.DataFrame:
-    """How much a release holds: a row for each group of problem sets, sorted.
+    """The counts of what a release holds: a row for each group of problem sets, sorted.
 
     Columns: `by` (any of `COUNTED_BY`; none for one row over all), and how many `problem_sets`, `rows` (of
     metadata.csv), `entries` (a video in a set), `videos` (each once) and `labels` (descriptions) the group has. Raises

@@ -70,12 +70,12 @@ MEANINGS: Mapping[Category, str] = {
 
 @dataclass(slots=True)
 class QuestionSession(AskCounts):
-    """One start. `refused` says for each question that was given up why its last reply was not used."""
+    """One start. `refusals` say for each question that was given up why its last reply was not used."""
 
     folder: Path
     wanted: int = 0
     written: int = 0
-    refused: list[str] = field(default_factory=list)
+    refusals: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -156,7 +156,7 @@ def write_questions(config: QuestionConfig, model: Model | None = None) -> Quest
             provenance.open = []
             _write_provenance(config.out, provenance)
     session.written = sum(question.content is not None for question in questions)
-    session.refused = [f"{question.name}: {question.complaint}" for question in questions if question.complaint]
+    session.refusals = [f"{question.name}: {question.complaint}" for question in questions if question.complaint]
     return session
 
 

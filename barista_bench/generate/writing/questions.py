@@ -145,7 +145,7 @@ def write_questions(config: QuestionConfig, model: Model | None = None) -> Quest
             identity=provenance.identity,
             schema=SCHEMA,
             prompt=lambda question: question_prompt(prompts, question.category, question.context, question.complaint),
-            read=read_pair,
+            read_reply=read_pair,
             wrong_with=lambda question, pair: (
                 pair_fault(pair, question.category, question.changes, domain) if is_strict else length_fault(pair)
             ),

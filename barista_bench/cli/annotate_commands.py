@@ -126,7 +126,7 @@ def import_masks(
         for read in _readers(source, source_format):
             try:
                 decisions = read()
-                asked = opened.video(decisions.video).asked()
+                asked = opened.video(decisions.video).asked_segments()
                 if only_asked:
                     kept = [keyframe for keyframe in decisions.keyframes if keyframe.frame in asked]
                     contacts = None if asked else decisions.contacts  # other contacts would ask for other frames
@@ -140,15 +140,17 @@ def import_masks(
 
 def _readers(source: Path, source_format: FormatChoice) -> Iterator[Callable[[], Decisions]]:
     """For each video of a file or folder, what reads it."""
-    from barista_bench.annotate.decisions import from_graph, from_tracks
+    from barista_bench.annotate.decisions import decisions_of_graph, decisions_of_tracks
     from barista_bench.interchange.mask_formats import read_mask_tracks
     from barista_bench.scene_graph import SceneGraph
 
     if source_format == "release":
         graph = SceneGraph(source)
-        yield from (partial(lambda video_id: from_graph(graph[video_id]), video_id) for video_id in graph.video_ids)
+        yield from (
+            partial(lambda video_id: decisions_of_graph(graph[video_id]), video_id) for video_id in graph.video_ids
+        )
     else:
-        yield from (partial(from_tracks, tracks) for tracks in read_mask_tracks(source, source_format))
+        yield from (partial(decisions_of_tracks, tracks) for tracks in read_mask_tracks(source, source_format))
 
 
 def _refuse(problems: list[str], what: str) -> None:

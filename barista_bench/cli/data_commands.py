@@ -132,7 +132,7 @@ def _validate_release(benchmark: str, root: Path, videos: Path | None, strict: b
         origin = open_origin(benchmark, root, videos=videos)
         tasks = [get_task(benchmark, name) for name in origin.benchmark.task_names]
         plans = origin.plans([(task, task.sampling) for task in tasks], num_proc=1, progress=progress)
-    for name, plan in plans.plans.items():
+    for name, plan in plans.by_task.items():
         print_result(f"{name}: {plan.candidates} examples, {len(plan.skipped)} skipped")
         for item in plan.skipped[:show]:
             warn(f"  skipped: {item.frame.video_id}: {item.text}")

@@ -17,7 +17,7 @@ from typer.core import TyperCommand
 from barista_bench.benchmarks import BENCHMARKS, task_names
 from barista_bench.cli.output import is_quiet, write_sections
 from barista_bench.core.model_names import ABLATIONS, BASELINES
-from barista_bench.core.plugins import registered
+from barista_bench.core.plugins import plugin_entries
 from barista_bench.models.served.settings import ServedSettings
 from barista_bench.models.settings import SettingsTable, TransformersSettings, VllmSettings
 from barista_bench.runs.ask.config import ModelSettings, SpendingSettings, resolve
@@ -101,7 +101,7 @@ def complete_models(incomplete: str) -> list[str]:
     kind, colon, rest = incomplete.partition(":")
     if colon and kind in ABLATIONS:
         return [f"{kind}:{name}" for name in complete_models(rest)]
-    kinds = (f"{name}:" for name in (*ABLATIONS, *registered("models")))
+    kinds = (f"{name}:" for name in (*ABLATIONS, *plugin_entries("models")))
     folders = (path for path in glob.glob(f"{glob.escape(incomplete)}*") if os.path.isdir(path))
     return [*_names_starting_with(incomplete, (*BASELINES, *kinds)), *folders]
 

@@ -52,7 +52,7 @@ def generate(
 
     Then `build --benchmark NAME --source OUT/NAME`, as for the benchmark's own release.
     """
-    from barista_bench.generate.generator import generate as make, in_lines, read_missing
+    from barista_bench.generate.generator import generate as make, missing_lines, read_missing
 
     with exit_on_error():
         reports = make(
@@ -75,7 +75,7 @@ def generate(
     for report in reports:
         if not report.sampled:
             warn(f"warning: {report.shortage}")
-    for line in in_lines(read_missing(out)):
+    for line in missing_lines(read_missing(out)):
         echo(line)
     echo(f"wrote {out}")
 

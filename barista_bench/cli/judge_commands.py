@@ -116,7 +116,7 @@ def questions(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `res
         f"{session.written} of {session.wanted} questions written to {session.folder}, "
         f"{session.asked} replies asked for, {session.already_done} were there before"
     )
-    for reason in session.refused[:20]:
+    for reason in session.refusals[:20]:
         warn(f"  left out: {reason}")
     exit_on_failures(session, "replies")
 
@@ -136,7 +136,7 @@ def reword(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolv
         f"{session.revised} of {session.items} items reworded in {session.folder}, "
         f"{session.asked} replies asked for, {session.already_done} were there before"
     )
-    for reason, count in session.kept.items():
+    for reason, count in session.kept_by_reason.items():
         warn(f"  the template stays: {count} x {reason}")
     exit_on_failures(session, "replies")
 

@@ -100,7 +100,7 @@ def _with_images(request: Request, indices: Sequence[int]) -> Request:
             parts.append(part)
         elif part.index in indices:
             parts.append(ImagePart(indices.index(part.index)))
-    times = request.times and request.times.of(indices)
+    times = request.times and request.times.of_images(indices)
     return replace(request.with_images(indices), prompt=Prompt(request.prompt.system, tuple(parts)), times=times)
 
 

@@ -314,10 +314,10 @@ def parts_with_clips(request: Request, fps: float | None) -> list[TextPart | Ima
         counts = f"it has {count} images, and the times of {len(times.indices)} frames"
         raise ValueError(f"{counts}. Remedy: say in the task's `image_frames` which frame each image shows")
     parts: list[TextPart | ImagePart | VideoClip] = []
-    for _, group in groupby(request.prompt.joined, lambda part: isinstance(part, ImagePart)):
+    for _, group in groupby(request.prompt.joined_parts, lambda part: isinstance(part, ImagePart)):
         neighbours = list(group)
         images = tuple(part.index for part in neighbours if isinstance(part, ImagePart))
-        clip_times = times.of(images) if times is not None and images else None
+        clip_times = times.of_images(images) if times is not None and images else None
         if len(images) < 2 or (clip_times is not None and not clip_times.span):
             parts += neighbours
         elif fps is not None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from barista_bench.generate.audit import MOST_SHOWN, TaskAudit
+from barista_bench.generate.audit import MOST_NAMED, TaskAudit
 from barista_bench.generate.shortcuts import Guesser
 from barista_bench.reporting.html import content_policy, own_template, page_environment
 
@@ -63,7 +63,7 @@ def audit_page(title: str, audits: Sequence[TaskAudit], runs: Sequence[AblatedRu
             guessers={name: title for name, title in _GUESSERS.items() if name in guessers_used},
             runs=runs,
             level=LEVEL,
-            most=MOST_SHOWN,
+            most=MOST_NAMED,
             style=Markup(style),  # noqa: S704  (our own file)
             policy=content_policy(style),
         )

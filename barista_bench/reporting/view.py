@@ -215,7 +215,7 @@ def _papers(sections: Sequence[Section], judged_runs: JudgedRuns) -> Iterator[Pa
             continue
         has_several = (name, 1) in parts
         distinction = f" ({', '.join(section.heading for section in members)})" if has_several else ""
-        companions = [section for section in sections if section.task_key in benchmark.beside]
+        companions = [section for section in sections if section.task_key in benchmark.extra_table_tasks]
         runs = [(label, run) for section in (*members, *companions) for label, run in section.standing.runs.items()]
         yield paper.paper_part(benchmark, f"{benchmark.title}{distinction}", runs, judged_runs)
 

@@ -296,7 +296,7 @@ def _figure_sides(first: ScoredRun, second: ScoredRun, common: _CommonSamples) -
     sides = []
     for pairs in common.pairs:
         columns = zip((first, second), zip(*pairs, strict=True), strict=True)
-        of_first, of_second = (run.counted[samples[0].record.run].among(samples) for run, samples in columns)
+        of_first, of_second = (run.counted[samples[0].record.run].subset(samples) for run, samples in columns)
         # Side by side, so that the examples keep their order, on which some figures depend.
         alternating = [sample.as_scored for pair in pairs for sample in pair]
         both = ResampledRun.of(first.task, alternating, f"{first.folder}, {second.folder}")
@@ -318,7 +318,7 @@ def _sample_score_sides(task: Task, common: _CommonSamples) -> list[_Sides]:
         list(rows.values()), lambda sums: {task.sample_score: fraction(sums["score"], sums["n"])}
     )
     both = ResampledRun(statistics, tuple(unit for unit, _ in rows))
-    return [_Sides(both.among(range(0, len(rows), 2)), both.among(range(1, len(rows), 2)), both)]
+    return [_Sides(both.subset(range(0, len(rows), 2)), both.subset(range(1, len(rows), 2)), both)]
 
 
 class _Difference(NamedTuple):

@@ -142,12 +142,12 @@ def _question(
             f"predictions[{index}]: {prediction!r} is not among choices[{index}], {list(choices)}; "
             "give None for an answer that names no choice"
         )
-    known = choices[reference]
-    if verb is not None and known is not None and verb != known:
+    choice_verb = choices[reference]
+    if verb is not None and choice_verb is not None and verb != choice_verb:
         raise ValueError(
-            f"verbs[{index}]: is {verb!r}, but choices[{index}] has {known!r} for the right choice; give one verb"
+            f"verbs[{index}]: is {verb!r}, but choices[{index}] has {choice_verb!r} for the right choice; give one verb"
         )
-    return ChoiceQuestion(prediction, reference, class_name, known if verb is None else verb, choices)
+    return ChoiceQuestion(prediction, reference, class_name, choice_verb if verb is None else verb, choices)
 
 
 def handyvqa_letters(text: str, n_options: int) -> list[str]:
@@ -164,5 +164,5 @@ def handyvqa_letters(text: str, n_options: int) -> list[str]:
     """
     if not isinstance(text, str):
         raise TypeError(f"text: is {text!r} ({type(text).__name__}); give the model's output as a string")
-    known = ascii_lowercase[:n_options]
-    return sorted(set(_LETTER.findall(text.strip().lower().replace(".", ""))) & set(known))
+    letters = ascii_lowercase[:n_options]
+    return sorted(set(_LETTER.findall(text.strip().lower().replace(".", ""))) & set(letters))

@@ -46,9 +46,9 @@ def drawn_average_precision(labels: Floats, scores: Floats, counts: Floats) -> F
     """
     order = np.argsort(-scores, kind="stable")
     last_of_tie = np.append(np.flatnonzero(np.diff(scores[order])), len(order) - 1)
-    drawn = counts[:, order]
-    hits = np.cumsum(drawn * labels[order], axis=1)[:, last_of_tie]
-    ranked = np.cumsum(drawn, axis=1)[:, last_of_tie]
+    ranked_counts = counts[:, order]
+    hits = np.cumsum(ranked_counts * labels[order], axis=1)[:, last_of_tie]
+    ranked = np.cumsum(ranked_counts, axis=1)[:, last_of_tie]
     gains = np.diff(hits, axis=1, prepend=0.0) * (hits / np.maximum(ranked, 1))
     # Divided by the total last, so that a ranking without mistakes gives exactly 1.
     return np.asarray(gains.sum(axis=1) / np.maximum(hits[:, -1], 1))
@@ -84,14 +84,14 @@ def as_multi_questions(predictions: object, references: object, choices: object 
         )
     questions = []
     for index, (answer, truth, ids) in enumerate(zip(answers, expected, options, strict=True)):
-        known = list(as_choices(ids, f"choices[{index}]") or ())
-        if not known:
+        choice_ids = list(as_choices(ids, f"choices[{index}]") or ())
+        if not choice_ids:
             raise TypeError(f"choices[{index}]: is None; give the ids of the question's choices")
-        reference = _as_ids(truth, known, f"references[{index}]")
+        reference = _as_ids(truth, choice_ids, f"references[{index}]")
         if not reference:
             raise ValueError(f"references[{index}]: is empty; give the ids of the right choices, one at least")
-        prediction = None if answer is None else _as_ids(answer, known, f"predictions[{index}]")
-        questions.append(MultiQuestion(prediction, reference, known))
+        prediction = None if answer is None else _as_ids(answer, choice_ids, f"predictions[{index}]")
+        questions.append(MultiQuestion(prediction, reference, choice_ids))
     return questions
 
 
@@ -99,11 +99,11 @@ def _as_ids(raw: object, choices: Sequence[str], where: str) -> list[str]:
     """Some of the choices, each once, in the order of their ids."""
     if isinstance(raw, str | int) or raw is None:
         raise TypeError(f"{where}: is {raw!r} ({type(raw).__name__}); give a list of ids of choices")
-    chosen = [as_id(item, where) for item in as_column(raw, where)]
-    unknown = [item for item in chosen if item not in choices]
+    ids = [as_id(item, where) for item in as_column(raw, where)]
+    unknown = [item for item in ids if item not in choices]
     if unknown:
         raise ValueError(f"{where}: {unknown[0]!r} is not among the question's choices, {list(choices)}; leave it out")
-    return sorted(set(chosen))
+    return sorted(set(ids))
 
 
 def multi_answer(

@@ -131,11 +131,11 @@ def highest_first_pairs(ious: IouTable) -> IndexPairs:
         if iou >= IOU_THRESHOLD
     )
     by_reference: dict[int, int] = {}
-    taken: set[int] = set()
+    used: set[int] = set()
     for _, reference, prediction in ranked:
-        if reference not in by_reference and prediction not in taken:
+        if reference not in by_reference and prediction not in used:
             by_reference[reference] = prediction
-            taken.add(prediction)
+            used.add(prediction)
     return list(by_reference.items())
 
 
@@ -195,7 +195,7 @@ def score_checked(prediction: list[Interaction] | None, reference: list[Interact
     """`score_frame` for what has been checked already."""
     predicted = prediction or []
     ious = [[box_iou(p.object_box, r.object_box) for p in predicted] for r in reference]
-    chosen = _MATCHINGS[matching](ious)
+    index_pairs = _MATCHINGS[matching](ious)
     pairs = tuple(
         Pair(
             r,
@@ -204,9 +204,9 @@ def score_checked(prediction: list[Interaction] | None, reference: list[Interact
             hand_iou(predicted[p].hand_boxes, reference[r].hand_boxes, spends=matching == "greedy"),
             predicted[p].hand_type == reference[r].hand_type,
         )
-        for r, p in chosen
+        for r, p in index_pairs
     )
-    cost = len(chosen) - len(greedy_pairs(ious)) if matching == "optimal" else None
+    cost = len(index_pairs) - len(greedy_pairs(ious)) if matching == "optimal" else None
     return FrameScore(pairs, len(predicted), len(reference), prediction is None, cost)
 
 

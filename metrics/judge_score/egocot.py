@@ -34,8 +34,8 @@ def spurious_correct_rate(
     >>> spurious_correct_rate([5, 2, 0, 3], [True, True, False, True]) == 100 / 3
     True
     """
-    among = [score <= threshold for score, right in zip(scores, correct, strict=True) if right]
-    return 100 * sum(among) / len(among) if among else None
+    is_spurious = [score <= threshold for score, right in zip(scores, correct, strict=True) if right]
+    return 100 * sum(is_spurious) / len(is_spurious) if is_spurious else None
 
 
 def egocot_reasoning(

@@ -83,14 +83,14 @@ def _verdict_row(raw: Any, where: str) -> _Row | None:  # noqa: ANN401
 def _sample_row(raw: Any, where: str) -> _Row | None:  # noqa: ANN401
     if raw is None:
         return None
-    known = ("score", "correct", "empty_reasoning")
+    fields = ("score", "correct", "empty_reasoning")
     if not isinstance(raw, Mapping):
         kind = type(raw).__name__
         raise TypeError(f"{where}: is {raw!r} ({kind}); give a dict with score and correct, None for no answer")
-    if not {"score", "correct"} <= raw.keys() <= set(known):
+    if not {"score", "correct"} <= raw.keys() <= set(fields):
         raise ValueError(f"{where}: has the keys {list(raw)}; give score, correct and, optionally, empty_reasoning")
     score = as_whole(raw["score"], f"{where}['score']")
-    return {"score": score, **{name: as_flag(raw.get(name), f"{where}[{name!r}]") for name in known[1:]}}
+    return {"score": score, **{name: as_flag(raw.get(name), f"{where}[{name!r}]") for name in fields[1:]}}
 
 
 def _agreement(rows: Sequence[_Row | None], names: Sequence[str | None], **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401

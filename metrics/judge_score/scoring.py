@@ -193,9 +193,9 @@ def judge_score(
 
 
 def _criteria(rows: Sequence[Mapping[str, Any]], criteria: Sequence[str] | None) -> list[str]:
-    given = {name for row in rows for name in row}
+    found_names = {name for row in rows for name in row}
     if criteria is None:
-        return sorted(given)
+        return sorted(found_names)
     names = list(as_column(criteria, "criteria"))
     if not names or len(set(names)) < len(names) or not all(isinstance(name, str) for name in names):
         raise ValueError(f"criteria: is {criteria!r}; give the names of the criteria, each once")

@@ -54,17 +54,17 @@ def select(matches: Matches, images: ArrayLike | None = None) -> Selection:
     """
     if images is None:
         return Selection(slice(None), matches.label, matches.rank, np.ones(matches.n_images, np.int64))
-    chosen = np.asarray(images, dtype=np.int64)
+    image_numbers = np.asarray(images, dtype=np.int64)
     of_image = np.bincount(matches.image, minlength=matches.n_images)
     by_image = np.argsort(matches.image, kind="stable")
-    sizes = of_image[chosen]
-    start = (np.cumsum(of_image) - of_image)[chosen]
+    sizes = of_image[image_numbers]
+    start = (np.cumsum(of_image) - of_image)[image_numbers]
     columns = by_image[np.arange(sizes.sum()) + np.repeat(start - (np.cumsum(sizes) - sizes), sizes)]
     block = matches.block[columns]
     # Without confidences there are as many blocks as labels.
     n_blocks = int(matches.block[-1]) + 1 if len(block) else 0
     columns = columns[np.argsort(sortable(block, n_blocks), kind="stable")]
-    multiplicity = np.bincount(chosen, minlength=matches.n_images)
+    multiplicity = np.bincount(image_numbers, minlength=matches.n_images)
     return Selection(columns, matches.label[columns], matches.rank[columns], multiplicity)
 
 
@@ -74,29 +74,29 @@ def accumulate(matches: Matches, selection: Selection | None = None, *, optimism
     `optimism`: 1 puts right predictions before wrong ones of the same score, -1 behind them, at each threshold for
     itself: no order of images gives more, or less.
     """
-    chosen = select(matches) if selection is None else selection
+    selected = select(matches) if selection is None else selection
     shape = (len(AREAS), matches.right.shape[1], matches.n_labels)
     precision, recall = np.zeros(shape), np.zeros(shape)
     few = np.zeros((2, *shape[1:]))
-    weights = chosen.multiplicity[matches.reference_image]  # references count as often as their images
+    weights = selected.multiplicity[matches.reference_image]  # references count as often as their images
     support = np.array(
         [np.bincount(matches.reference_label, weights * inside, minlength=shape[2]) for inside in matches.in_range]
     ).astype(np.int64)
     for area, references in enumerate(support):
-        right, counted = _rows(matches.right[area], chosen), _rows(matches.counted[area], chosen)
+        right, counted = _rows(matches.right[area], selected), _rows(matches.counted[area], selected)
         if optimism:
-            order = np.argsort(2 * matches.block[chosen.columns] - optimism * right, axis=1, kind="stable")
+            order = np.argsort(2 * matches.block[selected.columns] - optimism * right, axis=1, kind="stable")
             right, counted = (np.take_along_axis(rows, order, axis=1) for rows in (right, counted))
         flat = np.flatnonzero(right)
         row, column = np.divmod(flat, max(right.shape[1], 1))
-        segment = row * matches.n_labels + chosen.label[column]
+        segment = row * matches.n_labels + selected.label[column]
         hits = np.bincount(segment, minlength=shape[1] * shape[2]).reshape(shape[1:])
         recall[area] = hits
         needed = _needed(references, matches.recalls)
-        precision[area] = _interpolated(_precisions(counted, chosen.label, flat, segment, hits), hits, needed)
+        precision[area] = _interpolated(_precisions(counted, selected.label, flat, segment, hits), hits, needed)
         if area == 0 and not optimism:
             for figures, best in zip(few, (1, 10), strict=True):
-                figures[:] = np.bincount(segment[chosen.rank[column] < best], minlength=hits.size).reshape(hits.shape)
+                figures[:] = np.bincount(segment[selected.rank[column] < best], minlength=hits.size).reshape(hits.shape)
     # Without references a label has no recall, and no precision either.
     total = np.where(support > 0, support, np.nan)
     precision = np.where(support[:, None] > 0, precision, np.nan)
@@ -104,8 +104,8 @@ def accumulate(matches: Matches, selection: Selection | None = None, *, optimism
     return Accumulated(precision, recall, few[0], few[1], support)
 
 
-def _rows(values: Bools, chosen: Selection) -> Bools:
-    return values if isinstance(chosen.columns, slice) else np.take(values, chosen.columns, axis=1)
+def _rows(values: Bools, selection: Selection) -> Bools:
+    return values if isinstance(selection.columns, slice) else np.take(values, selection.columns, axis=1)
 
 
 def _precisions(counted: Bools, labels: Ints, flat: Ints, segment: Ints, hits: Ints) -> Floats:
@@ -115,12 +115,12 @@ def _precisions(counted: Bools, labels: Ints, flat: Ints, segment: Ints, hits: I
     """
     if not len(flat):
         return np.zeros(0)
-    seen = np.cumsum(counted, axis=1, dtype=np.int32)
+    n_counted = np.cumsum(counted, axis=1, dtype=np.int32)
     start = np.searchsorted(labels, np.arange(hits.shape[1]))
-    before = np.where(start > 0, seen[:, start - 1], 0)
+    before = np.where(start > 0, n_counted[:, start - 1], 0)
     first = np.cumsum(hits) - hits.ravel()
     nth = np.arange(1, len(flat) + 1) - first[segment]
-    precision: Floats = nth / (seen.ravel()[flat] - before.ravel()[segment] + np.spacing(1))
+    precision: Floats = nth / (n_counted.ravel()[flat] - before.ravel()[segment] + np.spacing(1))
     return precision
 
 

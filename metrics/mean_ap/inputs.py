@@ -114,7 +114,7 @@ def check_same_labelling(predicted: Column, reference: Column) -> None:
 
 def join_columns(predicted: Sequence[Column], reference: Sequence[Column]) -> Examples:
     """The images of several batches, one after another. Raises ValueError unless all or none have labels, or scores."""
-    left, right = _concatenated("predictions", predicted), _concatenated("references", reference)
+    left, right = _concatenate("predictions", predicted), _concatenate("references", reference)
     if not len(right.counts):
         raise ValueError("predictions and references are empty: there is nothing to score; give >= 1 example")
     check_same_labelling(left, right)
@@ -125,25 +125,25 @@ def join_columns(predicted: Sequence[Column], reference: Sequence[Column]) -> Ex
 def _instances(column: Column, codes: _Codes) -> ImageInstances:
     scores = np.ones(len(column.boxes)) if column.scores is None else column.scores
     image = np.repeat(np.arange(len(column.counts)), column.counts)
-    return ImageInstances(image, _renumbered(column, codes), column.boxes, scores, column.masks)
+    return ImageInstances(image, _renumber(column, codes), column.boxes, scores, column.masks)
 
 
-def _renumbered(column: Column, codes: _Codes) -> Ints:
+def _renumber(column: Column, codes: _Codes) -> Ints:
     if column.label is None:
         return np.full(len(column.boxes), codes[UNLABELLED] if len(column.boxes) else 0)
     return np.array([codes[name] for name in column.names], dtype=np.int64)[column.label]
 
 
-def _concatenated(side: str, columns: Sequence[Column]) -> Column:
+def _concatenate(side: str, columns: Sequence[Column]) -> Column:
     if len(columns) == 1:
         return columns[0]
     filled = [column for column in columns if len(column.boxes)]
     for name, field in (("labels", "label"), ("scores", "scores")):
         if len({getattr(column, field) is None for column in filled}) > 1:
-            missing = [column.counts * (getattr(column, field) is None) for column in columns]
-            raise _missing_from_some(side, int(np.flatnonzero(np.concatenate(missing))[0]), name)
+            lacking_counts = [column.counts * (getattr(column, field) is None) for column in columns]
+            raise _missing_from_some(side, int(np.flatnonzero(np.concatenate(lacking_counts))[0]), name)
     codes = _Codes()
-    label = [_renumbered(column, codes) for column in filled if column.label is not None]
+    label = [_renumber(column, codes) for column in filled if column.label is not None]
     scores = [column.scores for column in filled if column.scores is not None]
     masks = [column.masks for column in columns if column.masks is not None]
     return Column(
@@ -268,7 +268,7 @@ def _masks(row: RawImage, where: str) -> list[dict[str, Any]]:
     return [as_rle(mask, f"{where}: masks[{index}]") for index, mask in enumerate(masks)]
 
 
-def _given(rows: list[RawImage], counts: list[int], name: str, side: str) -> list[Any] | None:
+def _field_of_images(rows: list[RawImage], counts: list[int], name: str, side: str) -> list[Any] | None:
     """The field of each image, None where no image with boxes has it. Raises ValueError where some have it."""
     column = [row.get(name) for row in rows]
     missing = [number for number, raw in enumerate(column) if raw is None and counts[number]]
@@ -285,7 +285,7 @@ def _missing_from_some(side: str, number: int, name: str) -> ValueError:
 
 def _labels(rows: list[RawImage], counts: list[int], side: str) -> tuple[Ints | None, list[str]]:
     """(n,) positions in the names of the labels, and these names; None without labels."""
-    column = _given(rows, counts, "labels", side)
+    column = _field_of_images(rows, counts, "labels", side)
     if column is None:
         return None, []
     labels = _quick_labels(column, counts)
@@ -310,7 +310,7 @@ def _quick_labels(column: list[Any], counts: list[int]) -> list[Any] | None:
 
 
 def _scores(rows: list[RawImage], counts: list[int], side: str) -> Floats | None:
-    column = _given(rows, counts, "scores", side)
+    column = _field_of_images(rows, counts, "scores", side)
     if column is None:
         return None
     lists = [[] if raw is None else raw for raw in column]

@@ -75,10 +75,10 @@ def group(examples: Examples, shapes: Shapes) -> Grouped:
         return order, (side.label * n_images + side.image)[order]
 
     falling = np.argsort(-examples.predicted.scores, kind="stable")
-    predicted, left = by_group(examples.predicted, falling)
-    reference, right = by_group(examples.reference, np.arange(len(examples.reference.image)))
-    rank = np.arange(len(left)) - np.searchsorted(left, left)
-    pairs = shapes.overlaps(predicted, left, reference, right, THRESHOLDS[0])
+    predicted, predicted_group = by_group(examples.predicted, falling)
+    reference, reference_group = by_group(examples.reference, np.arange(len(examples.reference.image)))
+    rank = np.arange(len(predicted_group)) - np.searchsorted(predicted_group, predicted_group)
+    pairs = shapes.overlaps(predicted, predicted_group, reference, reference_group, THRESHOLDS[0])
     place = np.empty_like(predicted)
     place[predicted] = np.arange(len(predicted))
     return Grouped(predicted, reference, rank, pairs, place[falling])
@@ -87,7 +87,7 @@ def group(examples: Examples, shapes: Shapes) -> Grouped:
 def match_greedily(examples: Examples, shapes: Shapes, grouped: Grouped, *, single_precision: bool = False) -> Matches:
     """COCO's matching in all area ranges and at all thresholds; see `Matches`."""
     thresholds, recalls = single_precision_thresholds() if single_precision else (THRESHOLDS, np.linspace(0, 1, 101))
-    best = _best_ranked(grouped)
+    best = _keep_best(grouped)
     in_range = _in_range(shapes.reference_area[best.reference])
     right, dismissed = _match(best, ~in_range, thresholds)
     outside = ~_in_range(shapes.predicted_area[best.predicted])
@@ -142,16 +142,16 @@ def _in_range(area: Floats) -> Bools:
     return inside
 
 
-def _best_ranked(grouped: Grouped) -> Grouped:
+def _keep_best(grouped: Grouped) -> Grouped:
     """Only the best 100 predictions of each group."""
-    kept = grouped.rank < MAX_DETECTIONS
-    if kept.all():
+    is_best = grouped.rank < MAX_DETECTIONS
+    if is_best.all():
         return grouped
-    renumbered = np.cumsum(kept) - 1
-    pairs = grouped.pairs.only(kept[grouped.pairs.predicted])
+    renumbered = np.cumsum(is_best) - 1
+    pairs = grouped.pairs.only(is_best[grouped.pairs.predicted])
     pairs = pairs._replace(predicted=renumbered[pairs.predicted])
-    falling = renumbered[grouped.falling[kept[grouped.falling]]]
-    return Grouped(grouped.predicted[kept], grouped.reference, grouped.rank[kept], pairs, falling)
+    falling = renumbered[grouped.falling[is_best[grouped.falling]]]
+    return Grouped(grouped.predicted[is_best], grouped.reference, grouped.rank[is_best], pairs, falling)
 
 
 def _match(grouped: Grouped, ignored: Bools, thresholds: Floats) -> tuple[Bools, Bools]:
@@ -183,19 +183,19 @@ def _contest(grouped: Grouped, contested: Bools, enough: Bools, ignored: Bools, 
     A prediction takes, of the references that are left and overlap enough, the one with the highest IoU; of equal
     ones the last; and one that is ignored only if no other is left.
     """
-    chosen = np.flatnonzero(contested)
+    rows = np.flatnonzero(contested)
     # Within a prediction by rising IoU, so that the last pair that can be had is the best.
-    chosen = chosen[np.lexsort((grouped.pairs.iou[chosen], grouped.pairs.predicted[chosen]))]
-    predicted, enough = grouped.pairs.predicted[chosen], enough[chosen]
-    references, reference = np.unique(grouped.pairs.reference[chosen], return_inverse=True)
+    rows = rows[np.lexsort((grouped.pairs.iou[rows], grouped.pairs.predicted[rows]))]
+    predicted, enough = grouped.pairs.predicted[rows], enough[rows]
+    references, reference = np.unique(grouped.pairs.reference[rows], return_inverse=True)
     ignored = ignored[references]
     free = np.ones((len(references), len(AREAS), enough.shape[1]), bool)
     starts = np.flatnonzero(np.diff(predicted, prepend=-1))
-    iou_rank = (np.arange(len(chosen)) - np.repeat(starts, np.diff(starts, append=len(chosen)))).astype(np.int32)
+    iou_rank = (np.arange(len(rows)) - np.repeat(starts, np.diff(starts, append=len(rows)))).astype(np.int32)
     # An ignored reference ranks below all others, above which every rank is lifted by this much.
     lift = iou_rank.max(initial=0) + np.int32(1)
     for members in _rounds(predicted[starts], grouped.rank):
-        pairs, first = _spans(starts, members, len(chosen))
+        pairs, first = _spans(starts, members, len(rows))
         who = reference[pairs]
         key = iou_rank[pairs][:, None] + lift * ~ignored[who]
         key = np.where(free[who] & enough[pairs][:, None, :], key[:, :, None], np.int32(-1))
@@ -230,7 +230,7 @@ def best_assignment(pairs: Pairs, threshold: float, n_predicted: int, n_referenc
     How many are matched in an image and label does not depend on any order; which ones may.
 
     >>> pairs = Pairs(np.array([0, 0, 1]), np.array([0, 1, 0]), np.array([0.9, 0.6, 0.7]))
-    >>> best_assignment(pairs, 0.5, 2, 2).tolist(), best_assignment(pairs, 0.65, 2, 2).tolist()
+    >>> best_assignment(pairs, 0.6, 2, 2).tolist(), best_assignment(pairs, 0.65, 2, 2).tolist()
     ([0, 1], [0])
     """
     pairs = pairs.only(pairs.iou >= threshold)
@@ -238,14 +238,14 @@ def best_assignment(pairs: Pairs, threshold: float, n_predicted: int, n_referenc
     options: dict[int, list[int]] = {}
     for predicted, reference in zip(pairs.predicted[~alone].tolist(), pairs.reference[~alone].tolist(), strict=True):
         options.setdefault(predicted, []).append(reference)
-    held: dict[int, int] = {}  # prediction to reference
-    partner: dict[int, int] = {}  # reference to prediction
+    matched: dict[int, int] = {}  # prediction to reference
+    matched_by: dict[int, int] = {}  # reference to prediction
     for predicted in options:
-        _augment(predicted, options, held, partner)
-    return np.sort(np.concatenate([pairs.predicted[alone], np.array(list(held), np.int64)]))
+        _augment(predicted, options, matched, matched_by)
+    return np.sort(np.concatenate([pairs.predicted[alone], np.array(list(matched), np.int64)]))
 
 
-def _augment(newcomer: int, options: dict[int, list[int]], held: dict[int, int], partner: dict[int, int]) -> None:
+def _augment(newcomer: int, options: dict[int, list[int]], matched: dict[int, int], matched_by: dict[int, int]) -> None:
     """Find the newcomer a reference, moving others to their alternatives where that helps (breadth first)."""
     asked_by: dict[int, int] = {}  # reference to the prediction that asked for it
     queue = [newcomer]
@@ -254,13 +254,13 @@ def _augment(newcomer: int, options: dict[int, list[int]], held: dict[int, int],
             if reference in asked_by:
                 continue
             asked_by[reference] = predicted
-            if reference in partner:
-                queue.append(partner[reference])
+            if reference in matched_by:
+                queue.append(matched_by[reference])
                 continue
             while True:
                 mover = asked_by[reference]
-                given_up = held.get(mover)
-                held[mover], partner[reference] = reference, mover
+                given_up = matched.get(mover)
+                matched[mover], matched_by[reference] = reference, mover
                 if given_up is None:  # the newcomer held nothing
                     return
                 reference = given_up

@@ -84,9 +84,9 @@ class MeanAP(evaluate.Metric):
             super().add_batch(predictions=[], references=[], **kwargs)
             return
         # The kinds by which all images can be scored; where they lack either, reading them tells what is missing.
-        given = [raw for raw in (*answers, *expected) if isinstance(raw, Mapping)]
-        kinds: list[IouType] = [kind for kind, field in _FIELDS.items() if all(field in raw for raw in given)]
-        kinds = kinds or (["segm"] if any("masks" in raw for raw in given) else ["bbox"])
+        image_dicts = [raw for raw in (*answers, *expected) if isinstance(raw, Mapping)]
+        kinds: list[IouType] = [kind for kind, field in _FIELDS.items() if all(field in raw for raw in image_dicts)]
+        kinds = kinds or (["segm"] if any("masks" in raw for raw in image_dicts) else ["bbox"])
         predicted = {kind: read_column("predictions", answers, kind) for kind in kinds}
         reference = {kind: read_column("references", expected, kind) for kind in kinds}
         for kind in kinds:

@@ -25,9 +25,9 @@ class Pairs(NamedTuple):
     reference: Ints
     iou: Floats
 
-    def only(self, kept: Bools) -> Pairs:
-        """The pairs where `kept` (n,) is true."""
-        return Pairs(self.predicted[kept], self.reference[kept], self.iou[kept])
+    def only(self, is_kept: Bools) -> Pairs:
+        """The pairs where `is_kept` (n,) is true."""
+        return Pairs(self.predicted[is_kept], self.reference[is_kept], self.iou[is_kept])
 
 
 class Shapes:
@@ -76,8 +76,8 @@ class Shapes:
             first = np.repeat(np.arange(part.start, part.stop), counts)
             second = lo[first] + np.arange(len(first)) - np.repeat(np.cumsum(counts) - counts, counts)
             if self._masks is None:
-                kept, iou = _overlapping(self._boxes, predicted[first], reference[second])
-                first, second = first[kept], second[kept]
+                touching, iou = _touching_pairs(self._boxes, predicted[first], reference[second])
+                first, second = first[touching], second[touching]
             else:
                 iou = _mask_iou(self._masks, predicted[first], reference[second])
             keep = iou >= minimum
@@ -103,17 +103,17 @@ class _Boxes:
         self.right, self.bottom, self.area = self.left + width, self.top + height, width * height
 
 
-def _overlapping(boxes: tuple[_Boxes, _Boxes], first: Ints, second: Ints) -> tuple[Ints, Floats]:
+def _touching_pairs(boxes: tuple[_Boxes, _Boxes], first: Ints, second: Ints) -> tuple[Ints, Floats]:
     """Which of these pairs of boxes have an area in common, and their IoU."""
     a, b = boxes
     width = np.minimum(a.right[first], b.right[second]) - np.maximum(a.left[first], b.left[second])
-    kept = np.flatnonzero(width > 0)  # few are left
-    width, first, second = width[kept], first[kept], second[kept]
+    touching = np.flatnonzero(width > 0)  # few are left
+    width, first, second = width[touching], first[touching], second[touching]
     height = np.minimum(a.bottom[first], b.bottom[second]) - np.maximum(a.top[first], b.top[second])
     common = width * height
     union = a.area[first] + b.area[second] - common
     inside = (height > 0) & (union > 0)
-    return kept[inside], common[inside] / union[inside]
+    return touching[inside], common[inside] / union[inside]
 
 
 def _parts(counts: Ints) -> Iterator[slice]:
@@ -126,21 +126,21 @@ def _parts(counts: Ints) -> Iterator[slice]:
         start, done = stop, total[stop - 1]
 
 
-def _mask_iou(masks: tuple[list[dict[str, object]], list[dict[str, object]]], left: Ints, right: Ints) -> Floats:
+def _mask_iou(masks: tuple[list[dict[str, object]], list[dict[str, object]]], first: Ints, second: Ints) -> Floats:
     """IoU of pairs of masks; pycocotools is asked once per prediction."""
     from pycocotools import mask  # boxes do without pycocotools
 
-    iou = np.zeros(len(left))
-    bounds = [*np.flatnonzero(np.diff(left, prepend=-1)).tolist(), len(left)]
+    iou = np.zeros(len(first))
+    bounds = [*np.flatnonzero(np.diff(first, prepend=-1)).tolist(), len(first)]
     for start, stop in pairwise(bounds):
-        others = [masks[1][index] for index in right[start:stop]]
-        iou[start:stop] = mask.iou([masks[0][left[start]]], others, [0] * len(others))[0]
+        others = [masks[1][index] for index in second[start:stop]]
+        iou[start:stop] = mask.iou([masks[0][first[start]]], others, [0] * len(others))[0]
     return iou
 
 
-def _check_sizes(predicted: ImageInstances, reference: ImageInstances) -> None:
+def _check_sizes(first: ImageInstances, second: ImageInstances) -> None:
     sizes: dict[int, list[int]] = {}
-    for side in (reference, predicted):
+    for side in (second, first):
         for image, rle in zip(side.image.tolist(), side.masks or [], strict=True):
             if sizes.setdefault(image, rle["size"]) != rle["size"]:
                 raise ValueError(

@@ -164,9 +164,9 @@ def _plan(label: _Label, most: Ints) -> _Plan | None:
     summed = np.zeros((2, len(rows), len(copy)))
     np.add.at(summed[0].T, position, right.T[column])
     np.add.at(summed[1].T, position, counted.T[column])
-    kept = np.flatnonzero(most[image] > 0)
-    different, counted_of = np.unique(summed[1][:, kept], axis=0, return_inverse=True)
-    return _Plan(image[kept], copy[kept], summed[0][:, kept], different, counted_of.ravel(), areas, times)
+    places = np.flatnonzero(most[image] > 0)
+    different, counted_of = np.unique(summed[1][:, places], axis=0, return_inverse=True)
+    return _Plan(image[places], copy[places], summed[0][:, places], different, counted_of.ravel(), areas, times)
 
 
 def _places(label: _Label, right: Bools, counted: Bools, most: Ints) -> tuple[Ints, Ints, Ints]:
@@ -175,9 +175,9 @@ def _places(label: _Label, right: Bools, counted: Bools, most: Ints) -> tuple[In
     Predictions of one image and one score stand together, and an image that is taken twice brings them twice over.
     Where they are all right or all wrong in every row, they are one position, whatever the number of copies.
     """
-    new = (np.diff(label.block, prepend=-1) != 0) | (np.diff(label.image, prepend=-1) != 0)
-    group = np.cumsum(new) - 1
-    starts = np.flatnonzero(new)
+    is_new = (np.diff(label.block, prepend=-1) != 0) | (np.diff(label.image, prepend=-1) != 0)
+    group = np.cumsum(is_new) - 1
+    starts = np.flatnonzero(is_new)
     hits, looked = (np.add.reduceat(rows, starts, axis=1, dtype=np.int64) for rows in (right, counted))
     mixed: Bools = np.any((hits > 0) & (hits < looked), axis=0)
     if not mixed.any():
@@ -212,13 +212,13 @@ def _interpolated(plan: _Plan, taken: Floats, support: Floats, recalls: Floats, 
     values = np.empty((len(plan.right), draws))
     reached = {area: _Reached(support[area], recalls) for area in np.unique(plan.area_of).tolist()}
     for which, counted in enumerate(plan.counted):
-        seen = _summed(taken, counted, np.arange(len(counted)), scratch.seen[: len(counted), :draws])
-        seen += np.spacing(1)
+        n_counted = _summed(taken, counted, np.arange(len(counted)), scratch.seen[: len(counted), :draws])
+        n_counted += np.spacing(1)
         for row in np.flatnonzero(plan.counted_of == which).tolist():
             useful = np.flatnonzero(plan.right[row])  # precision is highest where something is right
             room = slice(len(useful)), slice(draws)
             hits = _summed(taken, plan.right[row], useful, scratch.hits[room])
-            best = np.take(seen, useful, axis=0, out=scratch.best[room], mode="clip")
+            best = np.take(n_counted, useful, axis=0, out=scratch.best[room], mode="clip")
             np.divide(hits, best, out=best)
             for position in range(len(useful) - 2, -1, -1):
                 np.maximum(best[position], best[position + 1], out=best[position])
@@ -229,11 +229,11 @@ def _interpolated(plan: _Plan, taken: Floats, support: Floats, recalls: Floats, 
     return values / len(recalls)
 
 
-def _summed(taken: Floats, each: Floats, places: Ints, out: Floats) -> Floats:
-    """(n, D) how many predictions stand at each of some places or before it, of those that `each` (S,) counts."""
+def _summed(taken: Floats, weights: Floats, places: Ints, out: Floats) -> Floats:
+    """(n, D) how many predictions stand at each of some places or before it, of those that `weights` (S,) counts."""
     np.take(taken, places, axis=0, out=out, mode="clip")
-    if (each[places] != 1).any():
-        out *= each[places, None]
+    if (weights[places] != 1).any():
+        out *= weights[places, None]
     for position in range(1, len(out)):  # faster than cumsum, which goes draw by draw
         np.add(out[position - 1], out[position], out=out[position])
     return out

@@ -94,8 +94,8 @@ class RunMask:
         """The starts and stops of the runs of foreground, in pixels down the columns; empty runs left out."""
         stops = self.ends[1::2]
         starts = self.ends[0::2][: stops.size]
-        full = stops > starts
-        return starts[full], stops[full]
+        is_filled = stops > starts
+        return starts[is_filled], stops[is_filled]
 
     @cached_property
     def box(self) -> Window | None:

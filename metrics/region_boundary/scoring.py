@@ -93,9 +93,9 @@ def _check_sizes(prediction: Mask, reference: Mask, where: str) -> None:
 
 
 def _region_j(prediction: Mask, reference: Mask) -> float:
-    both = _intersection(prediction, reference)
-    union = prediction.area + reference.area - both
-    return both / union if union else 1.0
+    intersection = _intersection(prediction, reference)
+    union = prediction.area + reference.area - intersection
+    return intersection / union if union else 1.0
 
 
 def _intersection(prediction: Mask, reference: Mask) -> int:
@@ -166,37 +166,37 @@ def _keys(contour: Bools, radius: int) -> Ints:
     return keys
 
 
-def _count_near(points: Ints, others: Ints, contour: Bools, radius: int) -> int:
-    """How many of `points` have one of `others` within `radius` (Euclidean); `contour` is the image of `others`."""
+def _count_near(points: Ints, targets: Ints, contour: Bools, radius: int) -> int:
+    """How many of `points` have one of `targets` within `radius` (Euclidean); `contour` is the image of `targets`."""
     stride = contour.shape[1] + radius
     if points.size > contour.size // 16:
         # A contour that dense is noise: dilating the whole image beats looking so many points up row by row.
         rows, columns = np.divmod(points, stride)
         return int(np.count_nonzero(_dilated(contour, radius)[rows, columns]))
-    ends, rest = np.append(others, np.iinfo(np.int64).max), points
+    ends, unmatched = np.append(targets, np.iinfo(np.int64).max), points
     for step in sorted(range(-radius, radius + 1), key=abs):  # one row of the disk a step, most are found soon
         half = math.isqrt(radius * radius - step * step)
-        left = rest + (step * stride - half)
-        rest = rest[ends[np.searchsorted(others, left)] > left + 2 * half]
-        if not rest.size:
+        first_key = unmatched + (step * stride - half)
+        unmatched = unmatched[ends[np.searchsorted(targets, first_key)] > first_key + 2 * half]
+        if not unmatched.size:
             break
-    return int(points.size - rest.size)
+    return int(points.size - unmatched.size)
 
 
 def _dilated(contour: Bools, radius: int) -> Bools:
     """The pixels that have a contour pixel within `radius`, by the distance to the next one in each row."""
     height, width = contour.shape
     columns = np.arange(width, dtype=np.int32)
-    far = np.int32(2 * radius + width)
-    before = columns - np.maximum.accumulate(np.where(contour, columns, -far), axis=1)
-    after = np.minimum.accumulate(np.where(contour, columns, far)[:, ::-1], axis=1)[:, ::-1] - columns
+    beyond = np.int32(2 * radius + width)
+    before = columns - np.maximum.accumulate(np.where(contour, columns, -beyond), axis=1)
+    after = np.minimum.accumulate(np.where(contour, columns, beyond)[:, ::-1], axis=1)[:, ::-1] - columns
     gap = np.minimum(before, after)
-    near = np.zeros(contour.shape, bool)
+    is_near = np.zeros(contour.shape, bool)
     for step in range(min(radius, height - 1) + 1):
         reach = gap <= math.isqrt(radius * radius - step * step)
-        near[step:] |= reach[: height - step]
-        near[: height - step] |= reach[step:]
-    return near
+        is_near[step:] |= reach[: height - step]
+        is_near[: height - step] |= reach[step:]
+    return is_near
 
 
 def sequence_statistics(values: Sequence[float] | NDArray[np.float64]) -> dict[str, float]:
@@ -289,9 +289,9 @@ def _require_list(raw: object, where: str, of: str) -> None:
 def as_track(raw: RawSequence, where: str) -> list[Mask | None]:
     """The masks of a track, None where a frame has none. Raises TypeError or ValueError, starting with `where`."""
     _require_list(raw, where, "one mask per frame")
-    given = [index for index, mask in enumerate(raw) if mask is not None]
-    masks = as_masks([raw[index] for index in given], [f"{where}[{index}]" for index in given])
-    mask_of: dict[int, Mask] = dict(zip(given, masks, strict=True))
+    numbers = [index for index, mask in enumerate(raw) if mask is not None]
+    masks = as_masks([raw[index] for index in numbers], [f"{where}[{index}]" for index in numbers])
+    mask_of: dict[int, Mask] = dict(zip(numbers, masks, strict=True))
     return [mask_of.get(index) for index in range(len(raw))]
 
 

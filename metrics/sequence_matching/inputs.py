@@ -162,9 +162,9 @@ def _names(entry: object, where: str) -> list[str]:
 
 def check_options(standardise: object, softmax: object, missing: object, ties: object) -> None:
     """Raises ValueError or TypeError for an unknown option."""
-    for name, value, known in (("standardise", standardise, STANDARDISE), ("ties", ties, TIES)):
-        if value not in known:
-            raise ValueError(f"{name}: is {value!r}; give one of {', '.join(known)}")
+    for name, value, allowed in (("standardise", standardise, STANDARDISE), ("ties", ties, TIES)):
+        if value not in allowed:
+            raise ValueError(f"{name}: is {value!r}; give one of {', '.join(allowed)}")
     if not isinstance(softmax, bool):
         raise TypeError(f"softmax: is {softmax!r} ({type(softmax).__name__}); give True or False")
     if isinstance(missing, bool) or not isinstance(missing, Real):

@@ -55,8 +55,8 @@ def leave_one_out_z_scores(values: Scores) -> Scores:
     result = np.full_like(values, np.nan)
     for video in range(len(values)):
         others = np.delete(values, video, axis=0)
-        known = ~np.isnan(others)
-        count = known.sum(axis=0).astype(np.float64)
+        has_score = ~np.isnan(others)
+        count = has_score.sum(axis=0).astype(np.float64)
         total = np.nansum(others, axis=0)
         mean = np.divide(total, count, out=np.zeros_like(total), where=count > 0)
         squares = np.nansum((others - mean) ** 2, axis=0)

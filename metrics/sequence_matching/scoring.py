@@ -44,10 +44,10 @@ def macro_f1(truth: Sequence[int], predicted: Sequence[int | None]) -> float:
     >>> macro_f1([0, 1, 2], [0, 1, 1]), macro_f1([0, 1], [0, None])
     (0.5555555555555555, 0.5)
     """
-    support, given = Counter(truth), Counter(label for label in predicted if label is not None)
+    support, guess_counts = Counter(truth), Counter(label for label in predicted if label is not None)
     hits = Counter(label for label, guess in zip(truth, predicted, strict=True) if label == guess)
-    labels = support.keys() | given.keys()
-    return math.fsum(2 * hits[label] / (support[label] + given[label]) for label in labels) / len(labels)
+    labels = support.keys() | guess_counts.keys()
+    return math.fsum(2 * hits[label] / (support[label] + guess_counts[label]) for label in labels) / len(labels)
 
 
 def score_set(

@@ -61,16 +61,16 @@ def as_reference(raw: RawTask, where: str = "reference") -> ReferenceTask:
     >>> as_reference({"kind": "implicit", "objects": [cup]}).objects[0].boxes
     {4.0: (10.0, 10.0, 30.0, 40.0)}
     """
-    _need(raw, ("kind", "objects"), where)
+    _require_fields(raw, ("kind", "objects"), where)
     kind = _kind(raw["kind"], where)
-    objects = _listed(raw["objects"], f"{where}.objects", "reference objects")
+    objects = _as_list(raw["objects"], f"{where}.objects", "reference objects")
     if not objects:
         raise ValueError(f"{where}: objects is empty; give at least one reference object")
     return ReferenceTask(kind, [_as_object(item, kind, f"{where}.objects[{i}]") for i, item in enumerate(objects)])
 
 
 def _as_object(raw: Mapping[str, Any], kind: str, where: str) -> ReferenceObject:
-    _need(raw, ("category", "intervals", "boxes"), where)
+    _require_fields(raw, ("category", "intervals", "boxes"), where)
     if not isinstance(raw["category"], str):
         raise TypeError(f"{where}: category is {raw['category']!r}, not a string; give its name")
     own_kind = kind if raw.get("kind") is None else _kind(raw["kind"], where)
@@ -91,12 +91,12 @@ def _reference_boxes(raw: Any, where: str) -> dict[float, Box]:  # noqa: ANN401
         time = _time(stamp)
         if time is None or time in boxes:
             raise ValueError(f"{where}: boxes has the time stamp {stamp!r}; give seconds, each time stamp once")
-        read, broken = _read_frame(value)
-        if broken or len(read) != 1:
+        frame_boxes, broken = _read_frame(value)
+        if broken or len(frame_boxes) != 1:
             raise ValueError(
                 f"{where}: boxes has {value!r:.80} at {stamp} s; give one box [x0, y0, x1, y1] with x0 < x1 and y0 < y1"
             )
-        boxes[time] = read[0]
+        boxes[time] = frame_boxes[0]
     return boxes
 
 
@@ -110,8 +110,8 @@ def as_prediction(raw: RawAnswer, n_objects: int, where: str = "prediction") -> 
     >>> cup.intervals, cup.boxes, cup.malformed
     ([], {4.0: [(0.0, 0.0, 1.0, 1.0)]}, True)
     """
-    objects = [_as_predicted(item, f"{where}[{i}]") for i, item in enumerate(_listed(raw, where, "predicted objects"))]
-    seen: dict[int, int] = {}
+    objects = [_as_predicted(item, f"{where}[{i}]") for i, item in enumerate(_as_list(raw, where, "predicted objects"))]
+    positions: dict[int, int] = {}
     for i, predicted in enumerate(objects):
         match = predicted.match
         if match is None:
@@ -120,14 +120,16 @@ def as_prediction(raw: RawAnswer, n_objects: int, where: str = "prediction") -> 
             raise ValueError(
                 f"{where}[{i}]: match is {match}; give the index of one of the {n_objects} reference objects"
             )
-        if match in seen:
-            raise ValueError(f"{where}[{i}]: match is {match}, as {where}[{seen[match]}]'s; give the worse one None")
-        seen[match] = i
+        if match in positions:
+            raise ValueError(
+                f"{where}[{i}]: match is {match}, as {where}[{positions[match]}]'s; give the worse one None"
+            )
+        positions[match] = i
     return objects
 
 
 def _as_predicted(raw: Mapping[str, Any], where: str) -> PredictedObject:
-    _need(raw, ("match",), where)
+    _require_fields(raw, ("match",), where)
     match = raw["match"]
     if match is not None and (isinstance(match, bool) or not isinstance(match, Integral)):
         raise TypeError(f"{where}: match is {match!r}; give the index of the reference object, or None")
@@ -141,7 +143,7 @@ def _as_predicted(raw: Mapping[str, Any], where: str) -> PredictedObject:
     )
 
 
-def _need(raw: object, names: Iterable[str], where: str) -> None:
+def _require_fields(raw: object, names: Iterable[str], where: str) -> None:
     if not isinstance(raw, Mapping):
         raise TypeError(f"{where}: is {raw!r} ({type(raw).__name__}); give a dict with {', '.join(names)}")
     missing = [name for name in names if name not in raw]
@@ -155,7 +157,7 @@ def _kind(kind: object, where: str) -> str:
     return str(kind)
 
 
-def _listed(raw: Any, where: str, what: str) -> Sequence[Any]:  # noqa: ANN401
+def _as_list(raw: Any, where: str, what: str) -> Sequence[Any]:  # noqa: ANN401
     if isinstance(raw, str | bytes | Mapping) or not isinstance(raw, Sequence):
         raise TypeError(f"{where}: is {raw!r:.80} ({type(raw).__name__}); give a list of {what}")
     return raw
@@ -182,10 +184,10 @@ def read_boxes(raw: Any) -> tuple[dict[float, list[Box]], bool]:  # noqa: ANN401
     any_broken = pairs is None
     for stamp, value in pairs or []:
         time = _time(stamp)
-        read, broken = _read_frame(value)
+        frame_boxes, broken = _read_frame(value)
         any_broken |= broken or time is None
-        if read and time is not None:
-            boxes.setdefault(time, []).extend(read)
+        if frame_boxes and time is not None:
+            boxes.setdefault(time, []).extend(frame_boxes)
     return boxes, any_broken
 
 

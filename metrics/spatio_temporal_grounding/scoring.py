@@ -296,11 +296,11 @@ def _grouped(scores: Sequence[TaskScore], key: Callable[[TaskScore], str]) -> di
 
 def _per_category(scores: Sequence[TaskScore]) -> dict[str, dict[str, Any]]:
     names = ("m_tIoU", "m_vIoU")
-    shown = [MEASURES.index(name) for name in names]
+    columns = [MEASURES.index(name) for name in names]
     rows: dict[str, list[list[float]]] = {}
     for score in scores:
         for item, recognised, measures in zip(score.reference.objects, score.recognised, score.measures, strict=True):
-            rows.setdefault(item.category, []).append([float(recognised), *measures[shown]])
+            rows.setdefault(item.category, []).append([float(recognised), *measures[columns]])
     figures = {}
     for category, objects in sorted(rows.items()):
         means = dict(zip(("Acc", *names), np.mean(objects, axis=0).tolist(), strict=True))

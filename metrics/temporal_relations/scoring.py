@@ -88,14 +88,14 @@ def matches(prediction: Sequence[TimedRelation], reference: Sequence[TimedRelati
     >>> matches([again, held, again], [held, again])
     [1, 0, None]
     """
-    free: dict[int | None, TimedRelation] = dict(enumerate(reference))
-    taken: list[int | None] = []
+    unmatched: dict[int | None, TimedRelation] = dict(enumerate(reference))
+    matched: list[int | None] = []
     for relation in prediction:
-        ious = {at: _iou(relation, true) for at, true in free.items() if true.triplet == relation.triplet}
-        near = [at for at, iou in ious.items() if iou >= MIN_IOU]
-        taken.append(max(near, key=ious.__getitem__, default=None))
-        free.pop(taken[-1], None)
-    return taken
+        ious = {at: _iou(relation, true) for at, true in unmatched.items() if true.triplet == relation.triplet}
+        close_enough = [at for at, iou in ious.items() if iou >= MIN_IOU]
+        matched.append(max(close_enough, key=ious.__getitem__, default=None))
+        unmatched.pop(matched[-1], None)
+    return matched
 
 
 def _iou(first: TimedRelation, second: TimedRelation) -> float:
@@ -105,17 +105,17 @@ def _iou(first: TimedRelation, second: TimedRelation) -> float:
 
 def example_sums(prediction: Sequence[TimedRelation] | None, reference: Sequence[TimedRelation]) -> dict[str, float]:
     """The contribution of one example to the sums that `figures` takes; a prediction of None is not a usable answer."""
-    answered = prediction or ()
-    taken = matches(answered, reference)
-    either = _covered([*answered, *reference])
+    relations = prediction or ()
+    matched = matches(relations, reference)
+    either = _covered([*relations, *reference])
     return {
         "n": 1,
         "failed": prediction is None,
-        "predicted": len(answered),
+        "predicted": len(relations),
         "references": len(reference),
-        **{f"hits@{rank}": sum(at is not None for at in taken[:rank]) for rank in RANKS},
+        **{f"hits@{rank}": sum(at is not None for at in matched[:rank]) for rank in RANKS},
         "either": either,
-        "both": _covered(answered) + _covered(reference) - either,
+        "both": _covered(relations) + _covered(reference) - either,
     }
 
 

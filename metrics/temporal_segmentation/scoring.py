@@ -73,7 +73,7 @@ def matched_segments(predicted: Runs, reference: Runs, percent: int) -> dict[int
     their intersection over union reaches `percent`. It is wrong where that one is taken: it looks for no other.
     """
     matches: dict[int, int] = {}
-    taken, first = set[int](), 0
+    used, first = set[int](), 0
     for position, segment in enumerate(predicted):
         while first < len(reference) and reference[first].stop <= segment.start:
             first += 1
@@ -83,9 +83,9 @@ def matched_segments(predicted: Runs, reference: Runs, percent: int) -> dict[int
                 break
             overlaps[at] = _overlap(segment, reference[at])
         best = max(overlaps, key=overlaps.__getitem__, default=None)
-        if best is not None and 100 * overlaps[best] >= percent and best not in taken:
+        if best is not None and 100 * overlaps[best] >= percent and best not in used:
             matches[position] = best
-            taken.add(best)
+            used.add(best)
     return matches
 
 

@@ -156,9 +156,9 @@ def _alignment(frames: Sequence[_FrameOverlaps], n_true: Ints, n_predicted: Ints
     """How well each true track and each predicted one go together over the whole sequence, 0..1."""
     shared = np.zeros((len(n_true), len(n_predicted)))
     for frame in frames:
-        rest = frame.iou.sum(axis=0)[None, :] + frame.iou.sum(axis=1)[:, None] - frame.iou
+        union = frame.iou.sum(axis=0)[None, :] + frame.iou.sum(axis=1)[:, None] - frame.iou
         tracks = np.ix_(frame.true, frame.predicted)
-        shared[tracks] += np.divide(frame.iou, rest, out=np.zeros_like(frame.iou), where=rest > _EPSILON)
+        shared[tracks] += np.divide(frame.iou, union, out=np.zeros_like(frame.iou), where=union > _EPSILON)
     return shared / (n_true[:, None] + n_predicted - shared)
 
 
@@ -238,8 +238,8 @@ def _as_frame(raw: object, where: str) -> Frame:
         raise TypeError(f"{where}: is of type {type(raw).__name__}; give a dict from track id to mask")
     if len(set(map(str, raw))) < len(raw):
         raise ValueError(f"{where}: has an id as number and as text, {sorted(map(str, raw))}; give one kind of ids")
-    given = {str(track): _as_mask(mask, f"{where}[{track!r}]") for track, mask in raw.items() if mask is not None}
-    return {track: mask for track, (area, mask) in given.items() if area}
+    measured = {str(track): _as_mask(mask, f"{where}[{track!r}]") for track, mask in raw.items() if mask is not None}
+    return {track: mask for track, (area, mask) in measured.items() if area}
 
 
 def _as_mask(raw: object, where: str) -> tuple[int, dict[str, Any]]:

@@ -101,10 +101,10 @@ def example_sums(
     prediction: Counter[RelationTuple] | None, reference: Counter[RelationTuple], *, groups_of: GroupsOf = "all"
 ) -> dict[Hashable, float]:
     """One example's contribution: its own counts, and those of its relation types and of its "type/value" labels."""
-    answered: Mapping[RelationTuple, int] = {} if prediction is None else prediction
-    found = {item: min(count, reference[item]) for item, count in answered.items() if item in reference}
+    predicted: Mapping[RelationTuple, int] = {} if prediction is None else prediction
+    hits = {item: min(count, reference[item]) for item, count in predicted.items() if item in reference}
     sums: dict[Hashable, float] = {"n": 1, "failed": int(prediction is None)}
-    for part, relations in zip(_PARTS, (found, answered, reference), strict=True):
+    for part, relations in zip(_PARTS, (hits, predicted, reference), strict=True):
         sums[part] = sum(relations.values())
         for relation, count in relations.items() if prediction is not None or groups_of == "all" else ():
             for name in _group_names(relation.relation_type, relation.value, part):

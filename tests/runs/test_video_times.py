@@ -91,7 +91,7 @@ def test_two_views_of_a_frame_are_of_one_moment(sets: dict[str, Path], watched: 
         assert request.times is not None
         assert len(set(request.times.indices)) == 1
         assert len(request.times.indices) == len(request.images) == 2
-        assert parts_with_clips(request, None) == list(request.prompt.joined)
+        assert parts_with_clips(request, None) == list(request.prompt.joined_parts)
 
 
 @pytest.mark.parametrize(("model", "told"), [(("video",), True), (("video", 2.0), True), (("images",), False)])

@@ -136,7 +136,7 @@ class PromptEncoder:
         Raises:
             ValueError: it is not known when frames of a video were filmed.
         """
-        return parts_with_clips(request, self._video_fps) if self.takes_video else list(request.prompt.joined)
+        return parts_with_clips(request, self._video_fps) if self.takes_video else list(request.prompt.joined_parts)
 
     def messages(self, request: Request) -> list[Message]:
         """The conversation: a system message where there is one and the template takes it; a user turn."""

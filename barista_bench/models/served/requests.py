@@ -117,7 +117,7 @@ def _messages(request: Request, settings: ServedSettings) -> list[Body]:
 
 def _parts(request: Request, settings: ServedSettings) -> Sequence[TextPart | ImagePart | VideoClip]:
     if settings.frames_as == "images":
-        return request.prompt.joined
+        return request.prompt.joined_parts
     return parts_with_clips(request, settings.video_fps)
 
 

@@ -16,7 +16,7 @@ from huggingface_hub.constants import HF_HOME
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
 from barista_bench.core.guarding import Method, guarded
 from barista_bench.core.model_names import ABLATIONS, BASELINES, HUMAN, SCRIPTED
-from barista_bench.core.plugins import load_plugin, registered
+from barista_bench.core.plugins import load_plugin, plugin_entries
 from barista_bench.core.task import Example, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError, TaskError
@@ -83,7 +83,7 @@ def _load(config: ModelSettings, tasks: TaskExamples) -> Model:
     scripted = _scripted_model(config.model, tasks)
     if scripted is not None:
         return scripted
-    if name and prefix in registered("models"):
+    if name and prefix in plugin_entries("models"):
         if config.engine == "vllm":
             raise ConfigError(f"--engine vllm runs local checkpoints, not {config.model}. Remedy: leave engine out")
         return model_kind(prefix).load(config, name, tasks)
@@ -101,7 +101,7 @@ def model_kind(name: str) -> ModelKind:
 
 def specialists() -> frozenset[str]:
     """Kinds of models that write no text of their own: they rank texts, look up answers or find objects."""
-    return frozenset(name for name in registered("models") if not model_kind(name).writes_text)
+    return frozenset(name for name in plugin_entries("models") if not model_kind(name).writes_text)
 
 
 def refuse_mistyped(name: str) -> None:
@@ -110,7 +110,7 @@ def refuse_mistyped(name: str) -> None:
         raise ConfigError(f"{name}: is a file, no checkpoint. Remedy: write predictions:{name} for a file of answers")
     if name.partition(":")[0] == HUMAN and not Path(name).exists():
         raise ConfigError(f"{name!r}: people cannot be run. Remedy: let them answer in `barista-bench studio`")
-    if name.rstrip(":") in registered("models") and not Path(name).exists():
+    if name.rstrip(":") in plugin_entries("models") and not Path(name).exists():
         kind = name.rstrip(":")
         raise ConfigError(f"{name!r} names no model. Remedy: say which after a colon, {kind}:NAME")
     near = difflib.get_close_matches(name, BASELINES, n=1, cutoff=0.8)
@@ -210,7 +210,7 @@ def check_schemas(config: ModelSettings, task: Task, examples: ExampleSet) -> No
 def is_checkpoint(name: str) -> bool:
     """Whether weights that run here answer, by transformers or vLLM, to go by the name alone."""
     bare = without_ablations(name)
-    return bare not in SCRIPTED and bare.partition(":")[0] not in registered("models")
+    return bare not in SCRIPTED and bare.partition(":")[0] not in plugin_entries("models")
 
 
 def without_ablations(name: str) -> str:

@@ -189,11 +189,11 @@ class CountedSamples:
     samples: tuple[ScoredSample, ...]
     resampled: ResampledRun
 
-    def among(self, samples: Iterable[ScoredSample]) -> ResampledRun:
+    def subset(self, samples: Iterable[ScoredSample]) -> ResampledRun:
         """The samples of this repetition that are among `samples`, in their order here."""
         places = {self._places.get(sample.name) for sample in samples}
         positions = sorted(place for place in places if place is not None)
-        return self.resampled if len(positions) == len(self.samples) else self.resampled.among(positions)
+        return self.resampled if len(positions) == len(self.samples) else self.resampled.subset(positions)
 
     @cached_property
     def _places(self) -> dict[tuple[str, int], int]:
@@ -248,7 +248,7 @@ def group_figure(
     by_run: dict[int, list[ScoredSample]] = defaultdict(list)
     for sample in group:
         by_run[sample.record.run].append(sample)
-    repetitions = (counted[run].among(by_run[run]) for run in counted if by_run[run])
+    repetitions = (counted[run].subset(by_run[run]) for run in counted if by_run[run])
     parts = [part for part in repetitions if part.units]
     values = [float(part.statistics.figures(np.ones((1, part.statistics.size)))[name][0]) for part in parts]
     if not values or np.isnan(values).any():

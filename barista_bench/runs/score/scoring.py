@@ -182,7 +182,7 @@ def _results(run: ReadRun, samples: Sequence[ScoredSample], counted: Counted, kn
     description, task, identity = run.description, run.task, run.description.identity
     scored, options = [s for s in samples if s.is_counted], other_options(task)
     with guarded(task, "statistics", f"{len(scored)} samples"):
-        details = [group.resampled.statistics.published() for group in counted.values()]
+        details = [group.resampled.statistics.published_figures() for group in counted.values()]
     return Results(
         barista_bench=__version__,
         protocol=description.protocol,

@@ -22,7 +22,7 @@ from needed import needed
 
 needed("cv2")
 
-from barista_bench.annotate.decisions import Decisions, accept, from_graph, layers_of  # noqa: E402
+from barista_bench.annotate.decisions import Decisions, accept, decisions_of_graph, layers_of  # noqa: E402
 from barista_bench.annotate.flow_propagation import FlowPropagator  # noqa: E402
 from barista_bench.annotate.project import VideoFiles, start  # noqa: E402
 from barista_bench.annotate.propagation import CopyNearest, LinearBox  # noqa: E402
@@ -38,7 +38,7 @@ CopyNearest.reach = LinearBox.reach = FlowPropagator.reach  # type: ignore[metho
 def contacts(graph: VideoGraph) -> np.ndarray:
     """1 where a hand is in contact, by frame, else 0."""
     reference = np.zeros(graph.frame_count)
-    for first, last in from_graph(graph, ()).contacts or ():
+    for first, last in decisions_of_graph(graph, ()).contacts or ():
         reference[first:last] = 1
     return reference
 
@@ -63,8 +63,8 @@ def annotated(clip: Path, propagator: str, folder: Path) -> tuple[VideoFiles, fl
     accept(project, Decisions(video=clip.name, by="noise", confidence=confidence))
     run_video(project.folder, clip.name)
     video = project.video(clip.name)
-    asked = video.asked()
-    decisions = from_graph(graph, asked)
+    asked = video.asked_segments()
+    decisions = decisions_of_graph(graph, asked)
     keyframes = []
     for keyframe in decisions.keyframes:
         segment = asked[keyframe.frame]
@@ -109,7 +109,7 @@ def figures(clip: Path, propagator: str, step: int) -> list[str]:
         video, seconds = annotated(clip, propagator, Path(folder))
         graph = SceneGraph(clip.parent)[clip.name]
         nothing = msgspec.to_builtins(encode_mask(np.zeros((graph.video.height, graph.video.width), dtype=np.bool_)))
-        asked = video.asked()
+        asked = video.asked_segments()
         size = [graph.video.height, graph.video.width]
         scores: dict[str, list[tuple[float, float]]] = {}
         true_frames, predicted_frames, looked = [], [], []

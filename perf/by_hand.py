@@ -57,7 +57,7 @@ def main(root: str, clip: str) -> None:
         project = start(Path(scratch) / "project", videos)
         accept(project, Decisions(video=clip, by="perf", contacts=[(0, graph.frame_count)]))
         run_video(project.folder, clip)
-        asked = sorted(project.video(clip).asked())
+        asked = sorted(project.video(clip).asked_segments())
     actions, seconds = OTHERWISE
     named: set[str] = set()
     scores = []

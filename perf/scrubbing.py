@@ -34,7 +34,7 @@ from barista_bench.annotate.records import Provenance, TrackLine
 from barista_bench.annotate.running import run_video
 from barista_bench.annotate.stages import AFTER_MASKS
 from barista_bench.scene_graph.masks import encode_mask
-from barista_bench.studio.footage import cache_folder, kept_copy
+from barista_bench.studio.footage import cache_folder, cached_copy
 
 SECONDS, MASKS, STEPS = 8, 30, 200
 MINUTES = 60
@@ -87,7 +87,7 @@ def project_with_masks(folder: Path) -> VideoFiles:
     centres, radii = rng.uniform(0.1, 0.9, (MASKS, 2)) * (source.height, source.width), rng.integers(50, 110, MASKS)
     rows, columns = np.ogrid[: source.height, : source.width]
     keyframes = []
-    for frame in project.video("long").asked():
+    for frame in project.video("long").asked_segments():
         masks = {}
         for number, ((y, x), radius) in enumerate(zip(centres, radii, strict=True)):
             inside = (rows - y) ** 2 + (columns - x - frame) ** 2 < radius**2
@@ -126,7 +126,7 @@ def hour_with_masks(folder: Path, short: VideoFiles) -> VideoFiles:
         {name: msgspec.Raw(msgspec.json.encode(mask.rle)) for name, mask in keyframe.masks.items()}
         for keyframe in short.accepted().keyframes
     ]
-    asked = enumerate(video.asked())
+    asked = enumerate(video.asked_segments())
     _accept(project, [DecidedKeyframe(frame=frame, masks=masks[at % len(masks)]) for at, frame in asked])
     for stage in AFTER_MASKS:
         identity = stage.identity_of(video)
@@ -167,7 +167,7 @@ def repeat(minute: Path, target: Path) -> None:
 def copies_of_hour(video: VideoFiles) -> None:
     """Put the copies that the studio would make into its cache."""
     started = time.perf_counter()
-    copy = kept_copy(sample_video(60, FPS), cache_folder(), lambda fraction: None)
+    copy = cached_copy(sample_video(60, FPS), cache_folder(), lambda fraction: None)
     print(f"the copies of a minute took {time.perf_counter() - started:.0f} s to be made")
     for path in cache_folder().glob(f"{copy.stem}*.mp4"):
         repeat(path, path.with_name(path.name.replace(copy.stem.partition("-")[0], video.source.sha256)))

@@ -24,7 +24,7 @@ from barista_bench.annotate import records
 from barista_bench.annotate.project import PROJECT_FILE, ProjectFile, ProjectSettings, VideoSource
 from barista_bench.media.video.frame_folder import video_sha256
 from barista_bench.scene_graph.masks import Rle
-from barista_bench.studio.server import serving
+from barista_bench.studio.server import studio_server
 from barista_bench.studio.workspace import open_workspace
 
 FRAMES, FPS, WIDTH, HEIGHT = 1_800, 30, 640, 360
@@ -141,7 +141,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_CACHE_HOME"] = f"{folder}/cache"
         project = made_project(Path(folder), arguments.videos)
-        with serving(open_workspace([project], person="anna", out=Path(folder))) as server:
+        with studio_server(open_workspace([project], person="anna", out=Path(folder))) as server:
             thread = threading.Thread(target=server.run)
             thread.start()
             try:

@@ -30,8 +30,8 @@ from barista_bench.benchmarks import get_task
 from barista_bench.cli import app
 from barista_bench.data.dataset import open_examples
 from barista_bench.studio.inviting import invite
-from barista_bench.studio.server import serving
-from barista_bench.studio.sharing import sharing
+from barista_bench.studio.server import studio_server
+from barista_bench.studio.sharing import study_server
 from barista_bench.studio.study import Study
 from barista_bench.studio.workspace import open_workspace
 
@@ -228,7 +228,7 @@ def studio(paths: list[Path], folder: Path | None = None, compared: tuple[Path, 
     with (
         tempfile.TemporaryDirectory() as people,
         chdir(people),  # a page names it as the command would
-        serving(
+        studio_server(
             open_workspace(paths, person="anna", out=Path("people"), folder=folder, compared=compared), program=program
         ) as server,
     ):
@@ -247,7 +247,7 @@ def participant(browser: Browser, data: Path) -> None:
         free.close()
         study = Study(1, address, False, (str(data),), ("grounding",), 20, 20)
         links = invite(Path(folder), study, ["anna"])
-        with sharing(Path(folder)) as server:
+        with study_server(Path(folder)) as server:
             thread = threading.Thread(target=server.run)
             thread.start()
             view_pictures(browser, links["anna"], STUDYING, "")

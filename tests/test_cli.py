@@ -48,8 +48,8 @@ from barista_bench.scene_graph.statistics import statistics
 from barista_bench.scene_graph.statistics_files import write_statistics
 from barista_bench.stats import answer_agreement, compare_runs
 from barista_bench.stats.tables import analysis_tables, write_tables
-from barista_bench.studio.server import serving
-from barista_bench.studio.sharing import sharing
+from barista_bench.studio.server import studio_server
+from barista_bench.studio.sharing import study_server
 from barista_bench.studio.study import Study
 from barista_bench.studio.workspace import open_workspace
 from barista_bench.training.exporting import export
@@ -103,7 +103,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "judges": ([load_results], {"out", "human", "family", "option"}),
     "questions": ([QuestionConfig], {"config"}),
     "reword": ([RewordConfig], {"config"}),
-    "studio": ([open_workspace, serving, sharing], {"by", "compare", "browser", "share_on"}),
+    "studio": ([open_workspace, studio_server, study_server], {"by", "compare", "browser", "share_on"}),
     "invite": ([Study], {"task", "out", "share_on"}),
     "publish": ([publication, Pusher.publish], {"dry_run", "token_env"}),
     "submission": ([write_submission_file], {"repetition"}),

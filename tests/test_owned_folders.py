@@ -20,7 +20,7 @@ from barista_bench.files.owned_folders import (
     VIDEO,
     check_place,
     check_target,
-    owner,
+    kind_of_folder,
     replacing_folder,
 )
 from barista_bench.scene_graph.release import ANNOTATION_FILE
@@ -331,4 +331,4 @@ def test_the_list_is_added_to_what_the_manifest_says(tmp_path: Path) -> None:
     make_dataset(tmp_path / "out")
     manifest = json.loads((tmp_path / "out" / DATASET.manifest).read_text())
     assert manifest == {"benchmark": "barista", "files": {"a": hashlib.sha256(b"").hexdigest()}}
-    assert owner(tmp_path / "out") is DATASET
+    assert kind_of_folder(tmp_path / "out") is DATASET

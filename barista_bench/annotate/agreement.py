@@ -50,7 +50,7 @@ def agreement(first: VideoFiles, second: VideoFiles) -> AnnotatorAgreement:
         remedy = "start both projects from the same files"
         raise DataError(f"{first.video_id}: the second annotator's video is another file. Remedy: {remedy}")
     shared = _SharedKeyframes(first, second)
-    names = {name: other for (_, name), (_, other) in shared.pairs.items()}
+    names = {name: other_name for (_, name), (_, other_name) in shared.pairs.items()}
     layers = first.accepted_layers(), second.accepted_layers()
     return AnnotatorAgreement(
         keyframes=len(shared.frames),
@@ -62,16 +62,16 @@ def agreement(first: VideoFiles, second: VideoFiles) -> AnnotatorAgreement:
     )
 
 
-def keyframe_agreement(first: VideoFiles, second: VideoFiles) -> dict[int, float]:
+def keyframe_ious(first: VideoFiles, second: VideoFiles) -> dict[int, float]:
     """Mean mask IoU, as in `AnnotatorAgreement`, of each keyframe on which either has drawn something."""
     shared = _SharedKeyframes(first, second)
     means = {frame: _mean(shared.ious(frame)) for frame in shared.frames}
     return {frame: mean for frame, mean in means.items() if mean is not None}
 
 
-def paired_objects(first: VideoFiles, second: VideoFiles) -> dict[str, str]:
+def pair_objects(first: VideoFiles, second: VideoFiles) -> dict[str, str]:
     """The second annotator's objects, by their ids, that are objects of the first one."""
-    return {other: name for (_, name), (_, other) in _SharedKeyframes(first, second).pairs.items()}
+    return {other_name: name for (_, name), (_, other_name) in _SharedKeyframes(first, second).pairs.items()}
 
 
 class _SharedKeyframes:
@@ -80,12 +80,12 @@ class _SharedKeyframes:
     def __init__(self, first: VideoFiles, second: VideoFiles) -> None:
         self._mine, self._theirs = _masks(first), _masks(second)
         self.frames = sorted(self._mine.keys() & self._theirs.keys())
-        self.pairs = _pair_objects([(self._mine[frame], self._theirs[frame]) for frame in self.frames])
+        self.pairs = _pairs_by_overlap([(self._mine[frame], self._theirs[frame]) for frame in self.frames])
 
     def ious(self, frame: int) -> list[float]:
         """Of each object of a keyframe; 0 for one that one of them alone has drawn."""
         both, alone = self._mask_pairs(frame)
-        return [*(float(mask_ious([rle], [other])[0, 0]) for rle, other in both), *alone]
+        return [*(float(mask_ious([rle], [other_rle])[0, 0]) for rle, other_rle in both), *alone]
 
     def boundaries(self, frame: int) -> list[float]:
         """As `ious`, boundary F."""
@@ -109,22 +109,22 @@ def _masks(video: VideoFiles) -> dict[int, dict[CategorizedObject, Rle]]:
     }
 
 
-def _pair_objects(
+def _pairs_by_overlap(
     frames: Sequence[tuple[Mapping[CategorizedObject, Rle], Mapping[CategorizedObject, Rle]]],
 ) -> dict[CategorizedObject, CategorizedObject]:
     """Objects of the first annotator and of the second that are one, by the sum of their masks' overlaps."""
-    names, others = (sorted({name for frame in frames for name in frame[side]}) for side in (0, 1))
-    shared = np.zeros((len(names), len(others)))
+    names, other_names = (sorted({name for frame in frames for name in frame[side]}) for side in (0, 1))
+    shared = np.zeros((len(names), len(other_names)))
     for mine, theirs in frames:
-        rows, columns = [name in mine for name in names], [name in theirs for name in others]
+        rows, columns = [name in mine for name in names], [name in theirs for name in other_names]
         ious = mask_ious([mine[name] for name in sorted(mine)], [theirs[name] for name in sorted(theirs)])
         shared[np.ix_(rows, columns)] += np.where(ious >= _SAME, ious, 0)
     for row, name in enumerate(names):
-        for column, other in enumerate(others):
-            if name[0] != other[0]:
+        for column, other_name in enumerate(other_names):
+            if name[0] != other_name[0]:
                 shared[row, column] = 0
     pairs = zip(*linear_sum_assignment(shared, maximize=True), strict=True)
-    return {names[row]: others[column] for row, column in pairs if shared[row, column] > 0}
+    return {names[row]: other_names[column] for row, column in pairs if shared[row, column] > 0}
 
 
 def _values_by_objects(
@@ -140,13 +140,13 @@ def _values_by_objects(
 
 
 def _kappa(
-    mine: Iterable[LayerAttribute | LayerRelation],
-    theirs: Iterable[LayerAttribute | LayerRelation],
+    first_layer: Iterable[LayerAttribute | LayerRelation],
+    second_layer: Iterable[LayerAttribute | LayerRelation],
     names: Mapping[str, str],
     frames: int,
 ) -> float | None:
     """Over all frames and all keys that either side has; several values at once are one label."""
-    sides = [_values_by_objects(mine, names), _values_by_objects(theirs)]
+    sides = [_values_by_objects(first_layer, names), _values_by_objects(second_layer)]
     keys = sorted(sides[0].keys() | sides[1].keys())
     labels = [[label for key in keys for label in _labels(side.get(key, []), frames)] for side in sides]
     if len(set(labels[0]) | set(labels[1])) < 2:
@@ -159,14 +159,14 @@ def _labels(entries: Iterable[tuple[str, Range]], frames: int) -> list[str]:
     for value, (start, end) in entries:
         for frame in range(start, min(end, frames)):
             values[frame].add(value)
-    return ["|".join(sorted(held)) or _NONE for held in values]
+    return ["|".join(sorted(frame_values)) or _NONE for frame_values in values]
 
 
 def _segment_iou(first: VideoFiles, second: VideoFiles) -> float | None:
     if not (first.has(SegmentsFile) and second.has(SegmentsFile)):
         return None
-    mine, theirs = ({frame for span in video.segments() for frame in range(*span)} for video in (first, second))
-    return round(len(mine & theirs) / len(mine | theirs), 6) if mine | theirs else None
+    frames, others = ({frame for span in video.segments() for frame in range(*span)} for video in (first, second))
+    return round(len(frames & others) / len(frames | others), 6) if frames | others else None
 
 
 def _mean(values: Sequence[float]) -> float | None:

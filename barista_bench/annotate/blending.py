@@ -66,7 +66,7 @@ def maps_to_keyframe(grays: Mapping[int, Gray], order: Sequence[int]) -> Iterato
         disagreement = np.linalg.norm(back + sample(forth, origin), axis=2)
         excess = np.maximum(disagreement - _FREE_DISAGREEMENT, 0)
         agreement = sample(agreement, origin) * np.exp(-excess / _DISAGREEMENT)
-        positions = _without_drift(sample(positions, origin), identity, keyframe, gray, flow)
+        positions = _correct_drift(sample(positions, origin), identity, keyframe, gray, flow)
         error = cv2.boxFilter(_difference(keyframe, positions, gray), -1, (7, 7))
         height, width = keyframe.shape
         x, y = positions[..., 0], positions[..., 1]
@@ -79,7 +79,7 @@ def sample(image: NDArray[np.generic], positions: Plane, *, border: int = cv2.BO
     return cv2.remap(image, positions[..., 0], positions[..., 1], cv2.INTER_LINEAR, borderMode=border)
 
 
-def _without_drift(positions: Plane, identity: Plane, keyframe: Gray, gray: Gray, flow: cv2.DISOpticalFlow) -> Plane:
+def _correct_drift(positions: Plane, identity: Plane, keyframe: Gray, gray: Gray, flow: cv2.DISOpticalFlow) -> Plane:
     """Positions corrected by the flow that is left between the keyframe as mapped and the frame: this stops drift."""
     left_over = flow.calc(gray, sample(keyframe, positions), None)
     corrected = sample(positions, identity + left_over)
@@ -163,11 +163,11 @@ class WorkingFrames:
             if in_colour:
                 self.pictures[index] = picture
 
-    def shrunk(self, rle: Rle) -> Plane:
+    def shrink(self, rle: Rle) -> Plane:
         """How much of each pixel a mask covers, 0..1."""
         return cv2.resize(decode_mask(rle).astype(np.float32), self._size, interpolation=cv2.INTER_AREA)
 
-    def enlarged(self, coverage: Plane) -> Rle:
+    def enlarge(self, coverage: Plane) -> Rle:
         """The mask of the video's size where more than half is covered."""
         return encode_mask(cv2.resize(coverage, (self._width, self._height), interpolation=cv2.INTER_LINEAR) > 0.5)
 
@@ -187,7 +187,7 @@ class Blend(NamedTuple):
     confidence: float
 
 
-def blended_frames(
+def blend_frames(
     working: WorkingFrames, span: range, left: Mapping[str, KnownMask], right: Mapping[str, KnownMask]
 ) -> Iterator[tuple[int, dict[str, Blend]]]:
     """Each frame of a stretch with its objects, those that are absent with an empty coverage.
@@ -198,11 +198,11 @@ def blended_frames(
         left: objects known on the first frame; empty where it is not a keyframe.
         right: the same of the last frame.
     """
-    from_right = {view.frame: view for view in views(working, span[::-1], right)} if right else {}
-    from_left = views(working, span, left) if left else iter(())
+    from_right = {view.frame: view for view in views_from_keyframe(working, span[::-1], right)} if right else {}
+    from_left = views_from_keyframe(working, span, left) if left else iter(())
     for frame in span:
         sides = [(next(from_left, None), left), (from_right.pop(frame, None), right)]
-        yield frame, _blend_objects(frame, [(view, known) for view, known in sides if view is not None])
+        yield frame, _blend_objects(frame, [(view, masks) for view, masks in sides if view is not None])
 
 
 class KeyframeView(NamedTuple):
@@ -238,24 +238,24 @@ class _Crop(NamedTuple):
         return plane
 
 
-def views(working: WorkingFrames, order: range, known: Mapping[str, KnownMask]) -> Iterator[KeyframeView]:
+def views_from_keyframe(working: WorkingFrames, order: range, masks: Mapping[str, KnownMask]) -> Iterator[KeyframeView]:
     """The frames of `order` as seen from its first one, on which the objects are known."""
-    masks = {name: working.shrunk(mask.rle) for name, mask in known.items()}
+    coverages = {name: working.shrink(mask.rle) for name, mask in masks.items()}
     for to_keyframe in maps_to_keyframe(working.grays, order):
         objects = {
             name: _Crop.around(sample(mask, to_keyframe.positions, border=cv2.BORDER_CONSTANT))
-            for name, mask in masks.items()
+            for name, mask in coverages.items()
         }
         yield KeyframeView(to_keyframe.frame, objects, np.rint(to_keyframe.confidence * 255).astype(np.uint8))
 
 
 def _blend_objects(frame: int, sides: Sequence[tuple[KeyframeView, Mapping[str, KnownMask]]]) -> dict[str, Blend]:
     blends = {}
-    for name in sorted({name for _, known in sides for name in known}):
-        seen = [(view, known[name]) for view, known in sides if name in known]
-        shape = seen[0][0].confidence.shape
+    for name in sorted({name for _, known_masks in sides for name in known_masks}):
+        views = [(view, known_masks[name]) for view, known_masks in sides if name in known_masks]
+        shape = views[0][0].confidence.shape
         weighted, total = np.zeros(shape, dtype=np.float32), np.zeros(shape, dtype=np.float32)
-        for (view, mask), nearness in zip(seen, _nearness(frame, [mask.source for _, mask in seen]), strict=True):
+        for (view, mask), nearness in zip(views, _nearness(frame, [mask.source for _, mask in views]), strict=True):
             trust = view.confidence * np.float32(mask.confidence / 255) + np.float32(_LEAST_WEIGHT)
             weight = np.float32(nearness**2) * trust
             weighted += weight * view.objects[name].plane(shape)
@@ -265,7 +265,7 @@ def _blend_objects(frame: int, sides: Sequence[tuple[KeyframeView, Mapping[str, 
         confidence = 0.0
         if region.any():
             agreement = float(np.abs(2 * coverage[region] - 1).mean())
-            confidence = agreement * max(view.confidence_within(region) * mask.confidence for view, mask in seen)
+            confidence = agreement * max(view.confidence_within(region) * mask.confidence for view, mask in views)
         blends[name] = Blend(coverage, confidence)
     return blends
 

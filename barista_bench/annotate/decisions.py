@@ -102,31 +102,31 @@ def read_decisions(path: Path) -> Decisions:
 
     Raises DataError, which names the file, and the field or line.
     """
-    data = read_bounded(path, MAX_BYTES, remedy="name the file of decisions")
+    content = read_bounded(path, MAX_BYTES, remedy="name the file of decisions")
     if path.suffix.casefold() == ".csv":
-        return Decisions(video=path.stem, confidence=_confidences(data, path))
-    return decode_record(data, Decisions, str(path))
+        return Decisions(video=path.stem, confidence=_confidences(content, path))
+    return decode_record(content, Decisions, str(path))
 
 
-def _confidences(data: bytes, path: Path) -> list[float | None]:
+def _confidences(content: bytes, path: Path) -> list[float | None]:
     by_frame: dict[int, float] = {}
     try:
-        for row in csv.DictReader(io.StringIO(data.decode())):
+        for row in csv.DictReader(io.StringIO(content.decode())):
             frame, confidence = int(row["frame"]), float(row["confidence"] or "nan")
             if frame < 0 or not (math.isnan(confidence) or 0 <= confidence <= 1):
                 raise ValueError(f"frame {frame} has the confidence {confidence}")
             by_frame[frame] = confidence
-        last = max(by_frame)
-        if last > 2 * len(by_frame) + 1000:
-            raise ValueError(f"frame {last} of {len(by_frame)} rows")
+        last_frame = max(by_frame)
+        if last_frame > 2 * len(by_frame) + 1000:
+            raise ValueError(f"frame {last_frame} of {len(by_frame)} rows")
     except (ValueError, KeyError, TypeError, csv.Error) as error:
         remedy = "give columns frame (from 0) and confidence (0..1, or empty)"
         raise DataError(f"{path}: no confidences ({error}). Remedy: {remedy}") from error
-    values = [by_frame.get(frame, math.nan) for frame in range(last + 1)]
+    values = [by_frame.get(frame, math.nan) for frame in range(last_frame + 1)]
     return [None if math.isnan(value) else value for value in values]
 
 
-def from_tracks(tracks: MaskTracks) -> Decisions:
+def decisions_of_tracks(tracks: MaskTracks) -> Decisions:
     """Masks made elsewhere, as decisions about each frame that they annotate."""
     keyframes = [
         DecidedKeyframe(frame=frame, masks={name: _raw(rle) for name, rle in sorted(masks.items())})
@@ -135,7 +135,7 @@ def from_tracks(tracks: MaskTracks) -> Decisions:
     return Decisions(video=tracks.video_id, objects=dict(tracks.categories), keyframes=keyframes)
 
 
-def from_graph(graph: VideoGraph, frames: Collection[int] | None = None) -> Decisions:
+def decisions_of_graph(graph: VideoGraph, frames: Collection[int] | None = None) -> Decisions:
     """An annotated video of a release, as decisions. Contacts are those of its hands.
 
     Args:
@@ -224,7 +224,7 @@ def _accept(project: Project, decisions: Decisions, by: str | None) -> list[str]
     who = decisions.by or by
     if not who or not who.strip():
         raise DataError(f"{decisions.video}: nobody says so. Remedy: name the person in `by`, or with --by")
-    signal = _signal(decisions, video, who)
+    signal = _signal_file(decisions, video, who)
     records: list[ProjectRecord] = [signal] if signal else []
     if decisions.prompts:
         records.append(_prompts_file(decisions.prompts, video, domain))
@@ -248,7 +248,7 @@ def _accept(project: Project, decisions: Decisions, by: str | None) -> list[str]
     return [*(record.FILE for record in records), *([SignedEdit.FILE] if decisions.edits else [])]
 
 
-def _signal(decisions: Decisions, video: VideoFiles, who: str) -> SignalFile | None:
+def _signal_file(decisions: Decisions, video: VideoFiles, who: str) -> SignalFile | None:
     count = video.source.frames
     if decisions.confidence is not None:
         if len(decisions.confidence) != count:
@@ -265,35 +265,35 @@ def _signal(decisions: Decisions, video: VideoFiles, who: str) -> SignalFile | N
 
 
 def _accepted_file(
-    decisions: Decisions, video: VideoFiles, domain: Domain, before: AcceptedFile, who: str
+    decisions: Decisions, video: VideoFiles, domain: Domain, earlier: AcceptedFile, who: str
 ) -> AcceptedFile:
-    taken = {keyframe.frame: _chosen_proposals(keyframe, video) for keyframe in decisions.keyframes}
-    proposed = {name: proposal.category for masks in taken.values() for name, proposal in masks.items()}
-    objects = {**proposed, **before.objects, **decisions.objects}
+    chosen_proposals = {keyframe.frame: _chosen_proposals(keyframe, video) for keyframe in decisions.keyframes}
+    proposed = {name: proposal.category for masks in chosen_proposals.values() for name, proposal in masks.items()}
+    objects = {**proposed, **earlier.objects, **decisions.objects}
     for name, category in objects.items():
         _check_category(category, video, f"objects.{name}", domain)
-    by_frame = {k.frame: k for k in before.keyframes if k.frame not in decisions.withdrawn}
-    asked, corrections = video.asked(), before.corrections
+    by_frame = {k.frame: k for k in earlier.keyframes if k.frame not in decisions.withdrawn}
+    asked_frames, corrections = video.asked_segments(), earlier.corrections
     for keyframe in decisions.keyframes:
         masks = _masks(keyframe, video, objects)
-        masks |= {name: proposal.rle for name, proposal in taken[keyframe.frame].items()}
+        masks |= {name: proposal.rle for name, proposal in chosen_proposals[keyframe.frame].items()}
         fresh = {name: AcceptedMask(rle=rle, by=who, when=decisions.when) for name, rle in masks.items()}
-        known = by_frame.get(keyframe.frame)
-        old = known.masks if known else {}
-        changed = sum(name in old and old[name].rle != mask.rle for name, mask in fresh.items())
-        corrections += changed if known or keyframe.frame in asked else len(fresh) * bool(asked)
-        kept = {name: mask for name, mask in old.items() if not keyframe.complete}
+        former = by_frame.get(keyframe.frame)
+        former_masks = former.masks if former else {}
+        replaced = sum(name in former_masks and former_masks[name].rle != mask.rle for name, mask in fresh.items())
+        corrections += replaced if former or keyframe.frame in asked_frames else len(fresh) * bool(asked_frames)
+        remaining_masks = {name: mask for name, mask in former_masks.items() if not keyframe.complete}
         by_frame[keyframe.frame] = AcceptedKeyframe(
             frame=keyframe.frame,
-            complete=keyframe.complete or (known is not None and known.complete),
-            masks=dict(sorted({**kept, **fresh}.items())),
-            attributes=keyframe.attributes or (known.attributes if known else []),
+            complete=keyframe.complete or (former is not None and former.complete),
+            masks=dict(sorted({**remaining_masks, **fresh}.items())),
+            attributes=keyframe.attributes or (former.attributes if former else []),
         )
     return AcceptedFile(
         objects=dict(sorted(objects.items())),
         keyframes=[by_frame[frame] for frame in sorted(by_frame)],
         corrections=corrections,
-        seconds=before.seconds + decisions.seconds,
+        seconds=earlier.seconds + decisions.seconds,
     )
 
 
@@ -317,16 +317,16 @@ def _prompts_file(prompts: Sequence[MaskPrompt], video: VideoFiles, domain: Doma
             remedy = f"give words, or a box and points within {source.width}x{source.height} px, frames from 0"
             raise DataError(f"{video.video_id}: {key}: cannot be asked of {source.frames} frames. Remedy: {remedy}")
     frames = {prompt.frame for prompt in prompts}
-    kept = [prompt for prompt in video.prompts() if prompt.frame not in frames]
-    return PromptsFile(prompts=sorted([*kept, *prompts], key=lambda prompt: prompt.frame))
+    other_prompts = [prompt for prompt in video.prompts() if prompt.frame not in frames]
+    return PromptsFile(prompts=sorted([*other_prompts, *prompts], key=lambda prompt: prompt.frame))
 
 
 def _chosen_proposals(keyframe: DecidedKeyframe, video: VideoFiles) -> dict[str, Proposal]:
     """The proposals that a keyframe accepts, by object."""
     if not keyframe.proposals:
         return {}
-    given = video.read(ProposalsFile).keyframes if video.has(ProposalsFile) else []
-    by_id = {item.id: item for entry in given if entry.frame == keyframe.frame for item in entry.proposals}
+    keyframes = video.read(ProposalsFile).keyframes if video.has(ProposalsFile) else []
+    by_id = {item.id: item for entry in keyframes if entry.frame == keyframe.frame for item in entry.proposals}
     for name, proposal_id in keyframe.proposals.items():
         if proposal_id not in by_id:
             what = f"keyframe {keyframe.frame}: no proposal {proposal_id!r} for {name!r}"
@@ -340,8 +340,8 @@ def _masks(keyframe: DecidedKeyframe, video: VideoFiles, objects: Mapping[str, s
     key = f"{video.video_id}: keyframe {keyframe.frame}"
     if keyframe.frame >= video.source.frames:
         raise DataError(f"{key}: the video has {video.source.frames} frames. Remedy: count frames from 0")
-    named = [*keyframe.masks, *(attribute.object for attribute in keyframe.attributes)]
-    unknown = [name for name in named if name not in objects]
+    mentioned = [*keyframe.masks, *(attribute.object for attribute in keyframe.attributes)]
+    unknown = [name for name in mentioned if name not in objects]
     if unknown:
         raise DataError(f"{key}: {unknown[0]!r} has no category. Remedy: name it in `objects`")
     parsed = parse_segmentations(list(keyframe.masks.values()), video.source.height, video.source.width)
@@ -383,5 +383,5 @@ def within_vocabulary(layers: Layers, domain: Domain) -> tuple[Layers, list[str]
     left_out = {f"attributes.{item.type}: {item.value}" for item in layers.attributes if not is_attribute(item)}
     left_out |= {f"{item.type}: {item.value}" for item in layers.relations if not is_relation(item)}
     attributes, relations = filter(is_attribute, layers.attributes), filter(is_relation, layers.relations)
-    known = msgspec.structs.replace(layers, attributes=list(attributes), relations=list(relations))
-    return known, sorted(left_out)
+    known_layers = msgspec.structs.replace(layers, attributes=list(attributes), relations=list(relations))
+    return known_layers, sorted(left_out)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import msgspec
 from PIL import Image
@@ -21,6 +21,7 @@ from barista_bench.core.example import FrameTimes
 from barista_bench.core.prompt import Prompt, packaged_prompts
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.set_of_mark import Mark, draw_marks
+from barista_bench.media.video import FrameReader
 from barista_bench.models.base import Failure, GenerationConfig, Model, Request, reads_text_alone
 from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.masks import decode_mask
@@ -112,15 +113,13 @@ def _describe_video(video: VideoFiles, model: Model, config: GenerationConfig) -
     provenance = records.Provenance.of("described", identity, asked_with)
     failures: list[str] = []
     with video.open() as frames:
-        about_keyframes = (
-            _about_keyframe(k, identities.categories, domain, asked_with, frames.read) for k in keyframes
-        )
+        about_keyframes = (_keyframe_question(k, identities.categories, domain, asked_with, frames) for k in keyframes)
         questions = [question for question in about_keyframes if question.names]
-        questions += [_about_segment(span, domain, asked_with, frames.read) for span in video.segments()]
+        questions += [_segment_question(span, domain, asked_with, frames) for span in video.segments()]
         answers = {question.key: before[question.key] for question in questions if question.key in before}
-        waiting = [question for question in questions if question.key not in answers]
-        while waiting:
-            batch, waiting = waiting[: model.batch_size], waiting[model.batch_size :]
+        unanswered = [question for question in questions if question.key not in answers]
+        while unanswered:
+            batch, unanswered = unanswered[: model.batch_size], unanswered[model.batch_size :]
             requests = [_request(item, video.source) for item in batch]
             for question, (answer,) in zip(batch, model.generate(requests, config), strict=True):
                 if isinstance(answer, Failure):
@@ -141,15 +140,12 @@ def _request(item: _Question, source: VideoSource) -> Request:
     return Request(item.key, item.prompt, item.images(), schema=item.schema, times=times)
 
 
-Reader: TypeAlias = Callable[[list[int]], Any]
-
-
-def _about_keyframe(
+def _keyframe_question(
     keyframe: records.AcceptedKeyframe,
     categories: Mapping[str, str],
     domain: Domain,
     asked_with: tuple[object, ...],
-    read: Reader,
+    frames: FrameReader,
 ) -> _Question:
     masks = drawn_masks({name: mask.rle for name, mask in keyframe.masks.items()})
     names = list(masks)
@@ -163,7 +159,7 @@ def _about_keyframe(
     )
 
     def images() -> tuple[Image.Image, ...]:
-        (picture,) = read([keyframe.frame])
+        (picture,) = frames.read([keyframe.frame])
         marks = [Mark(number, decode_mask(rle)) for number, rle in enumerate(masks.values(), start=1)]
         plain = Image.fromarray(picture)
         return plain, draw_marks(picture, marks, plain.size)
@@ -178,7 +174,9 @@ def _about_keyframe(
     return _Question(key, (keyframe.frame, keyframe.frame + 1), names, prompt, images, (keyframe.frame,) * 2, schema)
 
 
-def _about_segment(span: records.Range, domain: Domain, asked_with: tuple[object, ...], read: Reader) -> _Question:
+def _segment_question(
+    span: records.Range, domain: Domain, asked_with: tuple[object, ...], frames: FrameReader
+) -> _Question:
     length = span[1] - span[0]
     indices = sorted({span[0] + length * (2 * part + 1) // (2 * _SHOWN) for part in range(_SHOWN)})
     verbs = sorted({verb for group in domain.verbs for verb in group})
@@ -187,7 +185,9 @@ def _about_segment(span: records.Range, domain: Domain, asked_with: tuple[object
     )
     key = records.digest(*asked_with, span, prompt.as_text())
     schema = _object(verb={"type": "string"}, thing={"type": "string"})
-    return _Question(key, span, [], prompt, lambda: tuple(map(Image.fromarray, read(indices))), tuple(indices), schema)
+    return _Question(
+        key, span, [], prompt, lambda: tuple(map(Image.fromarray, frames.read(indices))), tuple(indices), schema
+    )
 
 
 def _lines(values: Mapping[str, tuple[str, ...]]) -> str:
@@ -214,15 +214,15 @@ def _described_file(
             continue
         text = answers[question.key]
         try:
-            data = text[text.index("{") : text.rindex("}") + 1]
+            json_text = text[text.index("{") : text.rindex("}") + 1]
             if question.names:
-                answer = msgspec.json.decode(data, type=_KeyframeAnswer)
+                answer = msgspec.json.decode(json_text, type=_KeyframeAnswer)
                 usable = list(_claims(answer, question.names))
                 claims[question.span[0]] = set(usable)
                 unusable += len(answer.attributes) + len(answer.relations) - len(usable)
             else:
-                seen = msgspec.json.decode(data, type=_SegmentAnswer)
-                words = f"{seen.verb} {seen.thing}".strip().capitalize()[:_LONGEST]
+                segment_answer = msgspec.json.decode(json_text, type=_SegmentAnswer)
+                words = f"{segment_answer.verb} {segment_answer.thing}".strip().capitalize()[:_LONGEST]
                 activities.append(records.LayerSegment(name=msgspec.convert(words, records.Name), range=question.span))
         except (ValueError, *MALFORMED):
             unusable += 1
@@ -234,10 +234,10 @@ def _described_file(
 
 def _claims(answer: _KeyframeAnswer, names: list[str]) -> Iterator[records.Claim]:
     """The claims about marks that were shown, with words that a file of layers can hold."""
-    known = dict(enumerate(names, start=1))
+    names_by_mark = dict(enumerate(names, start=1))
     items: list[_AnsweredAttribute | _AnsweredRelation] = [*answer.attributes, *answer.relations]
     for item in items:
-        objects = tuple(known.get(mark, "") for mark in item.marks)
+        objects = tuple(names_by_mark.get(mark, "") for mark in item.marks)
         kind, value = item.type.strip(), item.value.strip()
         if all(0 < len(part) <= _LONGEST for part in (*objects, kind, value)) and len({*objects}) == len(objects):
             yield objects, kind, value

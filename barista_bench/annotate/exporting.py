@@ -108,7 +108,7 @@ def _export_video(folder: Path, target: Path, second: Path | None, video_id: str
         video = project.video(video_id)
         layers, unknown = within_vocabulary(video.accepted_layers(), project.vocabulary())
         release, owners = _release(video, layers)
-        other = open_project(second).video(video_id) if second else None
+        second_video = open_project(second).video(video_id) if second else None
         (target / video_id).mkdir()
         with video.open():  # it is still the file that was annotated
             remux(video.path, target / video_id / VIDEO_FILE)
@@ -127,7 +127,7 @@ def _export_video(folder: Path, target: Path, second: Path | None, video_id: str
             activities=len(layers.activities),
             process_steps=len(layers.process_steps),
             left_out=unknown,
-            agreement=agreement(video, other) if other else None,
+            agreement=agreement(video, second_video) if second_video else None,
         )
     except DataError as error:
         return str(error)
@@ -137,16 +137,16 @@ def _release(video: VideoFiles, layers: Layers) -> tuple[ReleaseFile, Counter[st
     source, identities = video.source, video.identities()
     ids = {name: str(uuid.uuid5(_NAMESPACE, f"{source.sha256}/{name}")) for name in sorted(identities.categories)}
     annotations: list[ReleaseAnnotation] = []
-    seen: set[str] = set()
+    drawn: set[str] = set()
     count = 0
     for line in video.tracks():
-        seen |= line.masks.keys()
+        drawn |= line.masks.keys()
         annotations += _annotations(line, ids, source.height, source.width)
         count += 1
     if count != source.frames:
         raise DataError(f"{video.video_id}: tracks hold {count} of {source.frames} frames. Remedy: {_REMEDY}")
     named = {name for entry in layers.claims for name in entry.objects}
-    categories = {name: identities.categories[name] for name in sorted(seen | named) if name in identities.categories}
+    categories = {name: identities.categories[name] for name in sorted(drawn | named) if name in identities.categories}
     release = ReleaseFile(
         video_metadata=[ReleaseVideo(source.width, source.height, source.frames, source.fps or None)],
         categories=[ReleaseCategory(class_id("category", name), name) for name in sorted(set(categories.values()))],
@@ -190,8 +190,8 @@ def as_mask_tracks(video: VideoFiles) -> MaskTracks:
     source, identities = video.source, video.identities()
     size = (source.height, source.width)
     masks = {line.frame: {name: Rle(mask.counts, size) for name, mask in line.masks.items()} for line in video.tracks()}
-    seen = sorted({name for named in masks.values() for name in named})
-    categories = {name: identities.categories[name] for name in seen}
+    names = sorted({name for frame_masks in masks.values() for name in frame_masks})
+    categories = {name: identities.categories[name] for name in names}
     return MaskTracks(video.video_id, source.width, source.height, categories, masks, source.frames)
 
 

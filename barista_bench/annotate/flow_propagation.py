@@ -21,10 +21,10 @@ from barista_bench.annotate.blending import (
     KeyframeView,
     KnownMask,
     WorkingFrames,
-    blended_frames,
+    blend_frames,
     colour_table,
     refine,
-    views,
+    views_from_keyframe,
 )
 from barista_bench.annotate.propagation import (
     FrameMasks,
@@ -94,15 +94,15 @@ class FlowPropagator:
 def _stretch_masks(
     frames: FrameReader, span: range, left: KnownObjects, right: KnownObjects, coloured: frozenset[str]
 ) -> Iterator[FrameMasks]:
-    """The masks of all frames of a stretch; see `blended_frames`."""
+    """The masks of all frames of a stretch; see `blend_frames`."""
     working = WorkingFrames(frames, span, in_colour=bool(coloured))
     tables = _colour_tables(working, span, left, right, coloured)
-    for frame, blends in blended_frames(working, span, left, right):
+    for frame, blends in blend_frames(working, span, left, right):
         masks = {}
         for name, (coverage, confidence) in blends.items():
             if name in tables:
                 coverage = refine(coverage, working.pictures[frame], tables[name])
-            rle = working.enlarged(coverage)
+            rle = working.enlarge(coverage)
             if not is_empty(rle):
                 masks[name] = PropagatedMask(rle, confidence)
         yield FrameMasks(frame, masks)
@@ -119,55 +119,55 @@ def _known_at_keyframes(frames: FrameReader, keyframes: Keyframes, order: Sequen
     Args:
         order: all keyframes, forward or backward.
     """
-    known = {order[0]: _given_objects(keyframes, order[0])}
-    for before, here in pairwise(order):
-        unmentioned = {name: mask for name, mask in known[before].items() if name not in keyframes[here]}
-        known[here] = _carry_masks(frames, before, here, unmentioned) | _given_objects(keyframes, here)
-    return known
+    known_at = {order[0]: _given_objects(keyframes, order[0])}
+    for before, after in pairwise(order):
+        unmentioned = {name: mask for name, mask in known_at[before].items() if name not in keyframes[after]}
+        known_at[after] = _carry_masks(frames, before, after, unmentioned) | _given_objects(keyframes, after)
+    return known_at
 
 
-def _carry_masks(frames: FrameReader, start: int, end: int, known: KnownObjects) -> KnownObjects:
+def _carry_masks(frames: FrameReader, start: int, end: int, known_objects: KnownObjects) -> KnownObjects:
     """Objects known at one keyframe as they are at the next. Of an object that is lost on the way nothing is known."""
-    carried = {name: mask for name, mask in known.items() if is_empty(mask.rle)}
-    if len(carried) == len(known):
+    carried = {name: mask for name, mask in known_objects.items() if is_empty(mask.rle)}
+    if len(carried) == len(known_objects):
         return carried
-    working, view = _view_from(frames, start, end, known)
-    for name in known.keys() - carried.keys():
+    working, view = _view_from(frames, start, end, known_objects)
+    for name in known_objects.keys() - carried.keys():
         coverage = view.objects[name].plane(view.confidence.shape)
         region = coverage > 0.5
         if region.any():
-            confidence = known[name].confidence * view.confidence_within(region)
-            carried[name] = KnownMask(working.enlarged(coverage), known[name].source, confidence)
+            confidence = known_objects[name].confidence * view.confidence_within(region)
+            carried[name] = KnownMask(working.enlarge(coverage), known_objects[name].source, confidence)
     return carried
 
 
 def _weaken_absences(
-    frames: FrameReader, order: Sequence[int], known: dict[int, KnownObjects], opposite: Mapping[int, KnownObjects]
+    frames: FrameReader, order: Sequence[int], known_at: dict[int, KnownObjects], opposite: Mapping[int, KnownObjects]
 ) -> None:
     """Trust an absence, carried past a keyframe that does not mention the object, as far as the flow can be trusted
     where the object is seen from the other side. A mask that is carried loses confidence in the same way."""
-    for before, here in pairwise(order):
+    for before, after in pairwise(order):
         doubted = {
-            name: opposite[here][name].rle
-            for name, mask in known[here].items()
-            if mask.source != here and is_empty(mask.rle)
-            if name in opposite[here] and not is_empty(opposite[here][name].rle)
+            name: opposite[after][name].rle
+            for name, mask in known_at[after].items()
+            if mask.source != after and is_empty(mask.rle)
+            if name in opposite[after] and not is_empty(opposite[after][name].rle)
         }
         if not doubted:
             continue
-        working, view = _view_from(frames, before, here, {})
+        working, view = _view_from(frames, before, after, {})
         for name, rle in doubted.items():
-            region = working.shrunk(rle) > 0.5
+            region = working.shrink(rle) > 0.5
             if region.any():
-                confidence = known[before][name].confidence * view.confidence_within(region)
-                known[here][name] = known[here][name]._replace(confidence=confidence)
+                confidence = known_at[before][name].confidence * view.confidence_within(region)
+                known_at[after][name] = known_at[after][name]._replace(confidence=confidence)
 
 
-def _view_from(frames: FrameReader, start: int, end: int, known: KnownObjects) -> tuple[WorkingFrames, KeyframeView]:
+def _view_from(frames: FrameReader, start: int, end: int, objects: KnownObjects) -> tuple[WorkingFrames, KeyframeView]:
     """Frame `end` as seen from `start`, before or after it."""
     span = range(min(start, end), max(start, end) + 1)
     working = WorkingFrames(frames, span)
-    (view,) = deque(views(working, span if start < end else span[::-1], known), maxlen=1)
+    (view,) = deque(views_from_keyframe(working, span if start < end else span[::-1], objects), maxlen=1)
     return working, view
 
 
@@ -176,9 +176,9 @@ def _colour_tables(
 ) -> dict[str, ColourTable]:
     """The colours of objects on the first frame, or on the last one of those that the first does not tell."""
     tables: dict[str, ColourTable] = {}
-    for frame, known in ((span[0], left), (span[-1], right)):
-        for name in names.intersection(known).difference(tables):
-            table = colour_table(working.pictures[frame], working.shrunk(known[name].rle))
+    for frame, known_objects in ((span[0], left), (span[-1], right)):
+        for name in names.intersection(known_objects).difference(tables):
+            table = colour_table(working.pictures[frame], working.shrink(known_objects[name].rle))
             if table is not None:
                 tables[name] = table
     return tables
@@ -190,16 +190,16 @@ def _objects_helped_by_colour(frames: FrameReader, keyframes: Keyframes) -> froz
     triples = zip(indices, indices[1:], indices[2:], strict=False)
     trials = [triple for triple in triples if triple[2] - triple[0] <= _LONGEST]
     gains: dict[str, list[float]] = {}
-    for before, here, after in trials[:: max(1, math.ceil(len(trials) / _TRIALS))]:
-        names = frozenset(given_masks(keyframes[here])).intersection(keyframes[before], keyframes[after])
+    for before, left_out, after in trials[:: max(1, math.ceil(len(trials) / _TRIALS))]:
+        names = frozenset(given_masks(keyframes[left_out])).intersection(keyframes[before], keyframes[after])
         left, right = ({name: KnownMask(keyframes[k][name], k, 1.0) for name in names} for k in (before, after))
         span = range(before, after + 1)
         working = WorkingFrames(frames, span, in_colour=True)
         tables = _colour_tables(working, span, left, right, names)
-        blends = next(blends for frame, blends in blended_frames(working, span, left, right) if frame == here)
+        blends = next(blends for frame, blends in blend_frames(working, span, left, right) if frame == left_out)
         for name, table in tables.items():
             coverage = blends[name].coverage
-            refined = refine(coverage, working.pictures[here], table)
-            ious = mask_ious([working.enlarged(coverage), working.enlarged(refined)], [keyframes[here][name]])
+            refined = refine(coverage, working.pictures[left_out], table)
+            ious = mask_ious([working.enlarge(coverage), working.enlarge(refined)], [keyframes[left_out][name]])
             gains.setdefault(name, []).append(float(ious[1, 0] - ious[0, 0]))
     return frozenset(name for name, values in gains.items() if np.mean(values) > 0)

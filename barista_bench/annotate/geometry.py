@@ -43,7 +43,7 @@ class _FrameObjects(NamedTuple):
     """Of hands that reach over the picture's edge."""
 
 
-def bootstrap_layers(
+def propose_layers(
     tracks: Iterable[TrackLine],
     keyframes: Sequence[AcceptedKeyframe],
     categories: Mapping[str, str],
@@ -63,30 +63,30 @@ def bootstrap_layers(
     step = max(1, round(fps / _SAMPLES))
     ranges: dict[Claim, list[Range]] = {}
     hands = {name for name, category in categories.items() if domain.side(category) is not None}
-    last, count = None, 0
+    before, count = None, 0
     held: set[tuple[str, str]] = set()
     for line in tracks:
         count = line.frame + 1
         if line.frame % step:
             continue
         hand_masks = {name: decode_mask(Rle(line.masks[name].counts, size)) for name in hands & line.masks.keys()}
-        seen = _frame_objects(line, hand_masks, size)
-        contacts = _contacts(line, seen, last, hand_masks, size)
-        held = {pair for pair in contacts if pair in held or (last and _moves_along(pair, last, seen, size))}
+        now = _frame_objects(line, hand_masks, size)
+        contacts = _contacts(line, now, before, hand_masks, size)
+        held = {pair for pair in contacts if pair in held or (before and _moves_along(pair, before, now, size))}
         claims: list[Claim] = [(pair, domain.contact_type, _HOLDS if pair in held else _TOUCHES) for pair in contacts]
-        for claim in [*claims, *_places(seen, categories, domain)]:
+        for claim in [*claims, *_places(now, categories, domain)]:
             extend_ranges(ranges.setdefault(claim, []), line.frame, line.frame + step, round(_GAP_S * fps))
-        last = seen
+        before = now
     words = {*domain.contacts, *domain.places}
     lasting = {
         claim: [(start, min(end, count)) for start, end in spans if end - start >= _SHORTEST_S * fps]
         for claim, spans in ranges.items()
         if claim[2] in words
     }
-    return Layers.of({claim: spans for claim, spans in lasting.items() if spans} | carried_forward(keyframes, count))
+    return Layers.of({claim: spans for claim, spans in lasting.items() if spans} | carry_forward(keyframes, count))
 
 
-def carried_forward(keyframes: Sequence[AcceptedKeyframe], count: int) -> dict[Claim, list[Range]]:
+def carry_forward(keyframes: Sequence[AcceptedKeyframe], count: int) -> dict[Claim, list[Range]]:
     """The statements of each keyframe about an object, until the next one that states anything of it; from the start,
     the first.
 
@@ -132,45 +132,47 @@ def _far_end(mask: Mask) -> Floats | None:
         return None
     points = np.argwhere(mask)
     distances = np.linalg.norm(points - at_edge.mean(axis=0), axis=1)
-    far = points[distances >= np.quantile(distances, _FARTHEST)]
-    return np.asarray(far.mean(axis=0)[::-1])
+    far_points = points[distances >= np.quantile(distances, _FARTHEST)]
+    return np.asarray(far_points.mean(axis=0)[::-1])
 
 
 def _contacts(
     line: TrackLine,
-    seen: _FrameObjects,
-    last: _FrameObjects | None,
+    now: _FrameObjects,
+    before: _FrameObjects | None,
     hand_masks: Mapping[str, Mask],
     size: tuple[int, int],
 ) -> list[tuple[str, str]]:
     """Hands and the objects that they reach with their far ends, and do not sweep over."""
     reach = max(2, round(_NEAR * size[1]))
     pairs = []
-    for row, hand in enumerate(seen.names):
+    for row, hand in enumerate(now.names):
         if hand not in hand_masks:
             continue
-        near = [seen.names[other] for other in np.flatnonzero(_overlaps(seen.boxes, row, reach))]
+        nearby = [now.names[other] for other in np.flatnonzero(_overlaps(now.boxes, row, reach))]
         fingers = cv2.dilate(hand_masks[hand].astype(np.uint8), np.ones((2 * reach + 1, 2 * reach + 1), np.uint8))
-        if hand in seen.far_ends:
+        if hand in now.far_ends:
             disc = np.zeros_like(fingers)
-            centre = np.rint(seen.far_ends[hand]).astype(int).tolist()
+            centre = np.rint(now.far_ends[hand]).astype(int).tolist()
             cv2.circle(disc, centre, max(1, round(_FAR_END * size[1])), 1, thickness=-1)
             fingers &= disc
-        for name in near:
-            if name in hand_masks or (last is not None and _motion_against(hand, name, last, seen) > _SWEEPS * size[1]):
+        for name in nearby:
+            if name in hand_masks or (
+                before is not None and _motion_against(hand, name, before, now) > _SWEEPS * size[1]
+            ):
                 continue
             if (fingers.astype(bool) & decode_mask(Rle(line.masks[name].counts, size))).any():
                 pairs.append((hand, name))
     return pairs
 
 
-def _motion_against(hand: str, name: str, last: _FrameObjects, seen: _FrameObjects) -> float:
+def _motion_against(hand: str, name: str, before: _FrameObjects, now: _FrameObjects) -> float:
     """Pixels that a hand has moved against an object since the last look; 0 where that is not known."""
-    ends = (last.far_ends, seen.far_ends) if hand in last.far_ends and hand in seen.far_ends else None
-    before, now = ends or (last.centres, seen.centres)
-    if hand not in before or name not in last.centres:
+    ends = (before.far_ends, now.far_ends) if hand in before.far_ends and hand in now.far_ends else None
+    start, end = ends or (before.centres, now.centres)
+    if hand not in start or name not in before.centres:
         return 0.0
-    return float(np.linalg.norm((now[hand] - before[hand]) - (seen.centres[name] - last.centres[name])))
+    return float(np.linalg.norm((end[hand] - start[hand]) - (now.centres[name] - before.centres[name])))
 
 
 def _overlaps(boxes: Floats, row: int, reach: int) -> NDArray[np.bool_]:
@@ -178,26 +180,26 @@ def _overlaps(boxes: Floats, row: int, reach: int) -> NDArray[np.bool_]:
     return ((low <= high[row] + reach) & (high >= low[row] - reach)).all(axis=1)
 
 
-def _moves_along(pair: tuple[str, str], last: _FrameObjects, seen: _FrameObjects, size: tuple[int, int]) -> bool:
+def _moves_along(pair: tuple[str, str], before: _FrameObjects, now: _FrameObjects, size: tuple[int, int]) -> bool:
     """Whether an object goes with the hand rather than with the rest of the picture."""
-    if not all(name in last.centres for name in pair):
+    if not all(name in before.centres for name in pair):
         return False
-    rest = [seen.centres[n] - last.centres[n] for n in seen.names if n in last.centres and n not in pair]
-    background = np.median(rest, axis=0) if rest else np.zeros(2)
-    hand, thing = (seen.centres[name] - last.centres[name] for name in pair)
-    is_moving = float(np.linalg.norm(thing - background)) > _MOVED * size[1]
-    return is_moving and float(np.linalg.norm(thing - hand)) < float(np.linalg.norm(thing - background))
+    other_motions = [now.centres[n] - before.centres[n] for n in now.names if n in before.centres and n not in pair]
+    background = np.median(other_motions, axis=0) if other_motions else np.zeros(2)
+    hand, object_motion = (now.centres[name] - before.centres[name] for name in pair)
+    is_moving = float(np.linalg.norm(object_motion - background)) > _MOVED * size[1]
+    return is_moving and float(np.linalg.norm(object_motion - hand)) < float(np.linalg.norm(object_motion - background))
 
 
-def _places(seen: _FrameObjects, categories: Mapping[str, str], domain: Domain) -> list[Claim]:
+def _places(objects: _FrameObjects, categories: Mapping[str, str], domain: Domain) -> list[Claim]:
     """Objects on and in others, hands left out; each object in or on the smallest that fits."""
-    rows = [row for row, name in enumerate(seen.names) if domain.side(categories[name]) is None]
+    rows = [row for row, name in enumerate(objects.names) if domain.side(categories[name]) is None]
     claims: list[Claim] = []
     for row in rows:
-        x, y, width, height = seen.boxes[row]
+        x, y, width, height = objects.boxes[row]
         fitting: list[tuple[float, str, str]] = []
         for other in rows:
-            left, top, other_width, other_height = seen.boxes[other]
+            left, top, other_width, other_height = objects.boxes[other]
             if other == row or other_width * other_height <= width * height:
                 continue
             shared_x = min(x + width, left + other_width) - max(x, left)
@@ -206,13 +208,13 @@ def _places(seen: _FrameObjects, categories: Mapping[str, str], domain: Domain) 
                 continue
             area = float(other_width * other_height)
             if shared_x * shared_y >= _INSIDE * width * height:
-                fitting.append((area, seen.names[other], _IN))
+                fitting.append((area, objects.names[other], _IN))
             elif shared_x >= width / 2 and y < top and shared_y <= height / 2:
-                fitting.append((area, seen.names[other], _ON))
+                fitting.append((area, objects.names[other], _ON))
         if fitting:
             _, target, value = min(fitting)
-            claims.append(((seen.names[row], target), domain.place_type, value))
+            claims.append(((objects.names[row], target), domain.place_type, value))
             words = domain.places.get(value)
             if words and words.inverse:
-                claims.append(((target, seen.names[row]), domain.place_type, words.inverse))
+                claims.append(((target, objects.names[row]), domain.place_type, words.inverse))
     return claims

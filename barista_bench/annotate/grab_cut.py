@@ -46,12 +46,12 @@ def _segment(picture: NDArray[np.uint8], prompt: ShapePrompt) -> SegmentedMask:
     box, points = prompt
     height, width = picture.shape[:2]
     mask = np.zeros((height, width), np.bool_)
-    wanted = _search_area(prompt, width, height)
-    if wanted is None:
+    area = _search_area(prompt, width, height)
+    if area is None:
         return SegmentedMask(mask, 0.0)
-    margin = max(2, round(_MARGIN * max(wanted[2] - wanted[0], wanted[3] - wanted[1])))
+    margin = max(2, round(_MARGIN * max(area[2] - area[0], area[3] - area[1])))
     left, top, right, bottom = _within(
-        (wanted[0] - margin, wanted[1] - margin, wanted[2] + margin, wanted[3] + margin), width, height
+        (area[0] - margin, area[1] - margin, area[2] + margin, area[3] + margin), width, height
     )
     scale = min(1.0, _SIDE / max(right - left, bottom - top))
     crop = cv2.resize(picture[top:bottom, left:right], None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
@@ -60,7 +60,7 @@ def _segment(picture: NDArray[np.uint8], prompt: ShapePrompt) -> SegmentedMask:
         return round((x - left) * scale), round((y - top) * scale)
 
     marks = np.full(crop.shape[:2], cv2.GC_BGD if box else cv2.GC_PR_BGD, np.uint8)
-    cv2.rectangle(marks, scaled(*wanted[:2]), scaled(wanted[2] - 1, wanted[3] - 1), cv2.GC_PR_FGD, cv2.FILLED)
+    cv2.rectangle(marks, scaled(*area[:2]), scaled(area[2] - 1, area[3] - 1), cv2.GC_PR_FGD, cv2.FILLED)
     _mark_clicks(crop, marks, [(scaled(point.x, point.y), point.inside) for point in points])
     inside = _cut(crop, marks)
     size = (right - left, bottom - top)
@@ -76,14 +76,14 @@ def _mark_clicks(
     for radius, is_patch in ((_PATCH, True), (_TOUCH, False)):
         for (x, y), inside in clicks:
             value = cv2.GC_FGD if inside else cv2.GC_BGD
-            here = (min(max(y, 0), marks.shape[0] - 1), min(max(x, 0), marks.shape[1] - 1))
-            if is_patch and marks[here] == value:  # of a stroke: reached by the patch of an earlier point
+            pixel = (min(max(y, 0), marks.shape[0] - 1), min(max(x, 0), marks.shape[1] - 1))
+            if is_patch and marks[pixel] == value:  # of a stroke: reached by the patch of an earlier point
                 continue
-            reached = cv2.circle(np.zeros_like(marks), here[::-1], radius, 1, cv2.FILLED)
+            reached = cv2.circle(np.zeros_like(marks), pixel[::-1], radius, 1, cv2.FILLED)
             if is_patch:
                 walls = np.pad(1 - reached, 1, constant_values=1)
                 how = 4 | cv2.FLOODFILL_MASK_ONLY | cv2.FLOODFILL_FIXED_RANGE | (2 << 8)
-                cv2.floodFill(smooth, walls, here[::-1], 0, (_LIKE,) * 3, (_LIKE,) * 3, how)
+                cv2.floodFill(smooth, walls, pixel[::-1], 0, (_LIKE,) * 3, (_LIKE,) * 3, how)
                 reached = walls[1:-1, 1:-1] == 2
             marks[(reached > 0) & is_looked_for if inside else reached > 0] = value
 
@@ -120,10 +120,10 @@ def _cut(crop: NDArray[np.uint8], marks: NDArray[np.uint8]) -> NDArray[np.bool_]
     if not is_inside.any():
         return is_likely
     _, labels, facts, _ = cv2.connectedComponentsWithStats(is_inside.astype(np.uint8))
-    kept = facts[:, cv2.CC_STAT_AREA] >= _SPECK * is_inside.sum()
-    kept[np.unique(labels[clicked])] = True
-    kept[0] = False
-    return kept[labels]
+    is_kept = facts[:, cv2.CC_STAT_AREA] >= _SPECK * is_inside.sum()
+    is_kept[np.unique(labels[clicked])] = True
+    is_kept[0] = False
+    return is_kept[labels]
 
 
 def _score(mask: NDArray[np.bool_], box: tuple[float, float, float, float] | None) -> float:

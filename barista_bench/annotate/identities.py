@@ -30,12 +30,12 @@ class KeyframeGroup(NamedTuple):
     keyframes: list[records.AcceptedKeyframe]
 
 
-def segments_of(accepted: records.AcceptedFile, asked: Mapping[int, int]) -> list[KeyframeGroup]:
+def segments_of(accepted: records.AcceptedFile, segment_of_frame: Mapping[int, int]) -> list[KeyframeGroup]:
     """The accepted keyframes by segment; one that nobody asked for belongs to the segment before it."""
     segments: list[KeyframeGroup] = []
-    number = min(asked.values(), default=0)
+    number = min(segment_of_frame.values(), default=0)
     for keyframe in sorted(accepted.keyframes, key=lambda keyframe: keyframe.frame):
-        number = max(number, asked.get(keyframe.frame, number))
+        number = max(number, segment_of_frame.get(keyframe.frame, number))
         if not segments or segments[-1].number != number:
             segments.append(KeyframeGroup(number, []))
         segments[-1].keyframes.append(keyframe)
@@ -77,21 +77,21 @@ class Identities:
 
     def renamed(self, keyframe: records.AcceptedKeyframe) -> records.AcceptedKeyframe:
         """A keyframe with the ids of tracks."""
-        at = keyframe.frame
+        frame = keyframe.frame
         return msgspec.structs.replace(
             keyframe,
-            masks={self.of(name, at): mask for name, mask in keyframe.masks.items()},
+            masks={self.of(name, frame): mask for name, mask in keyframe.masks.items()},
             attributes=[
-                msgspec.structs.replace(attribute, object=self.of(attribute.object, at))
+                msgspec.structs.replace(attribute, object=self.of(attribute.object, frame))
                 for attribute in keyframe.attributes
             ],
         )
 
     def _apply(self, edit: records.Merge | records.Split | records.Rename) -> None:
         names = [edit.into, *edit.objects] if isinstance(edit, records.Merge) else [edit.object]
-        missing = [name for name in names if name not in self.categories]
-        if missing:
-            raise DataError(f"an edit names {missing[0]!r}, which is not an object. Remedy: {_REMEDY}")
+        unknown = [name for name in names if name not in self.categories]
+        if unknown:
+            raise DataError(f"an edit names {unknown[0]!r}, which is not an object. Remedy: {_REMEDY}")
         if isinstance(edit, records.Rename):
             self.categories[edit.object] = edit.category
             return
@@ -103,24 +103,24 @@ class Identities:
 
     def _check(self, accepted: records.AcceptedFile) -> None:
         for keyframe in accepted.keyframes:
-            seen: dict[str, str] = {}
+            names_by_object: dict[str, str] = {}
             for name in keyframe.masks:
-                other = seen.setdefault(self.of(name, keyframe.frame), name)
-                if other != name:
-                    what = f"{other!r} and {name!r} are merged, and both stand on keyframe {keyframe.frame}"
+                earlier_name = names_by_object.setdefault(self.of(name, keyframe.frame), name)
+                if earlier_name != name:
+                    what = f"{earlier_name!r} and {name!r} are merged, and both stand on keyframe {keyframe.frame}"
                     raise DataError(f"{what}. Remedy: {_REMEDY}")
 
 
 def _edits_in_force(edits: Sequence[records.SignedEdit]) -> list[records.Merge | records.Split | records.Rename]:
     """The edits that are not undone. An undo can itself be undone."""
-    standing: dict[int, records.Edit] = dict(enumerate((signed.edit for signed in edits), start=1))
+    in_force: dict[int, records.Edit] = dict(enumerate((signed.edit for signed in edits), start=1))
     for line in range(len(edits), 0, -1):
-        edit = standing.get(line)
+        edit = in_force.get(line)
         if isinstance(edit, records.Undo):
             if edit.line >= line:
                 raise DataError(f"edit {line} undoes line {edit.line}, which is no earlier edit. Remedy: {_REMEDY}")
-            standing.pop(edit.line, None)
-    return [edit for edit in standing.values() if not isinstance(edit, records.Undo)]
+            in_force.pop(edit.line, None)
+    return [edit for edit in in_force.values() if not isinstance(edit, records.Undo)]
 
 
 def propagator_input(
@@ -129,7 +129,7 @@ def propagator_input(
     """The input of a propagator: on complete keyframes, objects that are not named are absent."""
     nothing = encode_mask(np.zeros((height, width), dtype=np.bool_))
     masks = {keyframe.frame: identities.masks(keyframe) for keyframe in keyframes}
-    names = sorted({name for given in masks.values() for name in given})
+    names = sorted({name for frame_masks in masks.values() for name in frame_masks})
     for keyframe in keyframes:
         if keyframe.complete:
             masks[keyframe.frame] = {name: masks[keyframe.frame].get(name, nothing) for name in names}
@@ -153,7 +153,7 @@ def link_segments(
         threshold: see `link_identities`.
         earlier: boundaries of an earlier call; those that nothing has changed are taken over.
     """
-    known = {boundary.inputs: boundary for boundary in earlier}
+    boundary_of_inputs = {boundary.inputs: boundary for boundary in earlier}
     boundaries: list[records.Boundary] = []
     for before, after in pairwise(segments):
         identities = Identities(accepted, boundaries, [])
@@ -164,21 +164,21 @@ def link_segments(
         ]
         # One id in both segments is one object, as the person said.
         fresh = [sorted(masks[0].keys() - names[1]), sorted(masks[1].keys() - names[0])]
-        given = [{name: side[name] for name in chosen} for side, chosen in zip(masks, fresh, strict=True)]
+        linkable_masks = [{name: side[name] for name in chosen} for side, chosen in zip(masks, fresh, strict=True)]
         apart = [pair for pair in _pairs_on_one_keyframe(accepted, identities) if pair <= {*fresh[0], *fresh[1]}]
         categories = {name: identities.categories[name] for name in sorted({*fresh[0], *fresh[1]})}
-        compared = (last.frame, first.frame, given, threshold, categories, sorted(map(sorted, apart)))
+        compared = (last.frame, first.frame, linkable_masks, threshold, categories, sorted(map(sorted, apart)))
         key = records.digest(propagator.identity, video, *compared)
-        if key not in known:
+        if key not in boundary_of_inputs:
             links: dict[str, str] = {}
-            if all(given):
+            if all(linkable_masks):
                 span = range(last.frame, first.frame + 1)
-                ends = zip((last, first), given, strict=True)
+                ends = zip((last, first), linkable_masks, strict=True)
                 carried = [list(propagator.propagate(frames, {end.frame: masks}, span)) for end, masks in ends]
                 links = link_identities(carried[0], carried[1], categories, threshold)
-            kept = {name: other for name, other in sorted(links.items()) if {name, other} not in apart}
-            known[key] = records.Boundary(inputs=key, links=kept)
-        boundaries.append(known[key])
+            kept_links = {name: other for name, other in sorted(links.items()) if {name, other} not in apart}
+            boundary_of_inputs[key] = records.Boundary(inputs=key, links=kept_links)
+        boundaries.append(boundary_of_inputs[key])
     return boundaries
 
 
@@ -196,20 +196,20 @@ def link_identities(
         categories: of the objects; those of different ones are not linked.
         threshold: objects that agree less than this (0..1) are not linked.
     """
-    names, others = (sorted({name for _, masks in frames for name in masks}) for frames in (before, after))
-    shared, seen = np.zeros((2, len(names), len(others)))
+    names, other_names = (sorted({name for _, masks in frames for name in masks}) for frames in (before, after))
+    shared, frames_seen = np.zeros((2, len(names), len(other_names)))
     for (_, masks), (_, other_masks) in zip(before, after, strict=True):
-        rows, columns = [name in masks for name in names], [name in other_masks for name in others]
+        rows, columns = [name in masks for name in names], [name in other_masks for name in other_names]
         rles, other_rles = ([part[name].rle for name in sorted(part)] for part in (masks, other_masks))
         shared[np.ix_(rows, columns)] += mask_ious(rles, other_rles)
-        seen += np.logical_or.outer(rows, columns)
-    agreement = shared / np.maximum(seen, 1)
+        frames_seen += np.logical_or.outer(rows, columns)
+    agreement = shared / np.maximum(frames_seen, 1)
     for row, name in enumerate(names):
-        agreement[row, [categories[name] != categories[other] for other in others]] = 0
+        agreement[row, [categories[name] != categories[other_name] for other_name in other_names]] = 0
     # Below the threshold a pair must not take an object away from one above it.
     agreement[agreement < threshold] = 0
     pairs = zip(*linear_sum_assignment(agreement, maximize=True), strict=True)
-    return {others[column]: names[row] for row, column in pairs if agreement[row, column]}
+    return {other_names[column]: names[row] for row, column in pairs if agreement[row, column]}
 
 
 def _pairs_on_one_keyframe(accepted: records.AcceptedFile, identities: Identities) -> set[frozenset[str]]:

@@ -29,7 +29,7 @@ from barista_bench.annotate import records
 from barista_bench.annotate.identities import Identities
 from barista_bench.cluster import map_in_processes
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.files.kept import FileStamp, kept
+from barista_bench.files.file_cache import FileStamp, read_cached
 from barista_bench.files.owned_folders import check_place
 from barista_bench.files.reading import confined, read_bounded, read_json_lines, valid_video_id
 from barista_bench.files.writing import write_whole
@@ -132,8 +132,8 @@ class Project:
     def video(self, video_id: str) -> VideoFiles:
         """Raises DataError for a video that the project does not hold."""
         if video_id not in self.file.videos:
-            known = ", ".join(sorted(self.file.videos)[:5])
-            raise DataError(f"{self.folder}: no video {video_id!r}. Remedy: name one of {known} ...")
+            video_ids = ", ".join(sorted(self.file.videos)[:5])
+            raise DataError(f"{self.folder}: no video {video_id!r}. Remedy: name one of {video_ids} ...")
         source = self.file.videos[video_id]
         path = confined(Path(self.file.folder), source.file)
         return VideoFiles(self, confined(self.folder, video_id), video_id, source, path)
@@ -169,7 +169,7 @@ class VideoFiles(NamedTuple):
         path = self.file(records.AcceptedFile)
         return _read_accepted(path, file_stamp(path), self.source)
 
-    def asked(self) -> dict[int, int]:
+    def asked_segments(self) -> dict[int, int]:
         """The segment of each frame that people are asked to annotate; empty before keyframes are chosen."""
         if not self.has(records.KeyframesFile):
             return {}
@@ -248,10 +248,10 @@ def read_tracks(path: Path, source: VideoSource) -> Iterator[records.TrackLine]:
     lines = read_json_lines(path, MOST_TRACK_LINE, bytes, what="no frame of tracks", remedy=REMAKE)
     next(lines, None)
     for number, line in lines:
-        yield decoded_track(line, f"{path}: line {number}", source)
+        yield decode_track(line, f"{path}: line {number}", source)
 
 
-def decoded_track(line: bytes, where: str, source: VideoSource) -> records.TrackLine:
+def decode_track(line: bytes, where: str, source: VideoSource) -> records.TrackLine:
     """A line of tracks.jsonl whose masks are sound. Raises DataError, which begins with `where`."""
     try:
         decoded = _decode_track(line)
@@ -389,7 +389,7 @@ class TrackIndex:
                 line = file.readline(MOST_TRACK_LINE)
         except FileNotFoundError:
             return None
-        track = decoded_track(line, f"{path}: frame {frame}", video.source)
+        track = decode_track(line, f"{path}: frame {frame}", video.source)
         if track.frame != frame:
             raise DataError(f"{path}: frame {frame} is not in its line. Remedy: {REMAKE}")
         return track
@@ -398,7 +398,9 @@ class TrackIndex:
         key = path, FileStamp.of(file.fileno())
         with self._lock:
             if key not in self._starts:
-                self._starts[key] = kept(*key, "lines", np.ndarray, lambda: np.concatenate(([0], *_line_ends(file))))
+                self._starts[key] = read_cached(
+                    *key, "lines", np.ndarray, lambda: np.concatenate(([0], *_line_ends(file)))
+                )
             return self._starts[key]
 
 

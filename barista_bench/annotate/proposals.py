@@ -220,14 +220,14 @@ class PromptedSegmenter:
             pixels = self._scale.pixels(picture, side, device).to(dtype)
             embeddings = self._model.get_image_embeddings(pixels[None])
             for box, points in prompts:
-                given: dict[str, torch.Tensor] = {}
+                inputs: dict[str, torch.Tensor] = {}
                 if box is not None:
-                    given["input_boxes"] = (torch.tensor(box, device=device).reshape(2, 2) * shrink).reshape(1, 1, 4)
+                    inputs["input_boxes"] = (torch.tensor(box, device=device).reshape(2, 2) * shrink).reshape(1, 1, 4)
                 if points:
-                    at = torch.tensor([(point.x, point.y) for point in points], device=device)
-                    given["input_points"] = (at * shrink)[None, None]
-                    given["input_labels"] = torch.tensor([[[int(point.inside) for point in points]]], device=device)
-                outputs = self._model(image_embeddings=embeddings, multimask_output=False, **given)
+                    coordinates = torch.tensor([(point.x, point.y) for point in points], device=device)
+                    inputs["input_points"] = (coordinates * shrink)[None, None]
+                    inputs["input_labels"] = torch.tensor([[[int(point.inside) for point in points]]], device=device)
+                outputs = self._model(image_embeddings=embeddings, multimask_output=False, **inputs)
                 mask = enlarged_mask(outputs.pred_masks[0], height, width)
                 score = min(max(float(outputs.iou_scores.flatten()[0]), 0.0), 1.0)
                 segmented.append(SegmentedMask(mask, score))
@@ -259,23 +259,24 @@ class Proposer:
 
         Raises DataError where there are prompts, and nothing that can answer them.
         """
-        asked, accepted = video.asked(), video.accepted()
+        segment_of, accepted = video.asked_segments(), video.accepted()
         annotated = {keyframe.frame: keyframe for keyframe in accepted.keyframes}
         prompts = video.prompts()
-        self._check(prompts, video)
-        waiting = set(asked) - annotated.keys()
+        self._check_models(prompts, video)
+        unannotated = set(segment_of) - annotated.keys()
         keyframes = []
         with video.open() as frames:
-            for frame, picture in decoded_frames(frames, sorted(waiting.union(prompt.frame for prompt in prompts))):
-                before = [annotated[k] for k in sorted(annotated) if k < frame and asked.get(k) == asked.get(frame, -1)]
-                known = {name: accepted.objects[name] for keyframe in before for name in keyframe.masks}
+            for frame, picture in decoded_frames(frames, sorted(unannotated.union(prompt.frame for prompt in prompts))):
+                segment = segment_of.get(frame, -1)
+                earlier = [annotated[k] for k in sorted(annotated) if k < frame and segment_of.get(k) == segment]
+                known_objects = {name: accepted.objects[name] for keyframe in earlier for name in keyframe.masks}
                 masks = list(self._segment_prompts(picture, [prompt for prompt in prompts if prompt.frame == frame]))
-                if frame in waiting and before:
-                    masks += self._carry_objects(frames, before[-1], frame, known)
-                keyframes.append(KeyframeProposals(frame=frame, proposals=masks, earlier=known))
+                if frame in unannotated and earlier:
+                    masks += self._carry_objects(frames, earlier[-1], frame, known_objects)
+                keyframes.append(KeyframeProposals(frame=frame, proposals=masks, earlier=known_objects))
         return keyframes
 
-    def _check(self, prompts: Sequence[MaskPrompt], video: VideoFiles) -> None:
+    def _check_models(self, prompts: Sequence[MaskPrompt], video: VideoFiles) -> None:
         if prompts and self.segmenter is None:
             remedy = 'name "grabcut" or "sam:CHECKPOINT" as "segmenter" in project.json'
             raise DataError(f"{video.file(PromptsFile)}: nothing can answer prompts. Remedy: {remedy}")
@@ -308,11 +309,12 @@ class Proposer:
         self, frames: FrameReader, keyframe: AcceptedKeyframe, frame: int, categories: Mapping[str, str]
     ) -> Iterator[Proposal]:
         """The objects of an earlier keyframe of the segment, as the propagator carries them here."""
-        given = {keyframe.frame: {name: mask.rle for name, mask in keyframe.masks.items()}}
+        keyframe_masks = {keyframe.frame: {name: mask.rle for name, mask in keyframe.masks.items()}}
         if frame - keyframe.frame > self.propagator.reach(frames.fps):
             return
-        (last,) = deque(self.propagator.propagate(frames, given, range(keyframe.frame, frame + 1)), maxlen=1)
-        for name, mask in last.masks.items():
+        span = range(keyframe.frame, frame + 1)
+        (carried,) = deque(self.propagator.propagate(frames, keyframe_masks, span), maxlen=1)
+        for name, mask in carried.masks.items():
             yield _proposal(categories[name], name, "carried", mask.rle, mask.confidence)
 
 

@@ -374,15 +374,15 @@ def digest(*values: object) -> str:
     """SHA-256 of JSON values and bytes, in order."""
     total = hashlib.sha256()
     for value in values:
-        data = value if isinstance(value, bytes) else msgspec.json.encode(value, order="deterministic")
-        total.update(f"{len(data)}\n".encode() + data)
+        content = value if isinstance(value, bytes) else msgspec.json.encode(value, order="deterministic")
+        total.update(f"{len(content)}\n".encode() + content)
     return total.hexdigest()
 
 
-def decode_record(data: bytes, kind: type[RecordT], where: str) -> RecordT:
+def decode_record(content: bytes, kind: type[RecordT], where: str) -> RecordT:
     """JSON as a record. Raises DataError, naming the field, for what is none."""
     try:
-        return msgspec.json.decode(data, type=kind)
+        return msgspec.json.decode(content, type=kind)
     except MALFORMED as error:
         raise DataError(f"{where}: {error}. Remedy: see docs/your_own_videos.md for the format") from error
 

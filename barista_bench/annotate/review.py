@@ -22,7 +22,7 @@ _EDGE = 2  # pixels
 
 
 def doubtful_frames(
-    tracks: Iterable[TrackLine], given: Collection[int], width: int, height: int, fps: float
+    tracks: Iterable[TrackLine], annotated: Collection[int], width: int, height: int, fps: float
 ) -> list[Doubt]:
     """The most doubtful frames, at least half a second apart, each with its most doubtful object.
 
@@ -37,19 +37,19 @@ def doubtful_frames(
     """
     worst: list[Doubt] = []
     for doubts in _doubts(tracks, width, height):
-        candidates = [doubt for doubt in doubts if doubt.doubt > 0 and doubt.frame not in given]
+        candidates = [doubt for doubt in doubts if doubt.doubt > 0 and doubt.frame not in annotated]
         if candidates:
             worst.append(max(candidates, key=lambda doubt: (doubt.doubt, doubt.object)))
-    chosen: list[Doubt] = []
+    doubtful: list[Doubt] = []
     blocked: set[int] = set()
     reach = max(1, round(_APART_S * fps))
     for doubt in sorted(worst, key=lambda doubt: (-doubt.doubt, doubt.frame)):
         if doubt.frame not in blocked:
-            chosen.append(doubt)
+            doubtful.append(doubt)
             blocked.update(range(doubt.frame - reach + 1, doubt.frame + reach))
-        if len(chosen) == _MOST:
+        if len(doubtful) == _MOST:
             break
-    return chosen
+    return doubtful
 
 
 def _doubts(tracks: Iterable[TrackLine], width: int, height: int) -> Iterator[list[Doubt]]:
@@ -59,22 +59,22 @@ def _doubts(tracks: Iterable[TrackLine], width: int, height: int) -> Iterator[li
     is_first = True
     for line in tracks:
         names = sorted(line.masks)
-        now = dict(zip(names, _areas(line, names, height, width), strict=True))
+        new_areas = dict(zip(names, _areas(line, names, height, width), strict=True))
         x, y, w, h = mask_boxes([line.masks[name].counts for name in names], height, width).T
         keeps_away = (x > _EDGE) & (y > _EDGE) & (x + w < width - _EDGE) & (y + h < height - _EDGE)  # from the edge
-        now_inside = dict(zip(names, keeps_away.tolist(), strict=True))
+        new_inside = dict(zip(names, keeps_away.tolist(), strict=True))
         doubts = []
         for name in names:
             doubts.append(_doubt(line.frame, name, 1 - line.masks[name].confidence, "low confidence"))
             if name in areas:
-                change = abs(math.log(now[name] / areas[name])) / math.log(_LOUD)
+                change = abs(math.log(new_areas[name] / areas[name])) / math.log(_LOUD)
                 doubts.append(_doubt(line.frame, name, change, "area changes"))
-            elif now_inside[name] and not is_first:
+            elif new_inside[name] and not is_first:
                 doubts.append(_doubt(line.frame, name, _VANISHED, "appears"))
-        vanished = (name for name in areas if name not in now and inside[name])
+        vanished = (name for name in areas if name not in new_areas and inside[name])
         doubts += [_doubt(line.frame, name, _VANISHED, "vanishes") for name in vanished]
         yield doubts
-        areas, inside, is_first = now, now_inside, False
+        areas, inside, is_first = new_areas, new_inside, False
 
 
 def _doubt(frame: int, name: str, doubt: float, why: str) -> Doubt:

@@ -66,12 +66,12 @@ def run(project: Project, *, num_proc: int = 1, cluster: str | None = None) -> I
     with writing(project.folder):
         nodes = cluster_of(cluster, num_proc, [project.file.folder])
         if nodes:
-            yield from _run_on(nodes, project, video_ids)
+            yield from _run_on_cluster(nodes, project, video_ids)
         else:
             yield from map_in_processes(partial(run_video, project.folder), video_ids, num_proc)
 
 
-def _run_on(cluster: RayCluster, project: Project, video_ids: Sequence[str]) -> Iterator[VideoOutcome]:
+def _run_on_cluster(cluster: RayCluster, project: Project, video_ids: Sequence[str]) -> Iterator[VideoOutcome]:
     settings = project.settings
     by_arithmetic = settings.propagator.partition(":")[0] in ("flow", "copy_nearest", "linear_box")
     loads_models = not by_arithmetic or settings.detector or settings.segmenter not in (None, "grabcut")
@@ -98,10 +98,10 @@ def run_job(job: VideoJob) -> Iterator[WrittenFile | VideoOutcome]:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
         outcome = run_video(folder, job.video_id)
-        made = _files(folder, job.video_id)
-        for name in sorted(made | job.files):
-            if made.get(name) != job.files.get(name):
-                yield WrittenFile(name, made.get(name))
+        new_files = _files(folder, job.video_id)
+        for name in sorted(new_files | job.files):
+            if new_files.get(name) != job.files.get(name):
+                yield WrittenFile(name, new_files.get(name))
         yield msgspec.structs.replace(outcome, problem=outcome.problem.replace(scratch, str(job.project)))
 
 
@@ -118,18 +118,18 @@ def run_video(folder: Path, video_id: str, starting: Callable[[str], object] | N
         starting: is told the name of each stage before it is made.
     """
     project = open_project(folder)
-    made: list[str] = []
+    made_stages: list[str] = []
     try:
         video = project.video(video_id)
-        made += _make_stages(video, BEFORE_MASKS, starting)
+        made_stages += _make_stages(video, BEFORE_MASKS, starting)
         missing = missing_masks(video)
         if not missing:
-            made += _make_stages(video, AFTER_MASKS, starting)
+            made_stages += _make_stages(video, AFTER_MASKS, starting)
     except (ConfigError, ModelError):
         raise
     except BaristaError as error:
-        return VideoOutcome(video_id=video_id, made=made, problem=str(error))
-    return VideoOutcome(video_id=video_id, made=made, missing=missing)
+        return VideoOutcome(video_id=video_id, made=made_stages, problem=str(error))
+    return VideoOutcome(video_id=video_id, made=made_stages, missing=missing)
 
 
 def _make_stages(
@@ -153,8 +153,8 @@ def missing_masks(video: VideoFiles) -> str:
         if accepted:
             return ""
         return "when hands touch things (accept a signal: confidences or contacts), or masks"
-    waiting = sorted(video.asked().keys() - accepted)
-    if not waiting:
+    unannotated = sorted(video.asked_segments().keys() - accepted)
+    if not unannotated:
         return ""
-    shown = ", ".join(map(str, waiting[:8])) + (" ..." if len(waiting) > 8 else "")
-    return f"masks on {len(waiting)} keyframes of {video.folder.name}/{KeyframesFile.FILE}: {shown}"
+    first_frames = ", ".join(map(str, unannotated[:8])) + (" ..." if len(unannotated) > 8 else "")
+    return f"masks on {len(unannotated)} keyframes of {video.folder.name}/{KeyframesFile.FILE}: {first_frames}"

@@ -130,8 +130,8 @@ class SamPropagator:
         check_keyframes(frames, keyframes, span)
         tracking = _Tracking(self._model, self._scale, frames, keyframes)
         first, last = min(keyframes), max(keyframes)
-        backward = dict(tracking.followed(range(last, span.start - 1, -1)))
-        forward = tracking.followed(range(first, span.stop))
+        backward = dict(tracking.follow(range(last, span.start - 1, -1)))
+        forward = tracking.follow(range(first, span.stop))
         mentions = {name: [k for k in sorted(keyframes) if name in keyframes[k]] for name in tracking.names}
         for frame in span:
             after = backward.pop(frame, {})
@@ -161,15 +161,15 @@ def load_sam(
     """
     require_libraries()
 
-    def read_model(source: str, **given: object) -> object:
+    def read_model(source: str, **settings: object) -> object:
         import transformers
 
-        origin = {key: given[key] for key in ("revision", "trust_remote_code")}
+        origin = {key: settings[key] for key in ("revision", "trust_remote_code")}
         kind = transformers.AutoConfig.from_pretrained(source, **origin).model_type
         if kind not in classes:
             remedy = f"give a checkpoint of one of {', '.join(classes)}"
             raise ModelError(f"model {source}: its type is {kind}, which is no {what}. Remedy: {remedy}")
-        return getattr(transformers, classes[kind]).from_pretrained(source, **given)
+        return getattr(transformers, classes[kind]).from_pretrained(source, **settings)
 
     model, scale = load_pretrained(
         name, PixelScale.read, read_model, kind=f"a {what}", dtype="auto", key_mapping=key_mapping
@@ -187,15 +187,15 @@ def _fuse_sides(
     """
     earlier = max((k for k in mentions if k < frame), default=None)
     later = min((k for k in mentions if k > frame), default=None)
-    chosen, agreement = before if later is None else after, 1.0
+    side, agreement = before if later is None else after, 1.0
     if earlier is not None and later is not None:
         assert before is not None
         assert after is not None
         fraction = (frame - earlier) / (later - earlier)
-        chosen = after if fraction * after.sureness > (1 - fraction) * before.sureness else before
+        side = after if fraction * after.sureness > (1 - fraction) * before.sureness else before
         agreement = float(mask_ious([before.rle], [after.rle])[0, 0])
-    assert chosen is not None
-    return None if is_empty(chosen.rle) else PropagatedMask(chosen.rle, chosen.presence * agreement)
+    assert side is not None
+    return None if is_empty(side.rle) else PropagatedMask(side.rle, side.presence * agreement)
 
 
 class _Tracking:
@@ -221,7 +221,7 @@ class _Tracking:
             self._forget(kept=range(0))
         self._check(keyframes)
 
-    def followed(self, order: range) -> Iterator[tuple[int, dict[str, _Tracked]]]:
+    def follow(self, order: range) -> Iterator[tuple[int, dict[str, _Tracked]]]:
         """All objects on consecutive frames, forward or backward."""
         if not self.names:  # the tracker refuses to run for no object
             yield from ((frame, {}) for frame in order)

@@ -46,8 +46,8 @@ def filtered_signal(confidence: NDArray[np.float64], fps: float, median_s: float
     width = 2 * math.floor(round(median_s * fps, 6) / 2) + 1
     # The last measured value in place of NaN, and 0 before the first one.
     last_measured = np.maximum.accumulate(np.where(np.isnan(confidence), -1, np.arange(confidence.size)))
-    held = np.where(last_measured >= 0, confidence[last_measured], 0.0)
-    return ndimage.median_filter(held, size=width, mode="nearest")
+    held_signal = np.where(last_measured >= 0, confidence[last_measured], 0.0)
+    return ndimage.median_filter(held_signal, size=width, mode="nearest")
 
 
 def choose_keyframes(segments: Sequence[tuple[int, int]], frame_count: int, reach: int) -> list[int]:

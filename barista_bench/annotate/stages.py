@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 
 from barista_bench.annotate.flow_propagation import FlowPropagator
-from barista_bench.annotate.geometry import bootstrap_layers
+from barista_bench.annotate.geometry import propose_layers
 from barista_bench.annotate.grab_cut import GrabCutSegmenter
 from barista_bench.annotate.identities import link_segments, propagator_input, segments_of
 from barista_bench.annotate.project import VideoFiles, read_tracks
@@ -219,7 +219,7 @@ def _propose(video: VideoFiles, provenance: Provenance) -> None:
 def _proposals_identity(video: VideoFiles) -> ModelIdentity | None:
     """None where there is nothing to ask, or nothing to be asked."""
     accepted = {keyframe.frame for keyframe in video.accepted().keyframes}
-    is_waiting = bool(video.asked().keys() - accepted)
+    is_waiting = bool(video.asked_segments().keys() - accepted)
     if not video.has(PromptsFile) and not (is_waiting and ((_segmenter(video) and _detector(video)) or accepted)):
         return None
     models = {"segmenter": _segmenter(video), "detector": _detector(video), "propagator": _propagator(video)}
@@ -233,7 +233,7 @@ def _proposals_identity(video: VideoFiles) -> ModelIdentity | None:
 def _link(video: VideoFiles, provenance: Provenance) -> None:
     with video.open() as frames:
         boundaries = link_segments(
-            segments_of(video.accepted(), video.asked()),
+            segments_of(video.accepted(), video.asked_segments()),
             video.accepted(),
             frames,
             _propagator(video),
@@ -246,7 +246,7 @@ def _link(video: VideoFiles, provenance: Provenance) -> None:
 
 def _track(video: VideoFiles, provenance: Provenance) -> None:
     """Each segment over all frames up to the first keyframe of the next one, which it is conditioned on as well."""
-    segments, identities = segments_of(video.accepted(), video.asked()), video.identities()
+    segments, identities = segments_of(video.accepted(), video.asked_segments()), video.identities()
     propagator = _propagator(video)
     folder = video.folder / _SEGMENT_FOLDER
     folder.mkdir(exist_ok=True)
@@ -257,12 +257,12 @@ def _track(video: VideoFiles, provenance: Provenance) -> None:
             start = segment.keyframes[0].frame if parts else 0
             end = following.keyframes[0].frame if following else len(frames)
             keyframes = [*segment.keyframes, *(following.keyframes[:1] if following else [])]
-            given = propagator_input(keyframes, identities, video.source.height, video.source.width)
+            inputs = propagator_input(keyframes, identities, video.source.height, video.source.width)
             span = range(start, min(end + 1, len(frames)))
-            key = Provenance.of("segment", propagator.identity, video.source, sorted(given.items()), span.stop)
+            key = Provenance.of("segment", propagator.identity, video.source, sorted(inputs.items()), span.stop)
             path = folder / f"{segment.number:04d}.jsonl"
             if _inputs_of(path) != key.inputs:
-                _write_tracks(path, key, _track_lines(propagator, frames, given, span))
+                _write_tracks(path, key, _track_lines(propagator, frames, inputs, span))
             parts.append((path, range(start, end)))
     lines = (line for path, span in parts for line in read_tracks(path, video.source) if line.frame in span)
     _write_tracks(video.file(TrackLine), provenance, lines)
@@ -271,10 +271,10 @@ def _track(video: VideoFiles, provenance: Provenance) -> None:
 
 
 def _track_lines(
-    propagator: Propagator, frames: FrameReader, given: dict[int, dict[str, Rle]], span: range
+    propagator: Propagator, frames: FrameReader, inputs: dict[int, dict[str, Rle]], span: range
 ) -> Iterator[TrackLine]:
-    from_elsewhere = (FrameMasks(frame, given_masks(given[frame])) for frame in span)
-    for frame, masks in from_elsewhere if set(span) <= given.keys() else propagator.propagate(frames, given, span):
+    from_elsewhere = (FrameMasks(frame, given_masks(inputs[frame])) for frame in span)
+    for frame, masks in from_elsewhere if set(span) <= inputs.keys() else propagator.propagate(frames, inputs, span):
         rows = {
             name: TrackedMask(counts=mask.rle.counts, confidence=round(min(max(mask.confidence, 0.0), 1.0), 4))
             for name, mask in masks.items()
@@ -291,14 +291,14 @@ def _write_tracks(path: Path, provenance: Provenance, lines: Iterator[TrackLine]
 
 def _review(video: VideoFiles, provenance: Provenance) -> None:
     source = video.source
-    given = {keyframe.frame for keyframe in video.accepted().keyframes}
-    frames = doubtful_frames(video.tracks(), given, source.width, source.height, source.fps)
+    annotated = {keyframe.frame for keyframe in video.accepted().keyframes}
+    frames = doubtful_frames(video.tracks(), annotated, source.width, source.height, source.fps)
     video.write(ReviewFile(provenance=provenance, frames=frames))
 
 
 def _make_layers(video: VideoFiles, provenance: Provenance) -> None:
     source, identities = video.source, video.identities()
-    layers = bootstrap_layers(
+    layers = propose_layers(
         video.tracks(),
         [identities.renamed(keyframe) for keyframe in video.accepted().keyframes],
         identities.categories,

@@ -126,11 +126,11 @@ def import_masks(
         for reader in _readers(source, source_format):
             try:
                 decisions = reader()
-                requested_frames = annotation.video(decisions.video).asked()
+                asked_segments = annotation.video(decisions.video).asked_segments()
                 if only_asked:
-                    keyframes = [keyframe for keyframe in decisions.keyframes if keyframe.frame in requested_frames]
+                    keyframes = [keyframe for keyframe in decisions.keyframes if keyframe.frame in asked_segments]
                     # Other contacts would ask for other frames.
-                    contacts = None if requested_frames else decisions.contacts
+                    contacts = None if asked_segments else decisions.contacts
                     decisions = msgspec.structs.replace(decisions, keyframes=keyframes, contacts=contacts)
                 take_in(annotation, decisions, by)
                 echo(f"{decisions.video}: {len(decisions.keyframes)} frames, {len(decisions.objects)} objects")
@@ -141,15 +141,17 @@ def import_masks(
 
 def _readers(source: Path, source_format: FormatChoice) -> Iterator[Callable[[], Decisions]]:
     """A function for each video of a file or folder, which reads its decisions."""
-    from barista_bench.annotate.decisions import from_graph, from_tracks
+    from barista_bench.annotate.decisions import decisions_of_graph, decisions_of_tracks
     from barista_bench.interchange.mask_formats import read_mask_tracks
     from barista_bench.scene_graph import SceneGraph
 
     if source_format == "release":
         graph = SceneGraph(source)
-        yield from (partial(lambda video_id: from_graph(graph[video_id]), video_id) for video_id in graph.video_ids)
+        yield from (
+            partial(lambda video_id: decisions_of_graph(graph[video_id]), video_id) for video_id in graph.video_ids
+        )
     else:
-        yield from (partial(from_tracks, tracks) for tracks in read_mask_tracks(source, source_format))
+        yield from (partial(decisions_of_tracks, tracks) for tracks in read_mask_tracks(source, source_format))
 
 
 def _exit_on_problems(problems: list[str], noun: str) -> None:

@@ -121,13 +121,13 @@ def agreement(folders: Folders, data: Data = None, root: Root = None, option: Op
     """Say how far answers agree, those of people too: each pair of runs of a task, all people, and all runs. Of a study
     it says first how far its participants are, how they passed the checks, and how long they took."""
     from barista_bench.stats import answer_agreement
-    from barista_bench.studio.study_figures import in_words, studies_of, study_figures
+    from barista_bench.studio.study_figures import participant_text, studies_of, study_figures
 
     with exit_on_error():
         runs = scored_runs(folders, data, root, option)
         participants = [figures for study in studies_of(folders) for figures in study_figures(study, runs)]
         for figures in participants:
-            print_result(in_words(figures))
+            print_result(participant_text(figures))
         try:
             for row in answer_agreement(runs):
                 print_result(agreement_line(row))
@@ -225,7 +225,7 @@ def submit(
     Everything lands in OUT to look at: model/ (.eval_results, README.md) and results/ (for a leaderboard Space).
     """
     from barista_bench.files.owned_folders import SUBMISSION, check_target
-    from barista_bench.hub.files import README, Existing, all_files, eval_results_path, model_files, write_files
+    from barista_bench.hub.files import README, ExistingFiles, all_files, eval_results_path, model_files, write_files
     from barista_bench.hub.pushing import Destination, Pusher, find_token
     from barista_bench.hub.submission import make_submission
 
@@ -245,15 +245,15 @@ def submit(
             runs, target, judge=judge, allow_incomplete=allow_incomplete, data=data, root=root, dataset=dataset
         )
         pusher = Pusher(find_token(token_env), Destination(branch, to_main)) if push else None
-        existing = pusher.existing(model_repo, submission.benchmark) if pusher else None
+        existing = pusher.existing_files(model_repo, submission.benchmark) if pusher else None
         if model_folder:
             results = model_folder / eval_results_path(submission.benchmark)
             results_there = results.read_bytes() if results.exists() else None
-            existing = Existing((model_folder / README).read_bytes(), results_there)
+            existing = ExistingFiles((model_folder / README).read_bytes(), results_there)
         files = all_files(submission, existing)
         written = write_files(files, out)
         for row in submission.rows:
-            echo(f"{row.task_id}: {row.metric} {row.value:g}" + (" INCOMPLETE" if row.missing else ""))
+            echo(f"{row.task_id}: {row.metric} {row.value:g}" + (" INCOMPLETE" if row.gaps else ""))
         echo(f"{len(written)} files written to {out}, {sum(map(len, files))} in all")
         if pusher is None:
             return

@@ -57,9 +57,9 @@ def studio(
     """Look at graphs and runs, annotate and review, answer the questions yourself; run the other commands by button: a
     page on this machine alone. Or serve a study."""
     with exit_on_error():
-        from barista_bench.studio.server import serving
+        from barista_bench.studio.server import studio_server
         from barista_bench.studio.study import is_study
-        from barista_bench.studio.workspace import first_opened, open_workspace
+        from barista_bench.studio.workspace import default_paths, open_workspace
 
         # A closed terminal and `kill` end the studio as Ctrl-C does: what it has started ends with it. uvicorn takes
         # the signal while it serves, and raises it again afterwards.
@@ -72,9 +72,9 @@ def studio(
             return
         if not paths:
             folder = folder or Path()
-        person, to_open = by or getpass.getuser(), paths or (first_opened(folder) if folder else [])
+        person, to_open = by or getpass.getuser(), paths or (default_paths(folder) if folder else [])
         workspace = open_workspace(to_open, person=person, out=out, compared=compare or (), folder=folder)
-        with serving(workspace, port, typer.main.get_command(app)) as server:
+        with studio_server(workspace, port, typer.main.get_command(app)) as server:
             print_result(server.address)
             if browser:
                 webbrowser.open(server.address)
@@ -126,7 +126,7 @@ def _split_names(names: str) -> tuple[str, ...]:
 def _serve_study(
     paths: list[Path], has_other_options: bool, share_on: str | None, tls_cert: Path | None, tls_key: Path | None
 ) -> None:
-    from barista_bench.studio.sharing import sharing
+    from barista_bench.studio.sharing import study_server
     from barista_bench.studio.study import is_study, read_study
 
     if has_other_options or len(paths) != 1 or not is_study(paths[0]):
@@ -137,7 +137,7 @@ def _serve_study(
     address = read_study(paths[0]).address
     if share_on not in (None, address):
         raise ConfigError(f"--share-on {share_on}: the links of {paths[0]} lead to {address}. Remedy: invite again")
-    with sharing(paths[0], tls_cert if share_on else None, tls_key if share_on else None) as server:
+    with study_server(paths[0], tls_cert if share_on else None, tls_key if share_on else None) as server:
         print_result(f"{len(server.study.participants)} people can answer at {server.study.origin}, by their links")
         server.run()
 

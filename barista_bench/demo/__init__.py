@@ -68,9 +68,9 @@ def demo(
         DataError: the recorded answers are to other examples than this version makes.
     """
     tell(f"rendering {VIDEOS} videos of a toy kitchen, and making questions of their scene graphs")
-    made = make_examples(out, num_proc=num_proc, progress=progress)
+    content_hashes = make_examples(out, num_proc=num_proc, progress=progress)
     recorded = json.loads(HASHES.read_text(encoding="utf-8"))
-    if different := [name for name in made if recorded.get(name) != made[name]]:
+    if different := [name for name in content_hashes if recorded.get(name) != content_hashes[name]]:
         raise DataError(f"{HASHES}: answers to other examples of {', '.join(different)}. Remedy: {_REMEDY}")
     runs: list[ScoredRun] = []
     for model in (*RECORDED, *COMPUTED):

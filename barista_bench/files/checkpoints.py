@@ -149,9 +149,9 @@ def load_pretrained(
         model, report = cast("tuple[PreTrainedModel, dict[str, set[str]]]", loaded)
         if check:
             check(model)
-        missing = sorted(key for key in report["missing_keys"] if not key.startswith(optional))
-        if missing:  # transformers only warns, and would answer with random weights
-            absent = ", ".join(missing[:3])
+        missing_keys = sorted(key for key in report["missing_keys"] if not key.startswith(optional))
+        if missing_keys:  # transformers only warns, and would answer with random weights
+            absent = ", ".join(missing_keys[:3])
             raise ModelError(f"{role} {name}: weights are missing ({absent}, ...). Remedy: download it again")
         if target is not None:
             model.to(target)  # type: ignore[arg-type]
@@ -167,8 +167,8 @@ def naming_cause(failure: str) -> Iterator[None]:
     try:
         yield
     except (*_UNREADABLE, SafetensorError) as error:
-        whole = f"{type(error).__name__}: {error}"
-        fitting = (remedy for pattern, remedy in _REMEDIES if re.search(pattern, whole, re.IGNORECASE))
+        full_text = f"{type(error).__name__}: {error}"
+        fitting = (remedy for pattern, remedy in _REMEDIES if re.search(pattern, full_text, re.IGNORECASE))
         cause = f"{type(error).__name__}: {first_line(error)}"
         raise ModelError(f"{failure}: {cause}. Remedy: {next(fitting, _REMEDY)}") from error
 
@@ -189,9 +189,9 @@ def fetch_checkpoint(name: str, revision: str | None = None) -> tuple[Path, str]
     folder = Path(name).expanduser()
     if folder.is_dir():
         return folder, folder_hash(folder)
-    wanted = [f"*{suffix}" for suffix in sorted(_CONTENT - {".bin"})]  # those would be pickles
+    patterns = [f"*{suffix}" for suffix in sorted(_CONTENT - {".bin"})]  # those would be pickles
     with naming_cause(f"model {name}: is not a folder and cannot be fetched"):
-        snapshot = Path(snapshot_download(name, revision=revision, allow_patterns=wanted))
+        snapshot = Path(snapshot_download(name, revision=revision, allow_patterns=patterns))
     return snapshot, snapshot.name
 
 

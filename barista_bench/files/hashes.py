@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Lock
 
 from barista_bench.errors import DataError
-from barista_bench.files.kept import FileStamp, kept
+from barista_bench.files.file_cache import FileStamp, read_cached
 
 _HASHING = tuple(Lock() for _ in range(64))
 
@@ -26,8 +26,8 @@ def file_sha256(path: Path, *, across_processes: bool = False) -> str:
     """SHA-256 of a file's bytes, read once while it stays the same, also by threads that ask at once.
 
     Args:
-        across_processes: later processes of this user take a large file's hash from this one, as `kept` says. Not to
-            prove that no byte is lost: a disk that loses some leaves a file's times alone.
+        across_processes: later processes of this user take a large file's hash from this one, as `read_cached` says.
+            Not to prove that no byte is lost: a disk that loses some leaves a file's times alone.
 
     Raises:
         DataError: the file cannot be read.
@@ -42,7 +42,7 @@ def file_sha256(path: Path, *, across_processes: bool = False) -> str:
 
 @lru_cache(maxsize=4096)
 def _sha256_of(path: Path, stamp: FileStamp, across_processes: bool) -> str:
-    return kept(path, stamp, "sha256", str, lambda: read_sha256(path)) if across_processes else read_sha256(path)
+    return read_cached(path, stamp, "sha256", str, lambda: read_sha256(path)) if across_processes else read_sha256(path)
 
 
 def _unreadable(path: Path, error: OSError) -> DataError:

@@ -33,7 +33,7 @@ _REMEDY = "move it away, or choose another folder"
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class FolderKind:
     """A kind of folder that a command makes. A folder in which each of `markers` (globs) matches something is of
     this kind; `parts` are names of folders in it that other commands may write."""
 
@@ -47,25 +47,25 @@ class Kind:
         return self.markers[0]
 
 
-DATASET = Kind("a dataset", ("barista_bench.json",))
-KITCHEN = Kind("a mini kitchen", (".mini_kitchen",))
-REPORT = Kind("a report", (".report_files.json",))
-ANALYSIS = Kind("an analysis", (".analysis_files.json",))
-STATISTICS = Kind("statistics of a release", (".statistics_files.json",))
-JUDGES = Kind("a comparison of judges", (".judges_files.json",))
-SUBMISSION = Kind("a submission", (".submission_files.json",))
-RUN = Kind("a run folder", ("run.json", "samples*.jsonl"), parts=("report",))
-TRAINING_SET = Kind("a training set", ("training_videos.json",))
-VIDEO = Kind("a video of a release", ("coco_annotation.json",))
+DATASET = FolderKind("a dataset", ("barista_bench.json",))
+KITCHEN = FolderKind("a mini kitchen", (".mini_kitchen",))
+REPORT = FolderKind("a report", (".report_files.json",))
+ANALYSIS = FolderKind("an analysis", (".analysis_files.json",))
+STATISTICS = FolderKind("statistics of a release", (".statistics_files.json",))
+JUDGES = FolderKind("a comparison of judges", (".judges_files.json",))
+SUBMISSION = FolderKind("a submission", (".submission_files.json",))
+RUN = FolderKind("a run folder", ("run.json", "samples*.jsonl"), parts=("report",))
+TRAINING_SET = FolderKind("a training set", ("training_videos.json",))
+VIDEO = FolderKind("a video of a release", ("coco_annotation.json",))
 KINDS = (DATASET, KITCHEN, REPORT, ANALYSIS, STATISTICS, JUDGES, SUBMISSION, RUN, TRAINING_SET, VIDEO)
 
 
-def owner(folder: Path) -> Kind | None:
+def kind_of_folder(folder: Path) -> FolderKind | None:
     """The kind of a folder; None for one that no command made."""
     return next((kind for kind in KINDS if all(any(folder.glob(marker)) for marker in kind.markers)), None)
 
 
-def check_place(out: Path, kind: Kind | None = None) -> Path:
+def check_place(out: Path, kind: FolderKind | None = None) -> Path:
     """Check the path of a file or a folder to write, which may be there already.
 
     Returns:
@@ -83,12 +83,12 @@ def check_place(out: Path, kind: Kind | None = None) -> Path:
         if out.is_symlink():
             raise ConfigError(f"{out}: is a link to {target}, which is not there. Remedy: remove it") from None
     for path in dict.fromkeys((Path(os.path.abspath(out)), target)):
-        owned = owner(path)
+        owned = kind_of_folder(path)
         if owned is not None and owned != kind:
             problem = f"is {owned.name}, not {kind.name}" if kind else f"is there already, and is {owned.name}"
             raise ConfigError(f"{out}: {problem}. Remedy: choose another place")
         for folder in path.parents:
-            owned = owner(folder)
+            owned = kind_of_folder(folder)
             if owned is not None and path.relative_to(folder).as_posix() not in owned.parts:
                 raise ConfigError(f"{out}: lies inside {folder}, which is {owned.name}. Remedy: choose another place")
     existing = next(path for path in (target, *target.parents) if path.exists())
@@ -104,7 +104,7 @@ def refuse_inside(out: Path, *inputs: str | Path | None) -> None:
             raise ConfigError(f"{out}: lies inside {folder}, which is read. Remedy: choose another folder")
 
 
-def check_target(out: Path, kind: Kind | None = None, besides: str = "") -> Path:
+def check_target(out: Path, kind: FolderKind | None = None, besides: str = "") -> Path:
     """Check a folder before the work starts whose results will replace it.
 
     Args:
@@ -128,7 +128,7 @@ def check_target(out: Path, kind: Kind | None = None, besides: str = "") -> Path
 
 
 @contextmanager
-def replacing_folder(out: Path, kind: Kind | None = None) -> Iterator[Path]:
+def replacing_folder(out: Path, kind: FolderKind | None = None) -> Iterator[Path]:
     """A hidden folder to fill, which takes the place of `out` at the end, with a list of its files; parents are made.
 
     An error leaves `out` as it was. Folders take each other's place by renaming. Where that cannot be (a mount point,
@@ -162,13 +162,13 @@ def replacing_folder(out: Path, kind: Kind | None = None) -> Iterator[Path]:
                 described["files"] = _files(fresh, besides=(kind.manifest,))
                 path.write_text(json.dumps(described, indent=1, sort_keys=True) + "\n", encoding="utf-8")
             check_target(out, kind, besides=work.name)
-            if in_place or not _swapped(fresh, target, kind):
+            if in_place or not _swap(fresh, target, kind):
                 _exchange(fresh, target, kind, work)
         finally:
             shutil.rmtree(work, ignore_errors=True)
 
 
-def _refuse_unlisted(out: Path, target: Path, kind: Kind | None, besides: str) -> None:
+def _refuse_unlisted(out: Path, target: Path, kind: FolderKind | None, besides: str) -> None:
     names = sorted(entry.name for entry in target.iterdir() if entry.name != besides)
     if not names:
         return
@@ -176,25 +176,25 @@ def _refuse_unlisted(out: Path, target: Path, kind: Kind | None, besides: str) -
         raise ConfigError(f"{out}: is there already, and holds {names[0]!r}. Remedy: choose another folder")
     if kind.manifest not in names:
         raise ConfigError(f"{out}: holds {names[0]!r}, and is not {kind.name} of ours. Remedy: choose another folder")
-    listed, present = _read_list(target, kind), _files(target, besides=(besides, kind.manifest))
-    for name in sorted(present):
-        if name not in listed:
+    listed_files, present_files = _read_listed_files(target, kind), _files(target, besides=(besides, kind.manifest))
+    for name in sorted(present_files):
+        if name not in listed_files:
             raise ConfigError(f"{out}: holds {name!r}, which is not ours. Remedy: {_REMEDY}")
-        if present[name] != listed[name]:
+        if present_files[name] != listed_files[name]:
             raise ConfigError(f"{out}: {name!r} was changed after it was written. Remedy: {_REMEDY}")
 
 
-def _read_list(folder: Path, kind: Kind) -> dict[str, str]:
+def _read_listed_files(folder: Path, kind: FolderKind) -> dict[str, str]:
     """The files that a command wrote there, as paths relative to the folder, and their SHA-256."""
     path = folder / kind.manifest
     try:
         manifest = read_bounded_json(path, MAX_MANIFEST, remedy=_REMEDY)
     except DataError as error:
         raise ConfigError(str(error)) from error
-    listed = manifest.get("files") if isinstance(manifest, dict) else None
-    if not isinstance(listed, dict):
+    listed_files = manifest.get("files") if isinstance(manifest, dict) else None
+    if not isinstance(listed_files, dict):
         raise ConfigError(f"{path}: lists no files that may be replaced. Remedy: {_REMEDY}")
-    return {str(name): str(sha256) for name, sha256 in listed.items()}
+    return {str(name): str(sha256) for name, sha256 in listed_files.items()}
 
 
 def _files(folder: Path, besides: Collection[str] = ()) -> dict[str, str]:
@@ -220,14 +220,14 @@ def _raise(error: OSError) -> None:
     raise error
 
 
-def _swapped(fresh: Path, target: Path, kind: Kind | None) -> bool:
+def _swap(fresh: Path, target: Path, kind: FolderKind | None) -> bool:
     """Put the finished folder in the target's place by renaming; False where the target is one that cannot be."""
     if kind is None or not (target / kind.manifest).exists():
-        return _renamed(fresh, target)  # also onto an empty one
-    listed = {kind.manifest, *_read_list(target, kind)}
+        return _try_rename(fresh, target)  # also onto an empty one
+    listed_files = {kind.manifest, *_read_listed_files(target, kind)}
     aside = Path(mkdtemp(prefix=_WORK, dir=target.parent))
     try:
-        if not _renamed(target, aside):
+        if not _try_rename(target, aside):
             return False
         fresh.rename(target)
     finally:
@@ -235,11 +235,11 @@ def _swapped(fresh: Path, target: Path, kind: Kind | None) -> bool:
             aside.rename(target)
         with suppress(OSError):
             aside.rmdir()  # fails on the old folder
-    _remove(aside, listed)
+    _remove(aside, listed_files)
     return True
 
 
-def _renamed(origin: Path, destination: Path) -> bool:
+def _try_rename(origin: Path, destination: Path) -> bool:
     try:
         origin.rename(destination)
     except OSError as error:
@@ -249,10 +249,10 @@ def _renamed(origin: Path, destination: Path) -> bool:
     return True
 
 
-def _remove(folder: Path, listed: Collection[str]) -> None:
+def _remove(folder: Path, names: Collection[str]) -> None:
     """Remove these files, and the folders that are empty without them; what came in meanwhile stays."""
     for name in _paths(folder):
-        if name in listed:
+        if name in names:
             (folder / name).unlink()
     _prune(folder)
     with suppress(OSError):
@@ -261,32 +261,32 @@ def _remove(folder: Path, listed: Collection[str]) -> None:
         log.warning("%s: holds what was written there during the work; it was kept", folder)
 
 
-def _exchange(fresh: Path, target: Path, kind: Kind | None, work: Path) -> None:
+def _exchange(fresh: Path, target: Path, kind: FolderKind | None, work: Path) -> None:
     """Put the finished files in the target's place one by one, within it.
 
     The manifest leaves first and comes last: a folder that has one is complete.
     """
     manifest = kind.manifest if kind else None
     aside = Path(mkdtemp(prefix=_WORK, dir=target))
-    old = sorted(_paths(target, (aside, work)), key=lambda name: name != manifest)
-    new = sorted(_paths(fresh), key=lambda name: name == manifest)
-    brought = []
+    old_names = sorted(_paths(target, (aside, work)), key=lambda name: name != manifest)
+    new_names = sorted(_paths(fresh), key=lambda name: name == manifest)
+    moved_names = []
     try:
-        for name in old:
+        for name in old_names:
             _move(target / name, aside / name)
         _prune(target, (aside, work))
-        for name in new:
-            brought.append(name)
+        for name in new_names:
+            moved_names.append(name)
             _move(fresh / name, target / name)
     except BaseException:
-        for name in brought:
+        for name in moved_names:
             (target / name).unlink(missing_ok=True)
         for name in _paths(aside):
             _move(aside / name, target / name)
         raise
     finally:
         _prune(target, (work,))
-    _remove(aside, old)
+    _remove(aside, old_names)
 
 
 def _move(origin: Path, destination: Path) -> None:

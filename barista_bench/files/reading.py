@@ -60,26 +60,26 @@ def confined(root: Path, *parts: str) -> Path:
     part that is absolute, holds ".." or another unfit name, or leads outside through a symbolic link.
     """
     names = [name for part in parts for name in part.split("/")]
-    shown = "/".join(parts)
+    joined_path = "/".join(parts)
     for name in names:
         problem = name_problem(name)
         if problem is not None:
             raise DataError(
-                f"{root}: the path {shown!r} is refused because of {name!r}: {problem}. "
+                f"{root}: the path {joined_path!r} is refused because of {name!r}: {problem}. "
                 "Remedy: give a plain relative path below the folder"
             )
     base = root.resolve()
     path = base.joinpath(*names)
-    target = _followed(path)
+    target = _follow_links(path)
     if not (target.is_relative_to(base) or _is_hub_blob(base, target)):
         raise DataError(
-            f"{root}: the path {shown!r} leads outside the folder, to {target}, through a symbolic link. "
+            f"{root}: the path {joined_path!r} leads outside the folder, to {target}, through a symbolic link. "
             "Remedy: put the file itself (or a hard link) in its place"
         )
     return path
 
 
-def _followed(path: Path) -> Path:
+def _follow_links(path: Path) -> Path:
     """`path` with all symbolic links followed. Raises DataError where they form a loop."""
     try:
         target = path.resolve()
@@ -164,9 +164,9 @@ def json_value(text: str, otherwise: object = None) -> Any:  # noqa: ANN401  # a
 
 def read_bounded_json(path: str | Path, most: int, *, what: str = "cannot be read", remedy: str) -> object:
     """A file's JSON value. Raises DataError as `read_bounded` does, also for what is not JSON."""
-    data = read_bounded(path, most, what=what, remedy=remedy)
+    content = read_bounded(path, most, what=what, remedy=remedy)
     try:
-        return json.loads(data)
+        return json.loads(content)
     except (ValueError, RecursionError) as raised:
         raise DataError(f"{path}: {what} ({raised}). Remedy: {remedy}") from raised
 
@@ -199,10 +199,10 @@ def read_json_lines(
 def bounded_bytes(path: str | Path, most: int) -> bytes:
     """A file's bytes. Raises OSError, EFBIG for a file of more than `most` bytes."""
     with Path(path).open("rb") as file:
-        data = file.read(most + 1)
-    if len(data) > most:
+        content = file.read(most + 1)
+    if len(content) > most:
         raise _too_large(path, f"is larger than {most} bytes")
-    return data
+    return content
 
 
 def bounded_lines(
@@ -226,9 +226,9 @@ def bounded_lines(
             number += 1
             if len(line) > most and overlong == "refuse":
                 raise _too_large(path, f"line {number} is longer than {most} bytes")
-            rest = line
-            while rest and not rest.endswith(b"\n"):
-                rest = file.readline(most)
+            line_end = line
+            while line_end and not line_end.endswith(b"\n"):
+                line_end = file.readline(most)
             if line.strip():
                 yield number, line
 
@@ -253,9 +253,9 @@ def read_model(path: str | Path, schema: type[Model], *, what: str, remedy: str)
     Raises:
         DataError: the file is missing, too large, or breaks the schema; names the field.
     """
-    data = read_bounded(path, MAX_JSON, what=what, remedy=remedy)
+    content = read_bounded(path, MAX_JSON, what=what, remedy=remedy)
     try:
-        return schema.model_validate_json(data)
+        return schema.model_validate_json(content)
     except ValidationError as error:
         raise DataError(f"{path}: {first_complaint(error)}. Remedy: {remedy}") from error
 
@@ -269,14 +269,14 @@ def first_complaint(error: ValidationError) -> str:
     ...     print(first_complaint(error))
     length: Extra inputs are not permitted
     """
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    complaint = error.errors(include_url=False, include_context=False, include_input=False)[0]
     # Names of fields may come from the file, and be of any length.
-    field = ".".join(map(str, first["loc"]))[:200] or "the whole"
-    return f"{field}: {first['msg']}"
+    field = ".".join(map(str, complaint["loc"]))[:200] or "the whole"
+    return f"{field}: {complaint['msg']}"
 
 
 def load_yaml(
-    data: bytes | str,
+    document: bytes | str,
     where: str,
     *,
     error: type[BaristaError] = ConfigError,
@@ -286,7 +286,7 @@ def load_yaml(
     """The content of one YAML document; None for an empty one.
 
     Args:
-        data: the document, UTF-8 or UTF-16 (with its mark) where it is bytes.
+        document: UTF-8 or UTF-16 (with its mark) where it is bytes.
         where: what errors call it, such as a path.
         error: what is raised.
         remedy: what errors advise.
@@ -297,10 +297,10 @@ def load_yaml(
             name that stands twice in one mapping, a number of more than 400 characters or a tag that makes objects.
             Names the line and shows nothing of its text but such a name.
     """
-    if len(data) > MAX_YAML:
-        raise error(f"{where}: has {len(data)} bytes, more than {MAX_YAML}. Remedy: give the file that is meant")
+    if len(document) > MAX_YAML:
+        raise error(f"{where}: has {len(document)} bytes, more than {MAX_YAML}. Remedy: give the file that is meant")
     try:
-        return yaml.load(data, Loader=_TextLoader if text_only else _PlainLoader)  # noqa: S506  (neither makes objects)
+        return yaml.load(document, Loader=_TextLoader if text_only else _PlainLoader)  # noqa: S506  (neither makes objects)
     # Beside YAMLError, PyYAML raises what values raise that do not fit their tag, such as a date in month 13.
     except (yaml.YAMLError, RecursionError, ValueError, LookupError, AttributeError, OverflowError) as raised:
         raise error(f"{where}: is not YAML that is read here ({_cause(raised)}). Remedy: {remedy}") from raised
@@ -308,8 +308,8 @@ def load_yaml(
 
 def packaged_data(package: str, name: str) -> object:
     """The content of a YAML file of a package; every scalar is text."""
-    data = resources.files(package).joinpath(name).read_bytes()
-    return load_yaml(data, name, text_only=True)
+    document = resources.files(package).joinpath(name).read_bytes()
+    return load_yaml(document, name, text_only=True)
 
 
 class _StrictLoader(yaml.composer.Composer, yaml.constructor.BaseConstructor):
@@ -327,14 +327,14 @@ class _StrictLoader(yaml.composer.Composer, yaml.constructor.BaseConstructor):
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
+        names: set[str] = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 continue
-            if key.value in seen:
+            if key.value in names:
                 problem = f"{key.value[:_MAX_NAME]!r} stands here twice"
                 raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
-            seen.add(key.value)
+            names.add(key.value)
         return super().construct_mapping(node, deep)
 
 

@@ -106,8 +106,8 @@ def most_frequent_reasons(reasons: Mapping[str, int]) -> str:
         without_remedies[one_line(reason).partition(" Remedy:")[0].rstrip(".")] += count
     frequent = sorted(without_remedies.items(), key=lambda row: (-row[1], row[0]))
     parts = [f"{count} x {reason}" for reason, count in frequent[:MOST_REASONS]]
-    others = len(frequent) - MOST_REASONS
-    return "; ".join([*parts, f"{others} other reason{'s' if others > 1 else ''}"] if others > 0 else parts)
+    n_others = len(frequent) - MOST_REASONS
+    return "; ".join([*parts, f"{n_others} other reason{'s' if n_others > 1 else ''}"] if n_others > 0 else parts)
 
 
 def system_problem(error: OSError) -> str:
@@ -234,13 +234,13 @@ def refuse_credentials(setting: str, value: object) -> None:
     Raises:
         ConfigError: names the setting, and the field where its name is what is wrong; never a value.
     """
-    waiting = [value]
-    while waiting:  # no recursion: JSON may be nested deeply
-        level = waiting.pop()
+    pending = [value]
+    while pending:  # no recursion: JSON may be nested deeply
+        level = pending.pop()
         if isinstance(level, str) and holds_key(level):
             raise ConfigError(f"{setting}: holds what looks like a key or password. Remedy: {_REMEDY}")
         if isinstance(level, Mapping):
-            waiting += level.values()
+            pending += level.values()
             for name, below in level.items():
                 refuse_credentials(setting, str(name))
                 if _names_credential(str(name)) and below is not None and not isinstance(below, bool):
@@ -248,7 +248,7 @@ def refuse_credentials(setting: str, value: object) -> None:
                         f"{setting}: the field {str(name)[:60]!r} is called like a credential. Remedy: {_REMEDY}"
                     )
         elif isinstance(level, list | tuple):
-            waiting += level
+            pending += level
 
 
 def check_address(setting: str, url: str) -> None:

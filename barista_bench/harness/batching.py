@@ -23,41 +23,43 @@ class Batcher:
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self._waiting: list[WaitingRequest] = []
+        self._queue: list[WaitingRequest] = []
         self._changing = threading.Lock()
         self._generating = threading.Lock()
 
     def put(self, request: Request, config: GenerationConfig) -> WaitingRequest:
         """Have a request of one seed wait; returns at once. `answer` must be called with what it returns."""
-        waiting = WaitingRequest(request, config)
+        waiting_request = WaitingRequest(request, config)
         with self._changing:
-            self._waiting.append(waiting)
-        return waiting
+            self._queue.append(waiting_request)
+        return waiting_request
 
-    def answer(self, waiting: WaitingRequest) -> Completion:
+    def answer(self, waiting_request: WaitingRequest) -> Completion:
         """Wait for the batch at work, which may hold the request; else generate it, with others that wait by now.
 
         Raises:
             ModelError: the model failed on the request, or on its batch; says why.
         """
         with self._generating:
-            if waiting.completion is None:
+            if waiting_request.completion is None:
                 with self._changing:
-                    alike = [other for other in self._waiting if other.config == waiting.config]
+                    alike = [queued for queued in self._queue if queued.config == waiting_request.config]
                     batch = alike[: self._model.batch_size]
-                    batch = batch if waiting in batch else [waiting, *batch[1:]]
-                    self._waiting = [other for other in self._waiting if other not in batch]
+                    batch = batch if waiting_request in batch else [waiting_request, *batch[1:]]
+                    self._queue = [queued for queued in self._queue if queued not in batch]
                 self._generate(batch)
-        if not isinstance(waiting.completion, Completion):
-            raise ModelError(waiting.completion.error if waiting.completion else "the model returned no answer")
-        return waiting.completion
+        if not isinstance(waiting_request.completion, Completion):
+            raise ModelError(
+                waiting_request.completion.error if waiting_request.completion else "the model returned no answer"
+            )
+        return waiting_request.completion
 
     def _generate(self, batch: list[WaitingRequest]) -> None:
         try:
-            completions = self._model.generate([other.request for other in batch], batch[0].config)
+            completions = self._model.generate([queued.request for queued in batch], batch[0].config)
         except Exception as error:  # of any class: raised again, and the threads of the other requests say why, too
-            for other in batch:
-                other.completion = Failure(f"its batch failed: {type(error).__name__}: {error}")
+            for queued in batch:
+                queued.completion = Failure(f"its batch failed: {type(error).__name__}: {error}")
             raise
-        for other, [completion] in zip(batch, completions, strict=True):
-            other.completion = completion
+        for queued, [completion] in zip(batch, completions, strict=True):
+            queued.completion = completion

@@ -37,12 +37,12 @@ def _declare(benchmark: str, name: str) -> None:
 
         Images are sent as png, which holds exactly the pixels of the data, unless `image_format` says jpeg.
         """
-        named = {"data": data, "benchmark": benchmark, "task": name, "image_format": "png"}
-        (opened,) = question_sets({**named, **settings})
+        set_settings = {"data": data, "benchmark": benchmark, "task": name, "image_format": "png"}
+        (opened_set,) = question_sets({**set_settings, **settings})
         if judge:
-            check_judged(opened.task)
+            check_judged(opened_set.task)
         return Task(
-            dataset=MemoryDataset(list(_samples(opened))),
+            dataset=MemoryDataset(list(_samples(opened_set))),
             setup=pose(),
             solver=ask(),
             scorer=[answers(), judge_answers()] if judge else answers(),
@@ -143,9 +143,9 @@ def figures() -> Metric:
         if not scores:  # as it is called before the first answer
             return {}
         questions = question_set((scores[0].sample_metadata or {})[ours.QUESTIONS])
-        kept = [score.score.metadata or {} for score in scores]
-        trained_on = {one[ours.TRAINED_ON] for one in kept if one.get(ours.TRAINED_ON)}
-        samples = [ours.logged_sample(questions, one) for one in kept]
+        score_fields = [score.score.metadata or {} for score in scores]
+        trained_on = {fields[ours.TRAINED_ON] for fields in score_fields if fields.get(ours.TRAINED_ON)}
+        samples = [ours.logged_sample(questions, fields) for fields in score_fields]
         return {**questions.figures(samples), ours.TRAINED_ON: len(trained_on)}
 
     return calculate

@@ -49,7 +49,7 @@ def check_judged(task: Task) -> None:
 
 
 @functools.cache
-def _described(key: str, name: str) -> JudgeDescription:
+def _judge_description(key: str, name: str) -> JudgeDescription:
     """The judge of that name, with the settings that `barista-bench judge` has by default."""
     task = question_set(key).task
     rubric = None if asks_for_reasons(task) else load_rubric(task)
@@ -79,12 +79,12 @@ def judge() -> Scorer:
     async def score(state: TaskState, target: Target) -> Score:
         questions, sample = ours.sample_of(state)
         grader = get_model(role=ROLE, required=True)
-        described = _described(questions.key, str(grader))
+        described = _judge_description(questions.key, str(grader))
 
         async def reply(question: RepeatedPrompt, draw: int) -> SampleRecord:
             (seed,) = question.request([draw]).seeds
             config = described.config
-            taken = GenerateConfig(
+            generate_config = GenerateConfig(
                 temperature=config.temperature,
                 max_tokens=config.max_new_tokens,
                 top_p=config.top_p if config.top_p < 1 else None,
@@ -92,12 +92,12 @@ def judge() -> Scorer:
                 top_logprobs=config.top_logprobs or None,
                 seed=ours.sent_seed(grader, seed),
             )
-            output = await grader.generate(ours.chat(question.prompt), config=taken)
+            output = await grader.generate(ours.chat(question.prompt), config=generate_config)
             return reply_record(question, draw, ours.completion(output), *reply_reading(described))
 
         distinct = RunAnswers.of(_Run(questions.task, (sample,))).distinct
-        drawn = [(question, draw) for question in judge_questions(described, distinct) for draw in question.keys]
-        replies = await collect(*(reply(question, draw) for question, draw in drawn))
+        asked_draws = [(question, draw) for question in judge_questions(described, distinct) for draw in question.keys]
+        replies = await collect(*(reply(question, draw) for question, draw in asked_draws))
         return Score(
             value={**_figures(questions, str(grader), [sample], replies)},
             explanation="\n\n".join(record.text or "" for record in replies) or "nothing to judge",
@@ -113,10 +113,10 @@ def _figures(
     scored = [sample for group in questions.by_repetition(samples).values() for sample in group.samples]
     records = {record.key: record for record in replies}
     run = _Run(questions.task, tuple(scored))
-    read = read_replies(run, _described(questions.key, name), records)
-    values = GroupFigures(questions.task, read).values(range(len(scored)))
+    judged_run = read_replies(run, _judge_description(questions.key, name), records)
+    values = GroupFigures(questions.task, judged_run).values(range(len(scored)))
     return {
         **{figure: statistics.fmean(of_runs) for figure, of_runs in values.items()},
         "samples": len(scored),
-        "judged": sum(value is not None for value in read.figures[MEAN].values),
+        "judged": sum(value is not None for value in judged_run.figures[MEAN].values),
     }

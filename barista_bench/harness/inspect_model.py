@@ -103,9 +103,9 @@ def kept_fields(sample: ScoredSample, state: TaskState) -> dict[str, Any]:
     }
 
 
-def logged_sample(questions: QuestionSet, kept: Mapping[str, Any]) -> ScoredSample:
+def logged_sample(questions: QuestionSet, fields: Mapping[str, Any]) -> ScoredSample:
     """The sample of a score, by its `kept_fields`, read anew."""
-    return questions.read(msgspec.convert(kept["record"], SampleRecord), BoxFormat(**kept["boxes"]))
+    return questions.read(msgspec.convert(fields["record"], SampleRecord), BoxFormat(**fields["boxes"]))
 
 
 def box_format_now(questions: QuestionSet) -> BoxFormat:
@@ -176,8 +176,8 @@ class BaristaAPI(ai.ModelAPI):
         if tools:
             raise ConfigError("barista/ models call no tools. Remedy: ask a task without tools")
         self._count += 1
-        waiting = self._batcher.put(_request(str(self._count), input, config.seed or 0), _generation(config))
-        return _output(self.model_name, await anyio.to_thread.run_sync(self._batcher.answer, waiting))
+        waiting_request = self._batcher.put(_request(str(self._count), input, config.seed or 0), _generation(config))
+        return _output(self.model_name, await anyio.to_thread.run_sync(self._batcher.answer, waiting_request))
 
 
 def _request(name: str, messages: Sequence[ai.ChatMessage], seed: int) -> Request:
@@ -207,11 +207,11 @@ _REFUSED = ("frequency_penalty", "presence_penalty", "logit_bias", "num_choices"
 
 def _generation(config: ai.GenerateConfig) -> GenerationConfig:
     """Settings that are left out are those of `run`. Raises ConfigError for one that a local model cannot keep to."""
-    given = config.model_dump(exclude_none=True)
-    if refused := [name for name in _REFUSED if name in given]:
+    config_fields = config.model_dump(exclude_none=True)
+    if refused := [name for name in _REFUSED if name in config_fields]:
         raise ConfigError(f"barista/ models take no {refused[0]}. Remedy: leave it out")
-    taken = {_RENAMED.get(name, name): given[name] for name in _TAKEN if name in given}
-    return GenerationConfig(**{**taken, "stop": tuple(taken.get("stop", ()))})
+    settings = {_RENAMED.get(name, name): config_fields[name] for name in _TAKEN if name in config_fields}
+    return GenerationConfig(**{**settings, "stop": tuple(settings.get("stop", ()))})
 
 
 def _output(model: str, answer: Completion) -> ai.ModelOutput:
@@ -220,9 +220,9 @@ def _output(model: str, answer: Completion) -> ai.ModelOutput:
     output = ai.ModelOutput.from_content(model, [*thoughts, ai.ContentText(text=answer.text)], reason)
     if answer.logprobs is not None:
         output.choices[0].logprobs = ai.Logprobs(content=[_logprob(token) for token in answer.logprobs])
-    sent, made = answer.input_tokens or 0, answer.output_tokens or 0
+    n_in, n_out = answer.input_tokens or 0, answer.output_tokens or 0
     output.usage = ai.ModelUsage(
-        input_tokens=sent, output_tokens=made, total_tokens=sent + made, reasoning_tokens=answer.thinking_tokens
+        input_tokens=n_in, output_tokens=n_out, total_tokens=n_in + n_out, reasoning_tokens=answer.thinking_tokens
     )
     return output
 

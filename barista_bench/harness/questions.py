@@ -18,7 +18,7 @@ from PIL import Image
 
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Status, status_counts
-from barista_bench.core.prompt import Prompt, named_domain, released_clone
+from barista_bench.core.prompt import Prompt, clone_of, domain_file_of
 from barista_bench.core.task import Example, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError
@@ -121,10 +121,10 @@ def question_sets(settings: Mapping[str, object]) -> list[QuestionSet]:
         )
     config = checked(RunConfig, {**settings, "out": "."})  # nothing is written there: the harness has its own log
     sets = []
-    for opened in open_questions(config):
-        task = opened.task
+    for opened_task in open_questions(config):
+        task = opened_task.task
         if task.answered_by_text:
-            sets.append(QuestionSet(task, opened.examples, _of_one_task(config, opened)))
+            sets.append(QuestionSet(task, opened_task.examples, _config_of_task(config, opened_task)))
         else:
             log.warning("left out: %s/%s: models that write text cannot answer", task.benchmark, task.name)
     if not sets:
@@ -139,14 +139,14 @@ def question_sets(settings: Mapping[str, object]) -> list[QuestionSet]:
     return sets
 
 
-def _of_one_task(config: RunConfig, opened: OpenedTask) -> RunConfig:
+def _config_of_task(config: RunConfig, opened_task: OpenedTask) -> RunConfig:
     """The settings of one of the tasks: its own data and options, found from any working directory."""
-    task, data = opened.task, Path(opened.data)
+    task, data_path = opened_task.task, Path(opened_task.data)
     settings: dict[str, object] = {
-        "data": str(data.resolve()) if data.exists() else opened.data,
+        "data": str(data_path.resolve()) if data_path.exists() else opened_task.data,
         "benchmark": task.benchmark,
         "task": (task.name,),
-        "split": opened.examples.split,
+        "split": opened_task.examples.split,
         "option": tuple(
             f"{name}={json.dumps(value)}" for name, value in task.chosen.items() if value != task.options[name].default
         ),
@@ -154,7 +154,7 @@ def _of_one_task(config: RunConfig, opened: OpenedTask) -> RunConfig:
     if config.root:
         settings["root"] = config.root.resolve()
     if config.prompts:
-        domain_file, clone = named_domain(config.prompts), released_clone(config.prompts)
+        domain_file, clone = domain_file_of(config.prompts), clone_of(config.prompts)
         prefix = "domain:" if domain_file else "release:" if clone else ""
         settings["prompts"] = Path(f"{prefix}{(domain_file or clone or config.prompts).resolve()}")
     return config.model_copy(update=settings)
@@ -172,10 +172,10 @@ def question_set(key: str) -> QuestionSet:
             "Remedy: call barista_bench.harness.questions.question_sets first, with the settings that the task was "
             "asked with (docs/harnesses.md), or run the task again"
         )
-    return _opened(_SETTINGS_BY_KEY[key])
+    return _open_set(_SETTINGS_BY_KEY[key])
 
 
 @functools.lru_cache(maxsize=64)
-def _opened(settings: str) -> QuestionSet:
+def _open_set(settings: str) -> QuestionSet:
     (questions,) = question_sets(json.loads(settings))
     return questions

@@ -104,9 +104,9 @@ def read_board(folder: str | Path, dataset: str | Path | None = None) -> Board:
     root = Path(folder)
     if not root.is_dir():
         raise DataError(f"{root}: no folder. Remedy: give the folder of a results dataset")
-    rules = _rules(root)
+    rules = _read_rules(root)
     if dataset is not None:
-        published_hashes = _rules(Path(dataset)).content_hashes
+        published_hashes = _read_rules(Path(dataset)).content_hashes
         if not published_hashes:
             raise DataError(f"{dataset}: no {RULES_FILE} with content_hashes. Remedy: build it again")
         rules = rules.model_copy(update={"content_hashes": published_hashes})
@@ -125,27 +125,27 @@ def read_board(folder: str | Path, dataset: str | Path | None = None) -> Board:
 
 
 def fetch_results(
-    repo_id: str, into: str | Path, *, endpoint: str | None = None
+    repo_id: str, folder: str | Path, *, endpoint: str | None = None
 ) -> tuple[Path, tuple[RefusedSubmission, ...]]:
     """Copy the submissions of a dataset on the Hub: the folder, and the files of a submission that were not fetched."""
     api = HfApi(endpoint=endpoint, library_name="barista_bench")
     commit = api.repo_info(repo_id, repo_type="dataset").sha
-    wanted: list[str] = []
+    paths: list[str] = []
     refused: list[RefusedSubmission] = []
     for file in api.list_repo_tree(repo_id, repo_type="dataset", revision=commit, recursive=True):
         names = (RESULTS_FILE, JUDGED_FILE, RULES_FILE)
         if not isinstance(file, RepoFile) or PurePosixPath(file.path).name not in names:
             continue
-        if file.size > checks.MAX_FILE or len(wanted) >= MAX_FILES or any(letter in file.path for letter in "*?["):
+        if file.size > checks.MAX_FILE or len(paths) >= MAX_FILES or any(letter in file.path for letter in "*?["):
             refused.append(RefusedSubmission(file.path, f"has {file.size} bytes, or no plain name: not fetched"))
         else:
-            wanted.append(file.path)
-    Path(into).mkdir(parents=True, exist_ok=True)
-    if wanted:
+            paths.append(file.path)
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    if paths:
         snapshot_download(
-            repo_id, repo_type="dataset", revision=commit, allow_patterns=wanted, local_dir=into, endpoint=endpoint
+            repo_id, repo_type="dataset", revision=commit, allow_patterns=paths, local_dir=folder, endpoint=endpoint
         )
-    return Path(into), tuple(refused)
+    return Path(folder), tuple(refused)
 
 
 def ranks(entries: Sequence[BoardEntry]) -> list[int | None]:
@@ -178,22 +178,22 @@ def overview(board: Board) -> Table:
     Where results of a leaderboard are not all comparable, the set with most models stands for it; the head says the
     wording.
     """
-    chosen: dict[str, list[BoardEntry]] = {}
+    largest_groups: dict[str, list[BoardEntry]] = {}
     for record, group in _groups(board).items():
-        name = checks.leaderboard(record)
-        if len(group) > len(chosen.get(name, ())):
-            chosen[name] = group
+        name = checks.leaderboard_name(record)
+        if len(group) > len(largest_groups.get(name, ())):
+            largest_groups[name] = group
     cells: dict[str, dict[str, tuple[BoardEntry, int | None]]] = defaultdict(dict)
-    for name, group in chosen.items():
+    for name, group in largest_groups.items():
         for entry, rank in zip(group, ranks(group), strict=True):
             cells[entry.model][name] = (entry, rank)
     lines = []
     for model, row in cells.items():
         model_ranks = [rank for _, rank in row.values() if rank is not None]
-        mean = round(statistics.fmean(model_ranks), 2) if len(model_ranks) == len(chosen) else None
-        lines.append((model, mean, *(_cell(*row[name]) if name in row else "" for name in chosen)))
+        mean = round(statistics.fmean(model_ranks), 2) if len(model_ranks) == len(largest_groups) else None
+        lines.append((model, mean, *(_cell(*row[name]) if name in row else "" for name in largest_groups)))
     lines.sort(key=lambda line: (line[1] is None, line[1] or 0.0, str(line[0])))
-    head = ("model", "mean rank", *(f"{name} ({group[0].record.wording})" for name, group in chosen.items()))
+    head = ("model", "mean rank", *(f"{name} ({group[0].record.wording})" for name, group in largest_groups.items()))
     return Table.of(
         "overview", head, lines, f"value [95% interval] (rank); values are 0 to 100, {checks.SELF_REPORTED}"
     )
@@ -205,7 +205,7 @@ def refusals(board: Board) -> Table:
     return Table.of("refused", ("file", "reason"), rows, "not shown above")
 
 
-def _rules(root: Path) -> BoardRules:
+def _read_rules(root: Path) -> BoardRules:
     path = root / RULES_FILE
     if not path.is_file():
         return BoardRules()
@@ -234,12 +234,12 @@ def _entry(path: Path, name: str, rules: BoardRules) -> BoardEntry:
         raise DataError(f"{name}: is not results/<org>/<model>/<leaderboard>/{RESULTS_FILE}. {_REMEDY}")
     model = f"{parts[1]}/{parts[2]}"
     checks.checked(RootModel[checks.RepoId], model, name)
-    results = read_results(_small(path, name))
+    results = read_results(_checked_path(path, name))
     checks.check_model(results, name)
     checks.check_results(results, name)
     if results.model.name != model:
         raise DataError(f"{name}: model.name: is {results.model.name!r}, not {model!r}. {_REMEDY}")
-    board = checks.leaderboard(results.comparability)
+    board = checks.leaderboard_name(results.comparability)
     if board != parts[3]:
         raise DataError(f"{name}: is of the leaderboard {board!r}. {_REMEDY}")
     judged = _read_judged(path, name, results) if checks.is_floor(results) else None
@@ -266,7 +266,7 @@ def _entry(path: Path, name: str, rules: BoardRules) -> BoardEntry:
     )
 
 
-def _small(path: Path, name: str) -> Path:
+def _checked_path(path: Path, name: str) -> Path:
     if path.is_symlink() or not path.is_file():
         raise DataError(f"{name}: is not a plain file. {_REMEDY}")
     if path.stat().st_size > checks.MAX_FILE:
@@ -279,21 +279,21 @@ def _read_judged(path: Path, name: str, results: Results) -> JudgedResults:
     if not beside.exists():
         raise DataError(f"{name}: {results.primary} is a floor, and no {JUDGED_FILE} is beside it. {_REMEDY}")
     judged_name = name.replace(RESULTS_FILE, JUDGED_FILE)
-    judged = read_judged(_small(beside, judged_name))
+    judged = read_judged(_checked_path(beside, judged_name))
     checks.check_judged(judged, results, judged_name)
     return judged
 
 
 def _check_rules(results: Results, judged: JudgedResults | None, board: str, rules: BoardRules, name: str) -> None:
-    wanted = rules.content_hashes.get(board)
-    if rules.content_hashes and wanted is None:
+    expected_hash = rules.content_hashes.get(board)
+    if rules.content_hashes and expected_hash is None:
         raise DataError(
             f"{name}: {board!r} is not a leaderboard of {RULES_FILE}. Remedy: submit one of those named there"
         )
-    if wanted is not None and wanted != results.dataset.content_hash:
+    if expected_hash is not None and expected_hash != results.dataset.content_hash:
         raise DataError(
             f"{name}: dataset.content_hash: {results.dataset.content_hash[:SHORT]} are other examples than "
-            f"{wanted[:SHORT]} of {RULES_FILE}. Remedy: run on the published dataset"
+            f"{expected_hash[:SHORT]} of {RULES_FILE}. Remedy: run on the published dataset"
         )
     if judged is not None and rules.judges and judged.judge.name not in rules.judges:
         raise DataError(f"{name}: judge.name: {judged.judge.name!r} is none of {RULES_FILE}. Remedy: use one of those")
@@ -303,7 +303,8 @@ def _groups(board: Board) -> Mapping[Comparability, list[BoardEntry]]:
     """Comparable entries, best first; groups by leaderboard."""
     groups: dict[Comparability, list[BoardEntry]] = defaultdict(list)
     for entry in sorted(
-        board.entries, key=lambda entry: (checks.leaderboard(entry.record), entry.record.key, -entry.value, entry.model)
+        board.entries,
+        key=lambda entry: (checks.leaderboard_name(entry.record), entry.record.key, -entry.value, entry.model),
     ):
         groups[entry.record].append(entry)
     return groups
@@ -327,7 +328,7 @@ def _table(record: Comparability, group: Sequence[BoardEntry], why: str) -> Tabl
     apart = f"; stands apart from other tables of the task by {why}" if why else ""
     metric = f"version {record.task_version}, {group[0].metric}"
     note = f"{metric}{judge}; {checks.SELF_REPORTED}; {examples}; overlapping intervals share a rank{apart}"
-    return Table.of(checks.leaderboard(record), (*head, "settings"), rows, note)
+    return Table.of(checks.leaderboard_name(record), (*head, "settings"), rows, note)
 
 
 def _cell(entry: BoardEntry, rank: int | None) -> str:

@@ -205,12 +205,12 @@ def load_yaml(text: str | bytes, where: str) -> object:
 
 def checked(schema: type[Model], content: object, where: str) -> Model:
     """`content` as `schema`. Raises DataError: names the first field that is wrong, and what is wrong with it."""
-    with valid(where):
+    with validation(where):
         return schema.model_validate(content)
 
 
 @contextmanager
-def valid(where: str) -> Iterator[None]:
+def validation(where: str) -> Iterator[None]:
     """Make models in a `with`: what they refuse becomes a DataError that names the field."""
     try:
         yield
@@ -292,9 +292,11 @@ def check_judged(judged: JudgedResults, results: Results, where: str) -> None:
         f"{where}: judge.name: {judged.judge.name!r} reads no answer: a floor or a test, and no number to publish",
         "judge the run with a language model: `barista-bench judge RUN --judge ...`",
     )
-    apart = differences(judged.answers, results.comparability)
-    differing = "; ".join(f"{name}: {values}" for name, values in apart.items())
-    _require(not apart, f"{where}: answers: were judged as others than those of the run ({differing})", _JUDGE)
+    differing = differences(judged.answers, results.comparability)
+    differences_text = "; ".join(f"{name}: {values}" for name, values in differing.items())
+    _require(
+        not differing, f"{where}: answers: were judged as others than those of the run ({differences_text})", _JUDGE
+    )
     for field, judged_value, run_value in (
         ("model", judged.model, results.model.name),
         ("model_revision", judged.model_revision, results.model.revision),
@@ -313,7 +315,7 @@ def check_judged(judged: JudgedResults, results: Results, where: str) -> None:
     )
 
 
-def open_verdicts(judged: JudgedResults) -> int:
+def count_open_verdicts(judged: JudgedResults) -> int:
     """Verdicts that were not asked for yet, or failed. The release's protocol judges an answer by those it has."""
     verdicts = judged.coverage.verdicts
     return verdicts.get("missing", 0) + verdicts.get("infra_error", 0)
@@ -322,7 +324,7 @@ def open_verdicts(judged: JudgedResults) -> int:
 def judged_fraction(judged: JudgedResults) -> float:
     """The fraction judged, 0 to 1: of the answers or of the verdicts, whichever is less."""
     verdicts = sum(judged.coverage.verdicts.values())
-    return min(judged.coverage.fraction, 1 - open_verdicts(judged) / verdicts if verdicts else 1.0)
+    return min(judged.coverage.fraction, 1 - count_open_verdicts(judged) / verdicts if verdicts else 1.0)
 
 
 def is_floor(results: Results) -> bool:
@@ -361,7 +363,7 @@ def published(figure: float) -> float:
     return round(figure * SCALE, DIGITS)
 
 
-def leaderboard(record: Comparability) -> str:
+def leaderboard_name(record: Comparability) -> str:
     """Name of the leaderboard that a record's figures belong to: see `task_id`."""
     return task_id(
         record.task, record.split, record.protocol, record.wording, options=record.options_in_words, limit=record.limit

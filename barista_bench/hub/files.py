@@ -30,14 +30,14 @@ class Files(NamedTuple):
     results: Mapping[str, bytes]
 
 
-class Existing(NamedTuple):
+class ExistingFiles(NamedTuple):
     """The present files of a model repository: the card, and other results in our file."""
 
     card: bytes = b""
     eval_results: bytes | None = None
 
 
-def all_files(submission: Submission, existing: Existing | None = None) -> Files:
+def all_files(submission: Submission, existing: ExistingFiles | None = None) -> Files:
     """Everything that a submission consists of.
 
     Args:
@@ -46,7 +46,7 @@ def all_files(submission: Submission, existing: Existing | None = None) -> Files
     Raises:
         DataError: an existing file is broken, or a file would hold a secret.
     """
-    files = Files(model_files(submission, existing or Existing()), results_files(submission))
+    files = Files(model_files(submission, existing or ExistingFiles()), results_files(submission))
     for folder, contents in files._asdict().items():
         refuse_secrets(contents, folder)
     return files
@@ -57,14 +57,14 @@ def eval_results_path(benchmark: str) -> str:
     return f".eval_results/{benchmark}.yaml"
 
 
-def model_files(submission: Submission, existing: Existing) -> dict[str, bytes]:
+def model_files(submission: Submission, existing: ExistingFiles) -> dict[str, bytes]:
     """`.eval_results/<benchmark>.yaml` and README.md of the model repository; entries of other leaderboards stay."""
     path = eval_results_path(submission.benchmark)
     results = submission.eval_results()
     if existing.eval_results is not None:
         replaced = {entry.leaderboard for entry in results.root}
-        there = read_eval_results(existing.eval_results, path).root
-        results = EvalResults([*(entry for entry in there if entry.leaderboard not in replaced), *results.root])
+        earlier = read_eval_results(existing.eval_results, path).root
+        results = EvalResults([*(entry for entry in earlier if entry.leaderboard not in replaced), *results.root])
     text = dump_yaml(results.model_dump(mode="json", by_alias=True, exclude_none=True))
     name = submission.target.model_repo.partition("/")[2]
     try:
@@ -105,17 +105,19 @@ def write_files(files: Files, out: str | Path) -> list[Path]:
     """
     out = Path(out)
     folders = files._asdict().items()
-    wanted = {f"{folder}/{name}": data for folder, contents in folders for name, data in contents.items()}
-    changed = [path for name, data in wanted.items() if not (path := out / name).is_file() or path.read_bytes() != data]
+    new_contents = {f"{folder}/{name}": data for folder, contents in folders for name, data in contents.items()}
+    changed_paths = [
+        path for name, data in new_contents.items() if not (path := out / name).is_file() or path.read_bytes() != data
+    ]
     present = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
-    if not changed and present == {*wanted, SUBMISSION.manifest}:
+    if not changed_paths and present == {*new_contents, SUBMISSION.manifest}:
         return []
     with replacing_folder(out, SUBMISSION) as fresh:
-        for name, content in wanted.items():
+        for name, content in new_contents.items():
             target = confined(fresh, name)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
-    return changed
+    return changed_paths
 
 
 KEY: Final = "model-index"
@@ -140,31 +142,31 @@ def merge_model_index(text: str, model_name: str, results: Sequence[IndexResult]
         block = dump_yaml({KEY: _merged_index(None, model_name, results)})
         return f"---\n{block}---\n" + (f"\n{text}" if text else "")
     front = header[2]
-    before = load_yaml(front, README)
-    if not isinstance(before, dict | None):
+    old_metadata = load_yaml(front, README)
+    if not isinstance(old_metadata, dict | None):
         raise DataError(f"{README}: its metadata is not a mapping. Remedy: write `name: value` between the --- lines")
-    index = _merged_index((before or {}).get(KEY), model_name, results)
+    index = _merged_index((old_metadata or {}).get(KEY), model_name, results)
     newline = "\r\n" if "\r\n" in header[1] else "\n"
     block = _LINE_END.sub(newline, dump_yaml({KEY: index}))
     start, end = _span(front)
-    changed = _card_text(front[:start], block, front[end:], newline)
-    after = load_yaml(changed, README)
-    if not isinstance(after, dict) or {**after, KEY: None} != {**(before or {}), KEY: None}:
+    new_front = _card_text(front[:start], block, front[end:], newline)
+    new_metadata = load_yaml(new_front, README)
+    if not isinstance(new_metadata, dict) or {**new_metadata, KEY: None} != {**(old_metadata or {}), KEY: None}:
         raise DataError(f"{README}: other metadata refers into {KEY}. Remedy: take the YAML anchors out of it")
-    return text[: header.start(2)] + changed + text[header.end(2) :]
+    return text[: header.start(2)] + new_front + text[header.end(2) :]
 
 
 def _merged_index(existing: object, model_name: str, results: Sequence[IndexResult]) -> list[dict[str, Any]]:
     if existing is None:
         return [{"name": model_name, "results": list(results)}]
     index = read_model_index(existing, f"{README}: {KEY}")
-    ours = {_identity(result) for result in results}
-    kept = [
-        {**entry, "results": [result for result in entry["results"] if _identity(result) not in ours]}
+    identities = {_identity(result) for result in results}
+    merged = [
+        {**entry, "results": [result for result in entry["results"] if _identity(result) not in identities]}
         for entry in index
     ]
-    kept[0]["results"] += results
-    return kept
+    merged[0]["results"] += results
+    return merged
 
 
 def _identity(result: object) -> tuple[str, str] | None:

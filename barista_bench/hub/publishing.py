@@ -72,9 +72,9 @@ def publication(folder: str | Path, repo: str) -> Publication:
         TypeAdapter(RepoId).validate_python(repo)
     except ValidationError as error:
         raise ConfigError(f"--repo: {first_complaint(error)}. Remedy: give org/name") from error
-    made = _check_folder(folder, repo, _files(folder))
-    made.refuse_secrets()
-    return made
+    checked_folder = _check_folder(folder, repo, _files(folder))
+    checked_folder.refuse_secrets()
+    return checked_folder
 
 
 def _check_folder(folder: Path, repo: str, files: dict[str, Path]) -> Publication:
@@ -144,9 +144,9 @@ def _check_dataset(
     if isinstance(terms, dict) and card.license != terms.get("licence"):
         problem = f"is {card.license!r}, but the data of {terms.get('title')} are under {terms.get('licence')!r}"
         raise DataError(f"{path}: license: {problem}. Remedy: publish it under that licence, or not at all")
-    built, listed = set(rows_of_configs(folder)), {config.config_name for config in card.configs}
-    if built != listed:
-        name = sorted(built ^ listed)[0]
+    built_configs, card_configs = set(rows_of_configs(folder)), {config.config_name for config in card.configs}
+    if built_configs != card_configs:
+        name = sorted(built_configs ^ card_configs)[0]
         raise DataError(f"{path}: configs: {name!r} is in the card or in the folder only. Remedy: build it again")
     for config in card.configs:
         for pattern in (split.path for split in config.data_files):

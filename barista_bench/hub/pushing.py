@@ -25,7 +25,7 @@ from huggingface_hub.utils.sha import git_hash
 from barista_bench.errors import BaristaError, ConfigError
 from barista_bench.files.text_out import check_address, check_variable_name, check_way
 from barista_bench.hub.checks import MAX_FILE, RepoId
-from barista_bench.hub.files import README, Existing, eval_results_path, refuse_secrets
+from barista_bench.hub.files import README, ExistingFiles, eval_results_path, refuse_secrets
 from barista_bench.hub.publishing import Publication
 from barista_bench.version import __version__
 
@@ -68,7 +68,7 @@ class Destination:
 
 
 @dataclass(frozen=True, slots=True)
-class Pushed:
+class Push:
     """The outcome of one repository. `changed` are the files of the commit, none where it held them all already."""
 
     repo_id: str
@@ -113,28 +113,28 @@ class Pusher:
     def __repr__(self) -> str:
         return f"Pusher({self.destination})"
 
-    def existing(self, model_repo: str, benchmark: str) -> Existing:
+    def existing_files(self, model_repo: str, benchmark: str) -> ExistingFiles:
         """Card and results that the model repository has, at the destination; a branch is made. Raises PushError."""
-        return self._existing(model_repo, benchmark)[0]
+        return self._existing_files(model_repo, benchmark)[0]
 
-    def push_model(self, model_repo: str, benchmark: str, make: Callable[[Existing], Mapping[str, bytes]]) -> Pushed:
+    def push_model(self, model_repo: str, benchmark: str, make: Callable[[ExistingFiles], Mapping[str, bytes]]) -> Push:
         """Merge with what the repository has, and upload. `make` gives the files, from those that are there.
 
         Raises:
             PushError: as `push`.
             DataError: what is there cannot be merged with.
         """
-        existing, commit = self._existing(model_repo, benchmark)
+        existing, commit = self._existing_files(model_repo, benchmark)
         return self._commit(model_repo, "model", make(existing), commit)
 
-    def _existing(self, model_repo: str, benchmark: str) -> tuple[Existing, str]:
+    def _existing_files(self, model_repo: str, benchmark: str) -> tuple[ExistingFiles, str]:
         self._prepare(model_repo, "model")
         commit = self._head(model_repo, "model")
         path = eval_results_path(benchmark)
-        contents = self._read(model_repo, commit, (README, path))
-        return Existing(contents.get(README, b""), contents.get(path)), commit
+        contents = self._read_files(model_repo, commit, (README, path))
+        return ExistingFiles(contents.get(README, b""), contents.get(path)), commit
 
-    def push(self, repo_id: RepoId, repo_type: RepoType, files: Mapping[str, bytes]) -> Pushed:
+    def push(self, repo_id: RepoId, repo_type: RepoType, files: Mapping[str, bytes]) -> Push:
         """Upload files that need no merging.
 
         Raises:
@@ -207,32 +207,32 @@ class Pusher:
             raise PushError(f"{repo_id}: the Hub names no commit of {revision}. Remedy: try again")
         return commit
 
-    def _read(self, repo_id: str, commit: str, paths: Sequence[str]) -> dict[str, bytes]:
+    def _read_files(self, repo_id: str, commit: str, paths: Sequence[str]) -> dict[str, bytes]:
         """Those of a model repository's small files that it has."""
         with self._explaining_errors(repo_id, "reading its card"), TemporaryDirectory() as folder:
-            listed = list(self._listed(repo_id, "model", paths, commit))
-            for file in listed:
+            remote_files = list(self._files(repo_id, "model", paths, commit))
+            for file in remote_files:
                 if file.size > MAX_FILE:
                     raise PushError(f"{repo_id}: {file.path} has {file.size} bytes. Remedy: see to that file")
             contents = {}
-            for file in listed:
+            for file in remote_files:
                 copy = self._api.hf_hub_download(repo_id, file.path, revision=commit, local_dir=folder)
                 contents[file.path] = Path(copy).read_bytes()
         return contents
 
-    def _commit(self, repo_id: str, repo_type: RepoType, files: Mapping[str, bytes], commit: str) -> Pushed:
+    def _commit(self, repo_id: str, repo_type: RepoType, files: Mapping[str, bytes], commit: str) -> Push:
         refuse_secrets(files, repo_id, self._token)
         with self._explaining_errors(repo_id, "comparing files"):
-            changed = self._changed(repo_id, repo_type, files, commit)
+            changed = self._changed_files(repo_id, repo_type, files, commit)
             if not changed:
                 page = self._page(repo_id, repo_type, f"tree/{self.destination.revision}")
-                return Pushed(repo_id, repo_type, page, ())
-            proposed = self._proposed(repo_id, repo_type, files) if self.destination.pull_request else None
-        if proposed is not None:
-            return Pushed(repo_id, repo_type, proposed, ())
+                return Push(repo_id, repo_type, page, ())
+            request_url = self._open_request(repo_id, repo_type, files) if self.destination.pull_request else None
+        if request_url is not None:
+            return Push(repo_id, repo_type, request_url, ())
         operations = [CommitOperationAdd(name, data) for name, data in files.items() if name in changed]
         with self._explaining_errors(repo_id, "uploading"):
-            done = self._api.create_commit(
+            commit_info = self._api.create_commit(
                 repo_id,
                 operations,
                 commit_message=TITLE,
@@ -242,32 +242,36 @@ class Pusher:
                 create_pr=self.destination.pull_request,
                 parent_commit=commit,
             )
-        return Pushed(repo_id, repo_type, done.pr_url or done.commit_url, tuple(sorted(changed)))
+        return Push(repo_id, repo_type, commit_info.pr_url or commit_info.commit_url, tuple(sorted(changed)))
 
-    def _changed(self, repo_id: str, repo_type: RepoType, files: Mapping[str, bytes], revision: str) -> set[str]:
+    def _changed_files(self, repo_id: str, repo_type: RepoType, files: Mapping[str, bytes], revision: str) -> set[str]:
         """The files that the revision has not, or not with this content."""
-        listed = {file.path: file for file in self._listed(repo_id, repo_type, list(files), revision)}
-        return {name for name, content in files.items() if name not in listed or not _holds(listed[name], content)}
+        remote_files = {file.path: file for file in self._files(repo_id, repo_type, list(files), revision)}
+        return {
+            name
+            for name, content in files.items()
+            if name not in remote_files or not _has_content(remote_files[name], content)
+        }
 
-    def _proposed(self, repo_id: str, repo_type: RepoType, files: Mapping[str, bytes]) -> str | None:
+    def _open_request(self, repo_id: str, repo_type: RepoType, files: Mapping[str, bytes]) -> str | None:
         """An open pull request that would make the repository hold these files; its page."""
         requests = self._api.get_repo_discussions(
             repo_id, repo_type=repo_type, discussion_type="pull_request", discussion_status="open"
         )
         for request in islice(requests, MAX_OPEN):
-            if request.title == TITLE and not self._changed(repo_id, repo_type, files, f"refs/pr/{request.num}"):
+            if request.title == TITLE and not self._changed_files(repo_id, repo_type, files, f"refs/pr/{request.num}"):
                 return self._page(repo_id, repo_type, f"discussions/{request.num}")
         return None
 
-    def _listed(self, repo_id: str, repo_type: RepoType, paths: Sequence[str], revision: str) -> Iterator[RepoFile]:
+    def _files(self, repo_id: str, repo_type: RepoType, paths: Sequence[str], revision: str) -> Iterator[RepoFile]:
         for start in range(0, len(paths), 500):
             part = list(paths[start : start + 500])
             for file in self._api.get_paths_info(repo_id, part, repo_type=repo_type, revision=revision):
                 if isinstance(file, RepoFile):
                     yield file
 
-    def _page(self, repo_id: str, repo_type: RepoType, rest: str) -> str:
-        return "/".join((self._api.endpoint, *((f"{repo_type}s",) if repo_type != "model" else ()), repo_id, rest))
+    def _page(self, repo_id: str, repo_type: RepoType, place: str) -> str:
+        return "/".join((self._api.endpoint, *((f"{repo_type}s",) if repo_type != "model" else ()), repo_id, place))
 
     @contextmanager
     def _explaining_errors(self, repo_id: str, doing: str) -> Iterator[None]:
@@ -278,8 +282,8 @@ class Pusher:
         except (errors.HTTPError, errors.OfflineModeIsEnabled, OSError, ValueError) as error:  # type: ignore[attr-defined]
             trouble, remedy = _explanation(error)
             line = " ".join(str(error).replace(self._token, "[token]").split())[:300]
-        said = f" ({line})" if line else ""
-        raise PushError(f"{repo_id}: {doing}: {trouble}{said}. Remedy: {remedy}") from None
+        detail = f" ({line})" if line else ""
+        raise PushError(f"{repo_id}: {doing}: {trouble}{detail}. Remedy: {remedy}") from None
 
 
 def _explanation(error: Exception) -> tuple[str, str]:
@@ -305,10 +309,10 @@ _REMEDIES: Final = {
 }
 
 
-def _holds(listed: RepoFile, content: bytes) -> bool:
+def _has_content(remote_file: RepoFile, content: bytes) -> bool:
     """Whether a file of the Hub has this content, by the hashes that the Hub names."""
-    if listed.size != len(content):
+    if remote_file.size != len(content):
         return False
-    if listed.lfs is None:
-        return listed.blob_id == git_hash(content)
-    return listed.lfs.sha256 == hashlib.sha256(content).hexdigest()
+    if remote_file.lfs is None:
+        return remote_file.blob_id == git_hash(content)
+    return remote_file.lfs.sha256 == hashlib.sha256(content).hexdigest()

@@ -17,10 +17,10 @@ from typing import Final, NamedTuple
 from pydantic import BaseModel, ValidationError
 
 from barista_bench.benchmarks import get_benchmark, get_task
-from barista_bench.core.prompt import PromptTexts, hashed_wording
+from barista_bench.core.prompt import PromptTexts, hash_name
 from barista_bench.core.task import Task
 from barista_bench.errors import DataError
-from barista_bench.hub.checks import is_floor, leaderboard, open_verdicts, published
+from barista_bench.hub.checks import count_open_verdicts, is_floor, leaderboard_name, published
 from barista_bench.judging.answers import REASONING, RunAnswers
 from barista_bench.judging.forms import judge_prompts
 from barista_bench.judging.judge_folder import VERDICTS_FILE, JudgeDescription, read_judge
@@ -40,7 +40,7 @@ from barista_bench.runs.score.scoring import ScoredRun, read_scored
 JUDGED_PATTERN: Final = f"judges/*/{RESULTS_FILE}"
 
 
-def _judge_file(run: ScoredRun, wanted: str | None) -> Path:
+def _judge_file(run: ScoredRun, judge: str | None) -> Path:
     """The results of the judge whose figures stand for those of a run."""
     folder = run.folder
     paths = sorted(folder.glob(JUDGED_PATTERN))
@@ -50,15 +50,15 @@ def _judge_file(run: ScoredRun, wanted: str | None) -> Path:
             f"{run.task.name}. Remedy: have it judged first: `barista-bench judge {folder} --judge ...`"
         )
     judges = {path: read_judged(path).judge.name for path in paths}
-    if wanted is None and len(paths) > 1:
+    if judge is None and len(paths) > 1:
         # A floor beside one real judge leaves nothing to choose.
         judges = {path: name for path, name in judges.items() if name != "lexical"}
-    elif wanted is not None:
-        judges = {path: name for path, name in judges.items() if wanted in (name, path.parent.name)}
+    elif judge is not None:
+        judges = {path: name for path, name in judges.items() if judge in (name, path.parent.name)}
     if len(judges) != 1:
-        known = ", ".join(sorted(path.parent.name for path in (judges or paths)))
-        trouble = "has no judge" if wanted is not None and not judges else "has several judges"
-        raise DataError(f"{folder}: {trouble}{f' {wanted!r}' if wanted else ''}. Remedy: give --judge, one of {known}")
+        names = ", ".join(sorted(path.parent.name for path in (judges or paths)))
+        trouble = "has no judge" if judge is not None and not judges else "has several judges"
+        raise DataError(f"{folder}: {trouble}{f' {judge!r}' if judge else ''}. Remedy: give --judge, one of {names}")
     (path,) = judges
     return path
 
@@ -92,8 +92,10 @@ def _expected_verdicts(run: ScoredRun, described: JudgeDescription, where: str) 
         _check_rubric(described, (prompt.version, prompt.sha256, prompt.wording), where)
     else:
         rubric = Rubric.model_validate(described.rubric)
-        ours = load_rubric(run.task)
-        if (rubric.wording == ours.wording) != (rubric.model_copy(update={"wording": ours.wording}) == ours):
+        packaged_rubric = load_rubric(run.task)
+        if (rubric.wording == packaged_rubric.wording) != (
+            rubric.model_copy(update={"wording": packaged_rubric.wording}) == packaged_rubric
+        ):
             raise DataError(f"{where}: rubric: is called {rubric.wording!r}, which it is not. Remedy: judge anew")
         _check_rubric(described, (rubric.version, rubric.sha256, rubric.wording), where)
     questions = judge_questions(described, RunAnswers.of(run).distinct)
@@ -104,10 +106,10 @@ def _expected_verdicts(run: ScoredRun, described: JudgeDescription, where: str) 
     }
 
 
-def _check_rubric(described: JudgeDescription, wanted: tuple[int, str, str], where: str) -> None:
-    named = (described.rubric["version"], described.identity["rubric"], described.rubric["wording"])
-    if named != wanted:
-        raise DataError(f"{where}: rubric: is called {named}, but is {wanted}. Remedy: judge the run anew")
+def _check_rubric(described: JudgeDescription, expected: tuple[int, str, str], where: str) -> None:
+    stored = (described.rubric["version"], described.identity["rubric"], described.rubric["wording"])
+    if stored != expected:
+        raise DataError(f"{where}: rubric: is called {stored}, but is {expected}. Remedy: judge the run anew")
 
 
 def refuse_difference(stored: BaseModel, derived: BaseModel, path: Path) -> None:
@@ -157,15 +159,15 @@ def check_log(paths: Iterable[Path], expected: Expected, remedy: str) -> None:
                     raise DataError(f"{where}: is a second answer to a question answered before. Remedy: {remedy}")
 
 
-def first_difference(named: object, derived: object, path: str = "") -> str | None:
+def first_difference(stored: object, derived: object, path: str = "") -> str | None:
     """`field: is this, not that` of the first difference of two JSON values; None where they are equal."""
-    if isinstance(named, dict) and isinstance(derived, dict):
-        for name in sorted({*named, *derived}):
-            inner = first_difference(named.get(name), derived.get(name), f"{path}.{name}" if path else str(name))
+    if isinstance(stored, dict) and isinstance(derived, dict):
+        for name in sorted({*stored, *derived}):
+            inner = first_difference(stored.get(name), derived.get(name), f"{path}.{name}" if path else str(name))
             if inner:
                 return inner
         return None
-    return None if named == derived else f"{path}: is {named!r:.80}, not {derived!r:.80}"
+    return None if stored == derived else f"{path}: is {stored!r:.80}, not {derived!r:.80}"
 
 
 IMPORTED = ("released run:", "recorded:")
@@ -197,25 +199,25 @@ class SubmissionRow:
     @property
     def task_id(self) -> str:
         """The leaderboard. What is not comparable has boards of its own."""
-        return leaderboard(self.results.comparability)
+        return leaderboard_name(self.results.comparability)
 
     @property
-    def missing(self) -> dict[str, str]:
+    def gaps(self) -> dict[str, str]:
         """Gaps of the row, and the remedy of each: samples, a judge's verdicts, or examples."""
         coverage, limit = self.results.coverage, self.results.dataset.limit
-        missing = {}
+        gaps = {}
         if not coverage.is_complete:
-            lacking = coverage.missing
-            missing[f"{lacking} of {coverage.expected} samples missing"] = "finish the run and score it"
+            n_missing = coverage.missing
+            gaps[f"{n_missing} of {coverage.expected} samples missing"] = "finish the run and score it"
         if self.judged:
             judged, remedy = self.judged.coverage, "finish `barista-bench judge`"
             if judged.judged < judged.expected:
-                missing[f"{judged.expected - judged.judged} of {judged.expected} answers not judged"] = remedy
-            if verdicts := open_verdicts(self.judged):
-                missing[f"{verdicts} verdicts missing"] = remedy
+                gaps[f"{judged.expected - judged.judged} of {judged.expected} answers not judged"] = remedy
+            if verdicts := count_open_verdicts(self.judged):
+                gaps[f"{verdicts} verdicts missing"] = remedy
         if limit is not None:
-            missing[f"cut to {limit} examples"] = "run without --limit"
-        return missing
+            gaps[f"cut to {limit} examples"] = "run without --limit"
+        return gaps
 
 
 def read_row(
@@ -281,7 +283,7 @@ def _check_wording(task: Task, where: str) -> None:
         is_true = _texts(prompts) != _texts(plain)
     else:
         kind = prompts.wording.partition(":")[0]
-        is_true = prompts.wording == hashed_wording(kind, prompts.sha256)
+        is_true = prompts.wording == hash_name(kind, prompts.sha256)
     if not is_true:
         raise DataError(
             f"{where}: prompts: are called {prompts.wording!r}, which they are not for this version of the package. "
@@ -301,7 +303,7 @@ def _expected_answers(run: ScoredRun, where: str) -> Expected:
         return {record.key: AskedLine(record.example_id, record.run, record.fingerprint) for record in records}
     model, box_format = identity.model.asked_as, identity.model.box_format.format
     inputs = asked_inputs(task, run.examples, box_format, timed=tells_own_times(ModelIdentity(**model)))
-    same = run_description(
+    derived = run_description(
         run.folder,
         task,
         content_hash=run.examples.content_hash,
@@ -313,7 +315,7 @@ def _expected_answers(run: ScoredRun, where: str) -> Expected:
         data=described.data,
         split=run.examples.split,
     )
-    difference = first_difference(identity.model_dump(), same.identity.model_dump())
+    difference = first_difference(identity.model_dump(), derived.identity.model_dump())
     if difference:
         raise DataError(f"{where}: identity.{difference} by the dataset. Remedy: start the run anew")
     key_of = sample_keys(model, identity.generation)

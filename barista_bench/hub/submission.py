@@ -61,7 +61,7 @@ class Submission:
     def eval_results(self) -> checks.EvalResults:
         """The content of `.eval_results/<benchmark>.yaml`."""
         target = self.target
-        with checks.valid("submission"):
+        with checks.validation("submission"):
             return checks.EvalResults(
                 [
                     checks.EvalResult(
@@ -140,8 +140,8 @@ def submission_of(
         if row.judged is not None:
             checks.check_judged(row.judged, row.results, str(row.folder / JUDGES))
         if not allow_incomplete:
-            for what, remedy in row.missing.items():
-                raise DataError(f"{where}: {what}. Remedy: {remedy}, or say --allow-incomplete")
+            for gap, remedy in row.gaps.items():
+                raise DataError(f"{where}: {gap}. Remedy: {remedy}, or say --allow-incomplete")
         _check_name(row, target)
         for name, value in row.results.changed_options.items():
             # An encoder that lies in a folder is nobody else's, and its path no name of a leaderboard.
@@ -167,24 +167,24 @@ def _check_name(row: SubmissionRow, target: SubmissionTarget) -> None:
 
 
 def _check_together(rows: Sequence[SubmissionRow]) -> None:
-    first = rows[0]
-    seen: dict[str, Path] = {}
+    first_row = rows[0]
+    folders: dict[str, Path] = {}
     for row in rows:
-        if row.task_id in seen:
+        if row.task_id in folders:
             raise DataError(
-                f"{row.folder}: {row.task_id} stands in {seen[row.task_id]} already. Remedy: choose one of the runs"
+                f"{row.folder}: {row.task_id} stands in {folders[row.task_id]} already. Remedy: choose one of the runs"
             )
-        seen[row.task_id] = row.folder
-        if row.results.dataset.benchmark != first.results.dataset.benchmark:
+        folders[row.task_id] = row.folder
+        if row.results.dataset.benchmark != first_row.results.dataset.benchmark:
             raise DataError(
-                f"{row.folder}: is of {row.results.dataset.benchmark}, {first.folder} of "
-                f"{first.results.dataset.benchmark}. Remedy: submit each benchmark by itself"
+                f"{row.folder}: is of {row.results.dataset.benchmark}, {first_row.folder} of "
+                f"{first_row.results.dataset.benchmark}. Remedy: submit each benchmark by itself"
             )
-        for what in ("name", "revision", "settings"):
-            mine, other = getattr(row.results.model, what), getattr(first.results.model, what)
-            if mine != other:
+        for field in ("name", "revision", "settings"):
+            value, first_value = getattr(row.results.model, field), getattr(first_row.results.model, field)
+            if value != first_value:
                 raise DataError(
-                    f"{row.folder / RESULTS_FILE}: model.{what}: differs from {first.folder / RESULTS_FILE}: one "
+                    f"{row.folder / RESULTS_FILE}: model.{field}: differs from {first_row.folder / RESULTS_FILE}: one "
                     "submission is of one model. Remedy: submit them apart, or run both alike"
                 )
 
@@ -192,7 +192,7 @@ def _check_together(rows: Sequence[SubmissionRow]) -> None:
 def notes(row: SubmissionRow) -> str:
     """Notes beside a value: who vouches for it, interval, runs, coverage, judge, protocol, wording and examples."""
     results, coverage = row.results, row.results.coverage
-    parts = [f"INCOMPLETE: {', '.join(row.missing)}"] if row.missing else []
+    parts = [f"INCOMPLETE: {', '.join(row.gaps)}"] if row.gaps else []
     if results.protocol != "release":
         parts.append(f"NON-RELEASE PROTOCOL {results.protocol}")
     parts.append(checks.SELF_REPORTED)

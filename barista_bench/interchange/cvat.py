@@ -30,13 +30,13 @@ def read(path: Path) -> Iterator[MaskTracks]:
     for file in sorted(path.glob("*.xml")) if path.is_dir() else [path]:
         root = _parse(file)
         try:
-            yield _tracks(root, file)
+            yield _read_tracks(root, file)
         except (ValueError, KeyError, TypeError, OverflowError) as error:
             raise DataError(f"{file}: no CVAT annotations ({error}). Remedy: {_REMEDY}") from error
 
 
 def _parse(file: Path) -> ElementTree.Element:
-    data = read_bounded(file, _MAX_BYTES, remedy=_REMEDY)
+    content = read_bounded(file, _MAX_BYTES, remedy=_REMEDY)
 
     def refuse(*declaration: object) -> None:
         raise DataError(f"{file}: has a DOCTYPE, which is not read. Remedy: {_REMEDY}")
@@ -44,43 +44,45 @@ def _parse(file: Path) -> ElementTree.Element:
     guard = expat.ParserCreate()
     guard.StartDoctypeDeclHandler = refuse
     try:
-        guard.Parse(data, True)
-        return ElementTree.fromstring(data)  # noqa: S314
+        guard.Parse(content, True)
+        return ElementTree.fromstring(content)  # noqa: S314
     except (expat.ExpatError, ElementTree.ParseError) as error:
         raise DataError(f"{file}: is not XML ({error}). Remedy: {_REMEDY}") from error
 
 
-def _tracks(root: ElementTree.Element, file: Path) -> MaskTracks:
+def _read_tracks(root: ElementTree.Element, file: Path) -> MaskTracks:
     name = root.findtext("meta/task/name") or file.stem
     size = _original_size(root)
     categories: dict[str, str] = {}
     masks: dict[int, dict[str, Rle]] = {}
     for image in root.findall("image"):
         size = _check_size(int(image.attrib["width"]), int(image.attrib["height"]))
-        at = masks.setdefault(int(image.attrib["id"]), {})
+        frame_masks = masks.setdefault(int(image.attrib["id"]), {})
         for number, shape in enumerate(image.findall("mask")):
             label = shape.attrib["label"]
             group = shape.get("group_id")
-            identity = _object(shape) or (f"{label} {group}" if group else f"{label} {image.attrib['id']}/{number}")
-            _add(at, categories, identity, label, _rle(shape, size))
+            identity = _object_name(shape) or (
+                f"{label} {group}" if group else f"{label} {image.attrib['id']}/{number}"
+            )
+            _add_mask(frame_masks, categories, identity, label, _rle(shape, size))
     for track in root.findall("track"):
         label = track.attrib["label"]
         for shape in track.findall("mask"):
             if shape.get("outside") != "1":
-                at = masks.setdefault(int(shape.attrib["frame"]), {})
-                identity = _object(shape) or f"{label} {track.attrib['id']}"
-                _add(at, categories, identity, label, _rle(shape, _check_size(*size)))
+                frame_masks = masks.setdefault(int(shape.attrib["frame"]), {})
+                identity = _object_name(shape) or f"{label} {track.attrib['id']}"
+                _add_mask(frame_masks, categories, identity, label, _rle(shape, _check_size(*size)))
     if any(frame < 0 for frame in masks):
         raise ValueError("a frame is negative")
     return MaskTracks(name, *_check_size(*size), categories, dict(sorted(masks.items())))
 
 
-def _add(at: dict[str, Rle], categories: dict[str, str], identity: str, label: str, rle: Rle) -> None:
-    if identity in at:
+def _add_mask(frame_masks: dict[str, Rle], categories: dict[str, str], identity: str, label: str, rle: Rle) -> None:
+    if identity in frame_masks:
         raise ValueError(f"{identity!r} has two masks on one frame")
     if categories.setdefault(identity, label) != label:
         raise ValueError(f"{identity!r} is both {categories[identity]!r} and {label!r}")
-    at[identity] = rle
+    frame_masks[identity] = rle
 
 
 def _original_size(root: ElementTree.Element) -> tuple[int, int]:
@@ -97,7 +99,7 @@ def _check_size(width: int, height: int) -> tuple[int, int]:
     return width, height
 
 
-def _object(shape: ElementTree.Element) -> str | None:
+def _object_name(shape: ElementTree.Element) -> str | None:
     return next((item.text for item in shape.findall("attribute") if item.get("name") == "object"), None)
 
 
@@ -147,6 +149,6 @@ def _attributes(rle: Rle, box: list[int]) -> dict[str, str]:
     crop: NDArray[np.bool_] = decode_mask(rle)[top : top + height, left : left + width]
     runs = [(value, len(list(run))) for value, run in groupby(crop.ravel().tolist())]
     lengths = [length for _, length in runs]
-    written = [0, *lengths] if runs[0][0] else lengths
+    run_lengths = [0, *lengths] if runs[0][0] else lengths
     shape = {"left": left, "top": top, "width": width, "height": height, "z_order": 0, "occluded": 0}
-    return {"rle": ", ".join(map(str, written)), **{key: str(value) for key, value in shape.items()}}
+    return {"rle": ", ".join(map(str, run_lengths)), **{key: str(value) for key, value in shape.items()}}

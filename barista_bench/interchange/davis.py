@@ -38,38 +38,38 @@ def read(folder: Path) -> Iterator[MaskTracks]:
     objects: _Objects = {}
     if (folder / OBJECTS_FILE).is_file():
         try:
-            data = read_bounded(folder / OBJECTS_FILE, _MAX_BYTES, remedy=_REMEDY)
-            objects = msgspec.json.decode(data, type=_Objects)
+            content = read_bounded(folder / OBJECTS_FILE, _MAX_BYTES, remedy=_REMEDY)
+            objects = msgspec.json.decode(content, type=_Objects)
         except MALFORMED as error:
             raise DataError(f"{folder / OBJECTS_FILE}: {error}. Remedy: {_REMEDY}") from error
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder. Remedy: {_REMEDY}")
     for video in sorted(path for path in folder.iterdir() if path.is_dir()):
-        yield _video(video, objects.get(video.name, {}))
+        yield _read_video(video, objects.get(video.name, {}))
 
 
-def _video(folder: Path, objects: dict[int, _ObjectName]) -> MaskTracks:
+def _read_video(folder: Path, objects: dict[int, _ObjectName]) -> MaskTracks:
     masks: dict[int, dict[str, Rle]] = {}
     categories: dict[str, str] = {}
     size: tuple[int, int] | None = None
     for path in sorted(folder.glob("*.png")):
         if not path.stem.isdecimal() or int(path.stem) >= MAX_FRAMES:
             raise DataError(f"{path}: is not named by its frame. Remedy: {_REMEDY}")
-        picture = _indices(confined(folder, path.name))
+        picture = _read_indices(confined(folder, path.name))
         if size not in (None, picture.shape):
             raise DataError(f"{path}: is of another size than the pictures before. Remedy: {_REMEDY}")
         size = (picture.shape[0], picture.shape[1])
-        at = masks.setdefault(int(path.stem), {})
+        frame_masks = masks.setdefault(int(path.stem), {})
         for number in np.unique(picture[picture > 0]).tolist():
             name, category = objects.get(number, (str(number), UNNAMED))
             categories[name] = category
-            at[name] = encode_mask(picture == number)
+            frame_masks[name] = encode_mask(picture == number)
     if size is None:
         raise DataError(f"{folder}: holds no PNG. Remedy: {_REMEDY}")
     return MaskTracks(folder.name, size[1], size[0], categories, masks)
 
 
-def _indices(path: Path) -> np.ndarray:
+def _read_indices(path: Path) -> np.ndarray:
     try:
         with Image.open(path, formats=["PNG"]) as image:
             if image.mode not in ("P", "L") or image.width * image.height > _MOST_PIXELS:
@@ -94,7 +94,7 @@ def write(tracks: Iterable[MaskTracks], folder: Path) -> list[str]:
         target.mkdir()
         cut = 0
         for frame, masks in sorted(video.masks.items()):
-            picture, lost = _picture(video, masks, numbers)
+            picture, lost = _draw_picture(video, masks, numbers)
             cut += lost
             image = Image.fromarray(picture, mode="P")
             image.putpalette(_palette())
@@ -106,7 +106,7 @@ def write(tracks: Iterable[MaskTracks], folder: Path) -> list[str]:
     return lines
 
 
-def _picture(video: MaskTracks, masks: Mapping[str, Rle], numbers: Mapping[str, int]) -> tuple[np.ndarray, int]:
+def _draw_picture(video: MaskTracks, masks: Mapping[str, Rle], numbers: Mapping[str, int]) -> tuple[np.ndarray, int]:
     """The picture, and how many pixels of masks are not in it."""
     planes = {name: decode_mask(rle) for name, rle in masks.items()}
     picture = np.zeros((video.height, video.width), dtype=np.uint8)

@@ -58,51 +58,54 @@ class JudgeScores(NamedTuple):
 
 
 class RepetitionFiles:
-    """The released files of one repetition, `run`; `keeping` gives what an imported run was before.
+    """The released files of one repetition, `run`; `contents` are those of the folder that was imported, if one was.
 
     Floats are those of the records that come out, in their order.
     """
 
-    def __init__(self, read: ReadRun, run: int, keeping: released_folder.Keeping, judging: JudgeScores) -> None:
-        self._read, self._run, self._keeping, self._judging = read, run, keeping, judging
-        self._task: Task = read.task
-        self._model = read.description.identity.model
+    def __init__(
+        self, own_run: ReadRun, run: int, contents: released_folder.ReleasedContents, judging: JudgeScores
+    ) -> None:
+        self._own_run, self._run, self._contents, self._judging = own_run, run, contents, judging
+        self._task: Task = own_run.task
+        self._model = own_run.description.identity.model
         self._box_format = self._model.box_format.format
-        self._samples = [sample for sample in read.samples if sample.record.run == run]
+        self._samples = [sample for sample in own_run.samples if sample.record.run == run]
 
     def folder(self) -> released_folder.ReleasedFolder:
-        keep, replaced = self._keeping, self._judging.replaced
-        config = keep.record(released_folder.CONFIG, self._config())
+        contents, replaced = self._contents, self._judging.replaced
+        config = contents.record(released_folder.CONFIG, self._config())
         if replaced:
             config = config | {"task_params": (config.get("task_params") or {}) | self._judging_params()}
         lines = {
-            example.example_id: keep.record(released_folder.EXAMPLES, self._line(example), example.example_id)
-            for example in self._read.examples.examples
+            example.example_id: contents.record(released_folder.EXAMPLES, self._line(example), example.example_id)
+            for example in self._own_run.examples.examples
         }
-        made = [self._prediction(sample, lines[sample.example.example_id]) for sample in self._samples]
+        own_records = [self._prediction(sample, lines[sample.example.example_id]) for sample in self._samples]
         predictions = tuple(
-            self._with_scores(keep.record(released_folder.PREDICTIONS, record, record["example_id"])) for record in made
+            self._with_scores(contents.record(released_folder.PREDICTIONS, record, record["example_id"]))
+            for record in own_records
         )
-        figures = self._figures(made, predictions, config)
-        metrics = keep.record(released_folder.METRICS, figures)
+        figures = self._figures(own_records, predictions, config)
+        metrics = contents.record(released_folder.METRICS, figures)
         # Figures that we make, since those of a file may lack anything, and what only the file can say.
         runner_metrics = released_folder.RUNNER_METRICS
-        shown = figures | {k: v for k, v in metrics.items() if k in runner_metrics and v is not None}
-        source = keep.text(released_folder.EXAMPLES_SOURCE, f"{self._read.description.data.path}\n")
-        directory = self._keeping.text(released_folder.DIRECTORY, str(self._read.folder))
+        shown_metrics = figures | {k: v for k, v in metrics.items() if k in runner_metrics and v is not None}
+        source = contents.text(released_folder.EXAMPLES_SOURCE, f"{self._own_run.description.data.path}\n")
+        directory = self._contents.text(released_folder.DIRECTORY, str(self._own_run.folder))
         total = _tokens(predictions, "total_tokens")
-        summary = released_folder.summary_text(self._task.upstream_name, shown, directory, total_tokens=total)
+        summary = released_folder.summary_text(self._task.upstream_name, shown_metrics, directory, total_tokens=total)
         return released_folder.ReleasedFolder(
             config=config,
             examples=tuple(lines.values()),
             examples_source=source,
             predictions=predictions,
-            metrics=shown if replaced else metrics,
-            summary=summary if replaced else keep.text(released_folder.SUMMARY, summary),
+            metrics=shown_metrics if replaced else metrics,
+            summary=summary if replaced else contents.text(released_folder.SUMMARY, summary),
         )
 
     def _config(self) -> JsonObject:
-        data, generation = self._read.description.data, self._read.description.identity.generation
+        data, generation = self._own_run.description.data, self._own_run.description.identity.generation
         systems = {self._task.prompt(sample.example, self._box_format).system for sample in self._samples}
         return {
             "concurrency": 1,
@@ -121,7 +124,7 @@ class RepetitionFiles:
                 "thinking_level": generation.get("thinking_level"),
                 **_DEFAULTS,
             },
-            "output_dir": str(self._read.folder.parent),
+            "output_dir": str(self._own_run.folder.parent),
             "system_prompt": systems.pop() if len(systems) == 1 else "",
             "task": self._task.upstream_name,
             "task_params": self._task_params(),
@@ -139,7 +142,7 @@ class RepetitionFiles:
             return boxes | self._judging_params()
         if self._task.name == "relations":
             # A set has one look for all its marks.
-            look = cast("dict[str, float]", self._read.examples.examples[0].inputs["marks"])
+            look = cast("dict[str, float]", self._own_run.examples.examples[0].inputs["marks"])
             size = look["font_size"]
             return {
                 "mask_alpha": look["mask_alpha"],
@@ -193,25 +196,27 @@ class RepetitionFiles:
             result |= {f"{key}_score": score, f"{key}_reason": reason}
         return record | {"task_result": result}
 
-    def _figures(self, made: Sequence[JsonObject], released: Sequence[JsonObject], config: JsonObject) -> JsonObject:
+    def _figures(
+        self, own_records: Sequence[JsonObject], released_records: Sequence[JsonObject], config: JsonObject
+    ) -> JsonObject:
         """The figures of results that we make: those of a file that others wrote may lack anything."""
-        examples = {example.example_id: example for example in self._read.examples.examples}
+        examples = {example.example_id: example for example in self._own_run.examples.examples}
         records = [
             ReleasedRecord(
-                examples[ours["example_id"]],
-                self._with_scores(ours)["task_result"],
-                ours["error"],
-                theirs.get("latency_ms"),
+                examples[own_record["example_id"]],
+                self._with_scores(own_record)["task_result"],
+                own_record["error"],
+                released_record.get("latency_ms"),
             )
-            for ours, theirs in zip(made, released, strict=True)
+            for own_record, released_record in zip(own_records, released_records, strict=True)
         ]
-        sessions = session_seconds(self._read.folder)
+        sessions = session_seconds(self._own_run.folder)
         seconds = sum(session.get(stage, 0.0) for session in sessions for stage in ("wait", "generate"))
         return {
             **common_metrics(records),
             **task_metrics(self._task, records, (config.get("task_params") or {}).get("geval_criteria")),
-            **_token_totals(released),
-            "wall_clock_ms": seconds * 1000 / self._read.description.runs,
+            **_token_totals(released_records),
+            "wall_clock_ms": seconds * 1000 / self._own_run.description.runs,
             "concurrency": config.get("concurrency"),
         }
 
@@ -282,64 +287,68 @@ def export_run(
     """
     out = Path(out).absolute()
     check_target(out)
-    read = read_samples(run, data=data, root=root)
-    _refuse_other_rules(read)
-    kept = released_folder.read_kept(read.folder)
-    judging = _judging(read, _judge_folder(read, judge), data, root, is_imported=bool(kept))
-    runs = sorted({sample.record.run for sample in read.samples})
-    released = [RepetitionFiles(read, run, released_folder.PuttingBack(kept, run), judging).folder() for run in runs]
+    own_run = read_samples(run, data=data, root=root)
+    _refuse_other_rules(own_run)
+    kept_fields = released_folder.read_kept_fields(own_run.folder)
+    judging = _read_judge_scores(own_run, _judge_folder(own_run, judge), data, root, is_imported=bool(kept_fields))
+    runs = sorted({sample.record.run for sample in own_run.samples})
+    folders = [
+        RepetitionFiles(own_run, run, released_folder.RestoredContents(kept_fields, run), judging).folder()
+        for run in runs
+    ]
     if len(runs) == 1:
         names = ["."]
     else:  # folders are called as before the import, if that tells them apart
-        imported = [source.folder for source in read.description.imported]
+        imported = [source.folder for source in own_run.description.imported]
         is_usable = len(set(imported)) == len(imported) > 1 and all(map(valid_video_id, imported))
         names = [imported[run] if is_usable else f"run_{run}" for run in runs]
     with replacing_folder(out) as partial:
-        for name, folder in zip(names, released, strict=True):
+        for name, folder in zip(names, folders, strict=True):
             (partial / name).mkdir(exist_ok=True)
             folder.write(partial / name)
     return ExportedRun(
         tuple(out / name for name in names),
-        read.task.name,
-        sum(len(folder.predictions) for folder in released),
+        own_run.task.name,
+        sum(len(folder.predictions) for folder in folders),
         judging.judge if judging.scores else None,
     )
 
 
-def _refuse_other_rules(read: ReadRun) -> None:
-    if read.task.benchmark != "barista":
+def _refuse_other_rules(own_run: ReadRun) -> None:
+    if own_run.task.benchmark != "barista":
         raise ConfigError(
-            f"{read.folder}: is a run of {read.task.benchmark}. Remedy: export runs of barista, whose release it is"
+            f"{own_run.folder}: is a run of {own_run.task.benchmark}. "
+            "Remedy: export runs of barista, whose release it is"
         )
-    if read.task.follows_paper:
+    if own_run.task.follows_paper:
         raise ConfigError(
-            f"{read.folder}: follows the paper's protocol, the layout has the released rules' figures. "
+            f"{own_run.folder}: follows the paper's protocol, the layout has the released rules' figures. "
             "Remedy: run or import with --protocol release"
         )
 
 
-def _judge_folder(read: ReadRun, judge: str | None) -> Path | None:
-    folders = {folder.name: folder for folder in judge_folders(read.folder)}
-    if read.task.name not in JUDGED_TASKS or (judge is None and not folders):
+def _judge_folder(own_run: ReadRun, judge: str | None) -> Path | None:
+    folders = {folder.name: folder for folder in judge_folders(own_run.folder)}
+    if own_run.task.name not in JUDGED_TASKS or (judge is None and not folders):
         if judge is not None:
-            raise ConfigError(f"{read.folder}: no judge scores {read.task.name} there. Remedy: leave --judge out")
+            raise ConfigError(f"{own_run.folder}: no judge scores {own_run.task.name} there. Remedy: leave --judge out")
         return None
     if judge is not None:
         if judge not in folders:
-            raise ConfigError(f"{read.folder}: has no judge {judge!r}. Remedy: name one of {', '.join(folders)}")
+            raise ConfigError(f"{own_run.folder}: has no judge {judge!r}. Remedy: name one of {', '.join(folders)}")
         return folders[judge]
     released = [folder for folder in folders.values() if read_judge(folder).identity["method"] == METHOD]
     candidates = released or list(folders.values())
     if len(candidates) > 1:
         raise ConfigError(
-            f"{read.folder}: has {len(candidates)} judges, a released folder holds one. "
+            f"{own_run.folder}: has {len(candidates)} judges, a released folder holds one. "
             f"Remedy: say with --judge which: {', '.join(folders)}"
         )
     return candidates[0]
 
 
-def _judging(
-    read: ReadRun, folder: Path | None, data: str | Path | None, root: str | Path | None, *, is_imported: bool
+def _read_judge_scores(
+    own_run: ReadRun, folder: Path | None, data: str | Path | None, root: str | Path | None, *, is_imported: bool
 ) -> JudgeScores:
     """The judge's scores by sample and criterion."""
     if folder is None:
@@ -348,7 +357,7 @@ def _judging(
     judge = described.identity["model"]["name"]
     if described.identity["method"] == METHOD:
         return JudgeScores(judge, read_released_scores(folder))
-    judged = read_judged_run(read_scored(read.folder, data=data, root=root, options={}), folder)
+    judged = read_judged_run(read_scored(own_run.folder, data=data, root=root, options={}), folder)
     scores = {sample: given for sample, verdicts in judged.verdicts.items() if (given := _released_scores(verdicts))}
     return JudgeScores(judge, scores, replaced=is_imported and bool(scores))
 
@@ -357,10 +366,10 @@ def _released_scores(verdicts: Sequence[SampleVerdict]) -> dict[str, ReleasedSco
     """Criterion to the mean of its draws and the first one's reason; criteria that were never asked for are absent."""
     scores: dict[str, ReleasedScore] = {}
     for criterion in dict.fromkeys(verdict.criterion for verdict in verdicts):
-        asked = [v for v in verdicts if v.criterion == criterion and v.status != MISSING]
-        usable = [(verdict.score / SCALE, verdict.text) for verdict in asked if verdict.score is not None]
+        answered_verdicts = [v for v in verdicts if v.criterion == criterion and v.status != MISSING]
+        usable = [(verdict.score / SCALE, verdict.text) for verdict in answered_verdicts if verdict.score is not None]
         if usable:
             scores[criterion] = ReleasedScore(statistics.fmean(fraction for fraction, _ in usable), usable[0][1])
-        elif asked:
-            scores[criterion] = ReleasedScore(None, f"{NO_VERDICT}{asked[0].text}")
+        elif answered_verdicts:
+            scores[criterion] = ReleasedScore(None, f"{NO_VERDICT}{answered_verdicts[0].text}")
     return scores

@@ -157,9 +157,9 @@ def _metadata(scored: ScoredRun) -> Document:
     identity, tags = _field("id", "ObjectIdField", db_field="_id"), _field("tags", "ListField", subfield="StringField")
     box = _field("bounding_box", "ListField", subfield="FloatField")
     detection = [identity, tags, _field("label", "StringField"), box, _field("mask", "ArrayField")]
-    of_one, of_all = (f"fiftyone.core.labels.{name}" for name in ("Detection", "Detections"))
-    listed: Document = {"subfield": "EmbeddedDocumentField", "embedded_doc_type": of_one, "fields": detection}
-    boxes: Document = {"embedded_doc_type": of_all, "fields": [_field("detections", "ListField", **listed)]}
+    box_type, boxes_type = (f"fiftyone.core.labels.{name}" for name in ("Detection", "Detections"))
+    box_list: Document = {"subfield": "EmbeddedDocumentField", "embedded_doc_type": box_type, "fields": detection}
+    boxes: Document = {"embedded_doc_type": boxes_type, "fields": [_field("detections", "ListField", **box_list)]}
     results = scored.results
     return {
         "version": VERSION,
@@ -183,9 +183,9 @@ def _metadata(scored: ScoredRun) -> Document:
     }
 
 
-def _field(name: str, kind: str, *, subfield: str | None = None, **more: object) -> Document:
+def _field(name: str, kind: str, *, subfield: str | None = None, **extra: object) -> Document:
     fields = "fiftyone.core.fields."
-    return {"name": name, "db_field": name, "ftype": fields + kind, "subfield": subfield and fields + subfield, **more}
+    return {"name": name, "db_field": name, "ftype": fields + kind, "subfield": subfield and fields + subfield, **extra}
 
 
 def _without_dots(figures: Mapping[str, float]) -> dict[str, float]:

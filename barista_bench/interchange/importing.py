@@ -28,13 +28,12 @@ from barista_bench.benchmarks import get_task, task_class
 from barista_bench.core.boxes import FAMILY_FORMATS, BoxFormat
 from barista_bench.core.example import Status
 from barista_bench.core.guarding import attempt
-from barista_bench.core.prompt import PromptTexts, hashed_wording
+from barista_bench.core.prompt import PromptTexts, hash_name
 from barista_bench.core.task import ParseError, Task
 from barista_bench.errors import ConfigError
 from barista_bench.files.hashes import file_sha256
 from barista_bench.files.owned_folders import check_target, replacing_folder
 from barista_bench.interchange.exporting import JudgeScores, RepetitionFiles
-from barista_bench.interchange.reading import ReleasedRun, check_same, read_released_run
 from barista_bench.interchange.recorded_answers import write_imported
 from barista_bench.interchange.released_folder import (
     MEAN_SCORE,
@@ -44,12 +43,13 @@ from barista_bench.interchange.released_folder import (
     PROVIDER_ERROR,
     RUNNER_METRICS,
     SCORE_PREFIX,
-    Comparing,
-    Kept,
+    KeptFields,
+    OriginalContents,
     ReleasedPrediction,
     Usage,
-    write_kept,
+    write_kept_fields,
 )
+from barista_bench.interchange.released_run import ReleasedRun, check_same, read_released_run
 from barista_bench.judging.released_verdicts import ReleasedScore, ReleasedScores, write_released_judge
 from barista_bench.models import ModelIdentity
 from barista_bench.runs.ask.config import Shard
@@ -151,10 +151,10 @@ def family_format(model: str, provider: str | None) -> BoxFormat:
 
 def _prompts(released: Sequence[ReleasedRun]) -> PromptTexts:
     """A wording that stands for the release's own, of which only the texts that were sent are known."""
-    sent = sorted({record.prompt_text or "" for run in released for record in run.predictions})
+    prompt_texts = sorted({record.prompt_text or "" for run in released for record in run.predictions})
     text = "The released harness asked this in its own words: see prompt_text in its predictions.jsonl."
-    sha256 = digest(*sent)
-    return PromptTexts(version=0, system="", user=text, sha256=sha256, wording=hashed_wording("released run", sha256))
+    sha256 = digest(*prompt_texts)
+    return PromptTexts(version=0, system="", user=text, sha256=sha256, wording=hash_name("released run", sha256))
 
 
 class _Importer:
@@ -170,16 +170,16 @@ class _Importer:
         self.scores = _judge_scores(released)
         self.kept_failures: list[str] = []
         self.new_failures: list[str] = []
-        self.kept: list[Kept] = []
+        self.differences: list[KeptFields] = []
 
     def write(self, folder: Path, out: Path, root: str | Path | None) -> None:
         """Write the run folder; it will be moved to `out`."""
         records = [
-            self._record(prediction, run_index)
+            self._sample_record(prediction, run_index)
             for run_index, run in enumerate(self.released)
             for prediction in run.predictions
         ]
-        described = self._described({record.fingerprint for record in records}, out, root)
+        described = self._description({record.fingerprint for record in records}, out, root)
         write_imported(folder, described, self.first.examples, records)
         with Shard().file(folder, "sessions").open("w", encoding="utf-8") as file:
             for run in self.released:
@@ -191,16 +191,16 @@ class _Importer:
         if self.task.protocol != "release":
             return
         # The released files are made anew from the folder just written; what comes out differently is kept.
-        read, judging = read_samples(folder), JudgeScores(self.first.judge, self.scores)
+        own_run, judging = read_samples(folder), JudgeScores(self.first.judge, self.scores)
         for run_index, run in enumerate(self.released):
-            comparing = Comparing(run.original, run_index)
-            RepetitionFiles(read, run_index, comparing, judging).folder()
-            self.kept += comparing.differences
-        write_kept(self.kept, folder)
+            contents = OriginalContents(run.original, run_index)
+            RepetitionFiles(own_run, run_index, contents, judging).folder()
+            self.differences += contents.differences
+        write_kept_fields(self.differences, folder)
 
     def result(self, folder: Path) -> ImportedRun:
-        results = [kept.example_id for kept in self.kept if kept.file == PREDICTIONS and "task_result" in kept.values]
-        figures = {name for kept in self.kept if kept.file == METRICS for name in (*kept.values, *kept.absent)}
+        results = [e.example_id for e in self.differences if e.file == PREDICTIONS and "task_result" in e.values]
+        figures = {name for e in self.differences if e.file == METRICS for name in (*e.values, *e.absent)}
         return ImportedRun(
             folder=folder,
             task=self.task.name,
@@ -214,7 +214,7 @@ class _Importer:
             other_figures=tuple(sorted(figures - RUNNER_METRICS)),
         )
 
-    def _described(self, fingerprints: set[str], out: Path, root: str | Path | None) -> RunDescription:
+    def _description(self, fingerprints: set[str], out: Path, root: str | Path | None) -> RunDescription:
         """`run.json`, and in it `imported`: what it was made from."""
         return run_description(
             out,
@@ -236,7 +236,7 @@ class _Importer:
             ],
         )
 
-    def _record(self, prediction: ReleasedPrediction, run_index: int) -> SampleRecord:
+    def _sample_record(self, prediction: ReleasedPrediction, run_index: int) -> SampleRecord:
         status, reason = self._status(prediction)
         self.statuses[status] += 1
         prompt, example_id = prediction.prompt_text or "", prediction.example_id
@@ -289,7 +289,7 @@ def _judge_scores(released: Sequence[ReleasedRun]) -> ReleasedScores:
             for key, score in result.items():
                 if key.startswith(SCORE_PREFIX) and key.endswith("_score") and key != MEAN_SCORE:
                     name = key.removesuffix("_score")
-                    given = ReleasedScore(score, str(result.get(f"{name}_reason", "")))
+                    released_score = ReleasedScore(score, str(result.get(f"{name}_reason", "")))
                     sample = scores.setdefault((prediction.example_id, run_index), {})
-                    sample[name.removeprefix(SCORE_PREFIX)] = given
+                    sample[name.removeprefix(SCORE_PREFIX)] = released_score
     return scores

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from barista_bench.benchmarks import BENCHMARKS, RecordedAnswer, RecordedAnswers, get_benchmark, get_task
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
-from barista_bench.core.prompt import PromptTexts, hashed_wording
+from barista_bench.core.prompt import PromptTexts, hash_name
 from barista_bench.core.task import Example, Task
 from barista_bench.data.frozen import content_hash, refuse_unusable, write_frozen
 from barista_bench.errors import ConfigError, DataError
@@ -74,24 +74,24 @@ def import_recorded(
     if unknown:
         raise ConfigError(f"no task here has an option {sorted(unknown)[0]!r}. Remedy: leave it out")
     # All of it before the first folder is written, so that nothing is left behind.
-    wanted = []
+    planned = []
     for answers in recorded:
-        chosen = {name: value for name, value in (options or {}).items() if name in answers.task.options}
+        task_options = {name: value for name, value in (options or {}).items() if name in answers.task.options}
         text = f"Another harness asked this in its own words; read from the format {form}."
         sha256 = digest(text)
-        prompts = PromptTexts(0, "", text, sha256, wording=hashed_wording("recorded", sha256))
-        task = get_task(answers.task.benchmark, answers.task.name, prompts, options=chosen)
-        wanted.append((task, answers, Path(out).absolute() / task.name))
-    for folder, count in Counter(folder for _, _, folder in wanted).items():
+        prompts = PromptTexts(0, "", text, sha256, wording=hash_name("recorded", sha256))
+        task = get_task(answers.task.benchmark, answers.task.name, prompts, options=task_options)
+        planned.append((task, answers, Path(out).absolute() / task.name))
+    for folder, count in Counter(folder for _, _, folder in planned).items():
         if count > 1:
             raise DataError(f"{count} sets of answers are to {folder.name}. Remedy: name the files of one model")
         check_target(folder)
-    for _, answers, _ in wanted:
-        _check(answers, str(predictions))
-    return [_write(task, answers, folder, form, model or answers.model) for task, answers, folder in wanted]
+    for _, answers, _ in planned:
+        _check_answers(answers, str(predictions))
+    return [_write_run(task, answers, folder, form, model or answers.model) for task, answers, folder in planned]
 
 
-def _write(task: Task, recorded: RecordedAnswers, out: Path, form: str, model: str) -> Path:
+def _write_run(task: Task, recorded: RecordedAnswers, out: Path, form: str, model: str) -> Path:
     by_id = {example.example_id: example for example in recorded.examples}
     identity = ModelIdentity(model, settings={"harness": form})
     described = run_description(
@@ -106,7 +106,7 @@ def _write(task: Task, recorded: RecordedAnswers, out: Path, form: str, model: s
         data=data_location(out, None, None, None),
     )
     key_of = sample_keys(asdict(identity), _GENERATION)
-    records = [_record(task, by_id[answer.example_id], answer, key_of) for answer in recorded.answers]
+    records = [_sample_record(task, by_id[answer.example_id], answer, key_of) for answer in recorded.answers]
     with replacing_folder(out) as partial:
         write_imported(partial, described, recorded.examples, records)
     return out
@@ -123,12 +123,12 @@ def write_imported(
     write_run(folder, described)
 
 
-def _check(recorded: RecordedAnswers, where: str) -> None:
+def _check_answers(recorded: RecordedAnswers, where: str) -> None:
     refuse_unusable(recorded.examples, where)
-    known = {example.example_id for example in recorded.examples}
+    example_ids = {example.example_id for example in recorded.examples}
     counts = Counter((answer.example_id, answer.run) for answer in recorded.answers)
     for (example_id, run), count in counts.items():
-        if example_id not in known:
+        if example_id not in example_ids:
             raise DataError(f"an answer is to {example_id!r}, which is not an example. Remedy: correct the reader")
         if count > 1:
             raise DataError(f"{example_id}: run {run} answers it {count} times. Remedy: keep one")
@@ -136,7 +136,7 @@ def _check(recorded: RecordedAnswers, where: str) -> None:
             raise DataError(f"{example_id}: run is {run}. Remedy: count runs from 0 to {MAX_RUNS - 1}")
 
 
-def _record(
+def _sample_record(
     task: Task, example: Example, answer: RecordedAnswer, key_of: Callable[[str, str, int], str]
 ) -> SampleRecord:
     fingerprint = digest("recorded", task.benchmark, task.name, task.version, example.example_id)
@@ -171,23 +171,23 @@ def write_submission_file(
         DataError: the run is none, or not finished.
     """
     check_place(Path(out))
-    read = read_samples(folder, data=data)
-    benchmark = get_benchmark(read.task.benchmark)
+    own_run = read_samples(folder, data=data)
+    benchmark = get_benchmark(own_run.task.benchmark)
     if benchmark.submission is None:
         raise ConfigError(f"{benchmark.name} takes no submission file. Remedy: use `barista-bench submit` for the Hub")
-    samples = [s for s in read.samples if s.record.run == run and s.record.is_finished]
+    samples = [s for s in own_run.samples if s.record.run == run and s.record.is_finished]
     if not samples:
         raise DataError(f"{folder}: run {run} has no finished sample. Remedy: finish it, or name another run")
-    limit = read.description.data.limit
+    limit = own_run.description.data.limit
     if limit is not None and not allow_incomplete:
         raise DataError(
             f"{folder}: was run on the first {limit} questions alone. "
             "Remedy: run it anew without limit, or say --allow-incomplete"
         )
-    missing = len(read.examples) - len(samples)
-    if missing and not allow_incomplete:
+    n_missing = len(own_run.examples) - len(samples)
+    if n_missing and not allow_incomplete:
         raise DataError(
-            f"{folder}: run {run} lacks {missing} of {len(read.examples)} answers. "
+            f"{folder}: run {run} lacks {n_missing} of {len(own_run.examples)} answers. "
             "Remedy: start it again, or say --allow-incomplete"
         )
     return benchmark.submission([sample.as_scored for sample in samples], Path(out)), len(samples)

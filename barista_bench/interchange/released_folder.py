@@ -141,8 +141,8 @@ class ReleasedFolder:
     @property
     def directory(self) -> str | None:
         """The folder in which the run was written, as its summary says it."""
-        first = (self.summary or "").partition("\n")[0]
-        return first.removeprefix(DIRECTORY) if first.startswith(DIRECTORY) else None
+        first_line = (self.summary or "").partition("\n")[0]
+        return first_line.removeprefix(DIRECTORY) if first_line.startswith(DIRECTORY) else None
 
     def write(self, folder: Path) -> None:
         """Write all files into an existing folder."""
@@ -165,7 +165,7 @@ def as_json(value: object) -> str:
 KEPT_FILE = "released.jsonl"
 
 
-class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
+class KeptFields(msgspec.Struct, frozen=True, omit_defaults=True):
     """Fields that differ in one file of one run, or in one line of it.
 
     Args:
@@ -182,8 +182,8 @@ class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
     text: str | None = None
 
 
-class Comparing:
-    """Gives what the original says, and collects in `differences` where it is not what was made."""
+class OriginalContents:
+    """The contents of the original folder; `differences` collects where what is made of a run of ours is another."""
 
     def __init__(self, original: ReleasedFolder, run: int) -> None:
         self._run = run
@@ -197,49 +197,51 @@ class Comparing:
         self._records |= {
             (PREDICTIONS, record["example_id"]): _without_scores(record) for record in original.predictions
         }
-        self.differences: list[Kept] = []
+        self.differences: list[KeptFields] = []
 
-    def record(self, file: str, made: JsonObject, example_id: str = "") -> JsonObject:
+    def record(self, file: str, own_record: JsonObject, example_id: str = "") -> JsonObject:
         original = self._records.get((file, example_id))
         if original is None:
-            return made
+            return own_record
         # As text, since Python holds 1, 1.0 and true for equal.
         values = {
-            name: value for name, value in original.items() if name not in made or as_json(value) != as_json(made[name])
+            name: value
+            for name, value in original.items()
+            if name not in own_record or as_json(value) != as_json(own_record[name])
         }
-        absent = tuple(name for name in made if name not in original)
+        absent = tuple(name for name in own_record if name not in original)
         if values or absent:
-            self.differences.append(Kept(self._run, file, example_id, values, absent))
+            self.differences.append(KeptFields(self._run, file, example_id, values, absent))
         return original
 
-    def text(self, file: str, made: str) -> str:
+    def text(self, file: str, own_text: str) -> str:
         original = self._texts[file]
         if original is None:
-            return made
-        if original != made:
-            self.differences.append(Kept(self._run, file, text=original))
+            return own_text
+        if original != own_text:
+            self.differences.append(KeptFields(self._run, file, text=original))
         return original
 
 
-class PuttingBack:
-    """Gives what was made with what was kept of one run; nothing is kept of a run that was never imported."""
+class RestoredContents:
+    """What is made of a run of ours, with the fields put back that its import kept; of another run none was kept."""
 
-    def __init__(self, kept: Iterable[Kept], run: int) -> None:
+    def __init__(self, kept: Iterable[KeptFields], run: int) -> None:
         self._kept = {(entry.file, entry.example_id): entry for entry in kept if entry.run == run}
 
-    def record(self, file: str, made: JsonObject, example_id: str = "") -> JsonObject:
-        kept = self._kept.get((file, example_id))
-        if kept is None:
-            return made
-        return {name: value for name, value in made.items() if name not in kept.absent} | kept.values
+    def record(self, file: str, own_record: JsonObject, example_id: str = "") -> JsonObject:
+        entry = self._kept.get((file, example_id))
+        if entry is None:
+            return own_record
+        return {name: value for name, value in own_record.items() if name not in entry.absent} | entry.values
 
-    def text(self, file: str, made: str) -> str:
-        kept = self._kept.get((file, ""))
-        return made if kept is None or kept.text is None else kept.text
+    def text(self, file: str, own_text: str) -> str:
+        entry = self._kept.get((file, ""))
+        return own_text if entry is None or entry.text is None else entry.text
 
 
-Keeping = Comparing | PuttingBack
-"""Gives the released form of what was made from a run of ours."""
+ReleasedContents = OriginalContents | RestoredContents
+"""The released form of what is made of a run of ours, file by file."""
 
 
 def _without_scores(record: Mapping[str, Any]) -> JsonObject:
@@ -250,26 +252,26 @@ def _without_scores(record: Mapping[str, Any]) -> JsonObject:
     return {**record, "task_result": {k: v for k, v in result.items() if not k.startswith(SCORE_PREFIX)}}
 
 
-def write_kept(kept: Sequence[Kept], folder: Path) -> None:
-    lines = (as_json(msgspec.to_builtins(entry)) + "\n" for entry in kept)
+def write_kept_fields(differences: Sequence[KeptFields], folder: Path) -> None:
+    lines = (as_json(msgspec.to_builtins(entry)) + "\n" for entry in differences)
     (folder / KEPT_FILE).write_text("".join(lines), encoding="utf-8", newline="\n")
 
 
-def read_kept(folder: Path) -> list[Kept]:
+def read_kept_fields(folder: Path) -> list[KeptFields]:
     """The kept fields of an imported run; nothing of another. Raises DataError, naming the line that is damaged."""
     path = folder / KEPT_FILE
     if not path.is_file():
         return []
-    kept = []
+    differences = []
     what, remedy = "is nothing kept of a released run", "import again"
     lines = read_json_lines(
-        path, MAX_LINE, lambda line: msgspec.convert(json.loads(line), Kept), what=what, remedy=remedy
+        path, MAX_LINE, lambda line: msgspec.convert(json.loads(line), KeptFields), what=what, remedy=remedy
     )
     for number, entry in lines:
         if entry.file in SCHEMAS:
             checked(entry.values, SCHEMAS[entry.file], f"{path}: line {number}: {entry.file}")
-        kept.append(entry)
-    return kept
+        differences.append(entry)
+    return differences
 
 
 _MEAN = "mean_geval_"

@@ -52,17 +52,17 @@ def evenly_spaced_with(total: int, count: int, always: Collection[int]) -> tuple
         DataError: there is no frame, no such frame, or more of `always` than `count`.
     """
     required = sorted(set(always))
-    chosen = set(evenly_spaced(total, count))
+    frames = set(evenly_spaced(total, count))
     outside = [frame for frame in required if not 0 <= frame < total]
     if outside:
         raise DataError(f"no frame {outside[0]}: there are {total}. Remedy: check that annotations and video match")
     if len(required) > count:
         raise DataError(f"{len(required)} frames must be shown, but only {count} may be. Remedy: ask for more frames")
     for frame in required:
-        if frame not in chosen:
-            chosen.remove(min(chosen.difference(required), key=lambda sampled: (abs(sampled - frame), sampled)))
-            chosen.add(frame)
-    return tuple(sorted(chosen))
+        if frame not in frames:
+            frames.remove(min(frames.difference(required), key=lambda sampled: (abs(sampled - frame), sampled)))
+            frames.add(frame)
+    return tuple(sorted(frames))
 
 
 def at_rate(facts: VideoFacts, fps: float) -> tuple[int, ...]:

@@ -117,7 +117,7 @@ def link_frames(
     features = _features(dataset)
     if column not in features:
         raise DataError(f"no column {column!r} to link. Remedy: choose one of {', '.join(features)}")
-    return dataset.cast_column(column, _linked(features[column], feature, column))
+    return dataset.cast_column(column, _linked_feature(features[column], feature, column))
 
 
 def _features(dataset: Dataset | DatasetDict | IterableDataset | IterableDatasetDict) -> Features:
@@ -128,9 +128,9 @@ def _features(dataset: Dataset | DatasetDict | IterableDataset | IterableDataset
     return dataset.features
 
 
-def _linked(feature: object, target: VideoFrames, column: str) -> VideoFrames | List:
+def _linked_feature(feature: object, target: VideoFrames, column: str) -> VideoFrames | List:
     if isinstance(feature, List):
-        return List(_linked(feature.feature, target, column), length=feature.length)
+        return List(_linked_feature(feature.feature, target, column), length=feature.length)
     if isinstance(feature, VideoFrames) or (isinstance(feature, dict) and set(feature) == {"video", "indices"}):
         return target
     raise DataError(f"column {column!r} is {feature}. Remedy: link one that holds {{video, indices}}")

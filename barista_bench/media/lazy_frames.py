@@ -106,8 +106,8 @@ class LazyFrames:
         return hash(self._key())
 
     def __repr__(self) -> str:
-        shown = ", ".join(map(str, self.indices[:4])) + (", ..." if len(self) > 4 else "")
-        return f"LazyFrames({self.video!r}, [{shown}], {len(self)} frames)"
+        first_indices = ", ".join(map(str, self.indices[:4])) + (", ..." if len(self) > 4 else "")
+        return f"LazyFrames({self.video!r}, [{first_indices}], {len(self)} frames)"
 
     def _fields(self) -> dict[str, str | list[int]]:
         return {"video": self.video, "indices": list(self.indices)}

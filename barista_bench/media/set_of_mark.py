@@ -54,7 +54,7 @@ def draw_marks(
     labels = np.zeros((size[1], size[0]), dtype=np.int64)
     for mark in marks:
         labels[mark.mask] = mark.number
-    picture = Image.fromarray(_painted(np.asarray(picture), labels, mask_alpha, boundary_alpha, darken_inside))
+    picture = Image.fromarray(_paint_labels(np.asarray(picture), labels, mask_alpha, boundary_alpha, darken_inside))
     pen, font = ImageDraw.Draw(picture), ImageFont.load_default(size=font_size)
     for mark in marks:
         rows, columns = np.nonzero(mark.mask)
@@ -80,7 +80,7 @@ def mark_color(number: int) -> NDArray[np.float32]:
     return np.array(rgb, dtype=np.float32) * np.float32(255)
 
 
-def _painted(
+def _paint_labels(
     frame: NDArray[np.uint8], labels: NDArray[np.int64], mask_alpha: float, boundary_alpha: float, darken_inside: bool
 ) -> NDArray[np.uint8]:
     """The frame with every labelled pixel painted, in single precision; 0 is the background, which stays."""

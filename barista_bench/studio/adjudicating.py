@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from barista_bench.annotate.agreement import agreement, keyframe_agreement, paired_objects
+from barista_bench.annotate.agreement import agreement, keyframe_ious, pair_objects
 from barista_bench.annotate.project import Project, VideoFiles
 from barista_bench.annotate.propagation import drawn_masks
 from barista_bench.annotate.records import Layers
@@ -50,7 +50,7 @@ def others_videos(lead: VideoFiles, compared: tuple[Project, ...]) -> dict[str, 
     """The lead's video as others have it, by whose it is; those who annotate another file of that name are left out."""
     return {
         origin: project.video(lead.video_id)
-        for origin, project in zip(labels(compared), compared, strict=True)
+        for origin, project in zip(project_labels(compared), compared, strict=True)
         if (source := project.file.videos.get(lead.video_id)) and source.sha256 == lead.source.sha256
     }
 
@@ -60,35 +60,35 @@ def other_annotators(lead: VideoFiles, videos: Mapping[str, VideoFiles]) -> list
 
     An object keeps its id unless it is one that the lead, or an annotator named before, has under another id.
     """
-    shown: list[OtherAnnotator] = []
-    taken = set(lead.accepted().objects)
+    others: list[OtherAnnotator] = []
+    taken_ids = set(lead.accepted().objects)
     for origin, video in videos.items():
-        known: dict[str, str] = {}
-        for before in shown:
-            known |= {name: before.names[other] for name, other in paired_objects(before.video, video).items()}
-        known |= paired_objects(lead, video)
-        fresh = (name for name in sorted(video.identities().categories) if name not in known)
-        names = known | {name: f"{origin}:{name}" if name in taken else name for name in fresh}
-        taken |= set(names.values())
-        shown.append(OtherAnnotator(origin, video, names))
-    return shown
+        lead_ids: dict[str, str] = {}
+        for before in others:
+            lead_ids |= {name: before.names[other] for name, other in pair_objects(before.video, video).items()}
+        lead_ids |= pair_objects(lead, video)
+        fresh = (name for name in sorted(video.identities().categories) if name not in lead_ids)
+        names = lead_ids | {name: f"{origin}:{name}" if name in taken_ids else name for name in fresh}
+        taken_ids |= set(names.values())
+        others.append(OtherAnnotator(origin, video, names))
+    return others
 
 
-def labels(projects: tuple[Project, ...]) -> list[str]:
+def project_labels(projects: tuple[Project, ...]) -> list[str]:
     """The names of projects' folders, with those above them where they are called the same."""
     folders = [project.folder.resolve() for project in projects]
     is_told_apart = len({folder.name for folder in folders}) == len(folders)
     return [folder.name if is_told_apart else f"{folder.parent.name}/{folder.name}" for folder in folders]
 
 
-def shown_agreement(projects: tuple[Project, ...], video_id: str) -> Json:
+def annotator_agreement(projects: tuple[Project, ...], video_id: str) -> Json:
     """The last two projects on one video: the figures, and shared keyframes by mean mask IoU, lowest first."""
     if len(projects) < 2:
         raise DataError("nobody to compare with. Remedy: name another annotator's project with --compare")
     first, second = (project.video(video_id) for project in projects[-2:])
-    keyframes = sorted(keyframe_agreement(first, second).items(), key=lambda pair: (pair[1], pair[0]))
+    keyframes = sorted(keyframe_ious(first, second).items(), key=lambda pair: (pair[1], pair[0]))
     return {
-        "annotators": labels(projects[-2:]),
+        "annotators": project_labels(projects[-2:]),
         "figures": agreement(first, second),
         "keyframes": [{"frame": frame, "iou": round(iou, 4)} for frame, iou in keyframes],
     }

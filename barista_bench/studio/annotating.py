@@ -32,17 +32,17 @@ from barista_bench.annotate.records import Layers, decode_record, digest, frame_
 from barista_bench.annotate.running import missing_masks, run_video
 from barista_bench.annotate.stages import AFTER_MASKS, BEFORE_MASKS
 from barista_bench.errors import DataError
-from barista_bench.files.kept import FileStamp
+from barista_bench.files.file_cache import FileStamp
 from barista_bench.scene_graph.masks import Rle
-from barista_bench.studio.adjudicating import OtherAnnotator, other_annotators, others_videos, shown_agreement
+from barista_bench.studio.adjudicating import OtherAnnotator, annotator_agreement, other_annotators, others_videos
 from barista_bench.studio.exploring import FrameRange, display_names
 from barista_bench.studio.workspace import BackgroundWork, ConflictError, Json, View, Workspace, whole_number
 
 log = logging.getLogger(__name__)
 
-_READ = (records.AcceptedFile, records.LinksFile, records.SignedEdit, records.AcceptedLayersFile, records.SignalFile)
-_READ_OFFERS = (records.ProposalsFile, records.LayersFile, records.DescribedFile)
-_DECIDED = (records.AcceptedFile, records.SignedEdit, records.AcceptedLayersFile, records.PromptsFile)
+_FILES = (records.AcceptedFile, records.LinksFile, records.SignedEdit, records.AcceptedLayersFile, records.SignalFile)
+_OFFER_FILES = (records.ProposalsFile, records.LayersFile, records.DescribedFile)
+_DECISION_FILES = (records.AcceptedFile, records.SignedEdit, records.AcceptedLayersFile, records.PromptsFile)
 
 
 class Draft(records.ProjectRecord, frozen=True, kw_only=True):
@@ -66,7 +66,7 @@ class SeenDecisions(Decisions, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True)
-class Decided:
+class AnnotatedVideo:
     """Decisions about a video and proposals for it, as its files were at `stamp`."""
 
     stamp: tuple[FileStamp | None, ...]
@@ -80,7 +80,7 @@ class Decided:
         """The id under which a mask of an object of the tracks is accepted on a frame."""
         on_frame = self.keyframes[frame].masks if frame in self.keyframes else {}
         candidates = (*on_frame, name, *sorted(self.identities.categories))
-        return next((known for known in candidates if self.identities.of(known, frame) == name), name)
+        return next((accepted_id for accepted_id in candidates if self.identities.of(accepted_id, frame) == name), name)
 
 
 class Annotating(View):
@@ -89,33 +89,33 @@ class Annotating(View):
     def __init__(self, workspace: Workspace, project: Project) -> None:
         self._workspace, self._project, self.folder = workspace, project, project.folder
         self._tracks = TrackIndex()
-        self._decided: dict[str, Decided] = {}
+        self._videos: dict[str, AnnotatedVideo] = {}
         self._runs: dict[str, BackgroundWork] = {}
         self._lock, self._turn, self._drafts = threading.Lock(), threading.Lock(), threading.Lock()
         self.reads = {
-            "/api/project": lambda query: self._standing(self._video(query["video"])),
+            "/api/project": lambda query: self._video_state(self._video(query["video"])),
             "/api/project/frame": lambda query: self._frame(self._video(query["video"]), whole_number(query, "frame")),
             "/api/project/progress": self._progress,
-            "/api/agreement": lambda query: shown_agreement((project, *workspace.compared), query["video"]),
+            "/api/agreement": lambda query: annotator_agreement((project, *workspace.compared), query["video"]),
         }
         self.writes = {
             "/api/project/accept": self._accept,
-            "/api/project/draft": self._keep,
-            "/api/project/run": self._run,
+            "/api/project/draft": self._keep_draft,
+            "/api/project/run": self._run_stages,
         }
 
     def _video(self, video_id: str) -> VideoFiles:
         """As project.json has it now, which people may edit meanwhile. Raises DataError."""
         return open_project(self._project.folder).video(video_id)
 
-    def _standing(self, video: VideoFiles) -> Json:
+    def _video_state(self, video: VideoFiles) -> Json:
         """All of a video but its masks: decisions, stages, what to do next, and the person's draft."""
         video.check_video()
-        decided, missing = self._read(video), missing_masks(video)
+        annotated, missing = self._read(video), missing_masks(video)
         with self._drafts:
             draft, draft_problem = self._stored_draft(video)
         stages = BEFORE_MASKS if missing else (*BEFORE_MASKS, *AFTER_MASKS)
-        categories, names = decided.identities.categories, display_names(decided.identities.categories)
+        categories, names = annotated.identities.categories, display_names(annotated.identities.categories)
         domain = video.project.vocabulary()
         hands: Iterator[str] = (name for names in domain.hands.values() for name in names)
         return {
@@ -125,13 +125,13 @@ class Annotating(View):
             "missing": missing,
             "can_run": any(stage.state(video) in ("ready", "stale") for stage in stages),
             "contacts": _contacts(video) if _is_signed(video) else None,
-            "offered_contacts": decided.offered_contacts,
-            "asked": sorted(video.asked()),
-            "accepted": [{"frame": k.frame, "complete": k.complete} for k in decided.keyframes.values()],
+            "offered_contacts": annotated.offered_contacts,
+            "asked": sorted(video.asked_segments()),
+            "accepted": [{"frame": k.frame, "complete": k.complete} for k in annotated.keyframes.values()],
             "objects": [{"id": item, "category": categories[item], "name": names[item]} for item in names],
             "edits": video.edits(),
             "layers": video.accepted_layers(),
-            "offered_layers": decided.offered_layers,
+            "offered_layers": annotated.offered_layers,
             "doubts": video.read(records.ReviewFile).frames if video.has(records.ReviewFile) else [],
             "has_segmenter": video.project.settings.segmenter is not None,
             "vocabulary": {
@@ -152,32 +152,32 @@ class Annotating(View):
         if number >= video.source.frames:
             remedy = f"it has {video.source.frames}, counted from 0"
             raise DataError(f"{video.video_id}: no frame {number}. Remedy: {remedy}")
-        decided, track = self._read(video), self._tracks.line(video, number)
-        keyframe = decided.keyframes.get(number)
+        annotated, track = self._read(video), self._tracks.line(video, number)
+        keyframe = annotated.keyframes.get(number)
         size = (video.source.height, video.source.width)
         return {
             "accepted": None
             if keyframe is None
             else [
-                {"object": decided.identities.of(name, number), "accepted_as": name, "mask": mask.rle, "by": mask.by}
+                {"object": annotated.identities.of(name, number), "accepted_as": name, "mask": mask.rle, "by": mask.by}
                 for name, mask in keyframe.masks.items()
             ],
             "tracks": [
-                {"object": name, "accepted_as": decided.accepted_as(name, number), "mask": Rle(mask.counts, size)}
+                {"object": name, "accepted_as": annotated.accepted_as(name, number), "mask": Rle(mask.counts, size)}
                 for name, mask in (track.masks.items() if track else ())
             ],
-            "suggestions": decided.suggestions.get(number, []),
+            "suggestions": annotated.suggestions.get(number, []),
         }
 
-    def _read(self, video: VideoFiles) -> Decided:
+    def _read(self, video: VideoFiles) -> AnnotatedVideo:
         compared = others_videos(video, self._workspace.compared)
-        read = (*_READ, *_READ_OFFERS)
-        stamp = tuple(file_stamp(files.file(kind)) for files in (video, *compared.values()) for kind in read)
+        kinds = (*_FILES, *_OFFER_FILES)
+        stamp = tuple(file_stamp(files.file(kind)) for files in (video, *compared.values()) for kind in kinds)
         with self._lock:
-            known = self._decided.get(video.video_id)
-            if known is None or known.stamp != stamp:
-                known = self._decided[video.video_id] = _read_decided(video, other_annotators(video, compared), stamp)
-            return known
+            annotated = self._videos.get(video.video_id)
+            if annotated is None or annotated.stamp != stamp:
+                annotated = self._videos[video.video_id] = _read_files(video, other_annotators(video, compared), stamp)
+            return annotated
 
     def _accept(self, body: bytes) -> Json:
         """Decisions of the person who started the studio, whoever the body names; starts what follows from them."""
@@ -191,21 +191,21 @@ class Annotating(View):
                     f"{video.video_id}: its decisions have changed since this page read them. Remedy: {remedy}"
                 )
             files = accept(video.project, msgspec.structs.replace(decisions, by=self._workspace.person))
-        self._start(video)
+        self._start_stages(video)
         return {"files": files}
 
-    def _run(self, body: bytes) -> Json:
-        self._start(self._video(decode_record(body, Decisions, "run").video))
+    def _run_stages(self, body: bytes) -> Json:
+        self._start_stages(self._video(decode_record(body, Decisions, "run").video))
         return {}
 
-    def _start(self, video: VideoFiles) -> None:
+    def _start_stages(self, video: VideoFiles) -> None:
         """Make all stages that have what they need, unless that is about to happen."""
         with self._lock:
-            last = self._runs.get(video.video_id)
-            if last is None or last.state not in ("waiting", "running"):
-                self._runs[video.video_id] = BackgroundWork(lambda work: self._make(video, work), self._turn)
+            work = self._runs.get(video.video_id)
+            if work is None or work.state not in ("waiting", "running"):
+                self._runs[video.video_id] = BackgroundWork(lambda work: self._make_stages(video, work), self._turn)
 
-    def _make(self, video: VideoFiles, work: BackgroundWork) -> None:
+    def _make_stages(self, video: VideoFiles, work: BackgroundWork) -> None:
         folder = video.project.folder
         with writing(folder):
             outcome = run_video(folder, video.video_id, lambda stage: setattr(work, "step", stage))
@@ -216,7 +216,7 @@ class Annotating(View):
         work = self._runs.get(query["video"])
         return work.progress if work else {"state": "none"}
 
-    def _keep(self, body: bytes) -> Json:
+    def _keep_draft(self, body: bytes) -> Json:
         draft = decode_record(body, Draft, "draft")
         video = self._video(draft.decisions.video)
         video.folder.mkdir(exist_ok=True)
@@ -252,7 +252,7 @@ def draft_name(person: str) -> str:
 
 def _version(video: VideoFiles) -> str:
     """Another one after each decision: of the files that decisions replace or add to, and of signed contacts."""
-    kinds = (*_DECIDED, records.SignalFile) if _is_signed(video) else _DECIDED
+    kinds = (*_DECISION_FILES, records.SignalFile) if _is_signed(video) else _DECISION_FILES
     return digest([file_stamp(video.file(kind)) for kind in kinds])
 
 
@@ -260,9 +260,9 @@ def _is_signed(video: VideoFiles) -> bool:
     return video.has(records.SignalFile) and video.read(records.SignalFile).verified
 
 
-def _read_decided(
+def _read_files(
     video: VideoFiles, annotators: Sequence[OtherAnnotator], stamp: tuple[FileStamp | None, ...]
-) -> Decided:
+) -> AnnotatedVideo:
     identities = video.identities()
     suggestions: dict[int, list[Json]] = {}
     proposed = video.read(records.ProposalsFile).keyframes if video.has(records.ProposalsFile) else []
@@ -278,7 +278,7 @@ def _read_decided(
             suggestions.setdefault(frame, []).append(_suggestion(name, category, annotator.origin, rle))
         layers.append((annotator.origin, annotator.layers()))
         contacts.append({"origin": annotator.origin, "ranges": _contacts(annotator.video)})
-    return Decided(
+    return AnnotatedVideo(
         stamp=stamp,
         keyframes={keyframe.frame: keyframe for keyframe in video.accepted().keyframes},
         identities=identities,
@@ -311,9 +311,9 @@ def _contacts(video: VideoFiles) -> list[FrameRange]:
 
 def _about_known_objects(layers: Layers, identities: Identities) -> Layers:
     """Statements about objects that the project has."""
-    known = identities.categories.keys()
+    object_ids = identities.categories.keys()
     return msgspec.structs.replace(
         layers,
-        attributes=[entry for entry in layers.attributes if known >= set(entry.objects)],
-        relations=[entry for entry in layers.relations if known >= set(entry.objects)],
+        attributes=[entry for entry in layers.attributes if object_ids >= set(entry.objects)],
+        relations=[entry for entry in layers.relations if object_ids >= set(entry.objects)],
     )

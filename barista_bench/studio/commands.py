@@ -189,7 +189,7 @@ class StudioCommands:
         self.folder = folder
         self._parameters = {step.id: _parameters(program, step) for step in STEPS}
 
-    def shown(self) -> list[Json]:
+    def forms(self) -> list[Json]:
         """Steps as forms."""
         return [{"id": step.id, "title": step.title, "fields": list(self._fields(step))} for step in STEPS]
 
@@ -225,14 +225,14 @@ class StudioCommands:
                 continue
             parts = value.split() if parameter.multiple else [value]
             for part in parts:
-                self._check(field, part)
+                self._check_value(field, part)
             if _is_positional(parameter):
                 positional.append(value)
             else:
                 options += [text for part in parts for text in (parameter.opts[0], part)]
         return CommandCall(step, (*step.command, *positional, *options), values.get(step.makes, "").strip())
 
-    def _check(self, field: CommandField, value: str) -> None:
+    def _check_value(self, field: CommandField, value: str) -> None:
         """Raise DataError for a value that may not be given."""
         name = field.name.replace("_", " ")
         if len(value) > _LONGEST or any(unicodedata.category(character)[0] == "C" for character in value):

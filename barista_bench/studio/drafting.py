@@ -48,8 +48,8 @@ class Drafting(View):
         self._work: BackgroundWork | None = None
         self._words = GraphWords()
         self._boxes: dict[WordPlace, list[tuple[float, ...]]] = {}
-        self.reads = {"/api/draft": self._state, "/api/missing": self._missing}
-        self.writes = {"/api/draft/keep": lambda body: self._keep(sent_as(FinishedDraft, body))}
+        self.reads = {"/api/draft": self._state, "/api/missing": self._missing_annotations}
+        self.writes = {"/api/draft/keep": lambda body: self._keep_lines(sent_as(FinishedDraft, body))}
 
     def _state(self, query: Mapping[str, str]) -> Json:
         """How far reading is, which the first call starts; and then the lines."""
@@ -98,7 +98,7 @@ class Drafting(View):
             "places": [{**place._asdict(), "boxes": self._boxes[place]} for place in places],
         }
 
-    def _keep(self, finished: FinishedDraft) -> Json:
+    def _keep_lines(self, finished: FinishedDraft) -> Json:
         """Write the file whole. Raises ConfigError for what is no domain file, and leaves the one before then."""
         content = "".join(f"{line}\n" for line in finished.lines).encode()
         parse_domain(content, DOMAIN_FILE)
@@ -106,14 +106,14 @@ class Drafting(View):
         write_whole(self._path, content)
         return {"path": str(self._path)}
 
-    def _missing(self, query: Mapping[str, str]) -> Json:
+    def _missing_annotations(self, query: Mapping[str, str]) -> Json:
         """What `generate` wrote beside the open review files about a video, the most useful first."""
         folders = dict.fromkeys(path.parent for path in self._workspace.reviews)
         if not folders:
             return {"is_known": False, "annotations": []}
         from barista_bench.generate.generator import MISSING_FILE, read_missing  # brings all that makes questions
 
-        known = [read_missing(folder) for folder in folders if (folder / MISSING_FILE).is_file()]
-        rows = [row for missing in known for row in missing.annotations if row.video_id == query["video"]]
+        missing_lists = [read_missing(folder) for folder in folders if (folder / MISSING_FILE).is_file()]
+        rows = [row for missing in missing_lists for row in missing.annotations if row.video_id == query["video"]]
         annotations = [msgspec.to_builtins(row) for row in sorted(rows, key=lambda row: -row.items)]
-        return {"is_known": bool(known), "annotations": annotations}
+        return {"is_known": bool(missing_lists), "annotations": annotations}

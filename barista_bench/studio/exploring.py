@@ -34,9 +34,9 @@ class Exploring(View):
         self.reads = {
             "/api/studio": lambda query: overview(workspace),
             "/api/video": lambda query: tables(workspace.graph(query["video"])),
-            "/api/frame": lambda query: frame(workspace.graph(query["video"]), whole_number(query, "frame")),
+            "/api/frame": lambda query: graph_on_frame(workspace.graph(query["video"]), whole_number(query, "frame")),
             "/api/search": lambda query: search(workspace.graph(query["video"]), query["text"]),
-            "/api/moment": lambda query: moment(workspace, query["video"], whole_number(query, "frame")),
+            "/api/moment": lambda query: questions_about(workspace, query["video"], whole_number(query, "frame")),
         }
 
 
@@ -81,21 +81,21 @@ def tables(graph: VideoGraph) -> Json:
             for index, item in enumerate(graph.objects)
         ],
         "rows": [
-            *_segments("activity", graph.activities()),
-            *_segments("step", graph.steps()),
-            *_rows(graph, "relation", graph.relations_table, names),
-            *_rows(graph, "attribute", graph.attributes_table, names),
+            *_segment_rows("activity", graph.activities()),
+            *_segment_rows("step", graph.steps()),
+            *_statement_rows(graph, "relation", graph.relations_table, names),
+            *_statement_rows(graph, "attribute", graph.attributes_table, names),
         ],
         "problems": [str(problem) for problem in graph.problems],
     }
 
 
-def _segments(layer: str, segments: list[Segment]) -> Iterator[Json]:
+def _segment_rows(layer: str, segments: list[Segment]) -> Iterator[Json]:
     for segment in segments:
         yield {"layer": layer, "text": segment.name, "objects": [], "ranges": [(segment.start, segment.end)]}
 
 
-def _rows(graph: VideoGraph, layer: str, table: Ranges, names: Mapping[str, str]) -> Iterator[Json]:
+def _statement_rows(graph: VideoGraph, layer: str, table: Ranges, names: Mapping[str, str]) -> Iterator[Json]:
     """One row for each statement, with all ranges of all records that make it."""
     rows: dict[tuple[int, int, int], list[FrameRange]] = {}
     for position in range(len(table.start)):
@@ -117,7 +117,7 @@ def _rows(graph: VideoGraph, layer: str, table: Ranges, names: Mapping[str, str]
             }
 
 
-def frame(graph: VideoGraph, number: int) -> Json:
+def graph_on_frame(graph: VideoGraph, number: int) -> Json:
     """The graph on one frame: boxed objects with their masks, and the statements that hold.
 
     Boxes are [x, y, width, height] in pixels of the displayed frame, masks COCO run lengths; `problem` stands for a
@@ -127,13 +127,13 @@ def frame(graph: VideoGraph, number: int) -> Json:
         raise DataError(f"{graph.video_id}: no frame {number}. Remedy: it has {graph.frame_count}, counted from 0")
     names = display_names({item.id: item.category for item in graph.objects})
     instances = graph.instances(number)
-    shown = []
+    boxed_objects = []
     for item, rle in zip(instances, graph.rles(instances), strict=True):
         mask = {"problem": str(rle)} if isinstance(rle, DataError) else {"counts": rle.counts, "size": rle.size}
-        shown.append({"object": item.object.id, "name": names[item.object.id], "box": item.bbox, "mask": mask})
+        boxed_objects.append({"object": item.object.id, "name": names[item.object.id], "box": item.bbox, "mask": mask})
     return {
         "frame": number,
-        "instances": shown,
+        "instances": boxed_objects,
         "relations": [
             {"source": r.source.id, "target": r.target.id, "type": r.type, "value": r.value}
             for r in graph.relations(number)
@@ -155,16 +155,16 @@ def search(graph: VideoGraph, text: str) -> Json:
         raise DataError("nothing to search for. Remedy: say what holds, such as: left hand holds pitcher")
     scored = []
     for row in tables(graph)["rows"]:
-        said = content_words(row["text"])
-        rest = iter(said)
-        scored.append((len(set(words) & set(said)), all(word in rest for word in words), row))
+        row_words = content_words(row["text"])
+        words_left = iter(row_words)
+        scored.append((len(set(words) & set(row_words)), all(word in words_left for word in words), row))
     scored.sort(key=lambda entry: entry[:2], reverse=True)
     rows = [row for shared, _, row in scored if shared == len(set(words))]
     nearest = [row for shared, _, row in scored if 0 < shared == scored[0][0]] if not rows else []
     return {"rows": rows[:MAX_ROWS], "more": max(0, len(rows) - MAX_ROWS), "nearest": nearest[:MAX_NEAREST]}
 
 
-def moment(workspace: Workspace, video_id: str, number: int) -> Json:
+def questions_about(workspace: Workspace, video_id: str, number: int) -> Json:
     """Questions of the open datasets about a frame."""
     questions = []
     for example in (traced.example for traced in trace(workspace.examples(), video_id, number).here):
@@ -191,23 +191,23 @@ class Inspecting(View):
         self._lock = threading.Lock()
         self._work: BackgroundWork | None = None
         self.page: Path | None = None
-        self.reads = {"/api/report": self._state, "/api/example": self._where}
+        self.reads = {"/api/report": self._report_state, "/api/example": self._example_frames}
 
-    def _state(self, query: Mapping[str, str]) -> Json:
+    def _report_state(self, query: Mapping[str, str]) -> Json:
         """How far the report is; the first call starts it."""
         runs = self._workspace.runs
         if not runs:
             raise DataError("no run is open. Remedy: name run folders when starting the studio")
         with self._lock:
             if self._work is None:
-                self._work = BackgroundWork(self._make, threading.Lock())
+                self._work = BackgroundWork(self._make_report, threading.Lock())
         return {"runs": len(runs), **self._work.progress}
 
-    def _make(self, work: BackgroundWork) -> None:
+    def _make_report(self, work: BackgroundWork) -> None:
         out = Path(self._folder.name) / "report"
         self.page, _ = write_report(load_results(self._workspace.runs).runs, out, studio=True)
 
-    def _where(self, query: Mapping[str, str]) -> Json:
+    def _example_frames(self, query: Mapping[str, str]) -> Json:
         """Video and frames of an example. Raises DataError for an unknown one."""
         example_id = query["id"]
         for examples in self._workspace.examples().values():

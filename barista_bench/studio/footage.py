@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.errors import DataError, VideoError
-from barista_bench.files.kept import user_cache
+from barista_bench.files.file_cache import user_cache
 from barista_bench.files.text_out import NO_SPACE
 from barista_bench.files.writing import atomic_write
 from barista_bench.media.video import FrameReader, open_reader, read_frames, video_facts
@@ -141,15 +141,15 @@ class Footage(View):
         }
 
     def _make(self, path: Path, stamp: Stamp, work: BackgroundWork) -> None:
-        copy = kept_copy(path, cache_folder(), lambda fraction: setattr(work, "step", f"{fraction:.0%}"))
+        copy = cached_copy(path, cache_folder(), lambda fraction: setattr(work, "step", f"{fraction:.0%}"))
         self._files[stamp] = (copy, _small(copy)) if _has_small(path) else (copy,)
 
 
-def kept_copy(path: Path, cache: Path, done: Callable[[float], object]) -> Path:
+def cached_copy(path: Path, cache: Path, report_fraction: Callable[[float], object]) -> Path:
     """The copy of a video, made where the cache lacks it; a small one, if there is to be one, lies beside it.
 
     Args:
-        done: is told the fraction of the frames that are encoded.
+        report_fraction: is told the fraction of the frames that are encoded.
 
     Raises:
         VideoError: the video cannot be read or encoded.
@@ -163,10 +163,10 @@ def kept_copy(path: Path, cache: Path, done: Callable[[float], object]) -> Path:
         with ExitStack() as stack:
             frames = stack.enter_context(open_reader(path))
             partial = [stack.enter_context(atomic_write(file)) for file in files]
-            _encode(frames, partial, done)
+            _encode(frames, partial, report_fraction)
         _shrink(cache, files)
-    for made in files:
-        os.utime(made)
+    for copy in files:
+        os.utime(copy)
     return file
 
 
@@ -179,7 +179,7 @@ def _small(file: Path) -> Path:
     return file.with_name(f"{file.stem}-small.mp4")
 
 
-def _encode(frames: FrameReader, targets: Sequence[Path], done: Callable[[float], object]) -> None:
+def _encode(frames: FrameReader, targets: Sequence[Path], report_fraction: Callable[[float], object]) -> None:
     """The copy, and the small one if a second target is given."""
     ticks = np.round(_times(frames.seconds, frames.fps) * _TICKS).astype(np.int64)
     ticks = np.maximum.accumulate(ticks - np.arange(len(ticks))) + np.arange(len(ticks))  # each later than the last
@@ -201,7 +201,7 @@ def _encode(frames: FrameReader, targets: Sequence[Path], done: Callable[[float]
                         picture = picture.reformat(stream.width, stream.height, "yuv420p")
                         picture.pts, picture.time_base = int(ticks[number]), Fraction(1, _TICKS)
                         container.mux(stream.encode(picture))
-                done(numbers.stop / len(frames))
+                report_fraction(numbers.stop / len(frames))
             for container, stream in outputs:
                 container.mux(stream.encode())
     except AV_ERRORS as error:

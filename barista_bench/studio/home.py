@@ -15,7 +15,7 @@ from barista_bench.files.reading import read_json_lines
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.results import RESULTS_FILE
 from barista_bench.studio.posters import seconds_of
-from barista_bench.studio.workspace import GRAPH, OPENABLE, PROJECT, FoundFolder, Json, View, Workspace, found_in
+from barista_bench.studio.workspace import GRAPH, OPENABLE, PROJECT, FoundFolder, Json, View, Workspace, find_folders
 
 _MOST_REVIEWED = 2**20
 MASK_SECONDS = 5.6
@@ -83,22 +83,23 @@ class Home(View):
             cards = list(self._project_cards())
             ready: Json = {"kind": GRAPH, "seconds": None, "next": "look", "by": []}
             cards += [{**ready, "id": video_id} for video_id in (release.video_ids if release else ())]
-            found = found_in(self._workspace.folder) if self._workspace.folder else []
-            reports = [path for kind, path in found if kind == "report"]
-            return {"cards": cards, "folders": [*self._folders()], "closed": [*self._closed(found)], "reports": reports}
+            found_folders = find_folders(self._workspace.folder) if self._workspace.folder else []
+            reports = [path for kind, path in found_folders if kind == "report"]
+            closed = [*self._closed_folders(found_folders)]
+            return {"cards": cards, "folders": [*self._folders()], "closed": closed, "reports": reports}
 
     def _project_cards(self) -> Iterator[Json]:
         project, person = self._workspace.project, self._workspace.person
         if project is None:
             return
-        from barista_bench.studio.standing import stamp, standing  # needs what annotating is installed with
+        from barista_bench.studio import video_progress  # needs what annotating is installed with
 
         lengths = {}
         for video_id, source in sorted(project.file.videos.items()):
             folder = project.folder / video_id
-            now, known = stamp(folder, person), self._cards.get(video_id)
-            if known is None or known[0] != now:
-                known = self._cards[video_id] = now, standing(folder, person)
+            stamp, cached = video_progress.stamp_of(folder, person), self._cards.get(video_id)
+            if cached is None or cached[0] != stamp:
+                cached = self._cards[video_id] = stamp, video_progress.progress_of(folder, person)
             lengths[video_id] = source.frames / source.fps if source.fps else None
         cards = {video_id: self._cards[video_id][1] for video_id in lengths}
         pace = Pace.of(cards.values())
@@ -123,24 +124,24 @@ class Home(View):
         if runs := workspace.runs:
             models = {read_run(run).identity.model.name for run in runs}
             scored = sum((run / RESULTS_FILE).is_file() for run in runs)
-            together = Path(os.path.commonpath(runs)) if len(runs) > 1 else runs[0]
-            yield _folder("runs", together, {"run": len(runs), "scored run": scored, "model": len(models)})
+            common_folder = Path(os.path.commonpath(runs)) if len(runs) > 1 else runs[0]
+            yield _folder("runs", common_folder, {"run": len(runs), "scored run": scored, "model": len(models)})
         for path in workspace.reviews:
-            lines = read_json_lines(path, _MOST_REVIEWED, _reviewed, what="no item", remedy="generate it again")
+            lines = read_json_lines(path, _MOST_REVIEWED, _decode_reviewed, what="no item", remedy="generate it again")
             verdicts = [bool(row.verdict) for _, row in lines]
             yield _folder("review", path, {"item": len(verdicts), "decided item": sum(verdicts)})
 
-    def _closed(self, found: Sequence[FoundFolder]) -> Iterator[Json]:
+    def _closed_folders(self, found_folders: Sequence[FoundFolder]) -> Iterator[Json]:
         """What the studio's folder holds and is not open."""
         workspace = self._workspace
-        opened = [path.resolve() for path in (*workspace.paths, *workspace.datasets, *workspace.reviews)]
-        for kind, name in found:
+        open_paths = [path.resolve() for path in (*workspace.paths, *workspace.datasets, *workspace.reviews)]
+        for kind, name in found_folders:
             path = (workspace.folder or Path()) / name
-            if kind in OPENABLE and not any(path.is_relative_to(other) for other in opened):
+            if kind in OPENABLE and not any(path.is_relative_to(other) for other in open_paths):
                 yield {"kind": kind, "path": name}
 
 
-_reviewed = msgspec.json.Decoder(_Reviewed).decode
+_decode_reviewed = msgspec.json.Decoder(_Reviewed).decode
 
 
 def _folder(kind: str, path: Path, counts: dict[str, int]) -> Json:

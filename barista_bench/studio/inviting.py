@@ -66,18 +66,18 @@ def invite(folder: Path, study: Study, names: Sequence[str]) -> dict[str, str]:
     folder.mkdir(parents=True, exist_ok=True)
     tokens = {name: secrets.token_urlsafe(_TOKEN_BYTES) for name in names}
     with locked_for_update(folder / STUDY_FILE) as path:
-        before = read_study(folder) if is_study(folder) else study
-        if msgspec.structs.replace(before, participants=()) != study:
+        earlier_study = read_study(folder) if is_study(folder) else study
+        if msgspec.structs.replace(earlier_study, participants=()) != study:
             remedy = "give the same data and options, or another --out"
             raise ConfigError(f"{folder}: is a study of other questions, or at another address. Remedy: {remedy}")
-        questions_of = {person.name: person.questions for person in before.participants}
+        questions_of = {person.name: person.questions for person in earlier_study.participants}
         people = list(dict.fromkeys([*questions_of, *names]))
         if len({name.casefold() for name in people}) < len(people) or len(people) > MOST_PEOPLE:
             raise ConfigError(f"{folder}: has names that differ in case alone, or more than {MOST_PEOPLE} people")
         if any(name not in questions_of for name in names):
-            planned = _questions(folder, study, people)
+            planned = _planned_questions(folder, study, people)
             questions_of = {name: questions_of.get(name, planned[name]) for name in people}
-        hashes = {person.name: person.token_sha256 for person in before.participants}
+        hashes = {person.name: person.token_sha256 for person in earlier_study.participants}
         hashes |= {name: hash_of(token) for name, token in tokens.items()}
         invited = tuple(Participant(name, hashes[name], questions_of[name]) for name in people)
         with atomic_write(path, durable=True) as partial:
@@ -106,35 +106,35 @@ def study_tasks(study: Study, folder: Path) -> list[tuple[RunConfig, OpenedTask]
                     )
                 if opened_tasks.setdefault((task.benchmark, task.name), (config, opened))[1] is not opened:
                     raise ConfigError(f"{data}: a second set of {task.name}. Remedy: name one dataset of a benchmark")
-    lacking = {name for name in study.tasks if name != ALL} - {name for _, name in opened_tasks}
-    if lacking or not opened_tasks:
+    unknown_tasks = {name for name in study.tasks if name != ALL} - {name for _, name in opened_tasks}
+    if unknown_tasks or not opened_tasks:
         raise ConfigError(
-            f"no dataset has {', '.join(sorted(lacking)) or 'a task'}. Remedy: name tasks of the datasets"
+            f"no dataset has {', '.join(sorted(unknown_tasks)) or 'a task'}. Remedy: name tasks of the datasets"
         )
     return list(opened_tasks.values())
 
 
-def _questions(folder: Path, study: Study, people: Sequence[str]) -> dict[str, tuple[StudyQuestion, ...]]:
+def _planned_questions(folder: Path, study: Study, people: Sequence[str]) -> dict[str, tuple[StudyQuestion, ...]]:
     """Each person's questions: task by task in an order of their own, practice first."""
     planned: dict[str, dict[str, list[StudyQuestion]]] = {person: {} for person in people}
     for _, opened in study_tasks(study, folder):
         task, examples = opened.task, opened.examples.examples
-        practice, counted = _practice(task, examples)
-        units = draw_order(task, counted)
-        shared = list(_taken(units, study.overlap))
+        practice, counted_examples = _split_practice(task, examples)
+        units = draw_order(task, counted_examples)
+        shared = list(_next_positions(units, study.overlap))
         for person in people:
-            chosen = [*shared, *_taken(units, study.items - study.overlap)]
-            if study.overlap < study.items > len(chosen):
+            positions = [*shared, *_next_positions(units, study.items - study.overlap)]
+            if study.overlap < study.items > len(positions):
                 needed = study.overlap + len(people) * (study.items - study.overlap)
                 raise ConfigError(
                     f"{task.name}: {len(people)} people with {study.items} questions each, {study.overlap} of them "
-                    f"shared, need {needed}, and the set has {len(counted)} beside those for practice. "
+                    f"shared, need {needed}, and the set has {len(counted_examples)} beside those for practice. "
                     "Remedy: give fewer --items, or more --overlap"
                 )
             order = random.Random(content_seed("study", person, task.benchmark, task.name))  # noqa: S311
             planned[person][f"{task.benchmark}/{task.name}"] = [
                 *(_study_question("practice", task, example) for example in practice),
-                *_with_checks(task, [counted[position] for position in chosen], order),
+                *_with_checks(task, [counted_examples[position] for position in positions], order),
             ]
     return {
         person: tuple(
@@ -146,7 +146,7 @@ def _questions(folder: Path, study: Study, people: Sequence[str]) -> dict[str, t
     }
 
 
-def _practice(task: Task, examples: Sequence[Example]) -> tuple[list[Example], list[Example]]:
+def _split_practice(task: Task, examples: Sequence[Example]) -> tuple[list[Example], list[Example]]:
     """Examples whose answers are shown, and those that may count.
 
     What is practised comes from one resampling unit (mostly a video), the smallest, and nothing that counts does: an
@@ -158,18 +158,18 @@ def _practice(task: Task, examples: Sequence[Example]) -> tuple[list[Example], l
             units.setdefault(unit_of(task, example), []).append(example)
     if not units:
         raise ConfigError(f"{task.name}: no reference is known here. Remedy: leave the task out")
-    enough = [unit for unit, members in units.items() if len(members) >= PRACTICE] or list(units)
-    chosen = min(enough, key=lambda unit: (len(units[unit]), content_seed("practice", unit)))
-    practice = [units[chosen][at] for at in draw(task, units[chosen], PRACTICE)[:PRACTICE]]
+    large_enough = [unit for unit, members in units.items() if len(members) >= PRACTICE] or list(units)
+    practice_unit = min(large_enough, key=lambda unit: (len(units[unit]), content_seed("practice", unit)))
+    practice = [units[practice_unit][at] for at in draw(task, units[practice_unit], PRACTICE)[:PRACTICE]]
     if len(units) > 1:
-        shown = {example.example_id for example in units[chosen]}
+        practised_ids = {example.example_id for example in units[practice_unit]}
     else:
         log.warning("%s: practice and what counts are of one video, since the set has no other", task.name)
-        shown = {example.example_id for example in practice}
-    return practice, [example for example in examples if example.example_id not in shown]
+        practised_ids = {example.example_id for example in practice}
+    return practice, [example for example in examples if example.example_id not in practised_ids]
 
 
-def _taken(units: Iterator[list[int]], number: int) -> Iterator[int]:
+def _next_positions(units: Iterator[list[int]], number: int) -> Iterator[int]:
     """Positions of the next units, `number` at least, or all that are left."""
     while number > 0 and (unit := next(units, None)) is not None:
         number -= len(unit)
@@ -180,13 +180,13 @@ def _with_checks(task: Task, items: Sequence[Example], order: random.Random) -> 
     """Questions that count in a random order; of the first half some come again, half of all later, or at the end."""
     shuffled = order.sample(items, len(items))
     checks, half = math.ceil(len(items) / ITEMS_A_CHECK), math.ceil(len(items) / 2)
-    placed = [(float(at), _study_question("item", task, example)) for at, example in enumerate(shuffled)]
-    again = order.sample(range(half), min(checks, len(items) // 2))
-    placed += [(at + half + 0.5, _study_question("repeat", task, shuffled[at])) for at in again]
+    placed_questions = [(float(at), _study_question("item", task, example)) for at, example in enumerate(shuffled)]
+    repeated = order.sample(range(half), min(checks, len(items) // 2))
+    placed_questions += [(at + half + 0.5, _study_question("repeat", task, shuffled[at])) for at in repeated]
     for _ in range(checks):
         place, label = order.randint(1, len(items)) - 0.25, order.choice(sorted(ATTENTION_CHOICES))
-        placed.append((place, StudyQuestion("attention", task.benchmark, task.name, expected=label)))
-    return [question for _, question in sorted(placed, key=lambda pair: pair[0])]
+        placed_questions.append((place, StudyQuestion("attention", task.benchmark, task.name, expected=label)))
+    return [question for _, question in sorted(placed_questions, key=lambda pair: pair[0])]
 
 
 def _study_question(kind: QuestionKind, task: Task, example: Example) -> StudyQuestion:

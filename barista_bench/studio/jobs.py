@@ -59,7 +59,8 @@ class StudioJob:
         self.ended = time.monotonic()
         self.state = "done" if code == 0 else "cancelled" if self.is_cancelled else "failed"
 
-    def shown(self) -> Json:
+    def row(self) -> Json:
+        """The job as a row of the table."""
         lines = bytes(self._output).decode(errors="replace").split("\n")
         text = "\n".join(line.rstrip("\r").rsplit("\r")[-1] for line in lines)  # a progress bar is written over itself
         return {
@@ -123,10 +124,10 @@ class Jobs:
         _ask_to_end(job)
         threading.Thread(target=_kill_after, args=(job, GRACE), daemon=True).start()
 
-    def shown(self) -> list[Json]:
-        """The last one first."""
+    def rows(self) -> list[Json]:
+        """The jobs as rows of the table, the last one first."""
         with self._lock:
-            return [job.shown() for job in reversed(self._jobs)]
+            return [job.row() for job in reversed(self._jobs)]
 
     def end(self) -> None:
         """End all jobs, and start no other."""

@@ -17,7 +17,7 @@ from barista_bench.media.video import open_reader
 from barista_bench.media.video.index import VIDEO_SUFFIXES
 from barista_bench.studio.commands import StudioCommands
 from barista_bench.studio.jobs import Jobs
-from barista_bench.studio.workspace import Json, View, found_in, sent_as
+from barista_bench.studio.workspace import Json, View, find_folders, sent_as
 
 MAX_VIDEO = 64 * 2**30
 """Bytes of a video that is dropped on the page."""
@@ -53,9 +53,9 @@ class Making(View):
     def __init__(self, commands: StudioCommands, jobs: Jobs, reopen: Callable[[Path], None]) -> None:
         self._commands, self._jobs, self._reopen = commands, jobs, reopen
         self.reads = {
-            "/api/commands": lambda query: self._shown(),
+            "/api/commands": lambda query: self._forms(),
             "/api/command": self._preview,
-            "/api/jobs": lambda query: {"jobs": jobs.shown()},
+            "/api/jobs": lambda query: {"jobs": jobs.rows()},
         }
         self.writes = {
             "/api/jobs/start": lambda body: self._start(sent_as(StartedCommand, body)),
@@ -63,10 +63,10 @@ class Making(View):
             "/api/open": lambda body: self._open(sent_as(OpenedFolder, body)),
         }
 
-    def _shown(self) -> Json:
+    def _forms(self) -> Json:
         folder = self._commands.folder
-        openable = [{"kind": kind, "path": path} for kind, path in found_in(folder)]
-        return {"folder": str(folder), "steps": self._commands.shown(), "found": openable}
+        openable = [{"kind": kind, "path": path} for kind, path in find_folders(folder)]
+        return {"folder": str(folder), "steps": self._commands.forms(), "found": openable}
 
     def _preview(self, query: Mapping[str, str]) -> Json:
         """The command's line for what is filled in so far, or what is wrong with it."""
@@ -93,12 +93,12 @@ class Making(View):
         self._reopen(path)
         return {}
 
-    async def take(self, query: Mapping[str, str], parts: AsyncIterator[bytes]) -> Json:
+    async def take_video(self, query: Mapping[str, str], parts: AsyncIterator[bytes]) -> Json:
         """Write a video that the page sends into the folder, part by part; nothing stays of one that cannot be read.
 
         Raises DataError where its name or size may not be, such a file is there already, or it is no video.
         """
-        target = self._place(query["folder"], query["name"])
+        target = self._target_path(query["folder"], query["name"])
         await to_thread.run_sync(lambda: target.parent.mkdir(parents=True, exist_ok=True))
         with atomic_write(target) as partial:
             with partial.open("wb") as file:
@@ -106,7 +106,7 @@ class Making(View):
             await to_thread.run_sync(_check_video, partial, target)
         return {"path": target.relative_to(self._commands.folder).as_posix()}
 
-    def _place(self, folder: str, name: str) -> Path:
+    def _target_path(self, folder: str, name: str) -> Path:
         problem = name_problem(name)
         if problem is None and (name.startswith((".", "-")) or Path(name).suffix.casefold() not in VIDEO_SUFFIXES):
             problem = f"it is no name of a video ({', '.join(sorted(VIDEO_SUFFIXES))})"

@@ -38,14 +38,14 @@ class _KeptFiles(StaticFiles):
 
 def _page(request: Request) -> Response:
     """index.html, which names all modules: a browser asks for them at once, not for one after the other it reads."""
-    folder = f"/static/{_version()}/"
+    folder = f"/static/{_files_version()}/"
     names = (path.name for path in sorted(STATIC.glob("*.js")) if path.name not in _LOADED_OTHERWISE)
     modules = "".join(f'<link rel="modulepreload" href="{folder}{name}">\n' for name in names)
     page = (STATIC / "index.html").read_text(encoding="utf-8").replace("/static/", folder)
     return HTMLResponse(page.replace("</head>", f"{modules}</head>"))
 
 
-def _version() -> str:
+def _files_version() -> str:
     """Another one after any change, so that whoever edits the files sees it."""
     facts = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in sorted(STATIC.iterdir())]
     return hashlib.sha256(repr((facts, page_style())).encode()).hexdigest()[:16]

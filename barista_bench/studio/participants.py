@@ -48,7 +48,7 @@ from barista_bench.studio.workspace import Json
 
 log = logging.getLogger(__name__)
 
-ASKED = "part of a study, after practice with answers shown"
+HOW_ASKED = "part of a study, after practice with answers shown"
 
 
 class RefusedAnswer(DataError):
@@ -68,7 +68,7 @@ StudyTasks: TypeAlias = Mapping[tuple[str, str], tuple[AskedTask, Mapping[str, i
 """By benchmark and name: a task, and the positions of its examples by id."""
 
 
-class Session:
+class ParticipantSession:
     """One participant's way through their questions. Methods may be called from several threads.
 
     Raises ConfigError or DataError where a run folder is another run's, or a log cannot be read.
@@ -78,11 +78,11 @@ class Session:
         self.participant = participant
         self._lock = threading.Lock()
         self._log = AnswerLog(folder / participant.name / ANSWERS_FILE)
-        self._runs = PersonRuns(participant.name, ASKED)
+        self._runs = PersonRuns(participant.name, HOW_ASKED)
         self._questions = [self._drawn_question(folder, tasks, question) for question in participant.questions]
         self._unreadable = set[int]()
-        self._shown: tuple[int, Json] | None = None
-        folders = {question.of.opened.folder for question in self._questions if question is not None}
+        self._shown_question: tuple[int, Json] | None = None
+        folders = {question.asked_task.opened.folder for question in self._questions if question is not None}
         entered = frozenset[bytes]().union(*map(finished_samples, folders))
         for position, answer in self._log.answers.items():
             question = self._questions[position] if position < len(self._questions) else None
@@ -90,7 +90,7 @@ class Session:
                 self._enter(position, answer)
 
     def _drawn_question(self, folder: Path, tasks: StudyTasks, question: StudyQuestion) -> DrawnQuestion | None:
-        """None for an attention check, which is of no example."""
+        """The question as the person is asked it; None for an attention check, which is of no example."""
         if question.kind == "attention":
             return None
         task, positions = tasks[question.benchmark, question.task]
@@ -99,9 +99,9 @@ class Session:
         person = self.participant.name
         run = check_place(folder / person / question.benchmark / question.task, RUN)
         config = task.config.model_copy(update={"model": human_name(person), "out": run.parent})
-        asked = AskedTask(replace(task.opened, folder=run), task.inputs, config)
-        (drawn,) = self._runs.questions(asked, [positions[question.example]])
-        return drawn
+        persons_task = AskedTask(replace(task.opened, folder=run), task.inputs, config)
+        (drawn_question,) = self._runs.questions(persons_task, [positions[question.example]])
+        return drawn_question
 
     def _enter(self, position: int, answer: LoggedAnswer) -> None:
         """Add an answer that counts to its run."""
@@ -115,22 +115,22 @@ class Session:
             return self._state()
 
     def _state(self) -> Json:
-        position = self._next()
+        position = self._next_position()
         questions, answers = self.participant.questions, self._log.answers
-        counted = [at for at, question in enumerate(questions) if question.kind != "practice"]
-        state: Json = {"done": sum(at in answers for at in counted), "total": len(counted)}
+        counted_positions = [at for at, question in enumerate(questions) if question.kind != "practice"]
+        state: Json = {"done": sum(at in answers for at in counted_positions), "total": len(counted_positions)}
         if self._unreadable:
             state["lost"] = len(self._unreadable)
         if position is None:
             return state
-        return {**state, **self._question(position), "block": self._block(position)}
+        return {**state, **self._question_fields(position), "block": self._task_progress(position)}
 
-    def _next(self) -> int | None:
-        """The first open question that can be shown."""
+    def _next_position(self) -> int | None:
+        """The position of the first open question that can be shown."""
         for position in range(len(self._questions)):
             if position not in self._log.answers and position not in self._unreadable:
                 try:
-                    self._question(position)
+                    self._question_fields(position)
                 except (DataError, TaskError) as error:
                     example = self.participant.questions[position].example
                     log.warning("%s: %s: not asked: %s", self.participant.name, example, error)
@@ -139,37 +139,38 @@ class Session:
                     return position
         return None
 
-    def _question(self, position: int) -> Json:
-        if self._shown is None or self._shown[0] != position:
-            asked, question = self.participant.questions[position], self._questions[position]
-            fields = _attention_check(asked) if question is None else question_json(question)
-            kept = {name: value for name, value in fields.items() if name not in ("benchmark", "task")}
-            kept |= {"question": self._token(position), "practice": asked.kind == "practice"}
-            self._shown = position, kept
-        return self._shown[1]
+    def _question_fields(self, position: int) -> Json:
+        if self._shown_question is None or self._shown_question[0] != position:
+            planned, question = self.participant.questions[position], self._questions[position]
+            fields = _attention_fields(planned) if question is None else question_json(question)
+            page_fields = {name: value for name, value in fields.items() if name not in ("benchmark", "task")}
+            page_fields |= {"question": self._token(position), "practice": planned.kind == "practice"}
+            self._shown_question = position, page_fields
+        return self._shown_question[1]
 
     def _token(self, position: int) -> str:
-        """Names a question on the page, and says nothing of it."""
+        """The name of a question on the page, which says nothing of it."""
         return digest("study", self.participant.token_sha256, position)[:24]
 
-    def _block(self, position: int) -> Json:
+    def _task_progress(self, position: int) -> Json:
         """What the person is told of the task of a question, and how far they are in it."""
-        of = self.participant.questions[position]
+        current = self.participant.questions[position]
         members = [
             (at, question)
             for at, question in enumerate(self.participant.questions)
-            if (question.benchmark, question.task) == (of.benchmark, of.task)
+            if (question.benchmark, question.task) == (current.benchmark, current.task)
         ]
         task = next(question.task for question in (self._questions[at] for at, _ in members) if question is not None)
-        same = [at for at, question in members if (question.kind == "practice") == (of.kind == "practice")]
+        is_practice = current.kind == "practice"
+        part = [at for at, question in members if (question.kind == "practice") == is_practice]
         return {
-            "title": of.task,
+            "title": current.task,
             "about": task.row_note,
             "practice": sum(question.kind == "practice" for _, question in members),
             "counted": sum(question.kind != "practice" for _, question in members),
             "begun": any(at in self._log.answers for at, _ in members),
-            "number": same.index(position) + 1,
-            "of": len(same),
+            "number": part.index(position) + 1,
+            "of": len(part),
         }
 
     def answer(self, sent: SentAnswer) -> Json:
@@ -179,23 +180,24 @@ class Session:
         RefusedAnswer where the question is not open, or the task cannot read the answer: nothing is kept.
         """
         with self._lock:
-            position = self._next()
+            position = self._next_position()
             if any(sent.question == self._token(at) for at in self._log.answers):
                 return self._state()
             if position is None or sent.question != self._token(position):
                 raise RefusedAnswer("this question is not open to you. Remedy: load the page again")
-            asked, question = self.participant.questions[position], self._questions[position]
-            text = _text(question, sent)
+            planned, question = self.participant.questions[position], self._questions[position]
+            text = _logged_text(question, sent)
             now = datetime.now(UTC).isoformat(timespec="seconds")
-            fields = (asked.kind, asked.benchmark, asked.task, asked.example, text, round(sent.seconds, 3), now)
+            fields = (planned.kind, planned.benchmark, planned.task, planned.example, text, round(sent.seconds, 3), now)
             answer = LoggedAnswer(position, *fields)
             self._log.append(answer)
             self._enter(position, answer)
-            shown_after = feedback(question, text) if question is not None and asked.kind == "practice" else None
+            is_practice = planned.kind == "practice"
+            shown_after = feedback(question, text) if question is not None and is_practice else None
             return {**self._state(), "feedback": shown_after}
 
 
-class Sessions:
+class ParticipantSessions:
     """The participants of a study by their tokens; who is invited, or invited again, meanwhile counts at once.
 
     Raises ConfigError or DataError where the study or its datasets cannot be opened.
@@ -213,9 +215,9 @@ class Sessions:
         }
         self._stamp: tuple[int, int] | None = None
         self._by_hash: dict[str, Participant] = {}
-        self._open: dict[str, Session] = {}
+        self._open: dict[str, ParticipantSession] = {}
 
-    def who(self, token: str) -> str | None:
+    def name_of(self, token: str) -> str | None:
         """The name of the participant with this token."""
         if not token:
             return None
@@ -225,20 +227,20 @@ class Sessions:
             if stamp != self._stamp:
                 self.study, self._stamp = read_study(self._folder), stamp
                 self._by_hash = {person.token_sha256: person for person in self.study.participants}
-            known = self._by_hash.get(hash_of(token))
-            return known.name if known is not None else None
+            participant = self._by_hash.get(hash_of(token))
+            return participant.name if participant is not None else None
 
-    def of(self, name: str) -> Session:
+    def session_of(self, name: str) -> ParticipantSession:
         """The session of a participant."""
         with self._lock:
             participant = next(person for person in self.study.participants if person.name == name)
             session = self._open.get(name)
             if session is None or session.participant != participant:
-                session = self._open[name] = Session(self._folder, participant, self._tasks)
+                session = self._open[name] = ParticipantSession(self._folder, participant, self._tasks)
             return session
 
 
-def _text(question: DrawnQuestion | None, sent: SentAnswer) -> str | None:
+def _logged_text(question: DrawnQuestion | None, sent: SentAnswer) -> str | None:
     """An answer as it is logged; None where it is skipped. Raises RefusedAnswer."""
     if sent.skipped:
         return None
@@ -252,9 +254,9 @@ def _text(question: DrawnQuestion | None, sent: SentAnswer) -> str | None:
         raise RefusedAnswer(str(error)) from error
 
 
-def _attention_check(asked: StudyQuestion) -> Json:
-    named = ATTENTION_CHOICES[asked.expected]
-    text = f"This question has no picture: it is there to see that questions are read. Choose the answer “{named}”."
+def _attention_fields(planned: StudyQuestion) -> Json:
+    choice = ATTENTION_CHOICES[planned.expected]
+    text = f"This question has no picture: it is there to see that questions are read. Choose the answer “{choice}”."
     form = {"form": "choice", "choices": ATTENTION_CHOICES, "schema": None, "scale": DEFAULT_BOX_FORMAT.scale}
     return {"system": "", "parts": [text], "images": [], **form}
 
@@ -274,13 +276,13 @@ def feedback(question: DrawnQuestion, text: str | None) -> Json:
         rows = [(row.verdict, row.text) for row in task.explain(example, prediction).rows]
     with guarded(task, "overlays", example):
         boxes = [overlay for overlay in task.overlays(example, None) if overlay.kind == "reference"]
-    form, right = form_of(task, example), ""
+    form, right_answer = form_of(task, example), ""
     if form == "text":
         with guarded(task, "reference_answer", example):
-            right = task.reference_answer(example, DEFAULT_BOX_FORMAT)
+            right_answer = task.reference_answer(example, DEFAULT_BOX_FORMAT)
     return {
         "right": list(task.correct_choices(example)) if form == "choice" else [],
-        "text": right,
+        "text": right_answer,
         "rows": rows,
         "boxes": [{"image": box.image, "box": box.box, "label": box.label} for box in boxes],
     }

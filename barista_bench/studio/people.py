@@ -73,22 +73,22 @@ class AskedTask:
 class DrawnQuestion:
     """One example of a draw, and the key of its sample. `token` names it on the page, and says nothing of it."""
 
-    of: AskedTask
+    asked_task: AskedTask
     position: int
     token: str
     key: str
 
     @property
     def task(self) -> Task:
-        return self.of.opened.task
+        return self.asked_task.opened.task
 
     @property
     def example(self) -> Example:
-        return self.of.opened.examples.examples[self.position]
+        return self.asked_task.opened.examples.examples[self.position]
 
     @property
     def asked_input(self) -> AskedInput:
-        return self.of.inputs[self.position]
+        return self.asked_task.inputs[self.position]
 
     @property
     def digest(self) -> bytes:
@@ -107,7 +107,7 @@ class PersonRuns:
         self._claimed: set[Path] = set()
 
     def questions(self, task: AskedTask, positions: Iterable[int]) -> Iterator[DrawnQuestion]:
-        """Examples of a task as questions."""
+        """The examples at these positions of a task as questions."""
         opened_task, examples = task.opened.task, task.opened.examples.examples
         key_of = sample_keys(asdict(self.identity), asdict(task.config.generation))
         for position in positions:
@@ -117,7 +117,7 @@ class PersonRuns:
 
     def log(self, question: DrawnQuestion, text: str | None, seconds: float) -> None:
         """Add an answer to its run, unless there is one; None: the person gives none, which scores like a refusal."""
-        task, opened, asked_input = question.of, question.of.opened, question.asked_input
+        task, opened, asked_input = question.asked_task, question.asked_task.opened, question.asked_input
         if question.digest in finished_samples(opened.folder):
             return
         record = SampleRecord(
@@ -162,10 +162,10 @@ class Answering(View):
         Raises DataError or ConfigError where a dataset cannot be opened, or a run folder is another run's.
         """
         with self._lock:
-            drawn = self._questions_of(number)
+            questions = self._questions_of(number)
             finished = frozenset[bytes]().union(*(finished_samples(task.opened.folder) for task in self._tasks))
-            waiting = [q for q in drawn if q.digest not in finished and q.token not in self._unreadable]
-            for question in waiting:
+            open_questions = [q for q in questions if q.digest not in finished and q.token not in self._unreadable]
+            for question in open_questions:
                 try:
                     fields = question_json(question)
                     break
@@ -174,26 +174,26 @@ class Answering(View):
                     self._unreadable[question.token] = str(error)
             else:
                 fields = {}
-            done = len(drawn) - len(waiting)
-            state = {"done": done, "total": len(drawn), "kept": str(self._workspace.out / self._workspace.person)}
+            done = len(questions) - len(open_questions)
+            state = {"done": done, "total": len(questions), "kept": str(self._workspace.out / self._workspace.person)}
             return {**fields, **state, "problems": list(self._unreadable.values())}
 
-    def answer(self, given: PersonAnswer) -> Json:
+    def answer(self, sent: PersonAnswer) -> Json:
         """Log an answer; the next question. One that was answered already stays as it was.
 
         Raises DataError where the question is not of the draw, or the task cannot read the answer: nothing is logged.
         """
         with self._lock:
-            drawn = self._questions_of(given.number)
-            question = next((question for question in drawn if question.token == given.question), None)
+            questions = self._questions_of(sent.number)
+            question = next((q for q in questions if q.token == sent.question), None)
             if question is None:
                 raise DataError("this question is not of your draw. Remedy: load the page again")
-            self._runs.log(question, answer_text(question.task, question.example, given.answer), given.seconds)
-        return self.next(given.number)
+            self._runs.log(question, answer_text(question.task, question.example, sent.answer), sent.seconds)
+        return self.next(sent.number)
 
     def _questions_of(self, number: int) -> list[DrawnQuestion]:
         """All questions of the draw, in the person's own order over all tasks."""
-        self._tasks = self._tasks or list(self._opened())
+        self._tasks = self._tasks or list(self._asked_tasks())
         if number not in self._draws:
             person, questions = self._workspace.person, list[DrawnQuestion]()
             for task in self._tasks:
@@ -202,7 +202,7 @@ class Answering(View):
             self._draws[number] = sorted(questions, key=lambda row: content_seed("people", person, row.token))
         return self._draws[number]
 
-    def _opened(self) -> Iterator[AskedTask]:
+    def _asked_tasks(self) -> Iterator[AskedTask]:
         person, release = self._workspace.person, self._workspace.release
         for folder in self._workspace.datasets:
             root = release.root if release is not None and recorded_root(folder) is None else None
@@ -232,12 +232,12 @@ def draw(task: Task, examples: Sequence[Example], number: int) -> list[int]:
 
     A larger number draws the same ones and further ones. What is scored together is drawn together.
     """
-    drawn: list[int] = []
+    positions: list[int] = []
     for unit in draw_order(task, examples):
-        if len(drawn) >= number:
+        if len(positions) >= number:
             break
-        drawn += unit
-    return drawn
+        positions += unit
+    return positions
 
 
 def draw_order(task: Task, examples: Sequence[Example]) -> Iterator[list[int]]:
@@ -279,7 +279,7 @@ def question_json(question: DrawnQuestion) -> Json:
     task, example, prompt = question.task, question.example, question.asked_input.question
     if isinstance(prompt, TaskError):
         raise prompt
-    images = question.of.opened.examples[question.position].images(task) if prompt.image_count else ()
+    images = question.asked_task.opened.examples[question.position].images(task) if prompt.image_count else ()
     return {
         "question": question.token,
         "benchmark": task.benchmark,

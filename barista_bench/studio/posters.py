@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.errors import VideoError
-from barista_bench.files.kept import keep_newest, user_cache
+from barista_bench.files.file_cache import keep_newest, user_cache
 from barista_bench.files.writing import write_whole
 from barista_bench.media.video.frame_folder import frame_files, read_image
 from barista_bench.media.video.index import AV_ERRORS, Stamp, open_video, orientation_of, reason, stamp_of

@@ -95,7 +95,7 @@ def _with_verdict(row: ReviewedItem, verdict: ItemVerdict, person: str) -> Revie
         problem = "its whole set shares its texts: accept or reject it"
     elif verdict.verdict == "accept" and row.verdict == "revise":
         problem = "it has been revised, which keeps it: revise it again, or reject it"
-    now = msgspec.structs.replace(
+    decided = msgspec.structs.replace(
         row,
         verdict=verdict.verdict,
         question=verdict.question,
@@ -103,10 +103,10 @@ def _with_verdict(row: ReviewedItem, verdict: ItemVerdict, person: str) -> Revie
         reason="" if verdict.verdict == "accept" else verdict.reason.strip(),
         reviewer=person,
     )
-    problem = problem or verdict_problem(now)
+    problem = problem or verdict_problem(decided)
     if problem:
         raise DataError(f"{row.item}: {problem}. Remedy: correct the verdict, and send it again")
-    return now
+    return decided
 
 
 def _moments(folder: Path, family: str) -> dict[str, ItemMoment]:

@@ -61,22 +61,22 @@ class RatingAnswers(View):
         self._lock = threading.Lock()
         self._answers: list[AnswerToRate] | None = None
         self._problems: list[str] = []
-        self.reads = {"/api/rating": lambda query: self._next()}
+        self.reads = {"/api/rating": lambda query: self._next_answer()}
         self.writes = {"/api/rating/scores": lambda body: self._rate(sent_as(SentRating, body))}
 
-    def _next(self) -> Json:
+    def _next_answer(self) -> Json:
         """The next answer as a judge sees it, without its author or the ratings of others.
 
         Raises DataError where the file of ratings cannot be read.
         """
         with self._lock:
-            answers = self._opened()
-            current, stale = self._sorted_out(self._ratings())
-            waiting = [answer for answer in answers if not _rows(answer) <= _keys(current)]
-            state = {"done": len(answers) - len(waiting), "total": len(answers), "kept": str(self._file)}
+            answers = self._answers_to_rate()
+            current, stale = self._split_stale(self._ratings())
+            unrated = [answer for answer in answers if not _rows(answer) <= _keys(current)]
+            state = {"done": len(answers) - len(unrated), "total": len(answers), "kept": str(self._file)}
             changed = [f"{len(stale)} of your ratings are of answers that have changed since: they do not count"]
             problems = self._problems + (changed if stale else [])
-            return {**(_question_fields(waiting[0]) if waiting else {}), **state, "problems": problems}
+            return {**(_question_fields(unrated[0]) if unrated else {}), **state, "problems": problems}
 
     def _rate(self, sent: SentRating) -> Json:
         """Add the scores of one answer to the file, which is replaced whole; the next answer.
@@ -84,39 +84,39 @@ class RatingAnswers(View):
         Raises DataError where there is no such answer, or not each criterion has a score.
         """
         with self._lock:
-            answer = next((answer for answer in self._opened() if answer.token == sent.answer), None)
+            answer = next((answer for answer in self._answers_to_rate() if answer.token == sent.answer), None)
             if answer is None:
                 raise DataError("no such answer is open. Remedy: load the page again")
             if set(sent.scores) != set(answer.rubric.names):
                 raise DataError(f"scores are wanted for {', '.join(answer.rubric.names)}. Remedy: give one for each")
             self._file.parent.mkdir(parents=True, exist_ok=True)
             with locked_for_update(self._file) as file:
-                ratings, stale = self._sorted_out(self._ratings())
-                wanted = _rows(answer) - _keys(ratings)
-                ratings += [rating for rating in stale if _key(rating) not in wanted]  # the others are replaced
-                for model, example_id, run, criterion in sorted(wanted):
+                ratings, stale = self._split_stale(self._ratings())
+                keys = _rows(answer) - _keys(ratings)
+                ratings += [rating for rating in stale if _key(rating) not in keys]  # the others are replaced
+                for model, example_id, run, criterion in sorted(keys):
                     score = sent.scores[criterion]
                     ratings.append(Rating(example_id, criterion, score, model, run, answer.token))
                 with atomic_write(file, durable=True) as partial:
                     partial.write_bytes(msgspec.json.Encoder().encode_lines(ratings))
-        return self._next()
+        return self._next_answer()
 
     def _ratings(self) -> list[Rating]:
         return read_ratings(self._file) if self._file.exists() else []
 
-    def _sorted_out(self, ratings: list[Rating]) -> tuple[list[Rating], list[Rating]]:
+    def _split_stale(self, ratings: list[Rating]) -> tuple[list[Rating], list[Rating]]:
         """Ratings that hold, those of other runs too, and those whose answer has changed since."""
-        tokens = {(model, name, run): a.token for a in self._opened() for model, name, run in a.given_by}
+        tokens = {(model, name, run): a.token for a in self._answers_to_rate() for model, name, run in a.given_by}
         current, stale = list[Rating](), list[Rating]()
         for rating in ratings:
             token = tokens.get((str(rating.model), rating.example_id, rating.run), rating.answer)
             (current if rating.is_of(token) else stale).append(rating)
         return current, stale
 
-    def _opened(self) -> list[AnswerToRate]:
+    def _answers_to_rate(self) -> list[AnswerToRate]:
         if self._answers is None:
             distinct: dict[tuple[str, str], AnswerToRate] = {}
-            runs = list(self._scored())
+            runs = list(self._scored_runs())
             labels = labels_of_runs([(run.task.name, run.folder, run.results.model.label) for run in runs])
             for run, label in zip(runs, labels, strict=True):
                 rubric, answers = load_rubric(run.task), RunAnswers.of(run)
@@ -128,7 +128,7 @@ class RatingAnswers(View):
             self._answers = sorted(distinct.values(), key=lambda answer: content_seed("rate", person, answer.token))
         return self._answers
 
-    def _scored(self) -> Iterator[ScoredRun]:
+    def _scored_runs(self) -> Iterator[ScoredRun]:
         """The runs that can be read; the others are told of on the page."""
         for folder in runs_to_rate(self._workspace):
             try:

@@ -53,27 +53,27 @@ class Segmenting(View):
         self.writes = {"/api/project/segment": self._segment, "/api/project/edge": self._edge}
 
     def _segment(self, body: bytes) -> Json:
-        asked = sent_as(MaskQuestion, body)
-        video = open_project(self._project.folder).video(asked.video)
+        question = sent_as(MaskQuestion, body)
+        video = open_project(self._project.folder).video(question.video)
         name = video.project.settings.segmenter
         if name is None:
             raise DataError('nothing can answer prompts. Remedy: write "segmenter": "grabcut" in project.json')
-        corners = [PromptPoint(x=x, y=y) for x, y in (asked.box[:2], asked.box[2:])] if asked.box else []
-        _check(video, asked.frame, [*corners, *asked.points])
-        if asked.box is not None and not (asked.box[0] < asked.box[2] and asked.box[1] < asked.box[3]):
-            raise DataError(f"{asked.video}: the box is empty. Remedy: give left, top, right, bottom")
+        corners = [PromptPoint(x=x, y=y) for x, y in (question.box[:2], question.box[2:])] if question.box else []
+        _check_points(video, question.frame, [*corners, *question.points])
+        if question.box is not None and not (question.box[0] < question.box[2] and question.box[1] < question.box[3]):
+            raise DataError(f"{question.video}: the box is empty. Remedy: give left, top, right, bottom")
         with self._one_at_a_time:
-            picture = self._picture(stamp_of(video.path), asked.frame)
-            ((mask, score),) = segmenter_of(name).segment(picture, [(asked.box, asked.points)])
+            picture = self._picture(stamp_of(video.path), question.frame)
+            ((mask, score),) = segmenter_of(name).segment(picture, [(question.box, question.points)])
         return {"mask": encode_mask(mask), "score": round(score, 4)}
 
     def _edge(self, body: bytes) -> Json:
-        asked = sent_as(EdgeQuestion, body)
-        video = open_project(self._project.folder).video(asked.video)
-        _check(video, asked.frame, asked.points)
+        question = sent_as(EdgeQuestion, body)
+        video = open_project(self._project.folder).video(question.video)
+        _check_points(video, question.frame, question.points)
         with self._one_at_a_time:
-            picture = self._picture(stamp_of(video.path), asked.frame)
-            start, end = ((point.x, point.y) for point in asked.points)
+            picture = self._picture(stamp_of(video.path), question.frame)
+            start, end = ((point.x, point.y) for point in question.points)
             return {"points": edge_between(picture, start, end)}
 
 
@@ -82,7 +82,7 @@ def _picture(stamp: Stamp, frame: int) -> NDArray[np.uint8]:
     return picture
 
 
-def _check(video: VideoFiles, frame: int, points: list[PromptPoint]) -> None:
+def _check_points(video: VideoFiles, frame: int, points: list[PromptPoint]) -> None:
     source = video.source
     is_within = all(0 <= point.x <= source.width and 0 <= point.y <= source.height for point in points)
     if frame >= source.frames or not is_within:

@@ -39,8 +39,8 @@ from barista_bench.studio.pages import page_routes
 from barista_bench.studio.people import Answering
 from barista_bench.studio.posters import poster
 from barista_bench.studio.rating import RatingAnswers
-from barista_bench.studio.web import HOST, UVICORN, WRITTEN, OwnGuard, answered, body_of, bound_to, too_deep
-from barista_bench.studio.workspace import ConflictError, Json, Query, View, Workspace, whole_number, with_opened
+from barista_bench.studio.web import HOST, UVICORN, WRITTEN, OwnGuard, body_of, bound_socket, depth_error, json_response
+from barista_bench.studio.workspace import ConflictError, Json, Query, View, Workspace, whole_number, with_folder
 
 if TYPE_CHECKING:
     from barista_bench.studio.annotating import Annotating
@@ -59,10 +59,10 @@ class StudioApp:
 
     Args:
         making: what runs commands, where that is allowed.
-        before: what was open until now. A project that stays open keeps its one writer.
+        previous: what was open until now. A project that stays open keeps its one writer.
     """
 
-    def __init__(self, workspace: Workspace, making: Making | None = None, before: StudioApp | None = None) -> None:
+    def __init__(self, workspace: Workspace, making: Making | None = None, previous: StudioApp | None = None) -> None:
         self.workspace, self.footage, self.runs = workspace, Footage(workspace), Inspecting(workspace)
         self._posters = threading.BoundedSemaphore(_POSTER_THREADS)
         self.views: tuple[View, ...] = (self.footage, self.runs, Home(workspace))
@@ -79,24 +79,24 @@ class StudioApp:
             from barista_bench.studio.annotating import Annotating as AnnotatingView
             from barista_bench.studio.segmenting import Segmenting
 
-            project, kept = workspace.project, before.annotating if before else None
-            if kept is None or kept.folder.resolve() != project.folder.resolve():
-                kept = AnnotatingView(workspace, project)
-            self.annotating = kept
-            self.views += (kept, Segmenting(project))
+            project, annotating = workspace.project, previous.annotating if previous else None
+            if annotating is None or annotating.folder.resolve() != project.folder.resolve():
+                annotating = AnnotatingView(workspace, project)
+            self.annotating = annotating
+            self.views += (annotating, Segmenting(project))
 
     def routes(self) -> list[Route | Mount]:
-        reads = [Route(path, _reading(take)) for view in self.views for path, take in view.reads.items()]
+        reads = [Route(path, _read_endpoint(take)) for view in self.views for path, take in view.reads.items()]
         threads = CapacityLimiter(_WRITING_THREADS)
         writes = [
-            Route(path, _writing(take, threads), methods=["POST"])
+            Route(path, _write_endpoint(take, threads), methods=["POST"])
             for view in self.views
             for path, take in view.writes.items()
         ]
         return [
             *page_routes(),
             Route("/report", self._report),
-            Route(f"{WRITTEN}{{path:path}}", self._written),
+            Route(f"{WRITTEN}{{path:path}}", self._written_report),
             Route("/media/{kind}/{video}/poster.jpg", self._poster),
             Route("/media/{kind}/{video}/{frame}.jpg", self._still),
             Route("/media/{kind}/{video}/{name}.mp4", self._proxy),
@@ -109,7 +109,7 @@ class StudioApp:
         page = self.runs.page
         return FileResponse(page) if page else Response("The report is not ready.", 404)
 
-    def _written(self, request: Request) -> Response:
+    def _written_report(self, request: Request) -> Response:
         """A report that lies in the studio's folder. Raises DataError for a path that leads out of it."""
         folder, name = self.workspace.folder, request.path_params["path"]
         page = confined(folder, name) if folder and Path(name).name == PAGE else None
@@ -117,7 +117,7 @@ class StudioApp:
 
     async def _upload(self, request: Request) -> Response:
         assert self.making is not None
-        return answered(await self.making.take(Query(request.query_params), request.stream()))
+        return json_response(await self.making.take_video(Query(request.query_params), request.stream()))
 
     def _still(self, request: Request) -> Response:
         return self._picture(
@@ -141,38 +141,38 @@ class StudioApp:
         return FileResponse(file, media_type="video/mp4") if file else Response("The copy is not ready.", 404)
 
 
-def _reading(take: Callable[[Mapping[str, str]], Json]) -> Callable[[Request], Response]:
+def _read_endpoint(take: Callable[[Mapping[str, str]], Json]) -> Callable[[Request], Response]:
     """An endpoint of what only looks; Starlette runs it in a thread."""
-    return lambda request: answered(take(Query(request.query_params)))
+    return lambda request: json_response(take(Query(request.query_params)))
 
 
-def _writing(take: Callable[[bytes], Json], threads: CapacityLimiter) -> Callable[[Request], Awaitable[Response]]:
+def _write_endpoint(take: Callable[[bytes], Json], pool: CapacityLimiter) -> Callable[[Request], Awaitable[Response]]:
     """An endpoint of what changes something. It has threads of its own: it may wait for stages to be made."""
 
     async def endpoint(request: Request) -> Response:
         body = await body_of(request, MAX_BODY)
         if body is None:
-            return answered({"error": f"more than {MAX_BODY // 2**20} MiB were sent"}, 413)
-        return answered(await to_thread.run_sync(take, body, limiter=threads))
+            return json_response({"error": f"more than {MAX_BODY // 2**20} MiB were sent"}, 413)
+        return json_response(await to_thread.run_sync(take, body, limiter=pool))
 
     return endpoint
 
 
-def _refused(request: Request, error: Exception) -> Response:
+def _refusal(request: Request, error: Exception) -> Response:
     """Errors that this package raises on purpose reach the page as their text."""
-    refused = 409 if isinstance(error, ConflictError) else 400
-    return answered({"error": str(error)}, 404 if request.method == "GET" else refused)
+    write_status = 409 if isinstance(error, ConflictError) else 400
+    return json_response({"error": str(error)}, 404 if request.method == "GET" else write_status)
 
 
-def _failed(request: Request, error: Exception) -> Response:
+def _failure(request: Request, error: Exception) -> Response:
     """Errors of the system: the disk is full, a file is gone or may not be written."""
     problem = system_problem(error) if isinstance(error, OSError) else str(error)
     log.warning("%s", problem)
-    return answered({"error": problem}, 500)
+    return json_response({"error": problem}, 500)
 
 
 @contextmanager
-def serving(workspace: Workspace, port: int = 0, program: object = None) -> Iterator[Server]:
+def studio_server(workspace: Workspace, port: int = 0, program: object = None) -> Iterator[Server]:
     """A server that is bound to a port of this machine and answers once `run` is called; its jobs end with the block.
 
     Args:
@@ -184,8 +184,8 @@ def serving(workspace: Workspace, port: int = 0, program: object = None) -> Iter
     """
     if not 0 <= port <= _LAST_PORT:
         raise ConfigError(f"--port {port}: is no port. Remedy: give 0 to {_LAST_PORT}, or leave --port out")
-    with bound_to(HOST, port, "leave --port out") as bound:
-        server = Server(workspace, bound, program)
+    with bound_socket(HOST, port, "leave --port out") as listener:
+        server = Server(workspace, listener, program)
         try:
             yield server
         finally:
@@ -195,30 +195,30 @@ def serving(workspace: Workspace, port: int = 0, program: object = None) -> Iter
 class Server:
     """`address` holds the token: it is for the person who started the studio."""
 
-    def __init__(self, workspace: Workspace, bound: socket.socket, program: object = None) -> None:
+    def __init__(self, workspace: Workspace, listener: socket.socket, program: object = None) -> None:
         folder = workspace.folder
         self.jobs = Jobs(folder or Path())
         may_run = program is not None and folder is not None
         making = Making(StudioCommands(program, folder), self.jobs, self._open) if may_run and folder else None
         self._workspace, self._studio = workspace, StudioApp(workspace, making)
         self._opening = threading.Lock()
-        port, token = bound.getsockname()[1], secrets.token_urlsafe(24)
+        port, token = listener.getsockname()[1], secrets.token_urlsafe(24)
         guard = Middleware(OwnGuard, token=token, port=port)
-        handlers = {BaristaError: _refused, RecursionError: too_deep, OSError: _failed}
+        handlers = {BaristaError: _refusal, RecursionError: depth_error, OSError: _failure}
         app = self._app = Starlette(routes=self._studio.routes(), middleware=[guard], exception_handlers=handlers)
         self.address = f"http://{HOST}:{port}/?token={token}"
-        self._server, self._bound = uvicorn.Server(uvicorn.Config(app, **UVICORN)), bound
+        self._server, self._listener = uvicorn.Server(uvicorn.Config(app, **UVICORN)), listener
 
     def _open(self, path: Path) -> None:
         """Open one more folder: requests from now on are about what is open then."""
         with self._opening:
-            self._workspace = with_opened(self._workspace, path)
+            self._workspace = with_folder(self._workspace, path)
             self._studio = StudioApp(self._workspace, self._studio.making, self._studio)
             self._app.router.routes = [*self._studio.routes()]
 
     def run(self) -> None:
         """Answer until `stop`, or until the process is told to end."""
-        self._server.run(sockets=[self._bound])
+        self._server.run(sockets=[self._listener])
 
     def stop(self) -> None:
         self._server.should_exit = True

@@ -36,9 +36,9 @@ from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.files.text_out import one_line, system_problem
 from barista_bench.reporting.html import page_style
 from barista_bench.studio.pages import STATIC
-from barista_bench.studio.participants import RefusedAnswer, SentAnswer, Sessions
+from barista_bench.studio.participants import ParticipantSessions, RefusedAnswer, SentAnswer
 from barista_bench.studio.study import Address
-from barista_bench.studio.web import HOST, UVICORN, Guard, answered, body_of, bound_to, too_deep
+from barista_bench.studio.web import HOST, UVICORN, Guard, body_of, bound_socket, depth_error, json_response
 from barista_bench.studio.workspace import Json, sent_as
 
 log = logging.getLogger(__name__)
@@ -49,7 +49,7 @@ ANSWER_WAIT = 30
 """Seconds that an answer may take to arrive."""
 REQUEST_WAIT = 10
 """Seconds after which a connection that asks nothing, or not to the end, is closed; twice as many after a request."""
-OF_PARTICIPANT, OF_ADDRESS = (2.0, 120), (20.0, 1200)
+PARTICIPANT_LIMIT, ADDRESS_LIMIT = (2.0, 120), (20.0, 1200)
 """Requests a second in the long run, and at once: of a participant, and of all strangers at an address."""
 MOST_CONNECTIONS, MOST_OF_ADDRESS = 1024, 768
 """Connections that are open at once. A browser opens six, and a class that shares an address opens a link at once."""
@@ -76,15 +76,15 @@ class RateLimit:
         self._rate, self._burst = rate, burst
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def wait(self, key: str, now: float) -> float:
+    def count_use(self, key: str, now: float) -> float:
         """Count one use; seconds until the next is free, 0 where this one is."""
-        left, before = self._buckets.pop(key, (float(self._burst), now))
-        left = min(self._burst, left + (now - before) * self._rate)
-        is_free = left >= 1
-        self._buckets[key] = (left - is_free, now)
+        allowance, last_use = self._buckets.pop(key, (float(self._burst), now))
+        allowance = min(self._burst, allowance + (now - last_use) * self._rate)
+        is_free = allowance >= 1
+        self._buckets[key] = (allowance - is_free, now)
         while len(self._buckets) > _MOST_REMEMBERED:
             self._buckets.popitem(last=False)
-        return 0.0 if is_free else (1 - left) / self._rate
+        return 0.0 if is_free else (1 - allowance) / self._rate
 
 
 def network_of(host: str) -> str:
@@ -101,17 +101,17 @@ def network_of(host: str) -> str:
 class ParticipantGuard(Guard):
     """Lets in who has a token of the study, from its own page or by the link."""
 
-    stranger = "This link is not valid here, or has been replaced. Please ask whoever sent it for a new one."
+    stranger_text = "This link is not valid here, or has been replaced. Please ask whoever sent it for a new one."
 
-    def __init__(self, app: ASGIApp, *, sessions: Sessions) -> None:
+    def __init__(self, app: ASGIApp, *, sessions: ParticipantSessions) -> None:
         self._sessions, self._is_shared = sessions, sessions.study.shared
         port = Address.read(sessions.study.address).port
         cookie = "__Host-study" if self._is_shared else f"study-{port}"
         super().__init__(app, origins=[sessions.study.origin], cookie=cookie)
-        self._of_participant, self._of_address = RateLimit(*OF_PARTICIPANT), RateLimit(*OF_ADDRESS)
+        self._participant_limit, self._address_limit = RateLimit(*PARTICIPANT_LIMIT), RateLimit(*ADDRESS_LIMIT)
 
     def visitor(self, token: str) -> str | None:
-        return self._sessions.who(token)
+        return self._sessions.name_of(token)
 
     def welcome(self, token: str) -> Response:
         page = HTMLResponse(_WELCOME)
@@ -124,15 +124,15 @@ class ParticipantGuard(Guard):
         goes_there = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
         return request.method == "GET" and request.url.path == "/" and goes_there
 
-    def excess(self, request: Request, visitor: str | None) -> Response | None:
+    def excess_response(self, request: Request, visitor: str | None) -> Response | None:
         now = time.monotonic()
         if visitor is not None:
-            wait = self._of_participant.wait(visitor, now)
+            seconds = self._participant_limit.count_use(visitor, now)
         else:
-            wait = self._of_address.wait(network_of(request.client.host if request.client else ""), now)
-        if not wait:
+            seconds = self._address_limit.count_use(network_of(request.client.host if request.client else ""), now)
+        if not seconds:
             return None
-        return Response("Too many requests. Please wait a moment.", 429, {"Retry-After": str(int(wait) + 1)})
+        return Response("Too many requests. Please wait a moment.", 429, {"Retry-After": str(int(seconds) + 1)})
 
     def add_headers(self, headers: MutableHeaders) -> None:
         if self._is_shared:
@@ -150,7 +150,7 @@ class BoundedConnection(H11Protocol):
         self._network = network_of(peer[0]) if peer else ""
         self.open[self._network] += 1
         super().connection_made(transport)
-        self._last: RequestResponseCycle | None = None
+        self._last_cycle: RequestResponseCycle | None = None
         self._deadline = self.loop.call_later(REQUEST_WAIT, self._end_silent)
         if self.open[self._network] > MOST_OF_ADDRESS or self.open.total() > self.most:
             transport.abort()
@@ -163,11 +163,11 @@ class BoundedConnection(H11Protocol):
         super().connection_lost(exc)
 
     def _end_silent(self) -> None:
-        asked: RequestResponseCycle | None = self.cycle  # None before the first request is whole
-        if asked is self._last and (asked is None or asked.response_complete):
+        cycle: RequestResponseCycle | None = self.cycle  # None before the first request is whole
+        if cycle is self._last_cycle and (cycle is None or cycle.response_complete):
             self.transport.close()
         else:
-            self._last = asked
+            self._last_cycle = cycle
             self._deadline = self.loop.call_later(REQUEST_WAIT, self._end_silent)
 
 
@@ -177,16 +177,16 @@ def _most_connections() -> int:
     Without a file that is left to open no answer can be written.
     """
     allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _FILES if most == resource.RLIM_INFINITY else min(_FILES, most)
-    if allowed != resource.RLIM_INFINITY and allowed < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
-    return min(MOST_CONNECTIONS, wanted - _OWN_FILES)
+    files = _FILES if most == resource.RLIM_INFINITY else min(_FILES, most)
+    if allowed != resource.RLIM_INFINITY and allowed < files:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, most))
+    return min(MOST_CONNECTIONS, files - _OWN_FILES)
 
 
 class _Routes:
     """What a participant may ask for. One person's requests wait for each other, and take no thread meanwhile."""
 
-    def __init__(self, sessions: Sessions) -> None:
+    def __init__(self, sessions: ParticipantSessions) -> None:
         self._sessions = sessions
         self._turns: dict[str, Lock] = {}
         self._threads: CapacityLimiter | None = None
@@ -208,9 +208,9 @@ class _Routes:
             with fail_after(ANSWER_WAIT):
                 body = await body_of(request, MAX_ANSWER)
         except TimeoutError:
-            return answered({"error": "the answer took too long to arrive"}, 408)
+            return json_response({"error": "the answer took too long to arrive"}, 408)
         if body is None:
-            return answered({"error": f"more than {MAX_ANSWER // 2**20} MiB were sent"}, 413)
+            return json_response({"error": f"more than {MAX_ANSWER // 2**20} MiB were sent"}, 413)
         try:
             sent = sent_as(SentAnswer, body)
         except DataError as error:  # of the body alone
@@ -219,30 +219,30 @@ class _Routes:
 
     async def _in_turn(self, name: str, sent: SentAnswer | None) -> Response:
         def reply() -> Json:
-            session = self._sessions.of(name)
+            session = self._sessions.session_of(name)
             return session.state() if sent is None else session.answer(sent)
 
         self._threads = self._threads or CapacityLimiter(_THREADS)
         async with self._turns.setdefault(name, Lock()):
-            return answered(await to_thread.run_sync(reply, limiter=self._threads))
+            return json_response(await to_thread.run_sync(reply, limiter=self._threads))
 
 
-def _refused(request: Request, error: Exception) -> Response:
-    return answered({"error": str(error)}, 400)
+def _refusal(request: Request, error: Exception) -> Response:
+    return json_response({"error": str(error)}, 400)
 
 
-def _failed(request: Request, error: Exception) -> Response:
+def _failure(request: Request, error: Exception) -> Response:
     """The log says why; it may name files, which are none of a participant's business."""
     problem = system_problem(error) if isinstance(error, OSError) else str(error)  # which may quote what was sent
     log.error("%s: %s", request.scope["visitor"], one_line(problem))
-    return answered({"error": _TROUBLE}, 500)
+    return json_response({"error": _TROUBLE}, 500)
 
 
-_HANDLERS = {RefusedAnswer: _refused, RecursionError: too_deep, BaristaError: _failed, OSError: _failed}
+_HANDLERS = {RefusedAnswer: _refusal, RecursionError: depth_error, BaristaError: _failure, OSError: _failure}
 
 
 @contextmanager
-def sharing(folder: Path, tls_cert: Path | None = None, tls_key: Path | None = None) -> Iterator[SharedServer]:
+def study_server(folder: Path, tls_cert: Path | None = None, tls_key: Path | None = None) -> Iterator[SharedServer]:
     """The server of a study at the address that its links have, which answers once `run` is called.
 
     Args:
@@ -252,7 +252,7 @@ def sharing(folder: Path, tls_cert: Path | None = None, tls_key: Path | None = N
         ConfigError: it is served already, its address cannot be had, or there is no certificate of it.
         DataError: the study or its datasets cannot be read.
     """
-    sessions = Sessions(folder)
+    sessions = ParticipantSessions(folder)
     study = sessions.study
     if study.shared and not (tls_cert and tls_key):
         remedy = "give --tls-cert and --tls-key"
@@ -267,10 +267,10 @@ def sharing(folder: Path, tls_cert: Path | None = None, tls_key: Path | None = N
     except Timeout as error:
         raise ConfigError(f"{folder}: is served already. Remedy: end the other server") from error
     try:
-        with bound_to(
+        with bound_socket(
             address.name if study.shared else HOST, address.port, "end what uses it, or invite again at another address"
-        ) as bound:
-            yield SharedServer(sessions, bound, tls_cert, tls_key)
+        ) as listener:
+            yield SharedServer(sessions, listener, tls_cert, tls_key)
     finally:
         lock.release()
 
@@ -278,10 +278,12 @@ def sharing(folder: Path, tls_cert: Path | None = None, tls_key: Path | None = N
 class SharedServer:
     """A study's server."""
 
-    def __init__(self, sessions: Sessions, bound: socket.socket, certificate: Path | None, key: Path | None) -> None:
+    def __init__(
+        self, sessions: ParticipantSessions, listener: socket.socket, certificate: Path | None, key: Path | None
+    ) -> None:
         guard = Middleware(ParticipantGuard, sessions=sessions)
         app = Starlette(routes=_Routes(sessions).routes(), middleware=[guard], exception_handlers=_HANDLERS)
-        self.study, self._bound = sessions.study, bound
+        self.study, self._listener = sessions.study, listener
         protocol = type("Connection", (BoundedConnection,), {"open": Counter[str](), "most": _most_connections()})
         config = uvicorn.Config(app, http=protocol, ws="none", ssl_certfile=certificate, ssl_keyfile=key, **UVICORN)
         try:
@@ -294,7 +296,7 @@ class SharedServer:
 
     def run(self) -> None:
         """Answer until `stop`, or until the process is told to end."""
-        self._server.run(sockets=[self._bound])
+        self._server.run(sockets=[self._listener])
 
     def stop(self) -> None:
         self._server.should_exit = True

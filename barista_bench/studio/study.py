@@ -102,8 +102,8 @@ class Study(msgspec.Struct, frozen=True):
     @property
     def origin(self) -> str:
         """The address as a browser names it."""
-        scheme, usual = ("https", ":443") if self.shared else ("http", ":80")
-        return f"{scheme}://{self.address.removesuffix(usual)}"
+        scheme, usual_port = ("https", ":443") if self.shared else ("http", ":80")
+        return f"{scheme}://{self.address.removesuffix(usual_port)}"
 
 
 class LoggedAnswer(msgspec.Struct, frozen=True):

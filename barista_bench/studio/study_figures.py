@@ -71,7 +71,7 @@ def study_figures(folder: Path, runs: Sequence[ScoredRun]) -> list[ParticipantFi
     return [_figures(folder.resolve(), person, by_folder) for person in read_study(folder).participants]
 
 
-def in_words(person: ParticipantFigures) -> str:
+def participant_text(person: ParticipantFigures) -> str:
     """One participant of a study in words."""
     figures = ((row.task, row.same if row.score is None else row.score) for row in person.repeats)
     again = ", ".join(f"{task} {decimal(figure)}" for task, figure in figures if figure is not None)
@@ -87,40 +87,40 @@ def in_words(person: ParticipantFigures) -> str:
 def _figures(folder: Path, person: Participant, runs: dict[Path, ScoredRun]) -> ParticipantFigures:
     answers = list(AnswerLog(folder / person.name / ANSWERS_FILE).answers.values())
 
-    def of(kind: QuestionKind) -> list[LoggedAnswer]:
+    def answers_of(kind: QuestionKind) -> list[LoggedAnswer]:
         return [answer for answer in answers if answer.kind == kind]
 
-    items, checks, again = of("item"), of("attention"), of("repeat")
+    items, checks, repeated = answers_of("item"), answers_of("attention"), answers_of("repeat")
     repeats = list[AnswerAgreement]()
-    for name in dict.fromkeys((answer.benchmark, answer.task) for answer in again):
+    for name in dict.fromkeys((answer.benchmark, answer.task) for answer in repeated):
         run = runs.get(folder.joinpath(person.name, *name))
-        second = [answer for answer in again if (answer.benchmark, answer.task) == name]
-        agreed = _self_agreement(run, second) if run else None
-        repeats += [agreed] if agreed else []
-    given = [answer.seconds for answer in items if answer.text is not None]
+        second = [answer for answer in repeated if (answer.benchmark, answer.task) == name]
+        agreement = _self_agreement(run, second) if run else None
+        repeats += [agreement] if agreement else []
+    answer_seconds = [answer.seconds for answer in items if answer.text is not None]
     return ParticipantFigures(
         name=person.name,
         expected=sum(question.kind == "item" for question in person.questions),
         answered=len(items),
         skipped=sum(answer.text is None for answer in items),
-        practised=len(of("practice")),
+        practised=len(answers_of("practice")),
         attention_passed=sum(answer.text == person.questions[answer.place].expected for answer in checks),
         attention_asked=len(checks),
         repeats=tuple(repeats),
-        repeats_unread=len(again) - sum(agreed.examples for agreed in repeats),
-        seconds=median(given) if given else None,
+        repeats_unread=len(repeated) - sum(agreement.examples for agreement in repeats),
+        seconds=median(answer_seconds) if answer_seconds else None,
     )
 
 
-def _self_agreement(run: ScoredRun, again: Sequence[LoggedAnswer]) -> AnswerAgreement | None:
-    """Of the first and the second answers of one person to the questions of one task."""
+def _self_agreement(run: ScoredRun, repeated: Sequence[LoggedAnswer]) -> AnswerAgreement | None:
+    """The agreement of a person's first and second answers to the questions of a task; None where it has no figure."""
     first: Answers = {
         sample.example.example_id: (sample.example, sample.prediction)
         for sample in run.samples
         if sample.prediction is not None
     }
     second: Answers = {}
-    for answer in again:
+    for answer in repeated:
         if answer.text is not None and answer.example in first:
             example = first[answer.example][0]
             with guarded(run.task, "parse", example):

@@ -60,7 +60,7 @@ class Guard:
             await WebSocketClose()(scope, receive, send)
             return
 
-        async def guarded(message: Message) -> None:
+        async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 headers["Content-Security-Policy"] = _policy(scope["path"])
@@ -71,7 +71,7 @@ class Guard:
                 self.add_headers(headers)
             await send(message)
 
-        await (self._refusal(Request(scope)) or self.app)(scope, receive, guarded)
+        await (self._refusal(Request(scope)) or self.app)(scope, receive, send_guarded)
 
     def add_headers(self, headers: MutableHeaders) -> None:
         """Add the headers that this server alone sends."""
@@ -88,7 +88,7 @@ class Guard:
         """Whether another page may lead here."""
         return False
 
-    def excess(self, request: Request, visitor: str | None) -> Response | None:
+    def excess_response(self, request: Request, visitor: str | None) -> Response | None:
         """The response to whoever asks too much."""
         return None
 
@@ -96,27 +96,27 @@ class Guard:
         """The response in place of the page: to a first visit with the token, or to a stranger."""
         headers = request.headers
         expected = self._origins.get(headers.get("host", ""))
-        given, kept = request.query_params.get("token", ""), _cookie(headers, self._cookie)
-        welcomed, visitor = self.visitor(given), self.visitor(kept)
-        if too_many := self.excess(request, visitor or welcomed):
+        link_token, cookie_token = request.query_params.get("token", ""), _cookie(headers, self._cookie)
+        link_visitor, visitor = self.visitor(link_token), self.visitor(cookie_token)
+        if too_many := self.excess_response(request, visitor or link_visitor):
             return too_many
         if expected is None:
             return Response("Another host's name leads here: refused.", 403)
         origin = headers.get("origin")
         site = headers.get("sec-fetch-site", "none")
         is_foreign = origin not in (None, expected) or site not in ("none", "same-origin")
-        if is_foreign and not (welcomed and self.may_come_from_elsewhere(request)):
+        if is_foreign and not (link_visitor and self.may_come_from_elsewhere(request)):
             return Response("This request comes from another page: refused.", 403)
-        if welcomed:
-            return self.welcome(given)
+        if link_visitor:
+            return self.welcome(link_token)
         if not visitor:
-            return Response(self.stranger, 403)
+            return Response(self.stranger_text, 403)
         if request.method != "GET" and origin is None:
             return Response("No origin: refused.", 403)
         request.scope["visitor"] = visitor
         return None
 
-    stranger = "Open the address that the command printed: it holds the token."
+    stranger_text = "Open the address that the command printed: it holds the token."
     """What is said to one."""
 
 
@@ -161,29 +161,29 @@ async def body_of(request: Request, most: int) -> bytes | None:
     return bytes(body)
 
 
-def answered(value: object, status: int = 200) -> Response:
+def json_response(value: object, status: int = 200) -> Response:
     """A response of JSON."""
     return Response(msgspec.json.encode(value), status, media_type="application/json")
 
 
-def too_deep(request: Request, error: Exception) -> Response:
+def depth_error(request: Request, error: Exception) -> Response:
     """The answer to a body at which a parser raised RecursionError."""
-    return answered({"error": "what was sent is nested too deeply. Remedy: load the page again"}, 400)
+    return json_response({"error": "what was sent is nested too deeply. Remedy: load the page again"}, 400)
 
 
 @contextmanager
-def bound_to(name: str, port: int, remedy: str) -> Iterator[socket.socket]:
+def bound_socket(name: str, port: int, remedy: str) -> Iterator[socket.socket]:
     """A socket that listens at one address of this machine. Raises ConfigError where it cannot be had."""
     try:
         family, kind, _, _, address = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)[0]
-        bound = socket.socket(family, kind)
+        listener = socket.socket(family, kind)
     except OSError as error:
         raise ConfigError(f"{name}: is no address of this machine ({error.strerror}). Remedy: name one") from error
-    with bound:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    with listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            bound.bind(address)
-            bound.listen(64)
+            listener.bind(address)
+            listener.listen(64)
         except OSError as error:
             raise ConfigError(f"port {port} of {name} cannot be used ({error.strerror}). Remedy: {remedy}") from error
-        yield bound
+        yield listener

@@ -144,12 +144,12 @@ def open_workspace(
         raise ConfigError(f"{folder}: no such folder. Remedy: make it, or name another one")
     workspace = Workspace(person, out, folder=folder and folder.resolve(), paths=tuple(paths))
     for path in paths:
-        _open(workspace, path)
+        _add_path(workspace, path)
     for folder in compared:
-        workspace.compared = (*workspace.compared, _project(folder))
+        workspace.compared = (*workspace.compared, _open_project(folder))
     for folder in workspace.runs if not workspace.datasets else ():
-        stored = read_run(folder).data
-        places = map(Path, data_places(folder, stored.path, stored.absolute_path))
+        recorded = read_run(folder).data
+        places = map(Path, data_places(folder, recorded.path, recorded.absolute_path))
         dataset = next((path for path in places if (path / MANIFEST).is_file()), None)
         if dataset is not None and dataset not in workspace.datasets:
             workspace.datasets = (*workspace.datasets, dataset)
@@ -170,21 +170,21 @@ def check_person(name: str, option: str) -> None:
         raise ConfigError(f"{option} {name!r}: {problem}. Remedy: give a name that a folder can have")
 
 
-def with_opened(workspace: Workspace, path: Path) -> Workspace:
+def with_folder(workspace: Workspace, path: Path) -> Workspace:
     """The workspace with one more folder: a project or release takes the place of the one that was open.
 
     Raises ConfigError or DataError as `open_workspace`.
     """
-    kind = _kind(path)
-    kept = [other for other in workspace.paths if not other.resolve().is_relative_to(path.resolve())]
+    kind = _kind_of(path)
+    other_paths = [other for other in workspace.paths if not other.resolve().is_relative_to(path.resolve())]
     if kind in _SINGLE:
-        kept = [other for other in kept if _kind(other) != kind]
+        other_paths = [other for other in other_paths if _kind_of(other) != kind]
     compared = [project.folder for project in workspace.compared]
-    opened = open_workspace((*kept, path), person=workspace.person, out=workspace.out, compared=compared)
+    opened = open_workspace((*other_paths, path), person=workspace.person, out=workspace.out, compared=compared)
     return replace(opened, folder=workspace.folder)
 
 
-def _kind(path: Path) -> FoundKind | None:
+def _kind_of(path: Path) -> FoundKind | None:
     """What a path can be opened as; None where nothing is known of it, which may be a release."""
     if path.is_file():
         return "review" if path.suffix == ".jsonl" else None
@@ -199,14 +199,14 @@ def _kind(path: Path) -> FoundKind | None:
     return "review" if next(path.glob(_REVIEWS), None) else None
 
 
-def _open(workspace: Workspace, path: Path) -> None:
-    kind = _kind(path)
+def _add_path(workspace: Workspace, path: Path) -> None:
+    kind = _kind_of(path)
     if kind == "review":
         workspace.reviews += (path,) if path.is_file() else tuple(sorted(path.glob(_REVIEWS)))
     elif kind == "project":
         if workspace.project is not None:
             raise ConfigError(f"{path}: a project is open already. Remedy: name others with --compare")
-        workspace.project = _project(path)
+        workspace.project = _open_project(path)
     elif kind == "dataset":
         workspace.datasets = (*workspace.datasets, path)
     elif kind == "runs":
@@ -228,15 +228,15 @@ class FoundFolder(NamedTuple):
     path: str
 
 
-def found_in(folder: Path) -> list[FoundFolder]:
+def find_folders(folder: Path) -> list[FoundFolder]:
     """What can be opened, or given to a command, below a folder: not through links, nor in hidden folders."""
     found: set[FoundFolder] = set()
-    waiting, scanned = [(folder, 0)], 0
-    while waiting and scanned < _MOST_SCANNED:
-        path, depth = waiting.pop(0)
+    pending, scanned = [(folder, 0)], 0
+    while pending and scanned < _MOST_SCANNED:
+        path, depth = pending.pop(0)
         try:
-            with os.scandir(path) as listed:
-                entries = sorted(listed, key=lambda entry: entry.name)
+            with os.scandir(path) as scan:
+                entries = sorted(scan, key=lambda entry: entry.name)
         except OSError:  # not ours to read
             continue
         scanned += len(entries)
@@ -253,7 +253,7 @@ def found_in(folder: Path) -> list[FoundFolder]:
             found.update(_found_files(path.relative_to(folder), files, depth))
             if depth < _DEEPEST and FoundFolder("release", name) not in found:
                 folders = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
-                waiting += [(Path(entry.path), depth + 1) for entry in folders if not entry.name.startswith(".")]
+                pending += [(Path(entry.path), depth + 1) for entry in folders if not entry.name.startswith(".")]
     return sorted(found)
 
 
@@ -269,17 +269,17 @@ def _found_files(folder: Path, files: set[str], depth: int) -> Iterator[FoundFol
             yield FoundFolder("vocabulary", (folder / name).as_posix())
 
 
-def first_opened(folder: Path) -> list[Path]:
+def default_paths(folder: Path) -> list[Path]:
     """What a studio opens where nothing is named: the newest project and release of a folder, and all else in it.
 
     What cannot be opened, such as another program's project.json, is left out and named in the log.
     """
     by_kind: dict[FoundKind, list[Path]] = {}
-    for kind, name in found_in(folder):
+    for kind, name in find_folders(folder):
         if kind not in OPENABLE:
             continue
         try:
-            _open(Workspace("", Path()), folder / name)
+            _add_path(Workspace("", Path()), folder / name)
         except BaristaError as error:
             log.warning("not opened: %s", error)
         else:
@@ -288,7 +288,7 @@ def first_opened(folder: Path) -> list[Path]:
     return [*newest, *by_kind.get("dataset", ()), *by_kind.get("runs", ()), *by_kind.get("review", ())]
 
 
-def _project(folder: Path) -> Project:
+def _open_project(folder: Path) -> Project:
     from barista_bench.annotate.project import open_project
 
     return open_project(folder)

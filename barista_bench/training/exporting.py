@@ -77,24 +77,26 @@ def write_specialist_set(
             )
         if video_sha256(graph.video_path(video_id)) != sha256:
             raise DataError(f"{release}: {video_id} is another video than in {data}. Remedy: fetch the one built from")
-    of_videos, notes = {}, []
+    video_masks, notes = {}, []
     for video in graph.videos(sorted(videos)):
-        of_videos[video.video_id], lost = _masks(video)
+        video_masks[video.video_id], lost = _masks(video)
         notes += [f"{video.video_id}: {lost} objects on frames have no readable mask"] if lost else []
     pictures = confined(folder, "images" if form == "coco" else "JPEGImages")
     digits = 6 if form == "coco" else 5
-    for video_id, masks in of_videos.items():
-        frames, of_video = sorted(masks), confined(pictures, video_id)
-        of_video.mkdir(parents=True)
+    for video_id, masks in video_masks.items():
+        frames, video_folder = sorted(masks), confined(pictures, video_id)
+        video_folder.mkdir(parents=True)
         with open_reader(graph.video_path(video_id)) as reader:
             for frame, pixels in zip(frames, reader.read(frames), strict=True):
-                Image.fromarray(pixels).save(of_video / f"{frame:0{digits}d}.jpg", quality=JPEG_QUALITY)
+                Image.fromarray(pixels).save(video_folder / f"{frame:0{digits}d}.jpg", quality=JPEG_QUALITY)
     if form == "coco":
-        write_whole(folder / INSTANCES, json.dumps(_instances(graph, of_videos)))
+        write_whole(folder / INSTANCES, json.dumps(_instances(graph, video_masks)))
     else:
         (folder / "Annotations").mkdir()
-        notes += davis.write((_tracks(graph[name], masks) for name, masks in of_videos.items()), folder / "Annotations")
-    return sum(len(objects) for masks in of_videos.values() for objects in masks.values()), tuple(notes)
+        notes += davis.write(
+            (_tracks(graph[name], masks) for name, masks in video_masks.items()), folder / "Annotations"
+        )
+    return sum(len(objects) for masks in video_masks.values() for objects in masks.values()), tuple(notes)
 
 
 def _masks(video: VideoGraph) -> tuple[_Masks, int]:
@@ -102,28 +104,28 @@ def _masks(video: VideoGraph) -> tuple[_Masks, int]:
     instances = video.instances()
     masks: _Masks = {}
     for instance, rle in zip(instances, video.rles(instances), strict=True):
-        kept = None if isinstance(rle, DataError) else rle
-        masks.setdefault(instance.frame, {})[instance.object.id] = instance, kept
+        readable = None if isinstance(rle, DataError) else rle
+        masks.setdefault(instance.frame, {})[instance.object.id] = instance, readable
     return masks, sum(rle is None for objects in masks.values() for _, rle in objects.values())
 
 
 def _tracks(video: VideoGraph, masks: _Masks) -> MaskTracks:
-    at = {
+    frame_masks = {
         frame: {name: rle for name, (_, rle) in objects.items() if rle is not None}
         for frame, objects in sorted(masks.items())
     }
-    with_masks = {name for objects in at.values() for name in objects}
+    with_masks = {name for objects in frame_masks.values() for name in objects}
     categories = {item.id: item.category for item in video.objects if item.id in with_masks}
     size = video.video
-    return MaskTracks(video.video_id, size.width, size.height, categories, at, size.frame_count)
+    return MaskTracks(video.video_id, size.width, size.height, categories, frame_masks, size.frame_count)
 
 
-def _instances(graph: SceneGraph, of_videos: Mapping[str, _Masks]) -> dict[str, Any]:
+def _instances(graph: SceneGraph, video_masks: Mapping[str, _Masks]) -> dict[str, Any]:
     """COCO's `instances`, boxes `[x, y, width, height]` in pixels; one without a mask has an empty polygon list."""
     images: list[dict[str, Any]] = []
     annotations: list[dict[str, Any]] = []
     categories: dict[str, int] = {}
-    for video_id, masks in of_videos.items():
+    for video_id, masks in video_masks.items():
         size = graph[video_id].video
         for frame, objects in sorted(masks.items()):
             name = f"{video_id}/{frame:06d}.jpg"
@@ -145,8 +147,8 @@ def _instances(graph: SceneGraph, of_videos: Mapping[str, _Masks]) -> dict[str, 
                         "object_id": instance.object.id,
                     }
                 )
-    named = [{"id": number, "name": name} for name, number in categories.items()]
-    return {"images": images, "annotations": annotations, "categories": named}
+    category_rows = [{"id": number, "name": name} for name, number in categories.items()]
+    return {"images": images, "annotations": annotations, "categories": category_rows}
 
 
 _Row = dict[str, Any]
@@ -159,7 +161,7 @@ _BATCH = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class ExportResult:
     """The output of `export`: `rows` are conversations, or of `coco` and `davis` objects on frames."""
 
     folder: Path
@@ -179,7 +181,7 @@ def export(
     run: str | Path | None = None,
     held_out: Sequence[str | Path] = (),
     root: str | Path | None = None,
-) -> Exported:
+) -> ExportResult:
     """Write the training videos of a dataset as a training set, which replaces an older one in `out`.
 
     Args:
@@ -198,37 +200,40 @@ def export(
     data = Path(data)
     if split != TRAIN:
         raise ConfigError(f"split {split!r} is held out for tests. Remedy: export --split {TRAIN}")
-    for name, value, wanted in (("box-format", box_format, "chat"), ("run", run, "preference")):
-        if (form == wanted) != (value is not None):
-            raise ConfigError(f"--{name} goes with --format {wanted}, which needs it. Remedy: say both, or neither")
+    for name, value, its_form in (("box-format", box_format, "chat"), ("run", run, "preference")):
+        if (form == its_form) != (value is not None):
+            raise ConfigError(f"--{name} goes with --format {its_form}, which needs it. Remedy: say both, or neither")
     if tasks and form != "chat":
         raise ConfigError("--task goes with --format chat. Remedy: leave it out")
     refuse_inside(Path(out), data, root, run, *held_out)
-    named, notes = tuple(tasks), tuple[str, ...]()
+    configs, notes = tuple(tasks), tuple[str, ...]()
     if run is not None:
         identity = read_run(run).identity
-        named, box_format = (identity.task,), identity.model.box_format.format
+        configs, box_format = (identity.task,), identity.model.box_format.format
     elif form == "chat":
-        known, here = task_names(str(read_manifest(data).get("benchmark", DEFAULT_BENCHMARK))), local_splits(data)
-        named = named or tuple(name for name in known if name in here and not _untrainable(_task_of(data, name)))
-    training = _without_leaks(data, named, held_out, box_format)
+        splits = local_splits(data)
+        names = [
+            name for name in task_names(str(read_manifest(data).get("benchmark", DEFAULT_BENCHMARK))) if name in splits
+        ]
+        configs = configs or tuple(name for name in names if not _why_untrainable(_task_of(data, name)))
+    training = _training_videos(data, configs, held_out, box_format)
     with replacing_folder(Path(out), TRAINING_SET) as folder:
         if run is not None:
             rows = _write_conversations(_preferences(data, run, root), folder, ("chosen", "rejected"))
         elif box_format is not None:
-            rows = _write_conversations(_chats(data, named, box_format, root), folder, ("completion",))
+            rows = _write_conversations(_chats(data, configs, box_format, root), folder, ("completion",))
         else:
             rows, notes = write_specialist_set(data, video_hashes(data)[TRAIN], folder, form, root)
         training.write(folder)
         terms = read_manifest(data).get("terms")
         if isinstance(terms, dict):
-            known = msgspec.convert(terms, Terms)
-            write_whole(folder / TERMS_FILE, terms_bytes(known))
-            notes = (*notes, f"the data of {known.title} are under {known.licence}: {TERMS_FILE} goes along")
-    return Exported(Path(out), rows, len(training.videos), notes)
+            data_terms = msgspec.convert(terms, Terms)
+            write_whole(folder / TERMS_FILE, terms_bytes(data_terms))
+            notes = (*notes, f"the data of {data_terms.title} are under {data_terms.licence}: {TERMS_FILE} goes along")
+    return ExportResult(Path(out), rows, len(training.videos), notes)
 
 
-def _without_leaks(
+def _training_videos(
     data: Path, tasks: Sequence[str], held_out: Sequence[str | Path], box_format: BoxFormat | None
 ) -> TrainingVideos:
     """The record of the set. Raises DataError where it would hold a test video, or lacks a split that was built."""
@@ -237,17 +242,17 @@ def _without_leaks(
         raise ConfigError(f"{data}: no split {TRAIN!r}. Remedy: build it with one, e.g. by --split-file")
     sets = {}
     for tested in dict.fromkeys([data, *map(Path, held_out)]):
-        here = local_splits(tested)
+        built_splits = local_splits(tested)
         for config, rows in rows_of_configs(tested).items():
             # Nobody would know the videos of a split that was built and is not here.
-            if lacking := {split for split, count in rows.items() if count} - here.get(config, set()):
+            if lacking := {split for split, count in rows.items() if count} - built_splits.get(config, set()):
                 raise DataError(
                     f"{tested}: the split {min(lacking)!r} of {config} is not here. Remedy: fetch all of its files"
                 )
-        kept = [set(videos.values()) for name, videos in video_hashes(tested).items() if name != TRAIN]
-        sets[str(tested)] = TrainingVideos(videos=frozenset(), held_out=frozenset().union(*kept))
-    written = str(box_format) if box_format else None
-    sets[str(data)] = sets[str(data)].model_copy(update={"videos": frozenset(trained.values()), "box_format": written})
+        test_videos = [set(videos.values()) for name, videos in video_hashes(tested).items() if name != TRAIN]
+        sets[str(tested)] = TrainingVideos(videos=frozenset(), held_out=frozenset().union(*test_videos))
+    box_text = str(box_format) if box_format else None
+    sets[str(data)] = sets[str(data)].model_copy(update={"videos": frozenset(trained.values()), "box_format": box_text})
     return join_without_leaks(sets)
 
 
@@ -257,7 +262,7 @@ def _task_of(data: Path, name: str) -> Task:
     return kind(options={"protocol": manifest.get("protocol", "release")} if "protocol" in kind.options else {})
 
 
-def _untrainable(task: Task) -> str:
+def _why_untrainable(task: Task) -> str:
     """The reason why no text is the true answer to a task; empty where one is."""
     if not task.answered_by_text:
         return "no text answers it"
@@ -268,7 +273,7 @@ def _chats(data: Path, tasks: Sequence[str], box_format: BoxFormat, root: str | 
     """The true answer to each question, as the task's parser reads it and the oracle writes it."""
     for name in tasks:
         task = _task_of(data, name)
-        if why_not := _untrainable(task):
+        if why_not := _why_untrainable(task):
             raise ConfigError(f"{name}: {why_not}. Remedy: leave the task out")
         for loaded in open_examples(data, task.benchmark, name, split=TRAIN, root=root):
             if task.has_answer(loaded.example):
@@ -283,7 +288,7 @@ def _preferences(data: Path, run: str | Path, root: str | Path | None) -> Iterat
     """
     scored = read_scored(run, data=data, root=root)
     task, box_format = scored.task, read_run(run).identity.model.box_format.format
-    if why_not := _untrainable(task):
+    if why_not := _why_untrainable(task):
         raise ConfigError(f"{run}: {task.name}: {why_not}. Remedy: give another run")
     wrong: dict[str, dict[str, None]] = {}
     for sample in scored.samples:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from barista_bench.annotate.decisions import Decisions, accept, from_graph
+from barista_bench.annotate.decisions import Decisions, accept, decisions_of_graph
 from barista_bench.annotate.project import Project, VideoFiles, open_project, start
 from barista_bench.annotate.running import run_video
 from barista_bench.scene_graph import SceneGraph, VideoGraph
@@ -69,8 +69,8 @@ def annotated(kitchen: Path, project: Project, *, by: str = "anna", hidden: bool
         hidden: every segment has ids of its own, as from annotators who do not see each other's.
     """
     video = project.video(VIDEO)
-    asked = video.asked()
-    decisions = msgspec.structs.replace(from_graph(reference(kitchen), asked), contacts=None)
+    asked = video.asked_segments()
+    decisions = msgspec.structs.replace(decisions_of_graph(reference(kitchen), asked), contacts=None)
     if hidden:
         decisions = hide_identities(decisions, asked)
     accept(project, decisions, by)

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from barista_bench.annotate.decisions import DecidedKeyframe, Decisions, accept, from_graph
+from barista_bench.annotate.decisions import DecidedKeyframe, Decisions, accept, decisions_of_graph
 from barista_bench.annotate.project import VideoFiles, open_project, start
 from barista_bench.annotate.proposals import (
     Detection,
@@ -158,7 +158,7 @@ def test_a_project_with_both_proposes_a_signal_and_masks_marked_as_unverified(
     assert not video.read(ProposalsFile).verified
     assert signal.provenance is not None
     assert signal.provenance.revision
-    assert proposals_of(video).keys() == video.asked().keys()
+    assert proposals_of(video).keys() == video.asked_segments().keys()
     assert {item.origin for entry in proposals_of(video).values() for item in entry.proposals} == {"detected"}
     accept(project, Decisions(video=VIDEO, by="anna", contacts=[(20, 60)]))
     assert "signal" not in run_video(project.folder, VIDEO).made  # what a person says is not made again
@@ -173,7 +173,7 @@ def test_boxes_points_and_words_are_answered_and_accepted_by_their_ids(
     with_models(project, detector=checkpoints / "detector", segmenter=f"sam:{checkpoints / 'segmenter'}")
     project = open_project(project.folder)
     video = project.video(VIDEO)
-    frame = min(video.asked())
+    frame = min(video.asked_segments())
     prompts = [
         MaskPrompt(frame=frame, category="lid", box=(10, 10, 60, 50)),
         MaskPrompt(frame=frame, category="spoon", points=POINTS[:1], object="spoon-1"),
@@ -216,8 +216,8 @@ def test_earlier_objects_are_offered_again_on_later_keyframes_of_their_segment(
     accept(project, Decisions(video=VIDEO, by="anna", contacts=[(0, 150)]))
     run_video(project.folder, VIDEO)
     video = project.video(VIDEO)
-    first, second, *_ = video.asked()
-    decisions = from_graph(reference(small_kitchen), [first])
+    first, second, *_ = video.asked_segments()
+    decisions = decisions_of_graph(reference(small_kitchen), [first])
     accept(project, msgspec.structs.replace(decisions, contacts=None, layers=None), "anna")
     assert run_video(project.folder, VIDEO).made == ["proposals"]
     entry = proposals_of(video)[second]

@@ -45,7 +45,7 @@ def test_two_annotators_who_say_the_same_agree_wholly(small_kitchen: Path, video
     result = export(video.folder.parent, tmp_path / "same", second=other.folder.parent).videos[VIDEO].agreement
     assert result is not None
     figures = msgspec.structs.asdict(result)
-    assert figures.pop("keyframes") == len(video.asked())
+    assert figures.pop("keyframes") == len(video.asked_segments())
     assert set(figures.values()) == {1.0}
 
 

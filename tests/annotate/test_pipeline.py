@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from barista_bench.annotate import stages
-from barista_bench.annotate.decisions import DecidedKeyframe, Decisions, accept, from_graph
+from barista_bench.annotate.decisions import DecidedKeyframe, Decisions, accept, decisions_of_graph
 from barista_bench.annotate.exporting import export
 from barista_bench.annotate.project import Project, VideoFiles, open_project, start, writing
 from barista_bench.annotate.records import LinksFile, Merge, Rename, Split, TrackLine, Undo
@@ -24,7 +24,7 @@ from tests.kills import in_child, killed_at, survived_kills
 
 def masks_of(kitchen: Path, video_id: str, frames: Collection[int]) -> Decisions:
     """Masks and layers from the reference, and no signal."""
-    return msgspec.structs.replace(from_graph(reference(kitchen, video_id), frames), contacts=None)
+    return msgspec.structs.replace(decisions_of_graph(reference(kitchen, video_id), frames), contacts=None)
 
 
 def test_a_video_becomes_a_release_that_validates(small_kitchen: Path, tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_a_video_becomes_a_release_that_validates(small_kitchen: Path, tmp_path:
     graph, original = SceneGraph(tmp_path / "graphs")[VIDEO], reference(small_kitchen)
     assert statistics.frames == graph.frame_count == original.frame_count
     assert statistics.people == {"anna": sum(len(k.masks) for k in video.accepted().keyframes)}
-    for frame in video.asked():
+    for frame in video.asked_segments():
         assert sorted(o.category for o in graph.objects_at(frame)) == sorted(
             o.category for o in original.objects_at(frame)
         )
@@ -153,7 +153,7 @@ def test_objects_of_segments_that_hide_their_ids_are_linked(small_kitchen: Path,
     (links,) = [boundary.links for boundary in video.read(LinksFile).boundaries]
     assert links
     assert all(later.partition(":")[2] == earlier.partition(":")[2] for later, earlier in links.items())
-    asked = video.asked()
+    asked = video.asked_segments()
     sides = [[k for k in video.accepted().keyframes if asked[k.frame] == number] for number in (0, 1)]
     last, first = ({name.partition(":")[2] for name in side.masks} for side in (sides[0][-1], sides[1][0]))
     assert len(links) >= 0.7 * len(last & first)

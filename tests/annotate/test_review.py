@@ -1,6 +1,6 @@
 """Frames that a person should look at, and what geometry proposes."""
 
-from barista_bench.annotate.geometry import bootstrap_layers, carried_forward
+from barista_bench.annotate.geometry import carry_forward, propose_layers
 from barista_bench.annotate.records import AcceptedKeyframe, KeyframeAttribute, TrackedMask, TrackLine
 from barista_bench.annotate.review import doubtful_frames
 from barista_bench.scene_graph import Rle
@@ -48,7 +48,7 @@ CATEGORIES = {"hand": "right hand", "cup": "coffee cup", "tray": "box", "sugar":
 
 
 def proposed(lines: list[TrackLine]) -> set[tuple[str, str, str, tuple[int, int]]]:
-    layers = bootstrap_layers(lines, [], CATEGORIES, load_domain(), (HEIGHT, WIDTH), FPS)
+    layers = propose_layers(lines, [], CATEGORIES, load_domain(), (HEIGHT, WIDTH), FPS)
     return {(r.source, r.target, r.value, span) for r in layers.relations for span in r.ranges}
 
 
@@ -90,5 +90,5 @@ def test_what_keyframes_state_holds_until_the_next_one_that_says_otherwise() -> 
         return AcceptedKeyframe(frame=frame, complete=True, masks={}, attributes=stated)
 
     keyframes = [stating(5, "empty"), stating(20, "empty", "upright"), stating(30), stating(40, "full")]
-    rows = {value: spans for (_, _, value), spans in carried_forward(keyframes, 50).items()}
+    rows = {value: spans for (_, _, value), spans in carry_forward(keyframes, 50).items()}
     assert rows == {"empty": [(0, 40)], "upright": [(20, 40)], "full": [(40, 50)]}

@@ -41,7 +41,7 @@ def annotate(project: Project) -> None:
     """Two objects on every keyframe that is asked for."""
     keyframes = [
         DecidedKeyframe(frame=frame, masks={"cup": square(3 * frame), "lid": square(3 * frame + 60)})
-        for frame in project.video(CLIP).asked()
+        for frame in project.video(CLIP).asked_segments()
     ]
     decisions = Decisions(video=CLIP, objects={"cup": "coffee cup", "lid": "lid"}, keyframes=keyframes)
     accept(project, decisions, "anna")
@@ -58,7 +58,7 @@ def two_segments(folder: Path, videos: Path, checkpoint: Path) -> VideoFiles:
     path.write_text(text)
     project = open_project(folder)
     run_video(folder, CLIP)
-    assert len(set(project.video(CLIP).asked().values())) == 2
+    assert len(set(project.video(CLIP).asked_segments().values())) == 2
     annotate(project)
     return project.video(CLIP)
 
@@ -99,7 +99,7 @@ def test_killed_at_every_write_with_models_in_every_stage_it_ends_with_the_same_
         torch.set_num_threads(1)
         run_video(folder, CLIP)  # signal, segments, keyframes, proposals
         project = open_project(folder)
-        frame = min(project.video(CLIP).asked())
+        frame = min(project.video(CLIP).asked_segments())
         prompts = [
             MaskPrompt(frame=frame, category="lid", box=(20, 20, 90, 60)),
             MaskPrompt(frame=frame, category="lid", words="white lid"),

@@ -78,7 +78,7 @@ def test_the_session_does_not_grow_with_the_frames(
     def held(at: int) -> int:
         tracking = _Tracking(propagator._model, propagator._scale, scene, keyframes(0, 10))
         session = tracking._session
-        for frame, _ in tracking.followed(range(at + 1)):
+        for frame, _ in tracking.follow(range(at + 1)):
             if frame == at:
                 return held_bytes([*vars(session).values(), vars(session.cache)])
         raise AssertionError

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.hub.checks import MAX_FILE, read_eval_results
-from barista_bench.hub.files import Existing, IndexResult, all_files, merge_model_index, write_files
+from barista_bench.hub.files import ExistingFiles, IndexResult, all_files, merge_model_index, write_files
 from tests.hub.made_results import results, row, submission
 from tests.hub.standin import TOKEN
 
@@ -20,7 +20,7 @@ def test_results_of_other_tasks_and_other_benchmarks_stay() -> None:
         {"dataset": {"id": "garden/BARISTA", "task_id": "relations"}, "value": 1.0},
         {"dataset": {"id": "cais/hle", "task_id": "relations"}, "value": 3.0},
     ]
-    existing = Existing(b"# Card\n", yaml.safe_dump(others).encode())
+    existing = ExistingFiles(b"# Card\n", yaml.safe_dump(others).encode())
     files = all_files(submission(), existing)
     written = yaml.safe_load(files.model[".eval_results/barista.yaml"])
     assert {(e["dataset"]["id"], e["dataset"]["task_id"]): e["value"] for e in written} == {
@@ -34,9 +34,9 @@ def test_results_of_other_tasks_and_other_benchmarks_stay() -> None:
 def test_broken_results_in_the_repository_are_not_overwritten() -> None:
     made = submission()
     with pytest.raises(DataError, match=r"\.eval_results/barista\.yaml: 0\.value.*Remedy"):
-        all_files(made, Existing(b"", b"- dataset: {id: a/b, task_id: c}\n  value: high\n"))
+        all_files(made, ExistingFiles(b"", b"- dataset: {id: a/b, task_id: c}\n  value: high\n"))
     with pytest.raises(DataError, match=r"README.md: is not UTF-8.*Remedy"):
-        all_files(made, Existing(b"\xff\xfe"))
+        all_files(made, ExistingFiles(b"\xff\xfe"))
 
 
 def test_writing_the_same_submission_again_changes_nothing(tmp_path: Path) -> None:
@@ -64,8 +64,8 @@ def test_a_token_in_results_or_card_is_never_published(token: str) -> None:
     changed = results()
     changed.generation["stop"] = [token]
     for made, existing in (
-        (submission(), Existing(f"curl -H {token}\n".encode())),
-        (submission(row(changed)), Existing()),
+        (submission(), ExistingFiles(f"curl -H {token}\n".encode())),
+        (submission(row(changed)), ExistingFiles()),
     ):
         with pytest.raises(DataError, match=r"looks like an access token.*Remedy") as caught:
             all_files(made, existing)

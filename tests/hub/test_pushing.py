@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.hub.files import Existing, model_files
-from barista_bench.hub.pushing import Destination, Pushed, Pusher, PushError, find_token
+from barista_bench.hub.files import ExistingFiles, model_files
+from barista_bench.hub.pushing import Destination, Push, Pusher, PushError, find_token
 from barista_bench.hub.submission import Submission
 from tests.hub.made_results import MODEL, results, row, submission
 from tests.hub.standin import TOKEN, UploadStandIn
@@ -30,7 +30,7 @@ def made() -> Submission:
     return submission()
 
 
-def push(hub: UploadStandIn, made: Submission, *, token: str = TOKEN, **where: object) -> Pushed:
+def push(hub: UploadStandIn, made: Submission, *, token: str = TOKEN, **where: object) -> Push:
     pusher = Pusher(token, Destination(**where), endpoint=hub.endpoint)  # type: ignore[arg-type]
     return pusher.push_model(MODEL, "barista", lambda existing: model_files(made, existing))
 
@@ -139,7 +139,7 @@ def test_a_hub_out_of_reach_and_a_pull_request_that_is_not_there_are_explained(
 ) -> None:
     pusher = Pusher(TOKEN, Destination(), endpoint="http://127.0.0.1:9")
     with pytest.raises(PushError, match=r"out of reach.*Remedy: see to the network"):
-        pusher.existing(MODEL, "barista")
+        pusher.existing_files(MODEL, "barista")
     with pytest.raises(PushError, match=r"no such revision.*Remedy: give another --branch"):
         push(hub, made, branch="refs/pr/7")
 
@@ -198,4 +198,4 @@ def test_a_file_that_holds_the_token_is_never_sent(hub: UploadStandIn) -> None:
         pusher.push(MODEL, "model", {"notes.txt": odd.encode()})
     assert odd not in str(caught.value)
     assert not hub.commits_asked()
-    assert pusher.existing(MODEL, "barista") == Existing(CARD, None)
+    assert pusher.existing_files(MODEL, "barista") == ExistingFiles(CARD, None)

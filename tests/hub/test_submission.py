@@ -134,7 +134,7 @@ INCOMPLETE = {
 @pytest.mark.parametrize("said", INCOMPLETE)
 def test_what_is_incomplete_is_refused_and_marked_when_allowed(said: str) -> None:
     part, remedy = INCOMPLETE[said]
-    assert part.missing
+    assert part.gaps
     with pytest.raises(DataError, match=f"{said}.*{remedy}"):
         submission(part)
     (entry,) = submission(part, allow_incomplete=True).eval_results().root

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from barista_bench.errors import DataError
-from barista_bench.hub.checks import leaderboard
+from barista_bench.hub.checks import leaderboard_name
 from barista_bench.judging.results import read_judged
 from barista_bench.runs.score.comparability import Comparability, differences, distinguishing_parts
 from barista_bench.runs.score.results import Results, read_results, write_results
@@ -101,7 +101,7 @@ def test_a_judges_file_that_contradicts_its_record_is_refused(tmp_path: Path) ->
 
 def named(**about: Any) -> str:
     made: Results = results(**about)
-    return leaderboard(made.comparability)
+    return leaderboard_name(made.comparability)
 
 
 def test_a_leaderboard_is_named_after_what_sets_it_apart() -> None:

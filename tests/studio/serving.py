@@ -14,14 +14,14 @@ from typing import Any
 import typer
 
 from barista_bench.cli import app
-from barista_bench.studio.server import serving
+from barista_bench.studio.server import studio_server
 from barista_bench.studio.workspace import Workspace, open_workspace
 
 
 @contextmanager
 def studio_at(workspace: Workspace) -> Iterator[str]:
     """The address with the token, as the command prints it."""
-    with serving(workspace, program=typer.main.get_command(app)) as server:
+    with studio_server(workspace, program=typer.main.get_command(app)) as server:
         thread = threading.Thread(target=server.run, daemon=True)
         thread.start()
         yield server.address

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from barista_bench.studio.inviting import invite
-from barista_bench.studio.sharing import sharing
+from barista_bench.studio.sharing import study_server
 from barista_bench.studio.study import Study
 from tests.studio.serving import Visitor
 
@@ -45,7 +45,7 @@ def invited(
 @contextmanager
 def study_at(folder: Path, tls: Tls | None = None) -> Iterator[None]:
     """The study's server, running."""
-    with sharing(folder, *(tls or ())) as server:
+    with study_server(folder, *(tls or ())) as server:
         thread = threading.Thread(target=server.run, daemon=True)
         thread.start()
         yield

@@ -52,7 +52,7 @@ def test_home_make_and_a_conflict_in_the_dark_have_no_serious_fault(
     chromium: Browser, axe: str, small_kitchen: Path, small_release: Path, tmp_path: Path, out: Path
 ) -> None:
     project = started(small_kitchen, tmp_path / "work")
-    frame = min(project.video(VIDEO).asked())
+    frame = min(project.video(VIDEO).asked_segments())
     paths = [project.folder, small_release]
     workspace = open_workspace(paths, person="anna", out=out, folder=tmp_path / "work")
     with studio_at(workspace) as address, chromium.new_context(color_scheme="dark") as context:

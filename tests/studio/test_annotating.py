@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from barista_bench.annotate.decisions import DecidedKeyframe, Decisions, accept, from_graph
+from barista_bench.annotate.decisions import DecidedKeyframe, Decisions, accept, decisions_of_graph
 from barista_bench.annotate.project import Project, TrackIndex, open_project, writing
 from barista_bench.annotate.records import LayerAttribute, Layers, ProposalsFile, Split, TrackLine
 from barista_bench.annotate.running import run_video
@@ -71,7 +71,7 @@ def test_objects_seen_earlier_are_suggested_again(project: Project, anna: Visito
     frames = standing(anna)["asked"]
     anna.json("/api/project/accept", cup_on(project, frames[0]))
     at_rest(anna)
-    asked = project.video(VIDEO).asked()
+    asked = project.video(VIDEO).asked_segments()
     later = next(frame for frame in frames[1:] if asked[frame] == asked[frames[0]])
     (suggestion,) = anna.json(f"/api/project/frame?video={VIDEO}&frame={later}")["suggestions"]
     assert (suggestion["object"], suggestion["category"], suggestion["origin"]) == ("cup-1", "coffee cup", "carried")
@@ -104,7 +104,7 @@ def test_a_draft_that_was_accepted_twice_changes_nothing_more(project: Project, 
 @pytest.mark.full
 def test_tracks_are_shown_under_the_ids_that_decisions_take(small_kitchen: Path, project: Project, out: Path) -> None:
     video = annotated(small_kitchen, project)
-    last = max(video.asked())
+    last = max(video.asked_segments())
     kept = min(video.accepted().keyframes[-1].masks)
     split = Split(object=kept, frame=last, new="split-1")
     accept(project, Decisions(video=VIDEO, edits=[split]), "anna")
@@ -257,7 +257,7 @@ def second_annotator(kitchen: Path, folder: Path, by: str, *, fewer: bool = Fals
     """A project whose keyframes show the reference under ids of its own, or on the first keyframe half of it."""
     project = started(kitchen, folder)
     graph = reference(kitchen)
-    decisions = from_graph(graph, project.video(VIDEO).asked())
+    decisions = decisions_of_graph(graph, project.video(VIDEO).asked_segments())
     keyframes = [
         DecidedKeyframe(
             frame=k.frame,
@@ -306,7 +306,7 @@ def test_an_object_of_another_annotator_is_never_taken_for_one_of_the_same_name(
     small_kitchen: Path, project: Project, tmp_path: Path, out: Path
 ) -> None:
     other = started(small_kitchen, tmp_path / "a")
-    frame = min(other.video(VIDEO).asked())
+    frame = min(other.video(VIDEO).asked_segments())
     for where, left, by in ((other, 8, "ann"), (project, 40, "lead")):
         mask = msgspec.Raw(msgspec.json.encode(rectangle(where, left)))
         keyframe = DecidedKeyframe(frame=frame, masks={"cup-1": mask})

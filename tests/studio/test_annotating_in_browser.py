@@ -45,7 +45,7 @@ def test_a_whole_annotation_by_mouse_becomes_a_release_that_validates(
         expect(page.locator(".next")).to_contain_text("drag over each stretch")
         drag_range(page, "hands touch things", 0.1, 0.4)
         expect(page.locator(".next")).to_contain_text("Next keyframe", timeout=20_000)
-        asked = sorted(project.video(VIDEO).asked())
+        asked = sorted(project.video(VIDEO).asked_segments())
         for number, frame in enumerate(asked):
             if number == 0:
                 press(page, re.compile("Next keyframe"))
@@ -106,7 +106,7 @@ def test_polygon_brush_and_eraser_change_the_chosen_mask_and_undo_takes_it_back(
     small_kitchen: Path, tmp_path: Path, annotating: Annotating
 ) -> None:
     project = started(small_kitchen, tmp_path, propagator="flow")
-    frame, later = sorted(project.video(VIDEO).asked())[:2]
+    frame, later = sorted(project.video(VIDEO).asked_segments())[:2]
     with annotating(project.folder) as page:
         at_frame(page, frame)
         page.get_by_label("category of what is drawn next").fill("no such thing")
@@ -156,16 +156,16 @@ def test_contacts_are_made_and_removed_without_a_mouse(project: Project, annotat
         page.keyboard.press("]")
         expect(page.get_by_role("button", name=re.compile("things: .*frames 170 to 200"))).to_be_visible()
         at_rest(page)
-        before = sorted(project.video(VIDEO).asked())
+        before = sorted(project.video(VIDEO).asked_segments())
         page.get_by_role("button", name=re.compile("frames 110 to 149")).focus()
         page.keyboard.press("Delete")
         expect(page.get_by_role("button", name=re.compile("frames 110 to 149"))).to_have_count(0)
         at_rest(page)
-        assert sorted(project.video(VIDEO).asked()) != before
+        assert sorted(project.video(VIDEO).asked_segments()) != before
         page.keyboard.press("u")
         expect(page.locator("#status")).to_have_text("undone: contacts")
         at_rest(page)
-    assert sorted(project.video(VIDEO).asked()) == before
+    assert sorted(project.video(VIDEO).asked_segments()) == before
     confidence = project.video(VIDEO).read(SignalFile).confidence
     assert [at for at, value in enumerate(confidence) if value] == [*range(20, 60), *range(110, 150), *range(170, 201)]
 
@@ -220,7 +220,7 @@ def test_objects_are_renamed_split_merged_and_edits_undone(
     small_kitchen: Path, tmp_path: Path, annotating: Annotating
 ) -> None:
     video = tracked(small_kitchen, tmp_path)
-    frame = sorted(video.asked())[-1]
+    frame = sorted(video.asked_segments())[-1]
     with annotating(video.project.folder, route=f"#/project/{VIDEO}?frame={frame}") as page:
         at_frame(page, frame)
         page.locator(".facts-list .thing").first.click()
@@ -304,7 +304,7 @@ def test_a_lead_decides_where_two_annotators_differ(
     with annotating(project.folder, route="#/agreement", person="lead", compared=[first.folder, second.folder]) as page:
         row = page.locator("tbody tr")
         expect(row).to_contain_text(VIDEO)
-        frame = min(project.video(VIDEO).asked())
+        frame = min(project.video(VIDEO).asked_segments())
         row.get_by_role("link").first.click()
         at_frame(page, frame)
         drawn = {by: p.video(VIDEO).accepted().keyframes[0].masks for by, p in (("ann", first), ("bob", second))}

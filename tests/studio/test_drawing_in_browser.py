@@ -21,7 +21,7 @@ def test_a_box_and_clicks_ask_the_segmenter(tmp_path: Path, project: Project, an
     from tests.annotate.sam_checkpoints import write_checkpoint
 
     with_models(project, segmenter=f"sam:{write_checkpoint(tmp_path / 'sam', 'sam2')}")
-    frame = min(project.video(VIDEO).asked())
+    frame = min(project.video(VIDEO).asked_segments())
     with annotating(project.folder) as page:
         at_frame(page, frame)
         page.get_by_label("category of what is drawn next").fill("coffee cup")
@@ -38,7 +38,7 @@ def test_a_box_and_clicks_ask_the_segmenter(tmp_path: Path, project: Project, an
 
 
 def test_zoomed_in_the_brush_draws_a_pixel_and_the_frame_is_moved(project: Project, annotating: Annotating) -> None:
-    frame = min(project.video(VIDEO).asked())
+    frame = min(project.video(VIDEO).asked_segments())
     with annotating(project.folder) as page:
         at_frame(page, frame)
         picture = page.locator(".picture")
@@ -70,7 +70,7 @@ def test_zoomed_in_the_brush_draws_a_pixel_and_the_frame_is_moved(project: Proje
 
 
 def test_a_first_decision_is_undone_and_done_again_by_keys(project: Project, annotating: Annotating) -> None:
-    frame, later = sorted(project.video(VIDEO).asked())[:2]
+    frame, later = sorted(project.video(VIDEO).asked_segments())[:2]
     with annotating(project.folder) as page:
         at_frame(page, frame)
         page.keyboard.press("?")
@@ -101,7 +101,7 @@ def test_a_first_decision_is_undone_and_done_again_by_keys(project: Project, ann
 
 
 def test_what_two_decided_is_shown_side_by_side_and_one_of_them_is_taken(project: Project, visited: Visited) -> None:
-    frame = min(project.video(VIDEO).asked())
+    frame = min(project.video(VIDEO).asked_segments())
     with visited(project.folder) as watched:
         page = watched.page
         page.goto(f"{page.url.partition('#')[0]}#/project/{VIDEO}")
@@ -124,7 +124,7 @@ def test_a_draft_that_cannot_be_kept_is_said_and_kept_later(project: Project, vi
     with visited(project.folder) as watched:
         page = watched.page
         page.goto(f"{page.url.partition('#')[0]}#/project/{VIDEO}")
-        at_frame(page, min(project.video(VIDEO).asked()))
+        at_frame(page, min(project.video(VIDEO).asked_segments()))
         page.context.route("**/api/project/draft", lambda route: route.abort())
         draw_box(page, "coffee cup", (20, 20))
         expect(page.locator(".kept")).to_contain_text("not saved, tried again")

@@ -184,6 +184,6 @@ def test_the_cache_of_copies_is_bounded_and_the_release_is_left_alone(
         content = json.dumps(name).encode()
         video = tmp_path / f"{name}.mp4"
         video.write_bytes((small_release / name / "video.mp4").read_bytes() + content)  # another hash
-        copies.append(footage.kept_copy(video, cache, lambda fraction: None))
+        copies.append(footage.cached_copy(video, cache, lambda fraction: None))
     assert list(cache.iterdir()) == copies[1:]
     assert {path: path.read_bytes() for path in small_release.rglob("*") if path.is_file()} == before

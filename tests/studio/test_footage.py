@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 from barista_bench.api import evaluate
 from barista_bench.data.folder import build
-from barista_bench.studio.footage import cache_folder, kept_copy
+from barista_bench.studio.footage import cache_folder, cached_copy
 from barista_bench.studio.workspace import open_workspace
 from tests.releases import document, write_release
 from tests.studio.annotating_page import Visited
@@ -76,7 +76,7 @@ def test_what_killed_processes_left_is_removed(tmp_path: Path) -> None:
     for path in (old, fresh):
         path.touch()
     os.utime(old, (0, 0))
-    kept_copy(render(tmp_path / "video.mp4", 4), tmp_path, lambda fraction: None)
+    cached_copy(render(tmp_path / "video.mp4", 4), tmp_path, lambda fraction: None)
     assert (old.exists(), fresh.exists()) == (False, True)
 
 
@@ -93,7 +93,7 @@ def no_file_larger_than(size: int) -> Iterator[None]:
 def test_a_disk_without_space_is_no_fault_of_the_video(tmp_path: Path) -> None:
     video = render(tmp_path / "video.mp4", 40)
     with no_file_larger_than(512), pytest.raises(OSError, match=str(tmp_path / "cache")) as raised:
-        kept_copy(video, tmp_path / "cache", lambda fraction: None)
+        cached_copy(video, tmp_path / "cache", lambda fraction: None)
     assert raised.value.errno == errno.EFBIG
     assert not list((tmp_path / "cache").iterdir())
 

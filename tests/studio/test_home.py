@@ -26,7 +26,7 @@ def card(visitor: Visitor) -> dict[str, Any]:
 
 def test_a_card_says_how_far_a_video_is_as_its_files_change(small_kitchen: Path, project: Project, out: Path) -> None:
     video = project.video(VIDEO)
-    asked = len(video.asked())
+    asked = len(video.asked_segments())
     with visiting(project.folder, out=out) as anna:
         first = card(anna)
         annotated(small_kitchen, project, by="ben")

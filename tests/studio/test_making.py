@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, Page, ViewportSize, expect
 from barista_bench.errors import DataError
 from barista_bench.studio import jobs as jobs_module, making
 from barista_bench.studio.jobs import MOST_RUNNING, Jobs, StudioJob
-from barista_bench.studio.workspace import first_opened, found_in, open_workspace
+from barista_bench.studio.workspace import default_paths, find_folders, open_workspace
 from tests.reporting.browser import Watched
 from tests.studio.killing import killed_studio
 from tests.studio.serving import Visitor, studio_at, visiting
@@ -155,7 +155,7 @@ def test_a_folder_is_looked_through_without_following_links(folder: Path, small_
     (folder / "made" / "deep").mkdir(parents=True)
     (folder / "made" / "review.jsonl").touch()
     (folder / "words.yaml").touch()
-    found = [*map(tuple, found_in(folder))]
+    found = [*map(tuple, find_folders(folder))]
     assert found == [
         ("release", "graphs"),
         ("review", "made/review.jsonl"),
@@ -164,7 +164,7 @@ def test_a_folder_is_looked_through_without_following_links(folder: Path, small_
     ]
     (folder / "foreign").mkdir()
     (folder / "foreign" / "project.json").write_text('{"name": "of another program"}')
-    assert first_opened(folder) == [folder / "graphs", folder / "made" / "review.jsonl"]
+    assert default_paths(folder) == [folder / "graphs", folder / "made" / "review.jsonl"]
 
 
 def upload(visitor: Visitor, folder: str, name: str, content: bytes) -> tuple[int, str]:
@@ -218,7 +218,7 @@ def shell(jobs: Jobs, script: str) -> StudioJob:
 
 
 def state(jobs: Jobs) -> dict[str, Any]:
-    return jobs.shown()[0]
+    return jobs.rows()[0]
 
 
 def test_a_job_has_a_state_and_the_end_of_its_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,7 +266,7 @@ def test_the_end_of_the_studio_ends_its_jobs(tmp_path: Path) -> None:
         shell(jobs, "true")
     jobs.end()
     assert not any(map(alive, children))
-    assert {job["state"] for job in jobs.shown()} == {"cancelled"}
+    assert {job["state"] for job in jobs.rows()} == {"cancelled"}
     with pytest.raises(DataError):
         shell(jobs, "true")
 

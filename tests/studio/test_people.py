@@ -112,9 +112,11 @@ def test_what_the_page_gets_depends_on_nothing_that_a_model_may_not_see(data: Pa
     drawn = answering._questions_of(3)
     assert {question.task.name for question in drawn} == set(TASKS)
     for question in drawn:
-        opened = question.of.opened
+        opened = question.asked_task.opened
         bare = replace(opened, examples=WithoutTruth(opened.examples))
-        blind = DrawnQuestion(AskedTask(bare, question.of.inputs, question.of.config), question.position, "t", "k")
+        blind = DrawnQuestion(
+            AskedTask(bare, question.asked_task.inputs, question.asked_task.config), question.position, "t", "k"
+        )
         assert {**question_json(blind), "question": ""} == {**question_json(question), "question": ""}
         assert question.example.example_id not in json.dumps(question_json(question))
 

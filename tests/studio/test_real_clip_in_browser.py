@@ -212,7 +212,7 @@ def test_a_clip_of_ten_seconds_takes_few_actions_and_its_masks_are_good(
         at_rest(page)
         person.keys("n")
         known: dict[str, str] = {}
-        asked = sorted(video.asked())
+        asked = sorted(video.asked_segments())
         for frame in asked:
             at_frame(page, frame)
             at_rest(page)

@@ -17,7 +17,7 @@ from starlette.types import Message, Receive, Scope, Send
 from barista_bench.errors import ConfigError
 from barista_bench.studio import server
 from barista_bench.studio.pages import STATIC
-from barista_bench.studio.server import serving
+from barista_bench.studio.server import studio_server
 from barista_bench.studio.web import OwnGuard
 from barista_bench.studio.workspace import Json, View, Workspace, open_workspace
 from tests.studio.serving import Visitor, studio_at, visiting
@@ -87,7 +87,7 @@ def test_an_address_of_nothing_is_refused_in_words_and_ends_nothing(visitor: Vis
 
 
 def test_the_server_listens_on_this_machine_alone(small_release: Path, out: Path) -> None:
-    with serving(open_workspace([small_release], person="anna", out=out)) as server:
+    with studio_server(open_workspace([small_release], person="anna", out=out)) as server:
         assert server.address.startswith("http://127.0.0.1:")
 
 
@@ -95,13 +95,13 @@ def test_a_port_that_is_taken_is_named(small_release: Path, out: Path) -> None:
     workspace = open_workspace([small_release], person="anna", out=out)
     with studio_at(workspace) as address:
         port = int(Visitor(address).host.rpartition(":")[2])
-        with pytest.raises(ConfigError, match=f"port {port}"), serving(workspace, port):
+        with pytest.raises(ConfigError, match=f"port {port}"), studio_server(workspace, port):
             pass
 
 
 @pytest.mark.parametrize("port", [-1, 70_000])
 def test_a_number_that_is_no_port_is_refused(out: Path, port: int) -> None:
-    with pytest.raises(ConfigError, match=rf"--port {port}: .*Remedy"), serving(Workspace("anna", out), port):
+    with pytest.raises(ConfigError, match=rf"--port {port}: .*Remedy"), studio_server(Workspace("anna", out), port):
         pass
 
 
@@ -147,7 +147,7 @@ def test_what_the_system_refuses_reaches_the_page_in_words(out: Path, monkeypatc
 
 @pytest.mark.full
 def test_the_server_ends_though_a_request_is_half_sent(out: Path) -> None:
-    with serving(Workspace("anna", out)) as served:
+    with studio_server(Workspace("anna", out)) as served:
         thread = threading.Thread(target=served.run, daemon=True)
         thread.start()
         visitor = Visitor(served.address)

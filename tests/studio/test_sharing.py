@@ -18,7 +18,7 @@ from barista_bench import cli
 from barista_bench.errors import ConfigError
 from barista_bench.studio import sharing as module
 from barista_bench.studio.server import StudioApp
-from barista_bench.studio.sharing import MAX_ANSWER, RateLimit, network_of, sharing
+from barista_bench.studio.sharing import MAX_ANSWER, RateLimit, network_of, study_server
 from barista_bench.studio.study import AnswerLog
 from barista_bench.studio.workspace import open_workspace
 from tests.studio.studying import Participant, Tls, answer_body, answer_to, invited, made_certificate, study_at
@@ -221,7 +221,7 @@ def test_an_answer_of_more_than_a_mebibyte_is_refused_while_it_arrives(people: l
 def test_who_asks_too_much_waits_and_others_do_not(
     study: Path, asked_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "OF_PARTICIPANT", (0.01, 20))
+    monkeypatch.setattr(module, "PARTICIPANT_LIMIT", (0.01, 20))
     links = invited(study, asked_data, "anna", "ben", tasks=["activity"])
     with study_at(study):
         anna, ben = (Participant(links[name]) for name in ("anna", "ben"))
@@ -233,7 +233,7 @@ def test_who_asks_too_much_waits_and_others_do_not(
 
 
 def test_strangers_of_one_address_wait_too(study: Path, asked_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "OF_ADDRESS", (0.01, 30))
+    monkeypatch.setattr(module, "ADDRESS_LIMIT", (0.01, 30))
     links = invited(study, asked_data, "anna", tasks=["activity"])
     with study_at(study):
         anna = Participant(links["anna"])
@@ -244,13 +244,13 @@ def test_strangers_of_one_address_wait_too(study: Path, asked_data: Path, monkey
 
 def test_a_bucket_fills_with_time_and_strangers_do_not_fill_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     limit = RateLimit(2.0, 3)
-    assert [limit.wait("a", 0.0) for _ in range(4)] == [0, 0, 0, 0.5]
-    assert limit.wait("b", 0.0) == 0
-    assert limit.wait("a", 0.5) == 0
-    assert limit.wait("a", 0.5) > 0
+    assert [limit.count_use("a", 0.0) for _ in range(4)] == [0, 0, 0, 0.5]
+    assert limit.count_use("b", 0.0) == 0
+    assert limit.count_use("a", 0.5) == 0
+    assert limit.count_use("a", 0.5) > 0
     monkeypatch.setattr(module, "_MOST_REMEMBERED", 10)
     for number in range(100):
-        limit.wait(str(number), 1.0)
+        limit.count_use(str(number), 1.0)
     assert len(limit._buckets) == 10
 
 
@@ -387,14 +387,14 @@ def test_without_a_certificate_nothing_is_shared(study: Path, asked_data: Path, 
         (broken, key),
         (key, certificate),
     ):
-        with pytest.raises(ConfigError, match="Remedy"), sharing(study, *given):
+        with pytest.raises(ConfigError, match="Remedy"), study_server(study, *given):
             pass
 
 
 @pytest.mark.full
 def test_a_study_that_is_served_already_is_not_served_again(study: Path, asked_data: Path) -> None:
     invited(study, asked_data, "anna", tasks=["activity"])
-    with study_at(study), pytest.raises(ConfigError, match="is served already"), sharing(study):
+    with study_at(study), pytest.raises(ConfigError, match="is served already"), study_server(study):
         pass
 
 

@@ -19,7 +19,7 @@ from barista_bench.errors import ConfigError
 from barista_bench.reporting import write_report
 from barista_bench.runs.log.log_reader import LogReader
 from barista_bench.runs.score.scoring import score
-from barista_bench.studio.participants import Sessions
+from barista_bench.studio.participants import ParticipantSessions
 from barista_bench.studio.study import Address, AnswerLog, StudyQuestion, read_study
 from barista_bench.studio.study_figures import studies_of, study_figures
 from tests.studio.studying import Participant, answer_body, answer_to, invited, study_at
@@ -100,12 +100,12 @@ def test_a_task_begins_with_practice_and_has_checks_among_what_counts(study: Pat
 def test_who_is_invited_again_goes_on_with_a_new_link_and_others_can_join(study: Path, asked_data: Path) -> None:
     first = invited(study, asked_data, "anna", items=4, overlap=2)
     before = read_study(study).participants[0].questions
-    sessions = Sessions(study)
+    sessions = ParticipantSessions(study)
     old = first["anna"].partition("?token=")[2]
-    assert sessions.who(old) == "anna"
+    assert sessions.name_of(old) == "anna"
     again = invited(study, asked_data, "anna", "ben", items=4, overlap=2)
-    assert sessions.who(old) is None
-    assert [sessions.who(again[name].partition("?token=")[2]) for name in ("anna", "ben")] == ["anna", "ben"]
+    assert sessions.name_of(old) is None
+    assert [sessions.name_of(again[name].partition("?token=")[2]) for name in ("anna", "ben")] == ["anna", "ben"]
     anna, ben = read_study(study).participants
     assert anna.questions == before
     own = examples(questions_of(study, "ben", "item")) - examples(questions_of(study, "anna", "item"))

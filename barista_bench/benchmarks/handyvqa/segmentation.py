@@ -21,7 +21,7 @@ from barista_bench.benchmarks.handyvqa.base_task import MAX_SIDE, ClipFrames, Ha
 from barista_bench.benchmarks.handyvqa.release import HandyvqaQuestion
 from barista_bench.benchmarks.kinds.box_answers import CENTRE_FRACTIONS
 from barista_bench.benchmarks.kinds.masks import (
-    FOUND_ABOVE,
+    FOUND_J,
     FrameMask,
     MaskFields,
     MaskScore,
@@ -206,7 +206,7 @@ class SegmentationTask(HandyvqaTask):
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """A failure for each annotated frame that is not found."""
         for _, score, has_mask in scored_frames(example, prediction):
-            if score.j <= FOUND_ABOVE:
+            if score.j <= FOUND_J:
                 wrong: FailureKind = "loose_mask" if score.j > 0 else "hallucinated"
                 yield AnswerFailure(wrong if has_mask else "missed")
 
@@ -319,7 +319,7 @@ def _sample_sums(sample: Scored) -> Row:
     return {
         "J": sum(score.j for score in scores),
         "F": sum(score.f for score in scores),
-        "found": float(sum(score.j > FOUND_ABOVE for score in scores)),
+        "found": float(sum(score.j > FOUND_J for score in scores)),
         "masks": float(len(answered_masks(sample.prediction))),
         "frames": float(len(scores)),
         "answered": float(sample.prediction is not None),

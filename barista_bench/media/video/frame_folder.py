@@ -56,7 +56,7 @@ def frame_files(folder: str | os.PathLike[str]) -> tuple[Path, ...]:
     Raises VideoError where it cannot be listed, holds no image or too many, two images claim one place, or one of them
     is a link out of the folder.
     """
-    return tuple(path for path, _, _ in _listed(folder))
+    return tuple(path for path, _, _ in _list_frames(folder))
 
 
 def folder_state(folder: str | os.PathLike[str]) -> tuple[int, int]:
@@ -65,9 +65,9 @@ def folder_state(folder: str | os.PathLike[str]) -> tuple[int, int]:
     Nothing is read. Raises VideoError.
     """
     digest, total = hashlib.sha256(), 0
-    for path, size, changed in _listed(folder):
+    for path, size, mtime_ns in _list_frames(folder):
         name = os.fsencode(path.name)
-        digest.update(struct.pack("<I", len(name)) + name + struct.pack("<qq", size, changed))
+        digest.update(struct.pack("<I", len(name)) + name + struct.pack("<qq", size, mtime_ns))
         total += size
     return (total, int.from_bytes(digest.digest()[:8], "big") >> 1)
 
@@ -103,20 +103,20 @@ def folder_size(files: tuple[Path, ...]) -> tuple[int, int]:
 
     Raises VideoError where an image cannot be read, is too large, or is of another size than the first.
     """
-    first = _displayed_size(files[0])
+    first_size = _displayed_size(files[0])
     for path in files[1:]:
         size = _displayed_size(path)
-        if size != first:
+        if size != first_size:
             raise VideoError(
-                f"{path}: is {size[0]}x{size[1]} px, but {files[0].name} is {first[0]}x{first[1]} px; "
+                f"{path}: is {size[0]}x{size[1]} px, but {files[0].name} is {first_size[0]}x{first_size[1]} px; "
                 "Remedy: scale all frames of a folder to one size"
             )
-    return first
+    return first_size
 
 
 def read_image(path: Path) -> NDArray[np.uint8]:
     """One frame as it is displayed: uint8 RGB, shape (H, W, 3). Raises VideoError naming the file."""
-    with _opened(path) as image:
+    with _open_image(path) as image:
         upright = ImageOps.exif_transpose(image) if image.format == _ROTATES else image
         return np.asarray(upright.convert("RGB"), dtype=np.uint8)
 
@@ -126,7 +126,7 @@ def natural_key(name: str) -> tuple[str | int, ...]:
     return tuple(int(part) if index % 2 else part for index, part in enumerate(_NUMBER.split(name)))
 
 
-def _listed(folder: str | os.PathLike[str]) -> list[tuple[Path, int, int]]:
+def _list_frames(folder: str | os.PathLike[str]) -> list[tuple[Path, int, int]]:
     """(path, bytes, time of change in ns) of each frame, in order."""
     root = Path(os.path.abspath(os.fspath(folder)))
     frames: dict[tuple[str | int, ...], tuple[Path, int, int]] = {}
@@ -170,13 +170,13 @@ def _inside(root: Path, entry: os.DirEntry[str]) -> Path:
 
 
 def _displayed_size(path: Path) -> tuple[int, int]:
-    with _opened(path) as image:
+    with _open_image(path) as image:
         turned = image.format == _ROTATES and image.getexif().get(_ORIENTATION) in _TURNED
         return (image.height, image.width) if turned else (image.width, image.height)
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Image.Image]:
+def _open_image(path: Path) -> Iterator[Image.Image]:
     """The image, its header read and its size checked; whatever goes wrong with it is a VideoError."""
     try:
         if path.stat().st_size > MAX_IMAGE_BYTES:

@@ -73,11 +73,11 @@ class FrameReader(ABC):
 
         Raises FrameIndexError for a bad index, and VideoError where a frame cannot be decoded exactly.
         """
-        asked = check_indices(indices, len(self), self.path)
+        wanted_indices = check_indices(indices, len(self), self.path)
         width, height = self.size
-        frames = np.empty((len(asked), height, width, 3), dtype=np.uint8)
+        frames = np.empty((len(wanted_indices), height, width, 3), dtype=np.uint8)
         positions: dict[int, list[int]] = {}
-        for position, index in enumerate(asked):
+        for position, index in enumerate(wanted_indices):
             positions.setdefault(index, []).append(position)
 
         def deliver(index: int, image: Image) -> None:

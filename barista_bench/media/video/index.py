@@ -27,7 +27,7 @@ from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
 from barista_bench.errors import VideoError
-from barista_bench.files.kept import FileStamp, kept
+from barista_bench.files.file_cache import FileStamp, read_cached
 from barista_bench.files.text_out import first_line
 from barista_bench.media.video.frame_folder import MAX_PIXELS, REMUX, check_size, folder_size, folder_state, frame_files
 
@@ -158,10 +158,10 @@ _ORIENTATIONS = {
 
 def orientation_of(frame: VideoFrame, name: str) -> Orientation:
     """Orientation from the frame's display matrix. Raises VideoError unless it turns by right angles."""
-    data = frame.side_data.get("DISPLAYMATRIX")
-    if not isinstance(data, SideData):
+    matrix = frame.side_data.get("DISPLAYMATRIX")
+    if not isinstance(matrix, SideData):
         return Orientation()
-    cells = struct.unpack("=9i", bytes(data)[:36])
+    cells = struct.unpack("=9i", bytes(matrix)[:36])
     rotation = (cells[0], cells[1], cells[3], cells[4])
     scale = max(*map(abs, rotation), 1)
     a, b, c, d = (round(cell / scale) for cell in rotation)
@@ -223,12 +223,12 @@ def video_index(stamp: Stamp) -> VideoIndex:
     """The index of a file, kept for the files used last in this process, of a large one on disk. Raises VideoError."""
     path = Path(stamp.path)
     try:
-        lies = FileStamp.of(path)
+        stamp_now = FileStamp.of(path)
     except OSError:  # gone meanwhile, which reading it says
         return build_index(stamp.path)
     if path.is_dir():
         return build_index(stamp.path)
-    return kept(path, lies, f"index-{av.__version__}", VideoIndex, lambda: build_index(stamp.path))
+    return read_cached(path, stamp_now, f"index-{av.__version__}", VideoIndex, lambda: build_index(stamp.path))
 
 
 def build_index(name: str) -> VideoIndex:
@@ -246,12 +246,12 @@ def build_index(name: str) -> VideoIndex:
 
 def _index_of_folder(name: str) -> VideoIndex:
     files = frame_files(name)
-    each = np.arange(len(files), dtype=np.int64)
+    numbers = np.arange(len(files), dtype=np.int64)
     return VideoIndex(
-        pts=each,
-        start=each,
-        key_pts=each,
-        key_seek=each,
+        pts=numbers,
+        start=numbers,
+        key_pts=numbers,
+        key_seek=numbers,
         time_base=Fraction(0),
         size=folder_size(files),
         orientation=Orientation(),
@@ -268,7 +268,7 @@ def _read_packets(container: InputContainer, stream: VideoStream, name: str) -> 
             if packet.size == 0:  # the end
                 continue
             if packet.is_corrupt:
-                raise VideoError(_truncated(name, len(packets.pts), stream.frames))
+                raise VideoError(_truncation_text(name, len(packets.pts), stream.frames))
             if packet.pts is None:
                 packets.complete = False
                 continue
@@ -278,13 +278,13 @@ def _read_packets(container: InputContainer, stream: VideoStream, name: str) -> 
             packets.pts.append(packet.pts)
             packets.displayed.append(not packet.is_discard)
     except AV_ERRORS as error:
-        raise VideoError(_truncated(name, len(packets.pts), stream.frames, f" ({reason(error)})")) from error
+        raise VideoError(_truncation_text(name, len(packets.pts), stream.frames, f" ({reason(error)})")) from error
     return packets
 
 
-def _truncated(name: str, got: int, promised: int, cause: str = "") -> str:
-    of = f" of {promised}" if promised else ""
-    return f"{name}: the data end or are damaged at frame {got}{of}: a truncated file{cause}. Remedy: {REDOWNLOAD}"
+def _truncation_text(name: str, n_read: int, n_promised: int, cause: str = "") -> str:
+    position = f"{n_read} of {n_promised}" if n_promised else str(n_read)
+    return f"{name}: the data end or are damaged at frame {position}: a truncated file{cause}. Remedy: {REDOWNLOAD}"
 
 
 def _index_from_packets(

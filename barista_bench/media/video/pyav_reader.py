@@ -40,27 +40,27 @@ class _Decoder:
         self.position = 0  # of `forward`: the next frame's index
         self._in_order: Iterator[VideoFrame] | None = None
 
-    def run(self, key: int, wanted: set[int]) -> Iterator[VideoFrame]:
+    def run(self, key: int, wanted_pts: set[int]) -> Iterator[VideoFrame]:
         """Decode from keyframe `key` until all `wanted` times are submitted; yield what comes out, in any order."""
         index, context = self.index, self.context
-        first = int(index.key_pts[key])
+        key_pts = int(index.key_pts[key])
         self.container.seek(int(index.key_seek[key]), stream=self.stream, backward=True, any_frame=False)
-        left, started = len(wanted), False
+        n_left, started = len(wanted_pts), False
         for packet in self.container.demux(self.stream):
             if packet.pts is None:
                 break
             if not started:
-                if packet.is_keyframe and packet.pts > first:
+                if packet.is_keyframe and packet.pts > key_pts:
                     return  # the seek went too far
-                started = packet.pts == first
+                started = packet.pts == key_pts
                 if not started:
                     continue
-            hit = packet.pts in wanted
+            hit = packet.pts in wanted_pts
             if index.droppable:
                 context.skip_frame = "DEFAULT" if hit else "NONREF"
             yield from context.decode(packet)
-            left -= hit
-            if not left:
+            n_left -= hit
+            if not n_left:
                 break
         yield from context.decode(None)
 
@@ -97,14 +97,14 @@ class PyavReader(FrameReader):
         if len(groups) == 1:
             self._deliver_group(_ALONE, *groups[0], deliver)
             return
-        waiting = SimpleQueue[tuple[int, dict[int, int]]]()
+        queue = SimpleQueue[tuple[int, dict[int, int]]]()
         for pair in groups:
-            waiting.put(pair)
+            queue.put(pair)
 
         def work(lane: int) -> None:
             with suppress(Empty):
                 while True:
-                    self._deliver_group(lane, *waiting.get_nowait(), deliver)
+                    self._deliver_group(lane, *queue.get_nowait(), deliver)
 
         with ThreadPoolExecutor(_THREADS) as pool:
             list(pool.map(work, range(_ALONE + 1, _ALONE + 1 + _THREADS)))  # raises what a worker raised
@@ -149,23 +149,23 @@ class PyavReader(FrameReader):
         if decoder.position > wanted[0]:
             self._close(_ALONE)
             decoder = self._open(_ALONE)
-        left = set(wanted)
+        undelivered = set(wanted)
         try:
             for index, frame in decoder.forward():
-                if index in left and not frame.is_corrupt:
+                if index in undelivered and not frame.is_corrupt:
                     expected = int(self.index.pts[index])
                     if frame.pts not in (None, expected):
                         what = f"frame {index} comes at {frame.pts}, not at {expected} ticks"
                         raise VideoError(f"{self.path}: {what}. Remedy: {REMUX}")
                     self._hand_over(frame, index, deliver)
-                    left.remove(index)
-                if not left:
+                    undelivered.remove(index)
+                if not undelivered:
                     return
         except AV_ERRORS as error:
             self._close(_ALONE)
-            text = f"{self.path}: frame {min(left)} cannot be decoded ({reason(error)}). Remedy: {REMUX}"
+            text = f"{self.path}: frame {min(undelivered)} cannot be decoded ({reason(error)}). Remedy: {REMUX}"
             raise VideoError(text) from error
-        raise VideoError(f"{self.path}: frame {min(left)} does not appear in a second pass. Remedy: {REMUX}")
+        raise VideoError(f"{self.path}: frame {min(undelivered)} does not appear in a second pass. Remedy: {REMUX}")
 
     def _hand_over(self, frame: VideoFrame, index: int, deliver: Deliver) -> None:
         deliver(index, self.index.orientation.apply(np.asarray(frame.to_ndarray(format="rgb24"), dtype=np.uint8)))

@@ -57,7 +57,7 @@ class _LibraryReader(FrameReader):
                 text = f"{self.path}: {self.backend} returns wrong frames on a file with {cause}"
                 raise VideoError(f"{text}. Remedy: {_ADVICE}")
 
-    def _failed(self, wanted: Sequence[int], error: Exception) -> VideoError:
+    def _decode_error(self, wanted: Sequence[int], error: Exception) -> VideoError:
         frames = ", ".join(str(i) for i in wanted[:5]) + (", ..." if len(wanted) > 5 else "")
         return VideoError(
             f"{self.path}: {self.backend} cannot decode frames {frames} ({first_line(error)}). Remedy: {_ADVICE}"
@@ -85,7 +85,7 @@ class TorchcodecReader(_LibraryReader):
                 )
             batch = self._decoder.get_frames_at(list(wanted))
         except (RuntimeError, ValueError, IndexError) as error:
-            raise self._failed(wanted, error) from error
+            raise self._decode_error(wanted, error) from error
         seconds = (self.index.pts * float(self.index.time_base))[list(wanted)]
         late = np.abs(np.asarray(batch.pts_seconds) - seconds) > 1e-4
         if late.any():
@@ -115,7 +115,7 @@ class DecordReader(_LibraryReader):
                 self._decoder = self._open()
             images = self._decoder.get_batch(list(wanted)).asnumpy()
         except (decord.DECORDError, IndexError) as error:
-            raise self._failed(wanted, error) from error
+            raise self._decode_error(wanted, error) from error
         for index, image in zip(wanted, images, strict=True):
             deliver(index, image)
 
@@ -126,10 +126,10 @@ class DecordReader(_LibraryReader):
         try:
             decoder = decord.VideoReader(self.path)
         except (decord.DECORDError, RuntimeError) as error:
-            raise self._failed([0], error) from error
+            raise self._decode_error([0], error) from error
         if len(decoder) != len(self):
-            seen = f"decord sees {len(decoder)} frames, the file has {len(self)}"
-            raise VideoError(f"{self.path}: {seen}. Remedy: {_ADVICE}")
+            counts = f"decord sees {len(decoder)} frames, the file has {len(self)}"
+            raise VideoError(f"{self.path}: {counts}. Remedy: {_ADVICE}")
         return decoder
 
 
@@ -207,16 +207,16 @@ def video_facts(path: str | os.PathLike[str], *, fps: float | None = None) -> Vi
     """
     stamp = stamp_of(path)
     index = video_index(stamp)
-    seconds, known = index.seconds, index.fps
+    seconds, rate = index.seconds, index.fps
     if fps is not None:
         if not (math.isfinite(fps) and fps > 0):
             raise ConfigError(f"{stamp.path}: fps is {fps}. Remedy: give a positive number")
         if index.time_base:
             raise ConfigError(f"{stamp.path}: a video file has times of its own. Remedy: leave fps out")
-        seconds, known = np.arange(len(index.pts)) / fps, float(fps)
+        seconds, rate = np.arange(len(index.pts)) / fps, float(fps)
     seconds.setflags(write=False)
     width, height = index.size
-    return VideoFacts(stamp.path, len(index.pts), known, width, height, seconds)
+    return VideoFacts(stamp.path, len(index.pts), rate, width, height, seconds)
 
 
 Readers: TypeAlias = OrderedDict[tuple[Stamp, str], FrameReader]

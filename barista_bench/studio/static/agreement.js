@@ -54,8 +54,8 @@ export function agreementView(videos) {
   );
   const table = node("table", {}, node("thead", {}, head), rows);
   return {
-    made: [node("h2", {}, "Agreement"), heading, node("div", { class: "scroll" }, table)],
-    started: async () => {
+    elements: [node("h2", {}, "Agreement"), heading, node("div", { class: "scroll" }, table)],
+    onShown: async () => {
       for (const video of videos) {
         rows.append(node("tr", {}, node("th", {}, video), ...(await cells(video).catch(problem))));
       }

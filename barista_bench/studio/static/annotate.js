@@ -1,9 +1,9 @@
 // Annotating and reviewing a video: masks on its frames, identities, doubtful frames, statements, and what comes next.
 import { Annotation } from "./annotation.js";
-import { asking } from "./conflict.js";
+import { conflictDialog } from "./conflict.js";
 import { Drawing } from "./draw.js";
 import { editPanel } from "./edit_panel.js";
-import { button, listed, node } from "./elements.js";
+import { button, countedList, node } from "./elements.js";
 import { framePanel } from "./frame_panel.js";
 import { copyLast, ghostsOf, instancesOf, takeAll } from "./frame_work.js";
 import { missingAnnotations } from "./missing.js";
@@ -12,7 +12,7 @@ import { Player } from "./player.js";
 import { statementForm } from "./statement_form.js";
 import { changedLayers, offeredRows, proposedStatements, rowsOf } from "./statements.js";
 import { explained, say } from "./status.js";
-import { tabbed } from "./tabbed.js";
+import { tabPanels } from "./tab_panels.js";
 import { Timeline } from "./timeline.js";
 /** @import { Child, Keys, View } from "./page.d.ts" */
 /** @import { FrameRange, LayerName, Mask, Project, Row, StandingMask, Suggestion } from "./shapes.d.ts" */
@@ -29,13 +29,13 @@ export async function annotateView(video, query) {
   const [work, player] = await Promise.all([opening, Player.open("project", video, overlay, named)]);
   const first = named ?? nextKeyframe(work.project) ?? 0;
   const view = new AnnotateView(work, player);
-  const started = async () => {
+  const onShown = async () => {
     await player.start(first);
     if (work.project.draft_problem) say(work.project.draft_problem);
     else if (work.drafts.size) say(`Your draft of ${work.drafts.size} frames is here again.`);
     if (work.project.can_run) work.follow();
   };
-  return { made: view.made(), keys: view.keys(), started };
+  return { elements: view.elements(), keys: view.keys(), onShown };
 }
 
 export class AnnotateView {
@@ -59,7 +59,7 @@ export class AnnotateView {
     this.next = node("div", { class: "next" });
     this.writeLayers = explained(work.layers.bind(work));
     this.form = statementForm(work, player, this.writeLayers, (range) => this.addContact(range));
-    this.side = tabbed("annotation", {
+    this.side = tabPanels("annotation", {
       Frame: () => framePanel(this),
       Doubtful: () => this.doubtPanel(),
       Statements: () => this.statementPanel(),
@@ -70,7 +70,7 @@ export class AnnotateView {
       video: work.video,
       hasSegmenter: work.project.has_segmenter,
       current: async () => (await this.chosen()) ?? { id: null, mask: null },
-      drawn: this.drawn.bind(this),
+      takeMask: this.takeMask.bind(this),
     });
     this.timeline = new Timeline(player, [], {
       edit: explained(this.editRange.bind(this)),
@@ -78,9 +78,9 @@ export class AnnotateView {
       make: explained(this.addContact.bind(this)),
     });
     work.changed = () => this.refresh();
-    work.told = () => this.fillNext();
-    work.conflicting = asking(work, player);
-    work.keeper.told = () => this.fillKept();
+    work.onChange = () => this.fillNext();
+    work.conflicting = conflictDialog(work, player);
+    work.keeper.onState = () => this.fillKept();
     player.onRest(this.side.fill);
     player.onRest(explained(() => this.fillGhosts()));
     player.onPick(explained(this.picked.bind(this)));
@@ -90,7 +90,7 @@ export class AnnotateView {
   }
 
   /** @returns {Child[]} */
-  made() {
+  elements() {
     const { work, player } = this;
     const options = work.project.vocabulary.categories.map((value) => node("option", { value }));
     const hint = { title: "what is drawn next is a new object (o)", "data-icon": "plus" };
@@ -131,7 +131,7 @@ export class AnnotateView {
    * @param {string | null} id
    * @param {Mask} mask
    */
-  async drawn(id, mask) {
+  async takeMask(id, mask) {
     const target = id ?? this.work.addObject(this.newCategory());
     await this.work.setMask(this.frame, target, mask);
     await this.pick(target);
@@ -211,7 +211,7 @@ export class AnnotateView {
     });
     const next = button("next doubtful (d)", () => this.doubtful(), { "data-icon": "arrow-right" });
     const right = button("looks right (y)", () => this.looksRight(), { "data-icon": "check" });
-    return [node("p", {}, next, " ", right), ...listed("Doubtful frames", items, "No frame is in doubt.")];
+    return [node("p", {}, next, " ", right), ...countedList("Doubtful frames", items, "No frame is in doubt.")];
   }
 
   async acceptFrame() {

@@ -2,7 +2,7 @@
 import { DraftKeeper } from "./draft_keeper.js";
 import { Steps } from "./history.js";
 import { emptyMask } from "./run_lengths.js";
-import { ask, finished, RefusedError, remembering, send } from "./server.js";
+import { ask, caching, RefusedError, send, waitUntilDone } from "./server.js";
 import { reasonOf, say } from "./status.js";
 
 /** @import { Decisions, Draft, Edit, FrameDraft, FrameMask, FrameRange, Layers } from "./shapes.d.ts" */
@@ -15,9 +15,9 @@ class TheirsTakenError extends Error {}
 export class Annotation {
   /** @param {string} video */
   static async open(video) {
-    const made = new Annotation(video, await ask("/api/project", { video }));
-    made.resume(made.project.draft);
-    return made;
+    const annotation = new Annotation(video, await ask("/api/project", { video }));
+    annotation.resume(annotation.project.draft);
+    return annotation;
   }
 
   /**
@@ -44,8 +44,8 @@ export class Annotation {
     /** Called when something else is to be shown. */
     this.changed = () => {};
     /** Called when the background is further on. */
-    this.told = () => {};
-    this.frameOf = remembering((frame) => ask("/api/project/frame", { video, frame }));
+    this.onChange = () => {};
+    this.frameOf = caching((frame) => ask("/api/project/frame", { video, frame }));
     this.names = new Map(project.objects.map(({ id, name }) => [id, name]));
     this.categories = new Map(project.objects.map(({ id, category }) => [id, category]));
     this.whole = wholeFrames(project);
@@ -185,7 +185,7 @@ export class Annotation {
   }
 
   /** Decisions on frames, with the objects that are new in them. @param {Map<number, FrameDraft>} drafts */
-  decided(drafts) {
+  decisionsOf(drafts) {
     const used = new Set([...drafts.values()].flatMap((draft) => [...draft.keys()]));
     const isNew = (/** @type {string} */ id) => used.has(id) && !this.categories.has(id);
     const keyframes = [...drafts].map(([frame, draft]) => ({
@@ -198,7 +198,7 @@ export class Annotation {
 
   /** Shows the draft, and keeps it on the server in the background. */
   save() {
-    const decisions = { video: this.video, ...this.decided(this.drafts) };
+    const decisions = { video: this.video, ...this.decisionsOf(this.drafts) };
     this.keeper.keep({ decisions, looked_at: [...this.lookedAt] });
     this.changed();
   }
@@ -212,20 +212,20 @@ export class Annotation {
       .map((frame) => ({ frame, mine: this.drafts.get(frame), theirs: theirs.get(frame) }))
       .filter(({ mine, theirs: other }) => textOf(mine) !== textOf(other));
     const names = { mine: "this page's", theirs: "the other page's" };
-    const taken = differences.length
+    const side = differences.length
       ? await this.conflicting(
           "Another page of yours has changed the draft of this video.",
           { frames: differences },
           names,
         )
       : "mine";
-    if (taken === "theirs") {
+    if (side === "theirs") {
       this.drafts.clear();
       this.steps.forget();
       this.resume(draft);
-      this.keeper.dropped();
+      this.keeper.drop();
       this.changed();
-    } else if (taken === "mine") {
+    } else if (side === "mine") {
       this.keeper.revision = draft?.revision ?? 0;
       this.save();
     }
@@ -255,14 +255,14 @@ export class Annotation {
       this.changed();
       if (!(error instanceof RefusedError && error.status === 409)) throw error;
       const names = { mine: "yours", theirs: "what stands now" };
-      const taken = await this.conflicting("Somebody else has decided meanwhile.", { decisions, before }, names);
-      if (taken === "theirs") throw new TheirsTakenError("What stood is kept.");
-      if (!taken) throw error;
+      const side = await this.conflicting("Somebody else has decided meanwhile.", { decisions, before }, names);
+      if (side === "theirs") throw new TheirsTakenError("What stood is kept.");
+      if (!side) throw error;
       await this.handIn(decisions, text);
       return;
     }
     this.running = "starting";
-    this.told();
+    this.onChange();
     say(`accepted: ${text}`);
     await this.reload({ decidedHere: true });
     this.changed();
@@ -285,8 +285,8 @@ export class Annotation {
     const stood = new Map([...(await this.marks(frame, null))].map(([id, { mask }]) => [id, mask]));
     const drawn = this.drafts.get(frame);
     const draft = drawn ?? stood;
-    const decisions = this.decided(new Map([[frame, draft]]));
-    const { keyframes } = this.decided(new Map([[frame, this.restored(frame, draft, stood)]]));
+    const decisions = this.decisionsOf(new Map([[frame, draft]]));
+    const { keyframes } = this.decisionsOf(new Map([[frame, this.decisionBefore(frame, draft, stood)]]));
     const undo = accepted ? { keyframes } : { withdrawn: [frame] };
     const text = `frame ${frame}`;
     const forth = async () => {
@@ -315,7 +315,7 @@ export class Annotation {
    * @param {FrameDraft} stood
    * @returns {FrameDraft}
    */
-  restored(frame, draft, stood) {
+  decisionBefore(frame, draft, stood) {
     if (this.whole.has(frame)) return stood;
     return new Map([...draft.keys()].map((id) => [id, stood.get(id) ?? this.empty()]));
   }
@@ -366,11 +366,11 @@ export class Annotation {
     if (this.isFollowing) return;
     this.isFollowing = true;
     try {
-      await finished(
+      await waitUntilDone(
         () => ask("/api/project/progress", { video: this.video }),
         ({ state, step }) => {
           this.running = state === "waiting" ? "waiting for its turn" : `making ${step || "ready"}`;
-          this.told();
+          this.onChange();
         },
       );
     } catch (error) {

@@ -1,5 +1,5 @@
 // Questions to a person as a model is asked them, one after the other.
-import { drawn, form, node } from "./elements.js";
+import { form, node, svgNode } from "./elements.js";
 import { field } from "./fields.js";
 import { present, radios } from "./next_of_many.js";
 import { send } from "./server.js";
@@ -26,8 +26,8 @@ export function answerView(query) {
   const number = Number(query.get("number"));
   if (!number) return startView();
   const holder = node("div", {});
-  const started = async () => showNext(holder, number, await send("/api/people/next", { number }));
-  return { made: [holder], started };
+  const onShown = async () => showNext(holder, number, await send("/api/people/next", { number }));
+  return { elements: [holder], onShown };
 }
 
 /** @returns {View} */
@@ -43,7 +43,7 @@ function startView() {
     label,
     node("button", { class: "primary", "data-icon": "play" }, "start"),
   );
-  return { made: [node("h2", {}, "Answer as a model would"), node("p", {}, ABOUT), fields] };
+  return { elements: [node("h2", {}, "Answer as a model would"), node("p", {}, ABOUT), fields] };
 }
 
 /**
@@ -59,53 +59,53 @@ async function showNext(holder, number, next) {
 /**
  * @param {HTMLElement} holder
  * @param {number} number
- * @param {PersonState & Question} asked
+ * @param {PersonState & Question} state
  */
-async function showQuestion(holder, number, asked) {
+async function showQuestion(holder, number, state) {
   /** @param {unknown} answer @param {number} seconds */
   const handIn = async (answer, seconds) => {
-    const sent = { number, question: asked.question, answer, seconds };
+    const sent = { number, question: state.question, answer, seconds };
     await showNext(holder, number, await send("/api/people/answer", sent));
   };
-  const { element, shown } = await asking(asked, handIn);
-  present(holder, `Question ${asked.done + 1} of ${asked.total}`, asked, element);
-  shown();
+  const { element, begin } = await questionElement(state, handIn);
+  present(holder, `Question ${state.done + 1} of ${state.total}`, state, element);
+  begin();
 }
 
 /**
- * A question whose pictures are there; call `shown` once it is on the page. `handIn` takes the answer and its seconds.
- * @param {PutQuestion} asked
+ * A question whose pictures are there; call `begin` once it is on the page. `handIn` takes the answer and its seconds.
+ * @param {PutQuestion} question
  * @param {(answer: unknown, seconds: number) => unknown} handIn
  * @param {(seconds: () => number) => HTMLElement[]} further buttons
  */
-export async function asking(asked, handIn, further = () => []) {
-  const sheets = new Sheets(asked.images, asked.scale);
-  const answer = answerField(asked, sheets);
+export async function questionElement(question, handIn, further = () => []) {
+  const sheets = new Sheets(question.images, question.scale);
+  const answer = answerField(question, sheets);
   let begun = performance.now();
   const seconds = () => (performance.now() - begun) / 1000;
-  const answered = node(
+  const controls = node(
     "p",
     { class: "controls" },
     node("button", { class: "primary", "data-icon": "check" }, "answer"),
     ...further(seconds),
   );
-  const answers = form({ class: "inputs" }, () => handIn(answer.read(), seconds()), answer.element, answered);
-  const end = asked.parts.findLastIndex((part) => typeof part === "number") + 1;
+  const answers = form({ class: "inputs" }, () => handIn(answer.read(), seconds()), answer.element, controls);
+  const end = question.parts.findLastIndex((part) => typeof part === "number") + 1;
   await sheets.ready();
-  drawNamedBoxes(asked, sheets);
-  const pictures = partsOf(asked.parts.slice(0, end), sheets);
-  const after = partsOf(asked.parts.slice(end), sheets); // what follows the pictures stands by the answer
+  drawNamedBoxes(question, sheets);
+  const pictures = partsOf(question.parts.slice(0, end), sheets);
+  const below = partsOf(question.parts.slice(end), sheets); // what follows the pictures stands by the answer
   const element = node(
     "div",
     { class: pictures.length ? "columns" : "" },
-    node("div", { class: asked.images.length > 2 ? "asked many" : "asked" }, ...pictures),
-    node("div", {}, ...after, answers, instructions(asked.system)),
+    node("div", { class: question.images.length > 2 ? "asked many" : "asked" }, ...pictures),
+    node("div", {}, ...below, answers, instructions(question.system)),
   );
-  const shown = () => {
+  const begin = () => {
     begun = performance.now();
     sheets.aim();
   };
-  return { element, answers, sheets, shown };
+  return { element, answers, sheets, begin };
 }
 
 const NAMED_BOX = /\[(\d+), (\d+), (\d+), (\d+)\]/g;
@@ -113,7 +113,7 @@ const NAMED_BOX = /\[(\d+), (\d+), (\d+), (\d+)\]/g;
 /**
  * Draws the boxes that the prompt names by numbers, which a model reads and a person cannot; of several pictures it
  * does not say which.
- * @param {PutQuestion} asked
+ * @param {PutQuestion} question
  * @param {Sheets} sheets
  */
 function drawNamedBoxes({ parts, scale }, { sheets }) {
@@ -126,7 +126,7 @@ function drawNamedBoxes({ parts, scale }, { sheets }) {
     const [left, top, right, bottom] = sides.map((side) => Number(side) / scale);
     const [x, width] = [left, right - left].map((share) => share * image.naturalWidth);
     const [y, height] = [top, bottom - top].map((share) => share * image.naturalHeight);
-    if (width > 0 && height > 0) layer.append(drawn("rect", { class: "drawn given", x, y, width, height }));
+    if (width > 0 && height > 0) layer.append(svgNode("rect", { class: "drawn given", x, y, width, height }));
   }
 }
 
@@ -159,7 +159,7 @@ function partsOf(parts, sheets) {
 
 /**
  * What takes the answer: choices, fields of a schema, or a text.
- * @param {PutQuestion} asked
+ * @param {PutQuestion} question
  * @param {Sheets} sheets
  * @returns {Field}
  */

@@ -10,10 +10,10 @@ import { rowsOf } from "./statements.js";
 /** @typedef {{ frame: number, mine: FrameDraft | undefined, theirs: FrameDraft | undefined }} FrameDifference */
 /**
  * What two decided: drafts of frames; or what was handed in, and the project that it was decided on.
- * @typedef {{ frames: FrameDifference[] } | { decisions: Decisions, before: Project }} Decided
+ * @typedef {{ frames: FrameDifference[] } | { decisions: Decisions, before: Project }} Conflict
  */
 /** @typedef {{ mine: string, theirs: string }} Sides */
-/** @typedef {(text: string, decided: Decided, names: Sides) => Promise<"mine" | "theirs" | null>} Conflicting */
+/** @typedef {(text: string, conflict: Conflict, names: Sides) => Promise<"mine" | "theirs" | null>} Conflicting */
 
 const ACROSS = 420; // pixels of a picture
 
@@ -23,15 +23,15 @@ const ACROSS = 420; // pixels of a picture
  * @param {Player} player
  * @returns {Conflicting}
  */
-export const asking = (work, player) => async (text, decided, names) => {
-  const frames = "frames" in decided ? decided.frames : await framesOf(work, decided.decisions);
+export const conflictDialog = (work, player) => async (text, conflict, names) => {
+  const frames = "frames" in conflict ? conflict.frames : await framesOf(work, conflict.decisions);
   const pictures = frames.map(async ({ frame, mine, theirs }) => ({
     what: `frame ${frame}`,
     mine: await pictureOf(work, player, frame, mine),
     theirs: await pictureOf(work, player, frame, theirs),
   }));
-  const said = "frames" in decided ? [] : statedDifferences(work, decided.decisions, decided.before);
-  return sideBySide(text, [...(await Promise.all(pictures)), ...said], names);
+  const statements = "frames" in conflict ? [] : statedDifferences(work, conflict.decisions, conflict.before);
+  return sideBySide(text, [...(await Promise.all(pictures)), ...statements], names);
 };
 
 /**
@@ -75,16 +75,16 @@ async function pictureOf(work, player, frame, draft) {
  */
 function statedDifferences(work, { contacts, layers, edits }, before) {
   const { project, names } = work;
-  const made = [];
-  if (contacts) made.push({ what: "contacts", mine: rangeList(contacts), theirs: rangeList(project.contacts ?? []) });
+  const rows = [];
+  if (contacts) rows.push({ what: "contacts", mine: rangeList(contacts), theirs: rangeList(project.contacts ?? []) });
   if (layers) {
-    made.push({ what: "statements", mine: layerList(layers, names), theirs: layerList(project.layers, names) });
+    rows.push({ what: "statements", mine: layerList(layers, names), theirs: layerList(project.layers, names) });
   }
   if (edits) {
     const since = project.edits.slice(before.edits.length).map(({ by, edit }) => `${JSON.stringify(edit)} (${by})`);
-    made.push({ what: "edits", mine: lines(edits.map((edit) => JSON.stringify(edit))), theirs: lines(since) });
+    rows.push({ what: "edits", mine: lines(edits.map((edit) => JSON.stringify(edit))), theirs: lines(since) });
   }
-  return made;
+  return rows;
 }
 
 /** @param {string[]} texts */

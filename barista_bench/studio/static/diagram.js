@@ -1,5 +1,5 @@
 // The related objects of a frame on a circle, and the relations between them.
-import { drawn, node } from "./elements.js";
+import { node, svgNode } from "./elements.js";
 import { colour } from "./masks.js";
 
 /** @import { FrameGraph, Relation } from "./shapes.d.ts" */
@@ -33,11 +33,11 @@ function edgeOf({ type, value }, [x1, y1], [x2, y2]) {
   const along = (share) => [x1 + (x2 - x1) * share, y1 + (y2 - y1) * share];
   const points = [0.06, 0.6, 0.94].map((share) => along(share).join(",")).join(" ");
   const [x, y] = along(0.36);
-  return drawn(
+  return svgNode(
     "g",
     { class: type === "human_actions" ? "by-hand" : "edge" },
-    drawn("polyline", { points, "marker-mid": "url(#tip)", class: "edge-line" }),
-    drawn("text", { x, y, class: "edge-name" }, value),
+    svgNode("polyline", { points, "marker-mid": "url(#tip)", class: "edge-line" }),
+    svgNode("text", { x, y, class: "edge-name" }, value),
   );
 }
 
@@ -58,16 +58,16 @@ export function diagram({ instances, relations }, names, chosen) {
     return from && to ? [edgeOf(relation, from, to)] : [];
   });
   const dots = [...spots].map(([id, [x, y]]) => {
-    const dot = drawn("circle", { cx: x, cy: y, r: chosen.has(id) ? 9 : 6, fill: colour(id) });
-    return drawn("g", {}, dot, drawn("text", { x, y: y - 11, class: "node-name" }, names.get(id)));
+    const dot = svgNode("circle", { cx: x, cy: y, r: chosen.has(id) ? 9 : 6, fill: colour(id) });
+    return svgNode("g", {}, dot, svgNode("text", { x, y: y - 11, class: "node-name" }, names.get(id)));
   });
-  const told = relations.map(({ source, target, value }) => `${names.get(source)} ${value} ${names.get(target)}`);
+  const sentences = relations.map(({ source, target, value }) => `${names.get(source)} ${value} ${names.get(target)}`);
   const box = { viewBox: "0 0 8 8", refX: 4, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" };
-  const shape = drawn("path", { d: "M0 0 8 4 0 8z", class: "tip-shape" });
-  const arrowTip = drawn("defs", {}, drawn("marker", { id: "tip", ...box }, shape));
+  const shape = svgNode("path", { d: "M0 0 8 4 0 8z", class: "tip-shape" });
+  const arrowTip = svgNode("defs", {}, svgNode("marker", { id: "tip", ...box }, shape));
   const look = { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "diagram", role: "img" };
   return [
-    drawn("svg", { ...look, "aria-label": told.join("; ") || "no relations" }, arrowTip, ...edges, ...dots),
+    svgNode("svg", { ...look, "aria-label": sentences.join("; ") || "no relations" }, arrowTip, ...edges, ...dots),
     alone.length ? node("p", { class: "note" }, `In view and related to nothing: ${alone.join(", ")}.`) : "",
   ];
 }

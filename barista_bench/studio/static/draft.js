@@ -1,7 +1,7 @@
 // A domain file proposed from the graphs' words: each proposal with its count and pictures, to be finished by a person.
 import { button, form, node } from "./elements.js";
 import { address } from "./graph_player.js";
-import { ask, finished, send } from "./server.js";
+import { ask, send, waitUntilDone } from "./server.js";
 import { reasonOf, say } from "./status.js";
 import { counted } from "./words.js";
 
@@ -12,8 +12,8 @@ import { counted } from "./words.js";
 export function draftView() {
   const state = node("p", {}, "reading the words of all videos ... ", node("progress", { "aria-label": "reading" }));
   const content = node("div", {}, state);
-  const started = async () => {
-    await finished(
+  const onShown = async () => {
+    await waitUntilDone(
       () => ask("/api/draft"),
       () => {},
       state,
@@ -22,7 +22,7 @@ export function draftView() {
     content.replaceChildren(editorOf(path, lines));
     say(counted(lines.filter(({ note }) => note).length, "proposal"));
   };
-  return { made: [node("h2", {}, "Words of the domain"), content], started };
+  return { elements: [node("h2", {}, "Words of the domain"), content], onShown };
 }
 
 /**

@@ -15,33 +15,33 @@ export class DraftKeeper {
     this.state = "saved";
     this.problem = "";
     /** What is not kept yet: the newest only. @type {DraftContent | null} */
-    this.waiting = null;
+    this.unsent = null;
     this.isBusy = false;
-    this.told = () => {};
+    this.onState = () => {};
     /** Another page of the same person has changed the draft. */
     this.conflicted = () => {};
     /** @param {BeforeUnloadEvent} event */
     const leaving = (event) => {
-      if (this.waiting) event.preventDefault();
+      if (this.unsent) event.preventDefault();
     };
     addEventListener("beforeunload", leaving);
   }
 
   /** @param {DraftContent} draft */
   keep(draft) {
-    this.waiting = draft;
+    this.unsent = draft;
     if (!this.isBusy) this.run();
   }
 
   async run() {
     this.isBusy = true;
     this.say("saving");
-    while (this.waiting) {
-      const sent = this.waiting;
+    while (this.unsent) {
+      const sent = this.unsent;
       try {
         await this.send({ ...sent, revision: this.revision + 1, page: this.page });
         this.revision += 1;
-        if (this.waiting === sent) this.waiting = null;
+        if (this.unsent === sent) this.unsent = null;
       } catch (error) {
         this.say("failed", reasonOf(error));
         if (error instanceof RefusedError && error.status === 409) {
@@ -59,8 +59,8 @@ export class DraftKeeper {
   }
 
   /** What another page wrote is taken instead. */
-  dropped() {
-    this.waiting = null;
+  drop() {
+    this.unsent = null;
     this.say("saved");
   }
 
@@ -73,6 +73,6 @@ export class DraftKeeper {
   say(state, problem = "") {
     this.state = state;
     this.problem = problem;
-    this.told();
+    this.onState();
   }
 }

@@ -1,7 +1,7 @@
 // Drawing masks over a frame: box, clicks and strokes for the segmenter, polygon and brush, by mouse, pen or finger.
 import { blankCanvas, button, node } from "./elements.js";
-import { redrawn } from "./frame_canvas.js";
-import { paintedAlone, turned } from "./masks.js";
+import { replaceShapes } from "./frame_canvas.js";
+import { paintAlone, turned } from "./masks.js";
 import { Polygon } from "./polygon.js";
 import { boxOf, drawMask, maskOf } from "./run_lengths.js";
 import { Segmenting } from "./segmenting.js";
@@ -19,15 +19,15 @@ const NO_SEGMENTER = "no segmenter is set: a box is a rectangle";
 const BESIDE = "Alt or the right button: not inside";
 
 /**
- * `current()` promises the object that is drawn at, whose mask may be null; `drawn(id, mask)` takes its new mask.
+ * `current()` promises the object that is drawn at, whose mask may be null; `takeMask(id, mask)` takes its new mask.
  * @typedef {object} Drafting
  * @property {string} video
  * @property {boolean} hasSegmenter without one a box is a mask itself
- * @property {() => Promise<Drawn>} current
- * @property {(id: string | null, mask: Mask) => unknown} drawn
+ * @property {() => Promise<DrawTarget>} current
+ * @property {(id: string | null, mask: Mask) => unknown} takeMask
  */
 
-/** @typedef {{ id: string | null, mask: Mask | null }} Drawn */
+/** @typedef {{ id: string | null, mask: Mask | null }} DrawTarget */
 /** @typedef {MaskPrompt & { stroke: PromptPoint[] }} StrokeBegun */
 
 export class Drawing {
@@ -35,12 +35,12 @@ export class Drawing {
    * @param {Player} player
    * @param {Drafting} drafting
    */
-  constructor(player, { video, hasSegmenter, current, drawn }) {
+  constructor(player, { video, hasSegmenter, current, takeMask }) {
     this.player = player;
     this.view = player.canvas;
     this.hasSegmenter = hasSegmenter;
     this.current = current;
-    this.drawn = drawn;
+    this.takeMask = takeMask;
     this.segmenting = new Segmenting(video, (mask) => this.preview(mask));
     this.tool = "select";
     this.frame = player.frame;
@@ -52,14 +52,14 @@ export class Drawing {
     /** Of this stroke. @type {PromptPoint[]} */
     this.stroked = [];
     /** Its last answer. @type {Promise<Mask> | undefined} */
-    this.asked = undefined;
+    this.promisedMask = undefined;
     /** Where the pointer is, was pressed, and was last while pressed. @type {Point | null} */
     this.at = null;
     /** @type {Point | null} */
     this.start = null;
     /** @type {Point | null} */
     this.end = null;
-    /** The object whose mask is drawn at. @type {Drawn | null} */
+    /** The object whose mask is drawn at. @type {DrawTarget | null} */
     this.target = null;
     /** The mask that is painted while it is drawn. @type {ImageBitmap | undefined} */
     this.answer = undefined;
@@ -117,7 +117,7 @@ export class Drawing {
     this.cancel();
     this.tool = tool;
     this.view.isDrawing = tool !== "select";
-    for (const [name, made] of this.tools) made.setAttribute("aria-pressed", String(name === tool));
+    for (const [name, element] of this.tools) element.setAttribute("aria-pressed", String(name === tool));
     this.view.holder.classList.toggle("drawing", this.view.isDrawing);
     this.snapping.hidden = tool !== "polygon";
     this.sizing.hidden = tool !== "brush" && tool !== "eraser";
@@ -213,11 +213,11 @@ export class Drawing {
     if (frame !== this.frame) return;
     const { mask } = target;
     const box = mask && boxOf(mask);
-    const known = (mask && this.segmenting.prompts.get(mask)) ?? {
+    const prompt = (mask && this.segmenting.prompts.get(mask)) ?? {
       box: box && [box[0], box[1], box[0] + box[2], box[1] + box[3]],
       points: [],
     };
-    this.before = { ...known, stroke };
+    this.before = { ...prompt, stroke };
     this.askStroke(this.before);
     this.hide(target);
   }
@@ -230,14 +230,14 @@ export class Drawing {
   /** @param {MaskPrompt} prompt */
   ask(prompt) {
     this.prompt = prompt;
-    this.asked = this.segmenting.ask({ frame: this.frame, prompt });
-    this.asked.catch(() => {}); // said where it is taken
+    this.promisedMask = this.segmenting.ask({ frame: this.frame, prompt });
+    this.promisedMask.catch(() => {}); // said where it is taken
   }
 
   /** @param {Mask} mask */
   async preview(mask) {
     const { prompt } = this;
-    const answer = await paintedAlone(mask);
+    const answer = await paintAlone(mask);
     if (this.prompt !== prompt || !prompt) return;
     this.answer = answer;
     this.show();
@@ -251,27 +251,27 @@ export class Drawing {
     if (tool === "box" && !this.hasSegmenter) {
       const box = cornersOf(start, end);
       this.cancel();
-      if (box) await this.filled((context) => context.rect(box[0], box[1], box[2] - box[0], box[3] - box[1]));
-    } else if (tool === "box" || tool === "points") await this.taken(frame);
+      if (box) await this.fillShape((context) => context.rect(box[0], box[1], box[2] - box[0], box[3] - box[1]));
+    } else if (tool === "box" || tool === "points") await this.takeAnswer(frame);
     else {
       const { target } = this;
       this.target = null;
-      if (target) await this.drawn(target.id, maskOf(this.context));
+      if (target) await this.takeMask(target.id, maskOf(this.context));
       this.show();
     }
   });
 
   /** The segmenter's last answer becomes the mask. After a box clicks correct it. @param {number} frame */
-  async taken(frame) {
-    const { asked, prompt, tool } = this;
-    if (!asked || !prompt || (tool === "box" && !prompt.box)) {
+  async takeAnswer(frame) {
+    const { promisedMask, prompt, tool } = this;
+    if (!promisedMask || !prompt || (tool === "box" && !prompt.box)) {
       this.cancel();
       return;
     }
     try {
-      const [{ id }, mask] = await Promise.all([this.current(), asked]);
+      const [{ id }, mask] = await Promise.all([this.current(), promisedMask]);
       if (frame !== this.frame) return;
-      if (boxOf(mask)) await this.drawn(id, mask);
+      if (boxOf(mask)) await this.takeMask(id, mask);
       else say("Nothing was found there.");
       if (tool === "box" && this.tool === tool) this.choose("points");
     } finally {
@@ -284,7 +284,7 @@ export class Drawing {
     const outline = await this.polygon.outline(this.frame);
     if (!outline) return false;
     this.cancel();
-    await this.filled((context) => {
+    await this.fillShape((context) => {
       for (const { x, y } of outline) context.lineTo(x, y);
     });
     return true;
@@ -305,7 +305,7 @@ export class Drawing {
   forgetAnswer() {
     this.prompt = null;
     this.before = null;
-    this.asked = undefined;
+    this.promisedMask = undefined;
     this.answer = undefined;
     this.show();
   }
@@ -320,7 +320,7 @@ export class Drawing {
     this.hide(target);
   }
 
-  /** @param {Drawn} target */
+  /** @param {DrawTarget} target */
   hide({ id }) {
     this.view.instances = this.view.instances.filter((instance) => instance.id !== id);
     this.view.redraw();
@@ -346,14 +346,14 @@ export class Drawing {
   }
 
   /** A shape added to the object's mask. @param {(context: CanvasRenderingContext2D) => void} path */
-  async filled(path) {
+  async fillShape(path) {
     await this.begin();
     this.context.beginPath();
     path(this.context);
     this.context.fill();
     const id = this.target?.id ?? null;
     this.target = null;
-    await this.drawn(id, maskOf(this.context));
+    await this.takeMask(id, maskOf(this.context));
   }
 
   /** What is being drawn. */
@@ -379,7 +379,7 @@ export class Drawing {
     if (at && (tool === "brush" || tool === "eraser")) {
       shapes.push(new Konva.Circle({ ...line, x: at.x, y: at.y, radius: this.radius }));
     }
-    redrawn(layer, shapes);
+    replaceShapes(layer, shapes);
   }
 }
 

@@ -10,15 +10,15 @@ const FOLDER = "videos"; // where they go, unless another one is typed
  */
 export function dropZone(inputs, changed) {
   const field = inputs.find(({ name }) => name === "videos")?.input;
-  const told = node("ul", { class: "facts-list", "aria-live": "polite" });
+  const messages = node("ul", { class: "facts-list", "aria-live": "polite" });
   const choose = node("input", { type: "file", accept: "video/*", multiple: true, class: "hidden" });
   /** @param {FileList | null | undefined} files */
   const take = async (files) => {
     const folder = field?.value && !field.value.startsWith("/") ? field.value : FOLDER;
     for (const file of files ?? []) {
       const line = node("li", {}, `${file.name}: 0 %`);
-      told.append(line);
-      line.textContent = await uploaded(folder, file, (fraction) => {
+      messages.append(line);
+      line.textContent = await upload(folder, file, (fraction) => {
         line.textContent = `${file.name}: ${Math.round(100 * fraction)} %`;
       });
     }
@@ -35,7 +35,7 @@ export function dropZone(inputs, changed) {
     event.preventDefault();
     explained(take)(event.dataTransfer?.files);
   });
-  return node("div", {}, zone, told);
+  return node("div", {}, zone, messages);
 }
 
 /**
@@ -45,7 +45,7 @@ export function dropZone(inputs, changed) {
  * @param {(fraction: number) => void} progress
  * @returns {Promise<string>}
  */
-function uploaded(folder, file, progress) {
+function upload(folder, file, progress) {
   return new Promise((done) => {
     const request = new XMLHttpRequest();
     request.open("POST", `/api/upload?${new URLSearchParams({ folder, name: file.name })}`);

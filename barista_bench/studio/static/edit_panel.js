@@ -1,5 +1,5 @@
 // The edits of identities, each of which can be undone.
-import { button, listed, node } from "./elements.js";
+import { button, countedList, node } from "./elements.js";
 /** @import { Annotation } from "./annotation.js" */
 /** @import { Edit } from "./shapes.d.ts" */
 
@@ -26,6 +26,6 @@ export function editPanel(work) {
   const again = button("do it again (U)", () => work.redo(), { "data-icon": "redo-2" });
   return [
     node("p", {}, undoLast, " ", again),
-    ...listed("Edits of identities", items, "None: merge, split or rename an object that is chosen."),
+    ...countedList("Edits of identities", items, "None: merge, split or rename an object that is chosen."),
   ];
 }

@@ -5,18 +5,18 @@ import { explained } from "./status.js";
 
 /**
  * @template {Element} Made
- * @param {Made} made
+ * @param {Made} element
  * @param {Properties} properties
  * @param {(Child | Child[])[]} children
  */
-function fill(made, properties, children) {
+function fill(element, properties, children) {
   for (const [key, value] of Object.entries(properties)) {
     if (value === null || value === undefined || value === false) continue;
-    if (typeof value === "function") made.addEventListener(key, value);
-    else made.setAttribute(key, value === true ? "" : String(value));
+    if (typeof value === "function") element.addEventListener(key, value);
+    else element.setAttribute(key, value === true ? "" : String(value));
   }
-  for (const child of children.flat()) if (child !== null && child !== undefined) made.append(child);
-  return made;
+  for (const child of children.flat()) if (child !== null && child !== undefined) element.append(child);
+  return element;
 }
 
 /**
@@ -35,7 +35,7 @@ export const node = (tag, properties = {}, ...children) => fill(document.createE
  * @param {Properties} [properties]
  * @param {(Child | Child[])[]} children
  */
-export const drawn = (tag, properties = {}, ...children) =>
+export const svgNode = (tag, properties = {}, ...children) =>
   fill(document.createElementNS("http://www.w3.org/2000/svg", tag), properties, children);
 
 /**
@@ -50,19 +50,19 @@ export const button = (label, click, properties = {}) =>
 /**
  * A form whose fields `submit(form)` hands in, without leaving the page.
  * @param {Properties} properties
- * @param {(filled: HTMLFormElement) => unknown} submit
+ * @param {(element: HTMLFormElement) => unknown} submit
  * @param {(Child | Child[])[]} children
  */
 export function form(properties, submit, ...children) {
-  const handIn = explained(() => submit(made));
+  const handIn = explained(() => submit(element));
   /** @param {Event} event */
   const submitted = (event) => {
     event.preventDefault();
     return handIn();
   };
   /** @type {HTMLFormElement} */
-  const made = node("form", { ...properties, submit: submitted }, ...children);
-  return made;
+  const element = node("form", { ...properties, submit: submitted }, ...children);
+  return element;
 }
 
 /**
@@ -71,7 +71,7 @@ export function form(properties, submit, ...children) {
  * @param {(Child | Child[])[]} items
  * @param {string} [otherwise]
  */
-export const listed = (title, items, otherwise = "") => [
+export const countedList = (title, items, otherwise = "") => [
   node("h4", {}, `${title} (${items.length})`),
   items.length || !otherwise
     ? node("ul", { class: "facts-list" }, ...items.map((item) => node("li", {}, item)))
@@ -99,11 +99,11 @@ export function blankCanvas({ width, height }, settings) {
 export function follow(press, move, end) {
   const target = /** @type {HTMLElement} */ (press.currentTarget);
   /** @param {PointerEvent} event */
-  const lifted = (event) => {
+  const lift = (event) => {
     target.removeEventListener("pointermove", move);
     end(event);
   };
   target.setPointerCapture(press.pointerId);
   target.addEventListener("pointermove", move);
-  target.addEventListener("pointerup", lifted, { once: true });
+  target.addEventListener("pointerup", lift, { once: true });
 }

@@ -1,6 +1,6 @@
 // A video of a release: the graph of each frame, what holds when, what is asked about a moment.
 import { diagram } from "./diagram.js";
-import { button, form, listed, node } from "./elements.js";
+import { button, countedList, form, node } from "./elements.js";
 import { frameAt } from "./frame_source.js";
 import { address, graphPlayer } from "./graph_player.js";
 import { colour } from "./masks.js";
@@ -8,7 +8,7 @@ import { missingAnnotations } from "./missing.js";
 import { moments, NEAREST, searchField } from "./search.js";
 import { ask } from "./server.js";
 import { say } from "./status.js";
-import { tabbed } from "./tabbed.js";
+import { tabPanels } from "./tab_panels.js";
 import { Timeline } from "./timeline.js";
 import { counted, words } from "./words.js";
 /** @import { Child, View } from "./page.d.ts" */
@@ -44,7 +44,7 @@ export async function exploreView(video, query) {
   player.onRest((frame) => history.replaceState(null, "", address(video, frame, example ? { example } : {})));
   const objects = query.get("objects");
   return {
-    made: [
+    elements: [
       node("div", { class: "heading" }, node("h2", {}, video), secondField(player), hunt.element),
       problemsOf(tables.problems),
       results,
@@ -52,7 +52,7 @@ export async function exploreView(video, query) {
       timeline.element,
     ],
     keys: { ...player.keys(), "/": ["search this video", hunt.focus] },
-    started: async () => {
+    onShown: async () => {
       await player.start(first);
       if (objects) player.pick(objects.split(","));
     },
@@ -98,12 +98,12 @@ async function search(player, text, results) {
         }),
       ),
     );
-  const found = listOf(rows);
-  const count = counted(found.children.length, "moment");
+  const list = listOf(rows);
+  const count = counted(list.children.length, "moment");
   const everywhere = `#/search?${new URLSearchParams({ text })}`;
   results.replaceChildren(
     node("h3", {}, `${count}${more ? `, and ${more} further statements` : ""}`),
-    found,
+    list,
     ...(nearest.length ? [node("p", { class: "note" }, NEAREST), listOf(nearest)] : []),
     node("p", {}, node("a", { href: everywhere }, "search all videos")),
   );
@@ -133,7 +133,7 @@ function sidePanel({ player, graphOf }, names, example) {
     Questions: () => questions(player, example),
     Missing: () => missingAnnotations(player),
   };
-  const side = tabbed("what the graph says", panels, example ? "Questions" : "This frame");
+  const side = tabPanels("what the graph says", panels, example ? "Questions" : "This frame");
   player.onRest(side.fill);
   player.onPick(side.fill);
   return side.element;
@@ -150,22 +150,22 @@ function factsOf(player, { instances, relations, attributes, activities, steps }
    * @param {string} title
    * @param {(Child | Child[])[]} items
    */
-  const listedIfAny = (title, items) => (items.length ? listed(title, items) : []);
+  const listedIfAny = (title, items) => (items.length ? countedList(title, items) : []);
   /** @param {string} id */
   const thing = (id) => {
     const isChosen = player.selected.has(id);
     const pick = () => player.pick(player.selected.has(id) && player.selected.size === 1 ? [] : [id]);
-    const made = button(names.get(id) ?? id, pick, { class: "thing", "aria-pressed": String(isChosen) });
-    made.style.borderLeftColor = colour(id);
-    return made;
+    const thingButton = button(names.get(id) ?? id, pick, { class: "thing", "aria-pressed": String(isChosen) });
+    thingButton.style.borderLeftColor = colour(id);
+    return thingButton;
   };
   /** @param {Relation} relation */
   const statement = ({ source, target, value }) => [thing(source), ` ${value} `, thing(target)];
-  const seen = instances.map(({ object, mask }) => {
-    const said = attributes.filter((attribute) => attribute.object === object);
-    const traits = said.map(({ type, value }) => `${type} ${value}`).join(", ");
+  const objects = instances.map(({ object, mask }) => {
+    const traits = attributes.filter((attribute) => attribute.object === object);
+    const text = traits.map(({ type, value }) => `${type} ${value}`).join(", ");
     const problem = "problem" in mask ? node("span", { class: "warn" }, " mask unusable") : "";
-    return [thing(object), ` ${traits}`, problem];
+    return [thing(object), ` ${text}`, problem];
   });
   const byHand = relations.filter(({ type }) => type === "human_actions");
   const others = relations.filter(({ type }) => type !== "human_actions");
@@ -174,7 +174,7 @@ function factsOf(player, { instances, relations, attributes, activities, steps }
     ...listedIfAny("Process step", steps),
     ...listedIfAny("Hands", byHand.map(statement)),
     ...listedIfAny("Relations", others.map(statement)),
-    ...listed("Objects", seen),
+    ...countedList("Objects", objects),
   ];
 }
 
@@ -185,13 +185,13 @@ function factsOf(player, { instances, relations, attributes, activities, steps }
  */
 async function questions(player, example) {
   const { asked } = await ask("/api/moment", { video: player.video, frame: player.frame });
-  const shown = asked.map((question) => questionOf(player, question, question.id === example));
-  return listed("Asked about this frame", shown);
+  const items = asked.map((question) => questionOf(player, question, question.id === example));
+  return countedList("Asked about this frame", items);
 }
 
 /**
  * @param {Player} player
- * @param {AskedQuestion} asked
+ * @param {AskedQuestion} question
  * @param {boolean} isExample
  */
 function questionOf(player, { task, id, label, question, frames, reference }, isExample) {

@@ -18,7 +18,7 @@ import { words } from "./words.js";
 export function field(schema, name, sheets) {
   if (schema.anyOf) return alternatives(schema.anyOf, name, sheets);
   if ("const" in schema) return { element: null, read: () => schema.const };
-  if (schema.enum) return selected(schema.enum, name);
+  if (schema.enum) return selectOf(schema.enum, name);
   if (schema.type === "array" && schema.maxItems === 4) return box(name, sheets);
   if (schema.type === "array") return list(schema, name, sheets);
   if (schema.type === "object" && schema.properties?.counts) return outline(sheets);
@@ -45,7 +45,7 @@ function plain({ type, minimum, maximum }, name) {
  * @param {Value[]} values
  * @param {string} name
  */
-function selected(values, name) {
+function selectOf(values, name) {
   const options = values.map((value, at) => node("option", { value: at }, String(value)));
   const nothing = values.length > 1 ? node("option", { value: "" }, "…") : null;
   const select = node("select", { required: true }, nothing, ...options);
@@ -87,19 +87,19 @@ const titleOf = ({ properties = {} }) =>
  */
 function alternatives(schemas, name, sheets) {
   const titles = schemas.map(titleOf);
-  const choice = selected(titles, "kind");
+  const choice = selectOf(titles, "kind");
   const holder = node("div", {});
   /** @type {Field | null} */
-  let made = null;
+  let record = null;
   const fill = () => {
     if (!choice.select.value) return;
-    made = field(schemas[titles.indexOf(choice.read())], name, sheets);
-    holder.replaceChildren(...(made.element ? [made.element] : []));
+    record = field(schemas[titles.indexOf(choice.read())], name, sheets);
+    holder.replaceChildren(...(record.element ? [record.element] : []));
     sheets.aim();
   };
   choice.element.addEventListener("change", fill);
   fill();
-  return { element: node("div", { class: "alternatives" }, choice.element, holder), read: () => made?.read() };
+  return { element: node("div", { class: "alternatives" }, choice.element, holder), read: () => record?.read() };
 }
 
 /**
@@ -118,19 +118,19 @@ function list({ items = {}, minItems = 0, maxItems = Infinity }, name, sheets) {
       say(`no more than ${maxItems}`);
       return;
     }
-    const made = field(items, items.type === "object" || items.anyOf ? "" : entry, sheets);
+    const item = field(items, items.type === "object" || items.anyOf ? "" : entry, sheets);
     const remove = () => {
       rows.delete(row);
       row.remove();
       sheets.aim();
     };
     /** @type {HTMLElement} */
-    const row = node("li", {}, made.element, button("remove", remove, { "data-icon": "x" }));
-    rows.set(row, made);
+    const row = node("li", {}, item.element, button("remove", remove, { "data-icon": "x" }));
+    rows.set(row, item);
     holder.append(row);
     sheets.aim();
     /** @type {HTMLElement | null | undefined} */
-    const first = made.element?.querySelector("input, select, button");
+    const first = item.element?.querySelector("input, select, button");
     first?.focus();
   };
   for (let at = 0; at < minItems; at += 1) add();
@@ -185,7 +185,7 @@ function outline(sheets) {
   const state = node("output", {}, "nothing drawn");
   /** @type {Mask | null} */
   let mask = null;
-  const made = sheets.join(
+  const outlineField = sheets.join(
     {
       read: () => {
         if (!mask) throw new Error("draw an outline, or remove the entry");
@@ -201,12 +201,12 @@ function outline(sheets) {
         mask = maskOf(pen);
         state.textContent = `drawn on picture ${number + 1}`;
         /** @type {HTMLInputElement | null | undefined} */
-        const frame = made.element.closest("fieldset")?.querySelector("[data-name=frame]");
+        const frame = outlineField.element.closest("fieldset")?.querySelector("[data-name=frame]");
         if (frame) frame.value = String(number);
       },
     },
     "outline ",
     state,
   );
-  return made;
+  return outlineField;
 }

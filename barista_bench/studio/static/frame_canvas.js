@@ -19,7 +19,7 @@ export const shows = { masks: true, boxes: false };
  * @param {import("konva/lib/Layer").Layer} layer
  * @param {import("konva/lib/Shape").Shape[]} shapes
  */
-export function redrawn(layer, shapes) {
+export function replaceShapes(layer, shapes) {
   if (!shapes.length && !layer.hasChildren()) return;
   layer.destroyChildren();
   if (shapes.length) layer.add(...shapes);
@@ -109,7 +109,7 @@ export class FrameCanvas {
    * @param {Instance[]} instances
    * @param {boolean} isQuick
    */
-  async painted(instances, isQuick) {
+  async prepaint(instances, isQuick) {
     if (shows.masks) await this.painter.paint(instances, { shrink: this.shrink(isQuick) });
     return instances;
   }
@@ -149,7 +149,7 @@ export class FrameCanvas {
       const isShown = shows.boxes || instance.offered || this.isChosen(instance.object);
       return instance.box && isShown ? this.labelledBox(instance, instance.box) : [];
     });
-    redrawn(this.boxLayer, boxes);
+    replaceShapes(this.boxLayer, boxes);
   }
 
   /**

@@ -61,10 +61,10 @@ export class FrameDecoder {
     /** What is being decoded. @type {Group | null} */
     this.current = null;
     this.isRunning = false;
-    this.decoder = this.made();
+    this.decoder = this.makeDecoder();
   }
 
-  made() {
+  makeDecoder() {
     /** @param {VideoFrame} picture */
     const output = (picture) => {
       const group = this.groups.get(this.samples.keyframes[lastUpTo(this.samples.keyframes, picture.timestamp)]);
@@ -161,7 +161,7 @@ export class FrameDecoder {
     const { offsets, sizes } = this.samples;
     const data = await this.read(start, start + frames.length);
     if (this.current !== group) return false;
-    if (this.decoder.state === "closed") this.decoder = this.made();
+    if (this.decoder.state === "closed") this.decoder = this.makeDecoder();
     if (this.decoder.state === "unconfigured") this.decoder.configure(this.config);
     for (let number = start; number < start + frames.length; number += 1) {
       const from = offsets[number] - offsets[start];

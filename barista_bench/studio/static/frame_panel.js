@@ -1,5 +1,5 @@
 // The masks and suggestions of a frame, and which object the chosen mask is of.
-import { button, listed, node } from "./elements.js";
+import { button, countedList, node } from "./elements.js";
 import { colour } from "./masks.js";
 import { boxOf } from "./run_lengths.js";
 import { explained } from "./status.js";
@@ -22,12 +22,12 @@ export async function framePanel(view) {
   return [
     stateOf(view),
     ...(chosen ? identityOf(work, frame, chosen, ids) : []),
-    ...listed(
+    ...countedList(
       "Objects",
       marks.map((mark) => objectItem(view, mark)),
       "Nothing is drawn here. o: name a new object, Enter, and draw a box around it.",
     ),
-    ...listed(
+    ...countedList(
       "Suggestions",
       suggestions.map((suggestion) => suggestionItem(view, suggestion)),
       "None for this frame. p copies the masks of the annotated frame before.",

@@ -1,7 +1,7 @@
 // The pictures of a video's frames, exact to the frame: from a copy that the browser decodes and plays, or one by one.
 import { blankCanvas, node } from "./elements.js";
 import { FrameDecoder, lastUpTo } from "./frame_decoder.js";
-import { ask, finished, remembering } from "./server.js";
+import { ask, caching, waitUntilDone } from "./server.js";
 
 /** @import { Footage, VideoKind } from "./shapes.d.ts" */
 
@@ -27,7 +27,7 @@ const baseOf = (kind, video) => `/media/${encodeURIComponent(kind)}/${encodeURIC
  * @param {string} video
  */
 export const stillsOf = (kind, video) =>
-  remembering(async (frame) => {
+  caching(async (frame) => {
     const response = await fetch(`${baseOf(kind, video)}/${frame}.jpg`);
     if (!response.ok) throw new Error((await response.json()).error);
     return createImageBitmap(await response.blob());
@@ -90,13 +90,13 @@ export class FrameSource {
   }
 
   /**
-   * Waits for the copy as long as `element` is shown; `told(step)` hears how far it is.
-   * @param {(step: string) => void} told
+   * Waits for the copy as long as `element` is shown; `onStep(step)` hears how far it is.
+   * @param {(step: string) => void} onStep
    * @param {Element} element
    */
-  async prepare(told, element) {
+  async prepare(onStep, element) {
     const progress = async () => (await ask("/api/footage", this.address)).copy;
-    await finished(progress, ({ step }) => told(step), element);
+    await waitUntilDone(progress, ({ step }) => onStep(step), element);
     const [url, smallUrl] = ["proxy", "small"].map((name) => `${this.base}/${name}.mp4?${this.facts.version}`);
     const copy = node("video", { src: url, preload: "auto" });
     copy.muted = true;

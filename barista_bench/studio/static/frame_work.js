@@ -13,7 +13,7 @@ import { boxOf } from "./run_lengths.js";
 export async function instancesOf(work, frame) {
   const marks = await work.marks(frame);
   const { suggestions } = await work.frameOf(frame);
-  const shown = [...marks.values()].flatMap((mark) => {
+  const standing = [...marks.values()].flatMap((mark) => {
     const box = boxOf(mark.mask);
     return box ? [{ ...mark, name: work.nameOf(mark.object), box }] : [];
   });
@@ -22,7 +22,7 @@ export async function instancesOf(work, frame) {
     const object = `suggestion ${suggestions.indexOf(suggestion)}`;
     return { object, name: `${category}? (${origin})`, mask, box: boxOf(mask), offered: true };
   });
-  return [...shown, ...offered];
+  return [...standing, ...offered];
 }
 
 /**
@@ -31,12 +31,12 @@ export async function instancesOf(work, frame) {
  * @param {Map<string, StandingMask>} marks
  */
 function freeOf(suggestions, marks) {
-  const taken = new Set(marks.keys());
+  const used = new Set(marks.keys());
   const drawn = new Set([...marks.values()].map(({ mask }) => mask.counts));
   return suggestions.filter(({ object, mask }) => {
     if (!object) return !drawn.has(mask.counts);
-    const isFirst = !taken.has(object);
-    taken.add(object);
+    const isFirst = !used.has(object);
+    used.add(object);
     return isFirst;
   });
 }
@@ -65,8 +65,8 @@ export async function takeAll(work, frame) {
  * @param {number} frame
  */
 export function neighbours(work, frame) {
-  const known = [...work.project.accepted.map((entry) => entry.frame), ...work.drafts.keys()].sort((a, b) => a - b);
-  return { before: known.findLast((other) => other < frame), after: known.find((other) => other > frame) };
+  const frames = [...work.project.accepted.map((entry) => entry.frame), ...work.drafts.keys()].sort((a, b) => a - b);
+  return { before: frames.findLast((other) => other < frame), after: frames.find((other) => other > frame) };
 }
 
 /**
@@ -79,13 +79,13 @@ export async function copyLast(work, frame, only) {
   const { before } = neighbours(work, frame);
   if (before === undefined) throw new Error("No frame before this one is annotated.");
   const here = await work.marks(frame);
-  const copied = [...(await work.marks(before)).values()].filter(({ id, mask }) => {
-    const known = here.get(id);
-    return boxOf(mask) && (only ? id === only : !known || !boxOf(known.mask));
+  const lacking = [...(await work.marks(before)).values()].filter(({ id, mask }) => {
+    const mark = here.get(id);
+    return boxOf(mask) && (only ? id === only : !mark || !boxOf(mark.mask));
   });
-  if (!copied.length) throw new Error(`Frame ${before} has nothing that this one lacks.`);
+  if (!lacking.length) throw new Error(`Frame ${before} has nothing that this one lacks.`);
   await work.draw(frame, (draft) => {
-    for (const { id, mask } of copied) draft.set(id, mask);
+    for (const { id, mask } of lacking) draft.set(id, mask);
   });
 }
 

@@ -1,6 +1,6 @@
 // A player of an annotated video, and what its graph says of a frame.
 import { Player } from "./player.js";
-import { ask, remembering } from "./server.js";
+import { ask, caching } from "./server.js";
 /** @import { FrameGraph } from "./shapes.d.ts" */
 
 /** @typedef {{ player: Player, graphOf: (frame: number) => Promise<FrameGraph> }} GraphPlayer */
@@ -11,7 +11,7 @@ import { ask, remembering } from "./server.js";
  * @returns {Promise<GraphPlayer>}
  */
 export async function graphPlayer(video, first = null) {
-  const graphOf = remembering((frame) => ask("/api/frame", { video, frame }));
+  const graphOf = caching((frame) => ask("/api/frame", { video, frame }));
   const player = await Player.open("graph", video, async (frame) => (await graphOf(frame)).instances, first);
   return { player, graphOf };
 }

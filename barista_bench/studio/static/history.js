@@ -13,15 +13,15 @@ export class Steps {
   }
 
   /** @template Result @param {() => Promise<Result>} work @returns {Promise<Result>} */
-  after(work) {
-    const made = this.turn.then(work);
-    this.turn = made.catch(() => {});
-    return made;
+  enqueue(work) {
+    const result = this.turn.then(work);
+    this.turn = result.catch(() => {});
+    return result;
   }
 
   /** Does a step, which can then be taken back; what was taken back before cannot be done again. @param {Step} step */
   take(step) {
-    return this.after(async () => {
+    return this.enqueue(async () => {
       const { done } = this;
       await step.forth();
       if (this.done !== done) return; // forgotten meanwhile, and so is what stood before this step
@@ -32,11 +32,11 @@ export class Steps {
 
   /** Promises what was taken back, in words. */
   undo() {
-    return this.after(() => moved(this.done, this.undone, "back", "undo"));
+    return this.enqueue(() => moveStep(this.done, this.undone, "back", "undo"));
   }
 
   redo() {
-    return this.after(() => moved(this.undone, this.done, "forth", "do again"));
+    return this.enqueue(() => moveStep(this.undone, this.done, "forth", "do again"));
   }
 
   /** Somebody else has decided meanwhile: nothing of before can be undone any more. */
@@ -52,7 +52,7 @@ export class Steps {
  * @param {"back" | "forth"} way
  * @param {string} verb
  */
-async function moved(from, to, way, verb) {
+async function moveStep(from, to, way, verb) {
   const step = from.at(-1);
   if (!step) throw new Error(`Nothing of this session is left to ${verb}.`);
   await step[way]();

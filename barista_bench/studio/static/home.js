@@ -63,21 +63,21 @@ export async function homeView(opened, query) {
   const { cards, folders, closed, reports } = await ask("/api/home");
   const [problem] = opened.problems;
   const alert = problem && node("div", { class: "alert" }, `${counted(opened.problems.length, "problem")}: ${problem}`);
-  const made = [
+  const elements = [
     alert,
     folders.length ? folderList(folders) : null,
     reports.length ? reportLinks(reports) : null,
     closed.length ? closedList(closed, !folders.length) : null,
   ];
-  if (!cards.length) return { made: [...made, ...nothing(opened, folders)] };
-  return { made: [...made, ...videoGrid(cards, query)] };
+  if (!cards.length) return { elements: [...elements, ...emptyHome(opened, folders)] };
+  return { elements: [...elements, ...videoGrid(cards, query)] };
 }
 
 /**
  * @param {Opened} opened
  * @param {Folder[]} folders
  */
-function nothing(opened, folders) {
+function emptyHome(opened, folders) {
   if (folders.length) return [node("p", { class: "empty" }, "No videos are open: choose one of the folders above.")];
   const hint = opened.folder
     ? node(
@@ -143,7 +143,7 @@ function folderList(folders) {
  */
 function videoGrid(cards, query) {
   const lengths = lengthsWhenSeen();
-  const grid = growing((/** @type {VideoCard} */ card) => cardOf(card, lengths));
+  const grid = growingGrid((/** @type {VideoCard} */ card) => cardOf(card, lengths));
   const steps = STEPS.filter((step) => cards.some(({ next }) => next === step));
   const text = node("input", { type: "search", value: query.get("text"), placeholder: "name or annotator" });
   const next = chooser([["", "all videos"], ...steps.map((step) => [step, FILTERS[step]])], query.get("next"));
@@ -151,26 +151,27 @@ function videoGrid(cards, query) {
     Object.keys(SORTS).map((name) => [name, name]),
     query.get("sort"),
   );
-  const shown = node("p", { class: "note", role: "status" });
+  const count = node("p", { class: "note", role: "status" });
   const fill = () => {
     const sought = text.value.toLocaleLowerCase();
-    const found = cards
+    const matching = cards
       .filter((card) => !next.value || card.next === next.value)
       .filter(({ id, by }) => [id, ...by].some((name) => name.toLocaleLowerCase().includes(sought)))
       .toSorted(SORTS[sort.value]);
-    grid.show(found);
-    shown.textContent = found.length
-      ? `${found.length} of ${counted(cards.length, "video")}`
+    grid.show(matching);
+    count.textContent = matching.length
+      ? `${matching.length} of ${counted(cards.length, "video")}`
       : "No video is like this: take a filter away.";
-    const chosen = Object.entries({ text: text.value, next: next.value, sort: sort.value });
-    const kept = new URLSearchParams(chosen.filter(([name, value]) => value && !(name === "sort" && value === "name")));
-    history.replaceState(null, "", kept.size ? `#/?${kept}` : "#/");
+    const filters = Object.entries({ text: text.value, next: next.value, sort: sort.value });
+    const chosen = filters.filter(([name, value]) => value && !(name === "sort" && value === "name"));
+    const params = new URLSearchParams(chosen);
+    history.replaceState(null, "", params.size ? `#/?${params}` : "#/");
   };
   for (const field of [text, next, sort]) field.addEventListener("input", fill);
   fill();
   const label = (/** @type {string} */ title, /** @type {HTMLElement} */ field) => node("label", {}, title, field);
   const fields = node("div", { class: "filters" }, label("find", text), label("show", next), label("sort by", sort));
-  return [node("h2", { class: "hidden" }, "Videos"), node("div", { class: "heading" }, fields, shown), ...grid.made];
+  return [node("h2", { class: "hidden" }, "Videos"), node("div", { class: "heading" }, fields, count), ...grid.parts];
 }
 
 /**
@@ -178,15 +179,15 @@ function videoGrid(cards, query) {
  * @template Item
  * @param {(item: Item) => Node} cardFor
  */
-function growing(cardFor) {
+function growingGrid(cardFor) {
   const grid = node("div", { class: "video-cards" });
   const end = node("div", { class: "end" });
   /** @type {Item[]} */
-  let waiting = [];
-  const add = () => grid.append(...waiting.splice(0, AT_ONCE).map(cardFor));
+  let remaining = [];
+  const add = () => grid.append(...remaining.splice(0, AT_ONCE).map(cardFor));
   const observer = new IntersectionObserver(
     ([{ isIntersecting }]) => {
-      if (!isIntersecting || !waiting.length) return;
+      if (!isIntersecting || !remaining.length) return;
       add();
       observer.unobserve(end); // and anew: it may still be in sight
       observer.observe(end);
@@ -196,11 +197,11 @@ function growing(cardFor) {
   observer.observe(end);
   /** @param {Item[]} items */
   const show = (items) => {
-    waiting = [...items];
+    remaining = [...items];
     grid.replaceChildren();
     add();
   };
-  return { made: [grid, end], show };
+  return { parts: [grid, end], show };
 }
 
 /**
@@ -263,8 +264,8 @@ function lengthsWhenSeen() {
     for (const { isIntersecting, target } of entries) {
       if (!isIntersecting || !(target instanceof HTMLElement)) continue;
       observer.unobserve(target);
-      const asked = ask("/api/length", { kind: "graph", video: target.dataset.video ?? "" });
-      asked.then(
+      const request = ask("/api/length", { kind: "graph", video: target.dataset.video ?? "" });
+      request.then(
         ({ seconds }) => {
           target.querySelector(".length")?.replaceChildren(seconds === null ? "" : minutes(seconds));
         },

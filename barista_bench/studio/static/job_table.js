@@ -14,24 +14,24 @@ export function jobTable() {
   const element = node("section", { class: "side", "aria-label": "Commands that were started" }, list);
   /** @type {Map<number, ReturnType<typeof jobCard>>} */
   const cards = new Map();
-  let waiting = 0;
+  let timer = 0;
   const refresh = async () => {
-    clearTimeout(waiting);
+    clearTimeout(timer);
     const { jobs } = await ask("/api/jobs");
     for (const job of jobs) {
       const card = cards.get(job.number) ?? jobCard(job, refresh);
       cards.set(job.number, card);
       card.fill(job);
     }
-    const shown = jobs.map(({ number }) => cards.get(number)?.element ?? "");
+    const elements = jobs.map(({ number }) => cards.get(number)?.element ?? "");
     const empty = node(
       "p",
       { class: "empty" },
       "Nothing was started yet. What you run appears here, and goes on when you leave this page.",
     );
-    list.replaceChildren(...(shown.length ? shown : [empty]));
+    list.replaceChildren(...(elements.length ? elements : [empty]));
     const isRunning = jobs.some(({ state }) => state === "running");
-    if (isRunning && element.isConnected) waiting = setTimeout(explained(refresh), PAUSE);
+    if (isRunning && element.isConnected) timer = setTimeout(explained(refresh), PAUSE);
   };
   return { element, refresh };
 }

@@ -12,13 +12,13 @@ import { openPalette } from "./palette.js";
 import { questionsView } from "./questions.js";
 import { rateView } from "./rate.js";
 import { searchView } from "./search.js";
-import { ask, finished } from "./server.js";
+import { ask, waitUntilDone } from "./server.js";
 import { explained, part, reasonOf, say } from "./status.js";
 
 /** @import { Opened } from "./home_shapes.d.ts" */
 /** @import { Keys, View } from "./page.d.ts" */
 
-const opening = ask("/api/studio");
+const studio = ask("/api/studio");
 
 /**
  * @param {Opened} opened
@@ -46,15 +46,15 @@ const HOME = ["graph", "project"];
 async function exampleView(id) {
   const { video, frames } = await ask("/api/example", { id });
   location.replace(address(video, frames[0], { example: id }));
-  return { made: [] };
+  return { elements: [] };
 }
 
 /** @returns {View} */
 function runsView() {
   const words = new Text("scoring ... ");
   const state = node("p", {}, words, node("progress", { "aria-label": "scoring" }));
-  const started = async () => {
-    await finished(
+  const onShown = async () => {
+    await waitUntilDone(
       () => ask("/api/report"),
       ({ runs }) => {
         words.textContent = `scoring ${runs} runs ... `;
@@ -63,15 +63,15 @@ function runsView() {
     );
     location.replace("/report");
   };
-  return { made: [node("h2", {}, "Runs"), state], started };
+  return { elements: [node("h2", {}, "Runs"), state], onShown };
 }
 
 // By the first part of the address; `name` is the second.
 /** @type {Record<string, (name: string, query: URLSearchParams) => View | Promise<View>>} */
 const ROUTES = {
-  "": async (_, query) => homeView(await opening, query),
+  "": async (_, query) => homeView(await studio, query),
   graph: exploreView,
-  search: async (_, query) => searchView((await opening).graphs, query),
+  search: async (_, query) => searchView((await studio).graphs, query),
   words: draftView,
   example: exampleView,
   runs: runsView,
@@ -79,17 +79,17 @@ const ROUTES = {
   answer: (_, query) => answerView(query),
   rate: rateView,
   project: annotateView,
-  agreement: async () => agreementView((await opening).projects),
+  agreement: async () => agreementView((await studio).projects),
   make: (_, query) => makeView(query),
 };
 
 /** A part of an address; one that is broken as it stands. @param {string} text */
-const decoded = (text) => (/%(?![0-9a-f]{2})/i.test(text) ? text : decodeURIComponent(text));
+const decodePart = (text) => (/%(?![0-9a-f]{2})/i.test(text) ? text : decodeURIComponent(text));
 
 /** @param {string} route */
 async function fillTabs(route) {
   const current = `#/${HOME.includes(route) ? "" : route}`;
-  const tabs = uses(await opening)
+  const tabs = uses(await studio)
     .filter(([, , count]) => count > 0)
     .map(([title, href]) => node("a", { href, "aria-current": href === current ? "page" : null }, title));
   part("tabs").replaceChildren(...tabs);
@@ -104,7 +104,7 @@ async function show() {
   turn += 1;
   const mine = turn;
   const [path, query] = location.hash.replace(/^#\//, "").split("?");
-  const [route, name] = path.split("/").map(decoded);
+  const [route, name] = path.split("/").map(decodePart);
   fillTabs(route).catch((error) => say(reasonOf(error)));
   const main = part("main");
   main.setAttribute("aria-busy", "true");
@@ -113,9 +113,9 @@ async function show() {
     const view = await (Object.hasOwn(ROUTES, route) ? ROUTES[route] : ROUTES[""])(name, new URLSearchParams(query));
     if (mine !== turn) return;
     keys = view.keys ?? {};
-    main.replaceChildren(...node("main", {}, view.made).childNodes);
+    main.replaceChildren(...node("main", {}, view.elements).childNodes);
     say("");
-    await view.started?.();
+    await view.onShown?.();
   } catch (error) {
     if (mine === turn) main.replaceChildren(node("p", { class: "alert" }, reasonOf(error)));
     say("");

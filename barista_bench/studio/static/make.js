@@ -22,12 +22,12 @@ export async function makeView(query) {
   );
   const about = "Each button runs the command that stands beside it, in this folder: ";
   return {
-    made: [
+    elements: [
       node("h2", {}, "From a video to a score"),
       node("p", {}, about, node("code", {}, workshop.folder)),
       node("div", { class: "columns workshop" }, node("div", { class: "steps" }, ...steps), table.element),
     ],
-    started: () => table.refresh(),
+    onShown: () => table.refresh(),
   };
 }
 
@@ -50,7 +50,7 @@ function firstOf({ found }) {
 function stepForm(workshop, step, at, given, started) {
   const inputs = step.fields.map((field) => fieldInput(workshop, step, field, given?.get(field.name)));
   const line = node("code", { class: "command-line", tabindex: 0 });
-  const copy = button("copy", () => copied(line.textContent), { "data-icon": "copy" });
+  const copy = button("copy", () => copyLine(line.textContent), { "data-icon": "copy" });
   const problem = node("p", { class: "note", role: "status" });
   const run = node("button", { class: "primary", "data-icon": "play" }, "run");
   const values = () =>
@@ -59,18 +59,18 @@ function stepForm(workshop, step, at, given, started) {
   const preview = explained(async () => {
     turn += 1;
     const mine = turn;
-    const told = await ask("/api/command", { step: step.id, ...values() });
+    const command = await ask("/api/command", { step: step.id, ...values() });
     if (mine !== turn) return;
-    line.textContent = told.line;
-    problem.textContent = told.problem;
-    copy.disabled = run.disabled = !told.line;
+    line.textContent = command.line;
+    problem.textContent = command.problem;
+    copy.disabled = run.disabled = !command.line;
   });
   const start = async () => {
     await send("/api/jobs/start", { step: step.id, values: values() });
     say(`started: ${line.textContent}`);
     await started();
   };
-  const filled = form(
+  const fields = form(
     { class: "command", input: preview },
     start,
     ...inputs.map(({ element }) => element),
@@ -79,7 +79,7 @@ function stepForm(workshop, step, at, given, started) {
     node("div", { class: "controls" }, run, line, copy),
   );
   const summary = node("summary", {}, node("span", { class: "number" }, at ? String(at) : "+"), step.title);
-  const element = node("details", { class: "step", open: given !== null, toggle: preview }, summary, filled);
+  const element = node("details", { class: "step", open: given !== null, toggle: preview }, summary, fields);
   if (given !== null) preview();
   return element;
 }
@@ -121,7 +121,7 @@ function inputFor(step, field, choices, value) {
 }
 
 /** @param {string} line */
-async function copied(line) {
+async function copyLine(line) {
   await navigator.clipboard.writeText(line);
   say(`copied ${counted(line.length, "character")}`);
 }

@@ -60,13 +60,13 @@ export const turned = (image, shrink = 1) => ({
 });
 
 /** @type {Map<number, (bitmap: ImageBitmap) => void>} */
-const waiting = new Map();
+const resolvers = new Map();
 let number = 0;
 /** Started with the page: it takes longer to start than to paint. */
 const worker = new Worker(new URL("./paint_worker.js", import.meta.url), { type: "module" });
 worker.onmessage = ({ data }) => {
-  waiting.get(data.number)?.(data.bitmap);
-  waiting.delete(data.number);
+  resolvers.get(data.number)?.(data.bitmap);
+  resolvers.delete(data.number);
 };
 
 /**
@@ -78,13 +78,13 @@ worker.onmessage = ({ data }) => {
 function inThread(masks, colours, { isOutline = false, shrink = 1 } = {}) {
   number += 1;
   const { promise, resolve } = Promise.withResolvers();
-  waiting.set(number, resolve);
+  resolvers.set(number, resolve);
   worker.postMessage({ number, masks, colours, isOutline, shrink });
   return promise;
 }
 
 /** A mask while it is drawn. @param {Mask} mask */
-export const paintedAlone = (mask) => inThread([mask], [(OPACITY.chosen << 24) | 0x00_d8_ff]);
+export const paintAlone = (mask) => inThread([mask], [(OPACITY.chosen << 24) | 0x00_d8_ff]);
 
 /** Paints in a thread of its own, and keeps what it painted last. */
 export class Painter {
@@ -92,7 +92,7 @@ export class Painter {
   constructor(isChosen) {
     this.isChosen = isChosen;
     /** @type {Map<Instance[], { how: string, bitmap: Promise<ImageBitmap> }>} */
-    this.kept = new Map();
+    this.cache = new Map();
   }
 
   /**
@@ -105,7 +105,7 @@ export class Painter {
     const painted = instances.filter(({ mask }) => "counts" in mask);
     if (!painted.length) return undefined;
     const how = [shrink, ...painted.map(({ object }) => Number(this.isChosen(object)))].join("");
-    const known = this.kept.get(instances);
+    const known = this.cache.get(instances);
     if (known?.how === how) return known.bitmap;
     const masks = painted.map(({ mask }) => /** @type {Mask} */ (mask));
     const colours = painted.map(({ object, offered }) => {
@@ -114,9 +114,9 @@ export class Painter {
       return ((opacity << 24) | (blue << 16) | (green << 8) | red) >>> 0;
     });
     const bitmap = inThread(masks, colours, { isOutline, shrink });
-    this.kept.delete(instances);
-    this.kept.set(instances, { how, bitmap });
-    if (this.kept.size > MOST_KEPT) this.kept.delete(this.kept.keys().next().value ?? instances);
+    this.cache.delete(instances);
+    this.cache.set(instances, { how, bitmap });
+    if (this.cache.size > MOST_KEPT) this.cache.delete(this.cache.keys().next().value ?? instances);
     return bitmap;
   }
 }

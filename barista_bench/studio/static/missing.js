@@ -1,5 +1,5 @@
 // Which annotations of a video would let the most questions be asked, as `generate` counted.
-import { button, listed, node } from "./elements.js";
+import { button, countedList, node } from "./elements.js";
 import { ask } from "./server.js";
 import { counted } from "./words.js";
 
@@ -30,5 +30,5 @@ export async function missingAnnotations(player) {
       node("p", { class: "note" }, of.join(", ")),
     ];
   });
-  return listed("Annotations that would let most be asked", rows);
+  return countedList("Annotations that would let most be asked", rows);
 }

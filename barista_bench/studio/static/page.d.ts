@@ -4,9 +4,9 @@ export type Child = Node | string | null | undefined;
 
 /** What a route shows, the keys that work there, and what follows once it is shown. */
 export interface View {
-  made: Child[];
+  elements: Child[];
   keys?: Keys;
-  started?: () => unknown;
+  onShown?: () => unknown;
 }
 
 /** What a key does, in words, and its doing. */

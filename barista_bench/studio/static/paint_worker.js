@@ -12,7 +12,7 @@ const RIM = 2; // pixels
  * @param {Uint32Array} pixels
  * @param {number} height
  */
-function outlined(pixels, height) {
+function outline(pixels, height) {
   const reach = [-RIM, RIM, -RIM * height, RIM * height];
   return pixels.map((value, at) => (value && reach.every((by) => pixels[at + by] === value) ? 0 : value));
 }
@@ -45,7 +45,7 @@ async function paint({ data: { number, masks, colours, isOutline, shrink } }) {
   const order = [...masks.keys()].sort((a, b) => areas[b] - areas[a]);
   let pixels = new Uint32Array(width * height);
   for (const at of order) fill(pixels, masks[at], colours[at], shrink);
-  if (isOutline) pixels = outlined(pixels, height);
+  if (isOutline) pixels = outline(pixels, height);
   const bitmap = await createImageBitmap(new ImageData(new Uint8ClampedArray(pixels.buffer), height, width));
   postMessage({ number, bitmap }, { transfer: [bitmap] });
 }

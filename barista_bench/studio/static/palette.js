@@ -16,8 +16,8 @@ const nameOf = (key) =>
 
 /** Keys that do the same. @param {string[]} keys */
 const keysOf = (keys) => {
-  const shown = keys.length > 3 ? [keys[0], keys[keys.length - 1]] : keys;
-  return shown.flatMap((key, at) => [at ? (keys.length > 3 ? " … " : " ") : "", node("kbd", {}, nameOf(key))]);
+  const named = keys.length > 3 ? [keys[0], keys[keys.length - 1]] : keys;
+  return named.flatMap((key, at) => [at ? (keys.length > 3 ? " … " : " ") : "", node("kbd", {}, nameOf(key))]);
 };
 
 /** @param {Keys} keys of the view */
@@ -40,12 +40,12 @@ export function openPalette(keys) {
     ),
   }));
   /** @returns {typeof rows} */
-  const shown = () => rows.filter(({ words }) => words.includes(field.value.trim().toLowerCase()));
+  const matching = () => rows.filter(({ words }) => words.includes(field.value.trim().toLowerCase()));
   const list = node("div", { class: "actions" });
-  const fill = () => list.replaceChildren(...shown().map(({ element }) => element));
+  const fill = () => list.replaceChildren(...matching().map(({ element }) => element));
   /** @param {KeyboardEvent} event */
   const keydown = (event) => {
-    const [first] = shown();
+    const [first] = matching();
     if (event.key === "Enter" && first) run(first.action);
   };
   /** @type {HTMLInputElement} */

@@ -2,7 +2,7 @@
 import { button, node } from "./elements.js";
 import { FrameCanvas, shows } from "./frame_canvas.js";
 import { FrameSource, frameAt, stillsOf } from "./frame_source.js";
-import { ask, newestOf, remembering } from "./server.js";
+import { ask, caching, newestOf } from "./server.js";
 import { explained, reasonOf, say } from "./status.js";
 import { clock } from "./words.js";
 
@@ -12,7 +12,7 @@ import { clock } from "./words.js";
 const AHEAD = 8; // frames
 const REST = 120; // milliseconds without another frame asked for, after which one stays
 
-/** @typedef {{ frame: number, isMoving: boolean }} Asked */
+/** @typedef {{ frame: number, isMoving: boolean }} FrameRequest */
 
 export class Player {
   /**
@@ -46,8 +46,8 @@ export class Player {
     this.turn = 0;
     /** Objects that are stressed. @type {Set<string>} */
     this.selected = new Set();
-    this.overlay = remembering(overlay);
-    this.load = newestOf((/** @type {Asked} */ asked) => this.loaded(asked));
+    this.overlay = caching(overlay);
+    this.load = newestOf((/** @type {FrameRequest} */ request) => this.showNewest(request));
     this.source = source;
     this.canvas = new FrameCanvas(facts, (object) => this.selected.has(object));
     /** When a frame was last asked for, in milliseconds; and what follows if none is for a while. */
@@ -103,11 +103,11 @@ export class Player {
   toggleOf(name, icon) {
     const toggle = () => {
       shows[name] = !shows[name];
-      made.setAttribute("aria-pressed", String(shows[name]));
+      toggleButton.setAttribute("aria-pressed", String(shows[name]));
       this.canvas.redraw();
     };
-    const made = button(name, toggle, { "aria-pressed": String(shows[name]), "data-icon": icon });
-    return made;
+    const toggleButton = button(name, toggle, { "aria-pressed": String(shows[name]), "data-icon": icon });
+    return toggleButton;
   }
 
   fit() {
@@ -152,14 +152,14 @@ export class Player {
     await this.load({ frame: wanted, isMoving });
   }
 
-  /** @param {Asked} asked */
-  async loaded({ frame, isMoving }) {
+  /** @param {FrameRequest} request */
+  async showNewest({ frame, isMoving }) {
     try {
       const isQuick = this.source.small !== null && (isMoving || !this.source.isAtHand(frame));
       const picture = isQuick ? this.source.quickPictureOf(frame) : this.source.pictureOf(frame);
-      const shown = await Promise.all([picture, this.instancesOf(frame, isQuick)]);
+      const pictureAndInstances = await Promise.all([picture, this.instancesOf(frame, isQuick)]);
       const way = frame - this.frame;
-      this.show(frame, ...shown, isQuick);
+      this.show(frame, ...pictureAndInstances, isQuick);
       if (!isQuick || Math.abs(way) <= AHEAD) this.lookAhead(frame, way < 0 ? -1 : 1, isQuick);
       if (!isQuick && !isMoving) this.rest(frame);
       else {
@@ -202,7 +202,7 @@ export class Player {
   lookAhead(frame, by, isQuick) {
     for (let step = 1; step <= AHEAD; step += 1) {
       const next = frame + step * by;
-      if (next >= 0 && next < this.count) this.paintedOverlay(next, isQuick).catch(() => {}); // said when it is shown
+      if (next >= 0 && next < this.count) this.prepaintOverlay(next, isQuick).catch(() => {}); // said when it is shown
     }
   }
 
@@ -210,8 +210,8 @@ export class Player {
    * @param {number} frame
    * @param {boolean} isQuick
    */
-  async paintedOverlay(frame, isQuick) {
-    return this.canvas.painted(await this.overlay(frame), isQuick);
+  async prepaintOverlay(frame, isQuick) {
+    return this.canvas.prepaint(await this.overlay(frame), isQuick);
   }
 
   /**
@@ -221,7 +221,7 @@ export class Player {
    */
   async instancesOf(frame, isQuick) {
     try {
-      return await this.paintedOverlay(frame, isQuick);
+      return await this.prepaintOverlay(frame, isQuick);
     } catch (error) {
       say(reasonOf(error));
       return [];
@@ -261,10 +261,10 @@ export class Player {
   /** Waits for the copy that can be played, saying how far it is. */
   async prepare() {
     /** @param {string} step */
-    const told = (step) => {
+    const showStep = (step) => {
       this.note.textContent = `preparing to play: ${step}`;
     };
-    await this.source.prepare(told, this.element);
+    await this.source.prepare(showStep, this.element);
     this.note.textContent = "";
     this.playing.disabled = false;
     this.element.dataset.ready = "";

@@ -13,13 +13,13 @@ const CLOSING = 8; // pixels of the page from the first corner at which a polygo
 
 export class Polygon {
   /**
-   * `told()` when an edge is known.
+   * `onEdge()` when an edge is known.
    * @param {string} video
-   * @param {() => void} told
+   * @param {() => void} onEdge
    */
-  constructor(video, told) {
+  constructor(video, onEdge) {
     this.video = video;
-    this.told = told;
+    this.onEdge = onEdge;
     this.snaps = true;
     /** @type {Corner[]} */
     this.corners = [];
@@ -36,7 +36,7 @@ export class Polygon {
     this.corners.push(corner);
     way.then((seen) => {
       corner.seen = seen;
-      this.told();
+      this.onEdge();
     });
   }
 

@@ -26,7 +26,7 @@ const OF_A_SET = "Its whole set shares its texts, which are revised in the domai
 export async function questionsView() {
   shows.masks = false; // they would hide the colours that questions are about
   const review = new Review((await ask("/api/review")).items);
-  return { made: [review.element], keys: review.keys(), started: () => review.show(review.nextOpen(-1)) };
+  return { elements: [review.element], keys: review.keys(), onShown: () => review.show(review.nextOpen(-1)) };
 }
 
 class Review {
@@ -98,14 +98,14 @@ class Review {
       const count = `${done} of ${this.items.length} reviewed`;
       this.heading.textContent = item ? `Question ${at + 1}: ${count}` : `No question is left: ${count}`;
       this.form.replaceChildren();
-      this.item.replaceChildren(...(item ? this.shown(item) : []));
+      this.item.replaceChildren(...(item ? this.itemParts(item) : []));
       this.heading.focus();
       await this.watch(item);
     },
   );
 
   /** @param {ReviewItem} item */
-  shown(item) {
+  itemParts(item) {
     const { subtask, video_id: video, question, choices, correct, verdict, reason, reviewer, revisable } = item;
     const options = choices.map((text, number) => {
       const isCorrect = correct.includes(number);
@@ -135,8 +135,8 @@ class Review {
       return;
     }
     const { video_id: video, moment } = item;
-    const known = this.player?.video === video ? this.player : null;
-    const player = known ?? (await graphPlayer(video)).player;
+    const shownPlayer = this.player?.video === video ? this.player : null;
+    const player = shownPlayer ?? (await graphPlayer(video)).player;
     if (item !== this.current) return;
     this.player = player;
     const named = moment ? [moment.span[0], ...moment.frames, moment.span[1] - 1] : [];
@@ -147,7 +147,7 @@ class Review {
     const where = moment ? `frames ${moment.span[0]} to ${moment.span[1] - 1}, asked about: ` : NO_MOMENT;
     this.watched.replaceChildren(player.element, node("p", { class: "controls" }, where, ...jumps));
     const first = moment?.frames[0] ?? frames[0] ?? 0;
-    await (known ? player.go(first) : player.start(first));
+    await (shownPlayer ? player.go(first) : player.start(first));
     player.pick(moment?.objects ?? []);
   }
 
@@ -180,7 +180,7 @@ class Review {
       const correct = item.correct.includes(number - 1) ? " ✓ correct" : "";
       return node("label", {}, number ? `choice ${number}${correct}` : "question", field);
     });
-    this.open(item, "revise", labels, () => {
+    this.openForm(item, "revise", labels, () => {
       const [question, ...choices] = fields.map(({ value }) => value);
       return { question, choices };
     });
@@ -188,7 +188,7 @@ class Review {
 
   /** @param {ReviewItem} item */
   reject(item) {
-    this.open(item, "reject", [], () => item);
+    this.openForm(item, "reject", [], () => item);
   }
 
   /**
@@ -198,20 +198,20 @@ class Review {
    * @param {HTMLElement[]} labels
    * @param {() => Texts} texts
    */
-  open(item, verdict, labels, texts) {
-    const known = [...new Set(this.items.map(({ reason }) => reason).filter(Boolean))];
+  openForm(item, verdict, labels, texts) {
+    const reasons = [...new Set(this.items.map(({ reason }) => reason).filter(Boolean))];
     const reason = node("input", { list: "reasons", required: true, autocomplete: "off" });
     const cancel = button("cancel", () => this.form.replaceChildren());
-    const made = form(
+    const reasonForm = form(
       {},
       () => this.decide(item, verdict, texts(), reason.value),
       ...labels,
       node("label", {}, "reason", reason),
-      node("datalist", { id: "reasons" }, ...known.map((value) => node("option", { value }))),
+      node("datalist", { id: "reasons" }, ...reasons.map((value) => node("option", { value }))),
       node("p", { class: "controls" }, node("button", {}, verdict), cancel),
     );
-    this.form.replaceChildren(made);
-    made.querySelector("textarea")?.focus();
+    this.form.replaceChildren(reasonForm);
+    reasonForm.querySelector("textarea")?.focus();
     if (!labels.length) reason.focus();
   }
 }

@@ -9,7 +9,7 @@ import { words } from "./words.js";
 /** @returns {View} */
 export function rateView() {
   const holder = node("div", {});
-  return { made: [holder], started: async () => showNext(holder, await ask("/api/rating")) };
+  return { elements: [holder], onShown: async () => showNext(holder, await ask("/api/rating")) };
 }
 
 /**
@@ -33,20 +33,20 @@ function showAnswer(holder, rated) {
    * @param {string} title
    * @param {string} text
    */
-  const said = (title, text) => [node("h3", {}, title), passage(text)];
-  const handIn = async (/** @type {HTMLFormElement} */ filled) => {
-    const scores = Object.fromEntries([...new FormData(filled)].map(([name, score]) => [name, Number(score)]));
+  const section = (title, text) => [node("h3", {}, title), passage(text)];
+  const handIn = async (/** @type {HTMLFormElement} */ element) => {
+    const scores = Object.fromEntries([...new FormData(element)].map(([name, score]) => [name, Number(score)]));
     showNext(holder, await send("/api/rating/scores", { answer: rated.answer, scores }));
   };
-  const shown = [
-    ...said("Question", rated.asked),
-    ...said("Reference", rated.reference),
-    ...said("Answer", rated.text),
+  const sections = [
+    ...section("Question", rated.asked),
+    ...section("Reference", rated.reference),
+    ...section("Answer", rated.text),
     node("details", {}, node("summary", {}, "What is rated"), passage(rated.introduction)),
   ];
   const submit = node("p", { class: "controls" }, node("button", { class: "primary", "data-icon": "check" }, "rate"));
   const fields = form({ class: "inputs" }, handIn, ...criteriaOf(rated), submit);
-  const columns = node("div", { class: "columns" }, node("div", {}, ...shown), fields);
+  const columns = node("div", { class: "columns" }, node("div", {}, ...sections), fields);
   present(holder, `Answer ${rated.done + 1} of ${rated.total}`, rated, columns);
 }
 

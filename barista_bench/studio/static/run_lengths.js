@@ -70,7 +70,7 @@ export function fillInside(pixels, mask, value) {
 }
 
 /** @param {number[]} runs */
-function compressed(runs) {
+function compress(runs) {
   let counts = "";
   for (const [number, length] of runs.entries()) {
     let value = number > 2 ? length - runs[number - 2] : length;
@@ -92,7 +92,7 @@ function compressed(runs) {
  * @param {number} width
  * @returns {Mask}
  */
-function encoded(pixels, height, width) {
+function encode(pixels, height, width) {
   const runs = [0];
   let isInside = false;
   for (let x = 0; x < width; x += 1) {
@@ -104,17 +104,17 @@ function encoded(pixels, height, width) {
       runs[runs.length - 1] += 1;
     }
   }
-  return { counts: compressed(runs), size: [height, width] };
+  return { counts: compress(runs), size: [height, width] };
 }
 
 /** @param {Mask["size"]} size */
-export const emptyMask = ([height, width]) => encoded([], height, width);
+export const emptyMask = ([height, width]) => encode([], height, width);
 
 /** What is drawn on a canvas as a mask. @param {CanvasRenderingContext2D} context */
 export function maskOf(context) {
   const { width, height } = context.canvas;
   const { data } = context.getImageData(0, 0, width, height);
-  return encoded(
+  return encode(
     Uint8Array.from({ length: width * height }, (_, at) => data[4 * at + 3] >> 7),
     height,
     width,

@@ -95,7 +95,7 @@ export function searchView(videos, query) {
     if (!found) list.append(...nearest);
   };
   return {
-    made: [node("h2", {}, "Search all videos"), hunt.element, bar, heading, list],
-    started: () => (text ? look() : hunt.focus()),
+    elements: [node("h2", {}, "Search all videos"), hunt.element, bar, heading, list],
+    onShown: () => (text ? look() : hunt.focus()),
   };
 }

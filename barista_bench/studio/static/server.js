@@ -17,7 +17,7 @@ export class RefusedError extends Error {
 }
 
 /** @param {Response} response */
-async function answered(response) {
+async function bodyOf(response) {
   const body = await response.json();
   if (!response.ok) throw new RefusedError(body.error ?? response.statusText, response.status);
   return body;
@@ -31,7 +31,7 @@ async function answered(response) {
  */
 export async function ask(path, query = {}) {
   const parts = Object.entries(query).map(([name, value]) => [name, String(value)]);
-  return answered(await fetch(`${path}?${new URLSearchParams(parts)}`));
+  return bodyOf(await fetch(`${path}?${new URLSearchParams(parts)}`));
 }
 
 /**
@@ -42,23 +42,23 @@ export async function ask(path, query = {}) {
  */
 export async function send(path, body) {
   const headers = { "content-type": "application/json" };
-  return answered(await fetch(path, { method: "POST", headers, body: JSON.stringify(body) }));
+  return bodyOf(await fetch(path, { method: "POST", headers, body: JSON.stringify(body) }));
 }
 
 /**
- * Waits for work in the background, as long as `element` is shown; `told(progress)` hears how far it is. Throws where
+ * Waits for work in the background, as long as `element` is shown; `onProgress(now)` hears how far it is. Throws where
  * the work fails.
- * @template {Progress} Told
- * @param {() => Promise<Told>} progress
- * @param {(now: Told) => void} told
+ * @template {Progress} State
+ * @param {() => Promise<State>} progress
+ * @param {(now: State) => void} onProgress
  * @param {Element} [element]
  */
-export async function finished(progress, told, element = document.body) {
+export async function waitUntilDone(progress, onProgress, element = document.body) {
   for (;;) {
     const now = await progress();
     if (now.state === "failed") throw new Error(now.problem);
     if (now.state !== "running" && now.state !== "waiting") return;
-    told(now);
+    onProgress(now);
     await new Promise((done) => {
       setTimeout(done, PAUSE);
     });
@@ -68,13 +68,13 @@ export async function finished(progress, told, element = document.body) {
 
 /**
  * Does `work` with the newest of what is given: what comes meanwhile replaces what waits. Promises the last result.
- * @template Given
+ * @template Input
  * @template Result
- * @param {(given: Given) => Promise<Result>} work
+ * @param {(input: Input) => Promise<Result>} work
  */
 export function newestOf(work) {
-  /** @type {Given[]} */
-  let waiting = [];
+  /** @type {Input[]} */
+  let pending = [];
   /** @type {Promise<Result> | null} */
   let running = null;
   const run = async () => {
@@ -82,16 +82,16 @@ export function newestOf(work) {
     let result;
     try {
       do {
-        const [given] = waiting.splice(0);
-        result = await work(given);
-      } while (waiting.length);
+        const [input] = pending.splice(0);
+        result = await work(input);
+      } while (pending.length);
     } finally {
       running = null;
     }
     return result;
   };
-  return (/** @type {Given} */ given) => {
-    waiting = [given];
+  return (/** @type {Input} */ input) => {
+    pending = [input];
     running ??= run();
     return running;
   };
@@ -104,21 +104,21 @@ const MOST_KEPT = 60;
  * @template Answer
  * @param {(key: number) => Promise<Answer>} fetch
  */
-export function remembering(fetch) {
+export function caching(fetch) {
   /** @type {Map<number, Promise<Answer>>} */
-  const kept = new Map();
+  const answers = new Map();
   /** @param {number} key */
   const recall = (key) => {
-    const known = kept.get(key);
-    if (known) return known;
-    const asked = fetch(key);
-    kept.set(key, asked);
-    asked.catch(() => kept.delete(key));
-    if (kept.size > MOST_KEPT) {
-      const [oldest] = kept.keys();
-      kept.delete(oldest);
+    const answer = answers.get(key);
+    if (answer) return answer;
+    const request = fetch(key);
+    answers.set(key, request);
+    request.catch(() => answers.delete(key));
+    if (answers.size > MOST_KEPT) {
+      const [oldest] = answers.keys();
+      answers.delete(oldest);
     }
-    return asked;
+    return request;
   };
-  return Object.assign(recall, { forget: () => kept.clear() });
+  return Object.assign(recall, { forget: () => answers.clear() });
 }

@@ -1,5 +1,5 @@
 // Pictures to draw answers on.
-import { button, drawn, follow, node } from "./elements.js";
+import { button, follow, node, svgNode } from "./elements.js";
 import { say } from "./status.js";
 /** @import { Child } from "./page.d.ts" */
 
@@ -41,7 +41,7 @@ export class Sheets {
     /** @type {Sheet[]} */
     this.sheets = sources.map((src, number) => {
       const image = node("img", { src, alt: `picture ${number + 1}`, draggable: "false" });
-      const layer = drawn("svg", { class: "layer", "aria-hidden": "true" });
+      const layer = svgNode("svg", { class: "layer", "aria-hidden": "true" });
       /** @param {PointerEvent} press */
       const pointerdown = (press) => this.drag(number, press);
       return { image, layer, element: node("div", { class: "sheet", pointerdown }, image, layer) };
@@ -72,7 +72,7 @@ export class Sheets {
     /** @type {Spot[]} */
     const points = [];
     target.mark?.remove();
-    const mark = drawn("polygon", { class: "drawn" });
+    const mark = svgNode("polygon", { class: "drawn" });
     target.mark = mark;
     layer.append(mark);
     /** @param {PointerEvent} event */

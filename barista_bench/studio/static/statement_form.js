@@ -47,7 +47,7 @@ export function statementForm(work, player, write, touch) {
   const name = node("input", { "aria-label": "name", required: true, maxlength: 200 });
   const source = node("select", { "aria-label": "object", required: true });
   const target = node("select", { "aria-label": "other object", required: true });
-  const chosen = () => kinds[Number(what.value)];
+  const chosenKind = () => kinds[Number(what.value)];
 
   /**
    * @param {HTMLInputElement | HTMLSelectElement} field
@@ -59,7 +59,7 @@ export function statementForm(work, player, write, touch) {
   };
   /** Shows the fields that what is chosen needs. */
   const shape = () => {
-    const { layer } = chosen();
+    const { layer } = chosenKind();
     show(name, layer === "activity" || layer === "step");
     show(source, layer === "attribute" || layer === "relation");
     show(target, layer === "relation");
@@ -75,8 +75,8 @@ export function statementForm(work, player, write, touch) {
     }
   };
   /** @returns {Statement | null} */
-  const said = () => {
-    const { layer, type, value } = chosen();
+  const statementOf = () => {
+    const { layer, type, value } = chosenKind();
     const named = { name: name.value.trim() };
     if (layer === "activity") return { list: "activities", said: named };
     if (layer === "step") return { list: "process_steps", said: named };
@@ -88,7 +88,7 @@ export function statementForm(work, player, write, touch) {
     const end = player.frame + Math.round(SECONDS * player.facts.fps) || 1;
     /** @type {FrameRange} */
     const range = [player.frame, Math.min(player.count, end)];
-    const statement = said();
+    const statement = statementOf();
     await (statement ? write(changedLayers(work.project.layers, statement, null, range)) : touch(range));
     say(`from frame ${range[0]} to ${range[1] - 1}: drag its ends on the timeline`);
   };

@@ -1,5 +1,5 @@
 // What is said of objects and frames beside masks: rows of the timeline, what others propose, and how layers change.
-import { button, listed, node } from "./elements.js";
+import { button, countedList, node } from "./elements.js";
 
 /** @import { FrameRange, Layers, Project, Row, Statement } from "./shapes.d.ts" */
 /** @import { Player } from "./player.js" */
@@ -40,7 +40,7 @@ const rangesOf = ({ range, ranges }) => ranges ?? (range ? [range] : []);
  * Ranges without overlaps, in order.
  * @param {FrameRange[]} ranges
  */
-function united(ranges) {
+function unite(ranges) {
   /** @type {FrameRange[]} */
   const all = [];
   for (const [start, end] of ranges.toSorted((a, b) => a[0] - b[0])) {
@@ -84,11 +84,11 @@ export function changedLayers(layers, { list, said }, range, changed) {
   const entries = layers[list];
   /** @param {Entry} other */
   const isSame = (other) => keyOf(list, other) === keyOf(list, said);
-  const kept = entries
+  const otherRanges = entries
     .filter(isSame)
     .flatMap(rangesOf)
     .filter(([start, end]) => !range || start !== range[0] || end !== range[1]);
-  const ranges = changed ? [...kept, changed] : kept;
+  const ranges = changed ? [...otherRanges, changed] : otherRanges;
   const others = entries.filter((other) => !isSame(other));
   if (list === "activities" || list === "process_steps") {
     const segments = [
@@ -98,7 +98,7 @@ export function changedLayers(layers, { list, said }, range, changed) {
     return { ...layers, [list]: segments.sort((a, b) => a.range[0] - b.range[0]) };
   }
   const at = entries.findIndex(isSame);
-  const entry = ranges.length ? [{ ...said, ranges: united(ranges) }] : [];
+  const entry = ranges.length ? [{ ...said, ranges: unite(ranges) }] : [];
   return { ...layers, [list]: others.toSpliced(at < 0 ? others.length : at, 0, ...entry) };
 }
 
@@ -151,5 +151,5 @@ export function proposedStatements(project, names, player, write) {
       node("small", {}, others),
     ];
   });
-  return listed("Proposed", items);
+  return countedList("Proposed", items);
 }

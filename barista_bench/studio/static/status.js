@@ -5,9 +5,9 @@
  * @param {string} id
  */
 export function part(id) {
-  const found = document.getElementById(id);
-  if (!found) throw new Error(`the page has no ${id}`);
-  return found;
+  const element = document.getElementById(id);
+  if (!element) throw new Error(`the page has no ${id}`);
+  return element;
 }
 
 /** @param {string} text */

@@ -1,6 +1,6 @@
 // A participant's way through a study: what is asked, practice with the right answers, what counts, thanks.
-import { asking } from "./answer.js";
-import { button, drawn, node } from "./elements.js";
+import { questionElement } from "./answer.js";
+import { button, node, svgNode } from "./elements.js";
 import { ask, send } from "./server.js";
 import { part, reasonOf, say } from "./status.js";
 import { counted, words } from "./words.js";
@@ -18,7 +18,7 @@ const FORM = "Where it says how to write an answer, the page does so for you: ch
 const VERDICTS = { hit: "right", miss: "missing in your answer", wrong: "wrong in your answer" };
 
 /** What the person was told of last: a task's practice, or its questions that count. */
-let told = "";
+let introduced = "";
 
 /**
  * @param {string} title
@@ -40,7 +40,7 @@ async function show(state) {
   far.value = done;
   part("count").textContent = `${done} of ${total}`;
   if (state.question === undefined) showThanks(state);
-  else if (told === stageOf(state)) await showQuestion(state);
+  else if (introduced === stageOf(state)) await showQuestion(state);
   else showStage(state);
 }
 
@@ -61,7 +61,7 @@ function showThanks({ done, lost = 0 }) {
 function showStage(state) {
   const { block, practice, done, system } = state;
   const begin = async () => {
-    told = stageOf(state);
+    introduced = stageOf(state);
     await showQuestion(state);
   };
   const isFirst = done === 0 && !block.begun;
@@ -94,14 +94,14 @@ async function showQuestion(state) {
   /** @param {unknown} answer @param {number} seconds @param {boolean} skipped */
   const handIn = async (answer, seconds, skipped = false) => {
     const next = await send("/api/study/answer", { question, answer, seconds, skipped });
-    if (next.feedback) showFeedback(put.answers, put.sheets, next.feedback, next);
+    if (next.feedback) showFeedback(asked.answers, asked.sheets, next.feedback, next);
     else await show(next);
   };
   /** @param {() => number} seconds */
   const skip = (seconds) => [button("skip: I cannot answer", () => handIn(null, seconds(), true))];
-  const put = await asking(state, handIn, skip);
-  fill(`${practice ? "Practice" : "Question"} ${block.number} of ${block.of}`, put.element);
-  put.shown();
+  const asked = await questionElement(state, handIn, skip);
+  fill(`${practice ? "Practice" : "Question"} ${block.number} of ${block.of}`, asked.element);
+  asked.begin();
 }
 
 /**
@@ -118,16 +118,16 @@ function showFeedback(answers, sheets, { right, text, rows, boxes }, next) {
   for (const field of answers.elements) field.setAttribute("disabled", "");
   for (const { image, box, label } of boxes) {
     const [x, y, right, bottom] = box;
-    const shape = drawn("rect", { class: "right-box", x, y, width: right - x, height: bottom - y });
-    shape.append(drawn("title", {}, label));
+    const shape = svgNode("rect", { class: "right-box", x, y, width: right - x, height: bottom - y });
+    shape.append(svgNode("title", {}, label));
     sheets.sheets[image]?.layer.append(shape);
   }
-  const given = right.length ? [node("p", {}, `Right: ${right.join(", ")}`)] : [];
-  const written = text ? [node("p", {}, "A right answer:"), node("p", { class: "asked-text" }, text)] : [];
+  const choice = right.length ? [node("p", {}, `Right: ${right.join(", ")}`)] : [];
+  const example = text ? [node("p", {}, "A right answer:"), node("p", { class: "asked-text" }, text)] : [];
   const marked = boxes.length ? [node("p", {}, "What is right is outlined in blue on the picture.")] : [];
   const verdicts = rows.map(([verdict, row]) => node("li", {}, node("b", {}, `${VERDICTS[verdict]}: `), row));
   const onwards = button("next", () => show(next), { class: "primary" });
-  const panel = node("section", { class: "feedback" }, node("h3", {}, "The right answer"), ...given, ...written);
+  const panel = node("section", { class: "feedback" }, node("h3", {}, "The right answer"), ...choice, ...example);
   panel.append(...marked, node("ul", {}, ...verdicts), node("p", { class: "controls" }, onwards));
   answers.after(panel);
   onwards.focus();

@@ -33,7 +33,7 @@ const EDGE = 8; // pixels of a bar by which its end is dragged
  * Rows of one layer on one line where none overlaps the other: activities, steps.
  * @param {Row[]} rows
  */
-function joined(rows) {
+function lanesOf(rows) {
   const bars = rows.flatMap((row) => row.ranges.map((range) => ({ row, range })));
   /** @type {(typeof bars)[]} */
   const lanes = [];
@@ -81,11 +81,11 @@ export class Timeline {
     const { selected } = this.player;
     /** @param {Row} row */
     const isShown = ({ objects }) => !selected.size || !objects.length || objects.some((id) => selected.has(id));
-    const shown = this.rows.filter(isShown);
+    const rows = this.rows.filter(isShown);
     const parts = LAYER_NAMES.flatMap((layer) =>
       this.layer(
         layer,
-        shown.filter((row) => row.layer === layer),
+        rows.filter((row) => row.layer === layer),
       ),
     );
     this.element.replaceChildren(node("div", { class: "lanes" }, ...parts, this.cursor));
@@ -118,7 +118,7 @@ export class Timeline {
    */
   lines(layer, rows) {
     if (layer === "activity" || layer === "step") {
-      return joined(rows).map((bars) =>
+      return lanesOf(rows).map((bars) =>
         this.line(
           bars[0].row,
           "",
@@ -154,8 +154,8 @@ export class Timeline {
     /** @param {PointerEvent} press */
     const grow = (press) => {
       if (press.target !== lane) return;
-      const nothing = () => {};
-      this.drag(press, nothing, (event) => {
+      const ignore = () => {};
+      this.drag(press, ignore, (event) => {
         const [start, end] = [frameAt(press), frameAt(event)].sort((a, b) => a - b);
         if (end > start) this.editing?.make([start, end]);
       });
@@ -174,7 +174,7 @@ export class Timeline {
   bar(row, range, text) {
     const [start] = range;
     const click = () => {
-      if (made.dataset.dragged !== undefined) delete made.dataset.dragged;
+      if (bar.dataset.dragged !== undefined) delete bar.dataset.dragged;
       else if (row.offered) this.editing?.take(row, range);
       else {
         this.player.go(start);
@@ -186,12 +186,12 @@ export class Timeline {
     const keydown = (event) => this.editByKey(event, row, range);
     const look = { class: row.offered ? "bar offered" : "bar", title, "aria-label": title, keydown };
     /** @type {HTMLElement} */
-    const made = button(text, click, look);
-    this.layOut(made, range);
+    const bar = button(text, click, look);
+    this.layOut(bar, range);
     const last = row.objects.at(-1);
-    if (last) made.style.background = colour(last, 0.55);
-    if (row.editable) made.addEventListener("pointerdown", (press) => this.dragBar(press, made, row, range));
-    return made;
+    if (last) bar.style.background = colour(last, 0.55);
+    if (row.editable) bar.addEventListener("pointerdown", (press) => this.dragBar(press, bar, row, range));
+    return bar;
   }
 
   /**

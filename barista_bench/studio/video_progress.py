@@ -10,7 +10,7 @@ import msgspec
 from barista_bench.annotate import records
 from barista_bench.annotate.project import file_stamp
 from barista_bench.errors import BaristaError, DataError
-from barista_bench.files.kept import FileStamp
+from barista_bench.files.file_cache import FileStamp
 from barista_bench.files.reading import read_bounded
 from barista_bench.studio.annotating import draft_name
 from barista_bench.studio.workspace import Json
@@ -63,7 +63,7 @@ class _Frame(msgspec.Struct):
 
 
 class _Frames(msgspec.Struct):
-    """The list of one file: stretches of contact, keyframes asked for, doubtful frames, or those of a draft."""
+    """The list of one file: stretches of contact, keyframes asked_frames for, doubtful frames, or those of a draft."""
 
     segments: list[msgspec.Raw] = []
     keyframes: list[_Frame] = []
@@ -83,44 +83,44 @@ _FILES = (
 """The files of a video that its card is made of, beside the person's draft."""
 
 
-def stamp(folder: Path, person: str) -> tuple[FileStamp | None, ...]:
-    """Another one once anything that `standing` reads has changed."""
+def stamp_of(folder: Path, person: str) -> tuple[FileStamp | None, ...]:
+    """Another one once anything that `progress_of` reads has changed."""
     return tuple(file_stamp(folder / name) for name in (*(kind.FILE for kind in _FILES), draft_name(person)))
 
 
-def standing(folder: Path, person: str) -> Json:
+def progress_of(folder: Path, person: str) -> Json:
     """How far a video is, and what the person is to do next; `problem` where a file cannot be read."""
     try:
-        return _standing(folder, person)
+        return _read_progress(folder, person)
     except BaristaError as error:
         return {"problem": str(error), "next": "problem", "by": []}
 
 
-def _standing(folder: Path, person: str) -> Json:
-    signal = _part(folder, records.SignalFile.FILE, _Signed)
-    accepted = _part(folder, records.AcceptedFile.FILE, _Accepted)
-    layers = _part(folder, records.AcceptedLayersFile.FILE, _AcceptedLayers)
-    asked = {keyframe.frame for keyframe in _part(folder, records.KeyframesFile.FILE, _Frames).keyframes}
-    done = {keyframe.frame for keyframe in accepted.keyframes if keyframe.complete}
-    looked_at = set(_part(folder, draft_name(person), _Frames).looked_at)
-    review = _part(folder, records.ReviewFile.FILE, _Frames).frames
-    doubtful = sum(doubt.frame not in looked_at for doubt in review)
+def _read_progress(folder: Path, person: str) -> Json:
+    signal = _read_part(folder, records.SignalFile.FILE, _Signed)
+    accepted = _read_part(folder, records.AcceptedFile.FILE, _Accepted)
+    layers = _read_part(folder, records.AcceptedLayersFile.FILE, _AcceptedLayers)
+    asked_frames = {keyframe.frame for keyframe in _read_part(folder, records.KeyframesFile.FILE, _Frames).keyframes}
+    complete_frames = {keyframe.frame for keyframe in accepted.keyframes if keyframe.complete}
+    looked_at = set(_read_part(folder, draft_name(person), _Frames).looked_at)
+    doubts = _read_part(folder, records.ReviewFile.FILE, _Frames).frames
+    doubtful = sum(doubt.frame not in looked_at for doubt in doubts)
     people = {mask.by for keyframe in accepted.keyframes for mask in keyframe.masks.values()}
     people |= {signed.by for signed in (signal if signal.verified else None, layers) if signed and signed.by}
     tracked = (folder / records.TrackLine.FILE).is_file()
-    if not signal.verified and not asked and not accepted.keyframes:
-        following = "contacts"
-    elif asked - done:
-        following = "keyframes"
-    elif not tracked or (signal.verified and not asked):
-        following = "stages"
+    if not signal.verified and not asked_frames and not accepted.keyframes:
+        next_step = "contacts"
+    elif asked_frames - complete_frames:
+        next_step = "keyframes"
+    elif not tracked or (signal.verified and not asked_frames):
+        next_step = "stages"
     else:
-        following = "doubtful" if doubtful else "export"
+        next_step = "doubtful" if doubtful else "export"
     return {
-        "next": following,
-        "contacts": len(_part(folder, records.SegmentsFile.FILE, _Frames).segments),
-        "asked": len(asked),
-        "done": len(asked & done) if asked else len(done),
+        "next": next_step,
+        "contacts": len(_read_part(folder, records.SegmentsFile.FILE, _Frames).segments),
+        "asked": len(asked_frames),
+        "done": len(asked_frames & complete_frames) if asked_frames else len(complete_frames),
         "masks": sum(len(keyframe.masks) for keyframe in accepted.keyframes),
         "annotated": sum(bool(keyframe.masks) for keyframe in accepted.keyframes),
         "logged_seconds": accepted.seconds,
@@ -131,13 +131,13 @@ def _standing(folder: Path, person: str) -> Json:
     }
 
 
-def _part(folder: Path, name: str, shown: type[PartT]) -> PartT:
+def _read_part(folder: Path, name: str, kind: type[PartT]) -> PartT:
     """What the card shows of one file; empty where there is none. Raises DataError."""
     path = folder / name
     if not path.is_file():
-        return shown()
+        return kind()
     content = read_bounded(path, records.MAX_BYTES, remedy=_REMEDY)
     try:
-        return msgspec.json.decode(content, type=shown)
+        return msgspec.json.decode(content, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(f"{path}: cannot be read ({error}). Remedy: {_REMEDY}") from error

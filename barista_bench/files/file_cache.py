@@ -63,12 +63,12 @@ def user_cache(name: str) -> Path:
 def keep_newest(folder: Path, most: int) -> None:
     """Remove the files of a cache that were made longest ago."""
     with suppress(FileNotFoundError):  # another process does the same
-        made = sorted((file.stat().st_mtime, file) for file in folder.iterdir())
-        for _, file in made[:-most]:
+        by_age = sorted((file.stat().st_mtime, file) for file in folder.iterdir())
+        for _, file in by_age[:-most]:
             file.unlink()
 
 
-def kept(path: Path, stamp: FileStamp, name: str, kind: type[T], make: Callable[[], T]) -> T:
+def read_cached(path: Path, stamp: FileStamp, name: str, kind: type[T], make: Callable[[], T]) -> T:
     """What `make` reads from a file, now or earlier, in this process or another, while the file has one stamp.
 
     Args:
@@ -84,24 +84,24 @@ def kept(path: Path, stamp: FileStamp, name: str, kind: type[T], make: Callable[
         return make()
     file = folder / f"{hashlib.sha256(os.fsencode(path.absolute())).hexdigest()[:32]}.{name}"
     with suppress(OSError, msgspec.MsgspecError, ValueError, ArithmeticError):
-        known = tuple[str, FileStamp, kind]  # type: ignore[valid-type]  # known when it runs
-        version, recorded, value = msgspec.msgpack.decode(file.read_bytes(), type=known, dec_hook=_decoded)
+        stored_type = tuple[str, FileStamp, kind]  # type: ignore[valid-type]  # known when it runs
+        version, recorded, value = msgspec.msgpack.decode(file.read_bytes(), type=stored_type, dec_hook=_decode)
         if (version, recorded) == (__version__, stamp):
             return value
     value = make()
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
-        write_whole(file, msgspec.msgpack.encode((__version__, stamp, value), enc_hook=_encoded))
+        write_whole(file, msgspec.msgpack.encode((__version__, stamp, value), enc_hook=_encode))
         keep_newest(folder, _MOST_FILES)
     return value
 
 
-def _encoded(value: object) -> object:
+def _encode(value: object) -> object:
     if not isinstance(value, np.ndarray):
         return str(value)
     assert (value.ndim, value.dtype) == (1, np.int64), "it would come back as another array"
     return value.tobytes()
 
 
-def _decoded(kind: type, value: Any) -> object:  # noqa: ANN401  # as msgspec says it
+def _decode(kind: type, value: Any) -> object:  # noqa: ANN401  # as msgspec says it
     return Fraction(value) if kind is Fraction else np.frombuffer(value, np.int64)

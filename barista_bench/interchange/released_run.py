@@ -76,27 +76,29 @@ def read_released_run(
                 "--examples if it lies elsewhere"
             )
     frozen_examples = tuple(read_frozen(frozen, benchmark, root=root))
-    records = _predictions(folder / released_folder.PREDICTIONS, {example.example_id for example in frozen_examples})
+    records = _read_predictions(
+        folder / released_folder.PREDICTIONS, {example.example_id for example in frozen_examples}
+    )
     if not frozen_examples or not records:
         empty = folder / released_folder.PREDICTIONS if frozen_examples else frozen
         raise DataError(f"{empty}: is empty. Remedy: name a run that answered something")
-    first = records[0][1]
-    task = task_class(benchmark, first.task_name)
+    first_prediction = records[0][1]
+    task = task_class(benchmark, first_prediction.task_name)
     if task.name != frozen_examples[0].task:
         raise DataError(
             f"{folder}: answers {task.name}, its examples are of {frozen_examples[0].task}. Remedy: give the right ones"
         )
     config_file, metrics_file = folder / released_folder.CONFIG, folder / released_folder.METRICS
-    config, metrics = _config(config_file), _object(metrics_file)
+    config, metrics = _read_config(config_file), _read_object(metrics_file)
     params = released_folder.checked(config or {}, released_folder.ReleasedConfig, config_file).task_params
     released_folder.checked(metrics or {}, released_folder.RunnerMetrics, metrics_file)
     original = released_folder.ReleasedFolder(
         config=config,
         examples=_released_lines(frozen),
-        examples_source=_text(folder / released_folder.EXAMPLES_SOURCE),
+        examples_source=_read_text(folder / released_folder.EXAMPLES_SOURCE),
         predictions=tuple(record for record, _ in records),
         metrics=metrics,
-        summary=_text(folder / released_folder.SUMMARY),
+        summary=_read_text(folder / released_folder.SUMMARY),
     )
     model = (config or {}).get("model") or {}
     return ReleasedRun(
@@ -106,15 +108,15 @@ def read_released_run(
         predictions=tuple(prediction for _, prediction in records),
         generation={ours: model[name] for name, ours in _GENERATION.items() if model.get(name) is not None},
         boxes=BoxFormat(params.bbox_format, params.bbox_scale) if params else None,
-        judge=(params and params.judge_model) or first.model,
+        judge=(params and params.judge_model) or first_prediction.model,
         original=original,
     )
 
 
-def _predictions(path: Path, known: set[str]) -> list[tuple[JsonObject, ReleasedPrediction]]:
+def _read_predictions(path: Path, example_ids: set[str]) -> list[tuple[JsonObject, ReleasedPrediction]]:
     """Every record, as it stands and as it is used."""
     problems: dict[str, list[int]] = defaultdict(list)
-    seen: set[str] = set()
+    seen_ids: set[str] = set()
     records: list[tuple[JsonObject, ReleasedPrediction]] = []
     try:
         for number, line in bounded_lines(path, released_folder.MAX_LINE):
@@ -125,10 +127,10 @@ def _predictions(path: Path, known: set[str]) -> list[tuple[JsonObject, Released
             except (ValueError, RecursionError) as error:
                 problems[f"no prediction ({error}). Remedy: correct it"].append(number)
                 continue
-            first = records[0][1] if records else prediction
-            for problem in _problems(prediction, first, seen, known):
+            first_prediction = records[0][1] if records else prediction
+            for problem in _problems(prediction, first_prediction, seen_ids, example_ids):
                 problems[f"{problem}. Remedy: import one run of one model and task, as it was written"].append(number)
-            seen.add(prediction.example_id)
+            seen_ids.add(prediction.example_id)
             records.append((record, prediction))
     except OSError as error:
         raise DataError(f"{path}: no predictions ({error.strerror}). Remedy: correct the file") from error
@@ -137,12 +139,12 @@ def _predictions(path: Path, known: set[str]) -> list[tuple[JsonObject, Released
 
 
 def _problems(
-    prediction: ReleasedPrediction, first: ReleasedPrediction, seen: set[str], known: set[str]
+    prediction: ReleasedPrediction, first: ReleasedPrediction, seen_ids: set[str], example_ids: set[str]
 ) -> Iterator[str]:
-    """Faults that make a record unfit to stand beside the others, of whose examples are `seen`."""
-    if prediction.example_id in seen:
+    """Faults that make a record unfit to stand beside the others, whose example ids are `seen_ids`."""
+    if prediction.example_id in seen_ids:
         yield "example_id repeats"
-    if prediction.example_id not in known:
+    if prediction.example_id not in example_ids:
         yield "example_id is none of the examples"
     for name in ("task_name", "model", "provider"):
         if getattr(prediction, name) != getattr(first, name):
@@ -166,11 +168,11 @@ def _released_lines(path: Path) -> tuple[JsonObject, ...]:
     return tuple(record for _, record in lines if not {"inputs", "target"} <= set(record["task_data"]))
 
 
-def _text(path: Path) -> str | None:
+def _read_text(path: Path) -> str | None:
     return read_bounded_text(path, MAX_FILE, remedy="correct or remove it") if path.is_file() else None
 
 
-def _object(path: Path) -> JsonObject | None:
+def _read_object(path: Path) -> JsonObject | None:
     if not path.is_file():
         return None
     value = read_bounded_json(path, MAX_FILE, remedy="correct or remove it")
@@ -179,16 +181,16 @@ def _object(path: Path) -> JsonObject | None:
     return value
 
 
-def _config(path: Path) -> JsonObject | None:
+def _read_config(path: Path) -> JsonObject | None:
     """The settings that the release knows; others are left out, since they may be secrets, and what is like one."""
-    settings = _object(path)
+    settings = _read_object(path)
     if settings is None:
         return None
-    kept = {name: settings[name] for name in released_folder.CONFIG_KEYS if name in settings}
-    if isinstance(model := kept.get("model"), dict):
+    public_settings = {name: settings[name] for name in released_folder.CONFIG_KEYS if name in settings}
+    if isinstance(model := public_settings.get("model"), dict):
         names = [name for name in released_folder.MODEL_KEYS if name in model]
-        kept["model"] = {name: model[name] for name in names if _is_public(name, model[name])}
-    return kept
+        public_settings["model"] = {name: model[name] for name in names if _is_public(name, model[name])}
+    return public_settings
 
 
 def _is_public(name: str, value: object) -> bool:
@@ -203,7 +205,7 @@ def _is_public(name: str, value: object) -> bool:
     return True
 
 
-_COMPARED: dict[str, Callable[[ReleasedRun], object]] = {
+_SHARED_FACTS: dict[str, Callable[[ReleasedRun], object]] = {
     "examples": lambda run: run.content_hash,
     "model": lambda run: run.model,
     "provider": lambda run: run.provider,
@@ -215,9 +217,9 @@ _COMPARED: dict[str, Callable[[ReleasedRun], object]] = {
 
 def check_same(first: ReleasedRun, other: ReleasedRun) -> None:
     """Raise ConfigError where two folders are not repetitions of one run."""
-    for name, value in _COMPARED.items():
-        if value(first) != value(other):
+    for name, fact_of in _SHARED_FACTS.items():
+        if fact_of(first) != fact_of(other):
             raise ConfigError(
-                f"{other.folder}: has {name} {value(other)!r}, {first.folder} has {value(first)!r}. "
+                f"{other.folder}: has {name} {fact_of(other)!r}, {first.folder} has {fact_of(first)!r}. "
                 "Remedy: import them one by one"
             )

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from barista_bench.files import hashes, kept
+from barista_bench.files import file_cache, hashes
 from barista_bench.files.hashes import file_sha256
 from barista_bench.media.video import index
 from barista_bench.media.video.index import build_index, stamp_of, video_index
@@ -46,7 +46,7 @@ def settle(monkeypatch: pytest.MonkeyPatch) -> Settle:
 @pytest.fixture
 def next_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Forgets what a process forgets; every file is a large one, and the cache is the test's."""
-    monkeypatch.setattr(kept, "LARGE", 0)
+    monkeypatch.setattr(file_cache, "LARGE", 0)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     hashes._sha256_of.cache_clear()
     return hashes._sha256_of.cache_clear
@@ -110,9 +110,9 @@ def test_a_cache_keeps_what_was_made_last(tmp_path: Path) -> None:
     for number in range(5):
         (tmp_path / f"{number}.jpg").touch()
         os.utime(tmp_path / f"{number}.jpg", (number, number))
-    kept.keep_newest(tmp_path, 3)
+    file_cache.keep_newest(tmp_path, 3)
     assert {path.name for path in tmp_path.iterdir()} == {"2.jpg", "3.jpg", "4.jpg"}
-    kept.keep_newest(tmp_path, 3)
+    file_cache.keep_newest(tmp_path, 3)
     assert len(list(tmp_path.iterdir())) == 3
 
 

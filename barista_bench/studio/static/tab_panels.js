@@ -10,12 +10,12 @@ const nameOf = (element) => element.getAttribute("aria-label") ?? element.textCo
 /**
  * Fills an element anew; what had the focus in it has it again, if something of its name is still there.
  * @param {HTMLElement} content
- * @param {Child[]} made
+ * @param {Child[]} children
  */
-function refill(content, made) {
+function refill(content, children) {
   const focused = content.contains(document.activeElement) ? document.activeElement : null;
   const name = focused && nameOf(focused);
-  content.replaceChildren(...made.filter((child) => child !== null && child !== undefined));
+  content.replaceChildren(...children.filter((child) => child !== null && child !== undefined));
   if (name === null) return;
   /** @type {NodeListOf<HTMLElement>} */
   const fields = content.querySelectorAll("button, input, select");
@@ -28,15 +28,15 @@ function refill(content, made) {
  * @param {Record<string, () => Child[] | Promise<Child[]>>} panels
  * @param {string} [open]
  */
-export function tabbed(label, panels, open = Object.keys(panels)[0]) {
+export function tabPanels(label, panels, open = Object.keys(panels)[0]) {
   const content = node("div", { class: "content" });
   let turn = 0;
   const fill = explained(async () => {
     turn += 1;
     const mine = turn;
     for (const tab of tabs) tab.setAttribute("aria-pressed", String(tab.textContent === open));
-    const made = await panels[open]();
-    if (mine === turn) refill(content, made);
+    const children = await panels[open]();
+    if (mine === turn) refill(content, children);
   });
   /** @param {string} title */
   const show = (title) => {

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_SHOWN = 40
+_MAX_ROWS = 40
 """Rows of what is shown of an evaluation at the most."""
 RUNS = Path("runs")
 """Where `evaluate` puts its run folders by default."""
@@ -64,20 +64,20 @@ class Evaluation:
     unscored: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return f"{to_text(self._headlines)}\n{self._left_over}".rstrip()
+        return f"{to_text(self._headlines)}\n{self._remarks}".rstrip()
 
     def _repr_html_(self) -> str:
-        left_over = f"<p>{html.escape(self._left_over)}</p>" if self._left_over else ""
-        return to_html(self._headlines) + left_over
+        remarks = f"<p>{html.escape(self._remarks)}</p>" if self._remarks else ""
+        return to_html(self._headlines) + remarks
 
     @property
     def _headlines(self) -> Table:
         table = headline_table(self.runs)
-        return replace(table, rows=table.rows[:_SHOWN])
+        return replace(table, rows=table.rows[:_MAX_ROWS])
 
     @property
-    def _left_over(self) -> str:
-        lines = [f"and {len(self.runs) - _SHOWN} more: see to_frame()"] if len(self.runs) > _SHOWN else []
+    def _remarks(self) -> str:
+        lines = [f"and {len(self.runs) - _MAX_ROWS} more: see to_frame()"] if len(self.runs) > _MAX_ROWS else []
         lines += [f"not scored: {text_out.one_line(f'{name}: {why}')}" for name, why in self.unscored.items()]
         if faults := self.faults:
             lines.append(f"{len(faults)} samples not scored, first: {text_out.one_line(faults[0])}")
@@ -106,16 +106,16 @@ class Evaluation:
         """
         return pd.DataFrame(
             {
-                **called,
+                **labels,
                 "example_id": sample.example.example_id,
                 "video_id": sample.example.video_id,
                 "frame": sample.example.frames[0].frame_index,
                 "run": sample.record.run,
                 "status": str(sample.record.status),
                 "text": sample.record.text,
-                **(sample.scores if sample.counts else {}),
+                **(sample.scores if sample.is_counted else {}),
             }
-            for run, called in with_labels(self.runs)
+            for run, labels in with_labels(self.runs)
             for sample in run.samples
         )
 
@@ -184,9 +184,9 @@ def evaluate(
     Shard.refuse_several()
     parent = RUNS / (re.sub(r"[^\w.-]+", "_", model).strip(".") or "_") if out is None else Path(out)
     config = checked(RunConfig, {**settings, "data": str(data), "model": model, "out": parent})
-    opened = open_tasks(config)
-    run_config(config, opened)
-    runs, unscored = score_tasks(opened, config.root)
+    opened_tasks = open_tasks(config)
+    run_config(config, opened_tasks)
+    runs, unscored = score_tasks(opened_tasks, config.root)
     if not runs:
         raise next(iter(unscored.values()))
     for name, error in unscored.items():

@@ -91,30 +91,30 @@ class RayCluster:
             if node["Alive"] and resources.get("CPU", 0) >= 1:
                 name = f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']}, {node['NodeID'][:8]})"
                 nodes.append(ClusterNode(node["NodeID"], name, int(resources["CPU"]), int(resources.get("GPU", 0))))
-        self.nodes = tuple(self._checked(nodes, [Path(path).absolute() for path in needs]))
+        self.nodes = tuple(self._usable_nodes(nodes, [Path(path).absolute() for path in needs]))
         if not self.nodes:
             raise ClusterError(f"the Ray cluster at {address} has no node with a CPU. Remedy: join one")
 
-    def _checked(self, nodes: Sequence[ClusterNode], needs: Iterable[Path]) -> Iterator[ClusterNode]:
-        """The nodes that are there; each has what it needs."""
+    def _usable_nodes(self, nodes: Sequence[ClusterNode], needs: Iterable[Path]) -> Iterator[ClusterNode]:
+        """The nodes that are there. Raises ClusterError where one lacks something."""
         import ray
         from ray.exceptions import RayError, RayTaskError
 
         states = {str(path): files_state(path) for path in needs}
-        check = ray.remote(_lacking)
+        check = ray.remote(_first_lack)
         arguments = __version__, os.getcwd(), states
         checks = [check.options(num_cpus=0, scheduling_strategy=node.placement).remote(*arguments) for node in nodes]
-        for node, answer in zip(nodes, checks, strict=True):
+        for node, reference in zip(nodes, checks, strict=True):
             try:
-                lacking = ray.get(answer)
+                lack = ray.get(reference)
             except RayTaskError as error:
-                lacking = f"cannot be used: {reason(error).rstrip('.')}"
+                lack = f"cannot be used: {reason(error).rstrip('.')}"
             except RayError:  # the cluster still lists it for a while
                 log.warning("node %s was lost: the others go on", node.name)
                 continue
-            if lacking:
+            if lack:
                 raise ClusterError(
-                    f"node {node.name} {lacking}. Remedy: give it what this machine has, or take it out of the cluster"
+                    f"node {node.name} {lack}. Remedy: give it what this machine has, or take it out of the cluster"
                 )
             yield node
 
@@ -131,32 +131,32 @@ class RayCluster:
         import ray
         from ray.exceptions import RayError, RayTaskError
 
-        shared = ray.put(work)
+        work_reference = ray.put(work)
         task = ray.remote(_items).options(num_returns="streaming", scheduling_strategy="SPREAD", num_gpus=gpus)
-        most = AHEAD * sum(node.gpus if gpus else node.cpus for node in self.nodes)
-        started: deque[Any] = deque()
+        max_started = AHEAD * sum(node.gpus if gpus else node.cpus for node in self.nodes)
+        streams: deque[Any] = deque()
         source = iter(jobs)
         try:
             while True:
-                for job in islice(source, most - len(started)):
-                    started.append(task.remote(shared, job, os.getcwd()))
-                if not started:
+                for job in islice(source, max_started - len(streams)):
+                    streams.append(task.remote(work_reference, job, os.getcwd()))
+                if not streams:
                     return
-                for item in started[0]:
+                for item in streams[0]:
                     yield ray.get(item)
-                started.popleft()
+                streams.popleft()
         except RayTaskError as error:
             raise error.cause from error
         except RayError as error:
-            what = f"nodes of the cluster were lost ({reason(error).rstrip('.')})"
-            raise ClusterError(f"{what}. Remedy: see to them, and start the command again") from error
+            problem = f"nodes of the cluster were lost ({reason(error).rstrip('.')})"
+            raise ClusterError(f"{problem}. Remedy: see to them, and start the command again") from error
         finally:
-            for items in started:
+            for items in streams:
                 ray.cancel(items)
 
     def map(self, work: Callable[[JobT], T], jobs: Iterable[JobT]) -> Iterator[T]:
         """The result of `work` for each job, in the order of `jobs`; raises as `stream`."""
-        return self.stream(partial(_alone, work), jobs)
+        return self.stream(partial(_one_item, work), jobs)
 
 
 def cluster_of(address: str | None, num_proc: int, needs: Iterable[str | Path]) -> RayCluster | None:
@@ -190,15 +190,15 @@ def files_state(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _lacking(version: str, folder: str, states: dict[str, str]) -> str:
+def _first_lack(version: str, folder: str, states: dict[str, str]) -> str:
     """The first thing that the node that this runs on lacks; empty where it has everything."""
     if __version__ != version:
         return f"has barista_bench {__version__}, not {version}"
     if not Path(folder).is_dir():
         return f"has no folder {folder}, which the command was started in"
     for path, state in states.items():
-        if (here := files_state(Path(path))) != state:
-            return f"has no {path}" if not here else f"has other files in {path}"
+        if (state_here := files_state(Path(path))) != state:
+            return f"has no {path}" if not state_here else f"has other files in {path}"
     return ""
 
 
@@ -207,7 +207,7 @@ def _items(work: Callable[[JobT], Iterable[T]], job: JobT, folder: str) -> Itera
     yield from work(job)
 
 
-def _alone(work: Callable[[JobT], T], job: JobT) -> Iterator[T]:
+def _one_item(work: Callable[[JobT], T], job: JobT) -> Iterator[T]:
     yield work(job)
 
 
@@ -216,32 +216,32 @@ P = ParamSpec("P")
 
 class _WorkerProcess(SpawnProcess):
     def start(self) -> None:
-        """A terminal's Ctrl-C reaches every process: workers, from their first moment, leave it to this one."""
-        with _interruption_deferred():
-            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # which the worker inherits
+        """Start a worker that leaves Ctrl-C, which a terminal sends to every process, to this one."""
+        with _defer_interruption():
+            previous_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # which the worker inherits
             try:
                 super().start()
             finally:
-                signal.pthread_sigmask(signal.SIG_SETMASK, before)
+                signal.pthread_sigmask(signal.SIG_SETMASK, previous_mask)
 
 
 @contextmanager
-def _interruption_deferred() -> Iterator[None]:
-    """Ctrl-C waits for the end of the block: a start that is broken off would show its insides."""
+def _defer_interruption() -> Iterator[None]:
+    """A block whose end Ctrl-C waits for: a start that is broken off would show its insides."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    received: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: received.append(number))
+    interrupts: list[int] = []
+    previous_handler = signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
-    if received:
+        signal.signal(signal.SIGINT, previous_handler)
+    if interrupts:
         signal.raise_signal(signal.SIGINT)
 
 
-class _Spawning(SpawnContext):
+class _SpawnContext(SpawnContext):
     """Spawned, not forked: libraries that the caller has loaded hold threads and locks."""
 
     Process = _WorkerProcess
@@ -249,16 +249,16 @@ class _Spawning(SpawnContext):
 
 class _Executor(ProcessPoolExecutor):
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """The first job starts the executor's own thread: one that is half started could not be joined."""
-        with _interruption_deferred():
+        """Submit without interruption: the first job starts a thread, and a half started one could not be joined."""
+        with _defer_interruption():
             return super().submit(fn, *args, **kwargs)
 
 
 @contextmanager
 def worker_processes(number: int) -> Iterator[ProcessPoolExecutor]:
     """An executor of `number` processes. An error ends them at once."""
-    with _interruption_deferred():
-        pool = _Executor(number, _Spawning())
+    with _defer_interruption():
+        pool = _Executor(number, _SpawnContext())
     try:
         yield pool
     except BaseException:
@@ -287,18 +287,18 @@ def forked_workers() -> Iterator[None]:
         yield
         return
     process = os.getpid()
-    received: list[int] = []
+    interrupts: list[int] = []
 
     def interrupt(number: int, _: object) -> None:
         if os.getpid() == process:
-            received.append(number)
+            interrupts.append(number)
             raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, interrupt)
     try:
         yield
     except Exception:  # of any class: a library may have turned the interruption into an error of its own; raised again
-        if received:
+        if interrupts:
             raise KeyboardInterrupt from None
         raise
     finally:

@@ -63,7 +63,7 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """Everything, in the order in which it is shown. No key, token or name of an account is in it."""
+    """All findings, in the order in which they are shown. No key, token or name of an account is in them."""
     return [*_python(), *_accelerators(), *_video(), *_extras(), *_storage()]
 
 
@@ -71,8 +71,8 @@ def _python() -> Iterator[Finding]:
     yield Finding("Package", PACKAGE, "ok", f"{__version__}, in {Path(__file__).parent}")
     yield Finding("Package", "Python", "ok", f"{platform.python_version()}, {sys.executable}")
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    found = f"{platform.platform()}, {os.cpu_count()} cores, {memory / 2**30:.0f} GiB of memory"
-    yield Finding("Package", "machine", "ok", found)
+    machine = f"{platform.platform()}, {os.cpu_count()} cores, {memory / 2**30:.0f} GiB of memory"
+    yield Finding("Package", "machine", "ok", machine)
 
 
 def _accelerators() -> Iterator[Finding]:
@@ -84,14 +84,14 @@ def _accelerators() -> Iterator[Finding]:
     yield Finding("GPU", "torch", "ok", str(torch.__version__))
     for index in range(torch.cuda.device_count()):
         properties = torch.cuda.get_device_properties(index)
-        found = f"{properties.name}, {properties.total_memory / 2**30:.0f} GiB"
-        yield Finding("GPU", f"cuda:{index}", "ok", found)
+        gpu = f"{properties.name}, {properties.total_memory / 2**30:.0f} GiB"
+        yield Finding("GPU", f"cuda:{index}", "ok", gpu)
     if torch.backends.mps.is_available():
         yield Finding("GPU", "mps", "ok", "Apple GPU")
     elif not torch.cuda.is_available():
-        built = torch.version.cuda or torch.version.hip
-        why = f"torch was built for {built}, and sees none" if built else "this torch was built without GPUs"
-        yield Finding("GPU", "device", "note", f"none: {why}. Install torch for your machine: https://pytorch.org")
+        backend = torch.version.cuda or torch.version.hip
+        reason = f"torch was built for {backend}, and sees none" if backend else "this torch was built without GPUs"
+        yield Finding("GPU", "device", "note", f"none: {reason}. Install torch for your machine: https://pytorch.org")
 
 
 def _video() -> Iterator[Finding]:
@@ -105,27 +105,27 @@ def _video() -> Iterator[Finding]:
     for name in CODECS:
         with suppress(UnknownCodecError):
             decoders += [name] if Codec(name, "r") else []
-    absent = [name for name in CODECS if name not in decoders]
-    found = f"reads {', '.join(decoders)}" + (f"; not {', '.join(absent)}" if absent else "")
-    yield Finding("Video", "codecs", "missing" if absent else "ok", found, "pip install av" if absent else None)
+    missing = [name for name in CODECS if name not in decoders]
+    text = f"reads {', '.join(decoders)}" + (f"; not {', '.join(missing)}" if missing else "")
+    yield Finding("Video", "codecs", "missing" if missing else "ok", text, "pip install av" if missing else None)
     path = shutil.which("ffmpeg")
     yield Finding("Video", "ffmpeg", "ok" if path else "note", path or "no program of that name; nothing here needs it")
 
 
 def _extras() -> Iterator[Finding]:
     """The extras that the package's own metadata declares, by what of them is installed."""
-    required = [Requirement(line) for line in metadata.requires(PACKAGE) or []]
+    all_requirements = [Requirement(line) for line in metadata.requires(PACKAGE) or []]
     for extra, purpose in _PURPOSES.items():
-        needed = [item for item in required if _is_of(item, extra)]
-        lacking = [problem for item in needed if (problem := _problem(item))]
-        if lacking:
-            found = f"{purpose}; {', '.join(lacking)}"
-            yield Finding("Optional parts", extra, "missing", found, install_command(extra))
+        requirements = [item for item in all_requirements if _is_of_extra(item, extra)]
+        problems = [problem for item in requirements if (problem := _problem(item))]
+        if problems:
+            text = f"{purpose}; {', '.join(problems)}"
+            yield Finding("Optional parts", extra, "missing", text, install_command(extra))
         else:
             yield Finding("Optional parts", extra, "ok", purpose)
 
 
-def _is_of(requirement: Requirement, extra: str) -> bool:
+def _is_of_extra(requirement: Requirement, extra: str) -> bool:
     marker = requirement.marker
     return marker is not None and marker.evaluate({"extra": extra}) and not marker.evaluate({"extra": ""})
 
@@ -148,11 +148,11 @@ def _storage() -> Iterator[Finding]:
     if constants.HF_HUB_OFFLINE:
         yield Finding("Caches and Hub", "Hub", "note", "HF_HUB_OFFLINE is set: nothing is fetched")
     if get_token() is None:
-        found = "not logged in: gated models cannot be fetched, nothing can be published"
-        yield Finding("Caches and Hub", "login", "missing", found, "hf auth login")
+        text = "not logged in: gated models cannot be fetched, nothing can be published"
+        yield Finding("Caches and Hub", "login", "missing", text, "hf auth login")
     else:
         yield Finding("Caches and Hub", "login", "ok", "logged in")
     for name, folder in (("here", Path.cwd()), ("caches", Path(constants.HF_HOME))):
-        there = next(path for path in (folder, *folder.parents) if path.exists())
-        free = shutil.disk_usage(there).free
-        yield Finding("Disk", name, "ok" if free > LITTLE_SPACE else "note", f"{free / 1e9:.0f} GB free in {there}")
+        existing = next(path for path in (folder, *folder.parents) if path.exists())
+        free = shutil.disk_usage(existing).free
+        yield Finding("Disk", name, "ok" if free > LITTLE_SPACE else "note", f"{free / 1e9:.0f} GB free in {existing}")

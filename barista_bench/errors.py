@@ -57,5 +57,5 @@ def require_extra(purpose: str, *libraries: str, extra: str) -> None:
 
 
 def install_command(extra: str) -> str:
-    """What adds the libraries of an extra."""
+    """The command that installs the libraries of an extra."""
     return f"pip install 'barista_bench[{extra}]'"

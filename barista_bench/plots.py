@@ -59,8 +59,8 @@ _STYLE: Final[dict[str, Any]] = {
 
 
 @contextmanager
-def styled() -> Iterator[None]:
-    """Draw and save alike whatever the user's own style is.
+def paper_style() -> Iterator[None]:
+    """A block in which figures are drawn and saved alike, whatever the user's own style is.
 
     Raises:
         ModelError: Matplotlib is not installed; names the extra.
@@ -79,7 +79,7 @@ def draw(table: Table) -> Figure:
         ModelError: Matplotlib is not installed; names the extra.
     """
     assert table.drawn is not None
-    with styled():
+    with paper_style():
         return _DRAWINGS[table.drawn](table)
 
 
@@ -93,41 +93,41 @@ def write_figure(table: Table, folder: Path, name: str) -> list[Path]:
 
 
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:
-    """`<name>.svg` and `.pdf`, without dates and versions."""
-    nothing = {"svg": ("Date", "Creator"), "pdf": ("CreationDate", "Creator", "Producer")}
-    with styled():
-        for ending, keys in nothing.items():
+    """Write `<name>.svg` and `.pdf`, without dates and versions; returns the paths."""
+    removed_keys = {"svg": ("Date", "Creator"), "pdf": ("CreationDate", "Creator", "Producer")}
+    with paper_style():
+        for ending, keys in removed_keys.items():
             figure.savefig(folder / f"{name}.{ending}", metadata=dict.fromkeys(keys))
-    return [folder / f"{name}.{ending}" for ending in nothing]
+    return [folder / f"{name}.{ending}" for ending in removed_keys]
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty one, in inches. Call it `styled`."""
+    """An empty figure of these inches. Call it within `paper_style`."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def label(text: str, most: int = _NAME) -> str:
+def label(text: str, max_letters: int = _NAME) -> str:
     """A name on one line, its middle left out where it is long, and none of it taken for a formula."""
     text = one_line(text)
-    if len(text) > most:
-        half = (most - 1) // 2
-        text = f"{text[: most - 1 - half]}…{text[len(text) - half :]}"
+    if len(text) > max_letters:
+        end_length = (max_letters - 1) // 2
+        text = f"{text[: max_letters - 1 - end_length]}…{text[len(text) - end_length :]}"
     return text.replace("$", r"\$")
 
 
 def labels(texts: Sequence[str]) -> list[str]:
     """The `label` of each text; longer where that would be another's, too."""
-    short = [label(text) for text in texts]
-    return [label(text, _LONGEST) if short.count(cut) > 1 else cut for text, cut in zip(texts, short, strict=True)]
+    cut = [label(text) for text in texts]
+    return [label(text, _LONGEST) if cut.count(short) > 1 else short for text, short in zip(texts, cut, strict=True)]
 
 
 def _wrapped(text: str, width: int) -> str:
     return "\n".join(textwrap.wrap(label(text, 3 * width), width)) or " "
 
 
-def _measured(cell: Cell) -> Ranged | None:
+def _value(cell: Cell) -> Ranged | None:
     """The value of a cell as it is drawn; its ends are NaN where it has no interval."""
     value = cell.value
     if isinstance(value, Ranged):
@@ -147,7 +147,7 @@ def _columns(table: Table) -> list[int]:
 
 
 def _row_names(table: Table) -> list[str]:
-    """What stands in the columns of texts, and how many examples there are where a column says it."""
+    """A name for each row: the cells of text columns, and how many examples there are where a column says it."""
     texts = [at for at, column in enumerate(table.columns) if not column.numeric]
     counts = [at for at, column in enumerate(table.columns) if column.name == "examples"]
     names = labels([", ".join(row[at].text for at in texts) or "none" for row in table.rows])
@@ -157,16 +157,16 @@ def _row_names(table: Table) -> list[str]:
     ]
 
 
-def _legend(figure: Figure, handles: Sequence[Any], names: Sequence[str]) -> None:
-    """Below, in as many columns as there is room for, and the figure higher by as much."""
+def _add_legend(figure: Figure, handles: Sequence[Any], names: Sequence[str]) -> None:
+    """Add a legend below, in as many columns as there is room for; the figure becomes higher by as much."""
     longest = max(map(len, names), default=0) + 6
     columns = max(1, min(len(names), int(figure.get_figwidth() * 17 / longest)))
     figure.set_figheight(figure.get_figheight() + _ROW * math.ceil(len(names) / columns))
     figure.legend(handles, names, loc="outside lower center", ncols=columns, handletextpad=0.5, columnspacing=1)
 
 
-def _below(axes: Axes, places: Sequence[float], names: Sequence[str]) -> None:
-    """Names below the axes; where one is wider than its place, slanted, and the figure higher by as much."""
+def _set_names_below(axes: Axes, places: Sequence[float], names: Sequence[str]) -> None:
+    """Set names below the axes; where one is wider than its place, slanted, and the figure higher by as much."""
     figure: Any = axes.figure
     if _LETTER * max(map(len, names)) < 0.8 * figure.get_figwidth() / len(names):
         axes.set_xticks(places, names)
@@ -178,14 +178,14 @@ def _below(axes: Axes, places: Sequence[float], names: Sequence[str]) -> None:
 def _forest(table: Table) -> Figure:
     """A panel a column, a row a model: a dot, and a line from end to end of its interval; hollow if it is marked."""
     panels = _columns(table)
-    across = min(3, len(panels))
-    down = math.ceil(len(panels) / across)
-    figure = new_figure(COLUMN if across == 1 else PAGE, down * (0.6 + _ROW * len(table.rows)))
-    grid = figure.subplots(down, across, sharey=True, squeeze=False).ravel()
+    panel_columns = min(3, len(panels))
+    panel_rows = math.ceil(len(panels) / panel_columns)
+    figure = new_figure(COLUMN if panel_columns == 1 else PAGE, panel_rows * (0.6 + _ROW * len(table.rows)))
+    grid = figure.subplots(panel_rows, panel_columns, sharey=True, squeeze=False).ravel()
     for axes, at in zip(grid, panels, strict=False):
         for place, row in enumerate(table.rows):
-            colour = GREY if place >= len(table.rows) - table.apart else PALETTE[0]
-            if (measured := _measured(row[at])) is not None:
+            colour = GREY if place >= len(table.rows) - table.unranked else PALETTE[0]
+            if (measured := _value(row[at])) is not None:
                 axes.plot(measured[1:], (place, place), color=colour, marker="|", markersize=4)
                 axes.plot(measured.value, place, "o", color=colour, markerfacecolor="white" if row[at].warn else colour)
         axes.set_title(_wrapped(table.columns[at].head, 38))
@@ -206,37 +206,36 @@ def _heat(table: Table) -> Figure:
     from matplotlib import colormaps
     from matplotlib.colors import Normalize
 
-    at = _columns(table)
-    shown = [[_measured(row[column]) for column in at] for row in table.rows[:MAX_ROWS]]
-    values = np.array([[math.nan if cell is None else cell.value for cell in row] for row in shown])
-    signed = any(row[column].text.startswith(("+", MINUS)) for row in table.rows for column in at)
-    counted = all(type(row[column].value) is int for row in table.rows for column in at)
+    columns = _columns(table)
+    cells = [[_value(row[column]) for column in columns] for row in table.rows[:MAX_ROWS]]
+    values = np.array([[math.nan if cell is None else cell.value for cell in row] for row in cells])
+    has_signs = any(row[column].text.startswith(("+", MINUS)) for row in table.rows for column in columns)
+    has_counts = all(type(row[column].value) is int for row in table.rows for column in columns)
     highest = float(np.nanmax(values)) if np.isfinite(values).any() else 1.0
-    scale = Normalize(-1, 1) if signed else Normalize(0, max(1.0, highest))
-    colours = colormaps["RdBu" if signed else "cividis"]
-    names = _row_names(table)[: len(shown)]
-    wide = 0.3 + _LETTER * max(map(len, names)) + 0.34 * len(at) > COLUMN
-    figure = new_figure(PAGE if wide else COLUMN, 0.4 + _ROW * 1.15 * len(shown))
+    scale = Normalize(-1, 1) if has_signs else Normalize(0, max(1.0, highest))
+    colours = colormaps["RdBu" if has_signs else "cividis"]
+    names = _row_names(table)[: len(cells)]
+    is_wide = 0.3 + _LETTER * max(map(len, names)) + 0.34 * len(columns) > COLUMN
+    figure = new_figure(PAGE if is_wide else COLUMN, 0.4 + _ROW * 1.15 * len(cells))
     axes = figure.subplots()
     axes.set_facecolor("#dddddd")
     axes.pcolormesh(values, cmap=colours, norm=scale, edgecolors="white", linewidth=0.5)
     for (y, x), value in np.ndenumerate(values):
         red, green, blue, _ = colours(scale(value))
-        dark = math.isfinite(value) and 0.3 * red + 0.6 * green + 0.1 * blue < 0.5
-        text = decimal(value, 0 if counted else 2, sign=signed) if math.isfinite(value) else NOTHING
-        axes.text(x + 0.5, y + 0.5, text, ha="center", va="center", fontsize=6, color="white" if dark else "black")
-    heads = [table.columns[column].head for column in at]
-    shared = heads[0].partition(" / ")[0] + " / "
-    columns = labels(
-        [head.removeprefix(shared) for head in heads] if all(head.startswith(shared) for head in heads) else heads
-    )
-    _below(axes, [x + 0.5 for x in range(len(at))], columns)
-    axes.set_yticks([y + 0.5 for y in range(len(shown))], names)
+        is_dark = math.isfinite(value) and 0.3 * red + 0.6 * green + 0.1 * blue < 0.5
+        text = decimal(value, 0 if has_counts else 2, sign=has_signs) if math.isfinite(value) else NOTHING
+        axes.text(x + 0.5, y + 0.5, text, ha="center", va="center", fontsize=6, color="white" if is_dark else "black")
+    heads = [table.columns[column].head for column in columns]
+    start = heads[0].partition(" / ")[0] + " / "
+    if all(head.startswith(start) for head in heads):
+        heads = [head.removeprefix(start) for head in heads]
+    _set_names_below(axes, [x + 0.5 for x in range(len(columns))], labels(heads))
+    axes.set_yticks([y + 0.5 for y in range(len(cells))], names)
     axes.invert_yaxis()
     axes.tick_params(length=0)
-    counts = " (and how many examples)" if len(at) < sum(column.numeric for column in table.columns) else ""
-    left_out = f", {len(shown)} of {len(table.rows)} rows" if len(table.rows) > len(shown) else ""
-    axes.set_title(_wrapped(f"{table.title}{counts}{left_out}", 110 if wide else 52))
+    counts = " (and how many examples)" if len(columns) < sum(column.numeric for column in table.columns) else ""
+    left_out = f", {len(cells)} of {len(table.rows)} rows" if len(table.rows) > len(cells) else ""
+    axes.set_title(_wrapped(f"{table.title}{counts}{left_out}", 110 if is_wide else 52))
     return figure
 
 
@@ -244,42 +243,41 @@ def _radar(table: Table) -> Figure:
     """An axis a column, a line a model, of those that are ranked, the first ones; a task that one lacks is a gap."""
     import numpy as np
 
-    at = _columns(table)
-    ranked = table.rows[: len(table.rows) - table.apart] or table.rows
+    columns = _columns(table)
+    ranked = table.rows[: len(table.rows) - table.unranked] or table.rows
     figure = new_figure(COLUMN, COLUMN - 0.5)
     axes: Any = figure.subplots(subplot_kw={"projection": "polar"})
-    angles = np.linspace(0, 2 * math.pi, len(at), endpoint=False)
+    angles = np.linspace(0, 2 * math.pi, len(columns), endpoint=False)
     handles, names = [], labels([row[0].text for row in ranked[:MAX_LINES]])
     for row, colour, marker in zip(ranked[:MAX_LINES], PALETTE, MARKERS, strict=False):
-        measured = [_measured(row[column]) for column in at]
+        measured = [_value(row[column]) for column in columns]
         values = [math.nan if each is None else each.value for each in measured]
         handles += axes.plot([*angles, angles[0]], [*values, values[0]], color=colour, marker=marker)
-    axes.set_xticks(angles, [_wrapped(table.columns[column].head, 16) for column in at])
+    axes.set_xticks(angles, [_wrapped(table.columns[column].head, 16) for column in columns])
     axes.set_ylim(min(0, axes.get_ylim()[0]), max(1, axes.get_ylim()[1]))
     axes.set_yticks([0.25, 0.5, 0.75, 1.0], ["", "0.5", "", "1"])
     axes.grid(linewidth=0.4)
-    _legend(figure, handles, names)
+    _add_legend(figure, handles, names)
     return figure
 
 
 def _stack(table: Table) -> Figure:
     """A bar a column, a part a row, in its order."""
-    at = _columns(table)
-    figure = new_figure(COLUMN, 0.6 + _ROW * len(at))
+    columns = _columns(table)
+    figure = new_figure(COLUMN, 0.6 + _ROW * len(columns))
     axes = figure.subplots()
-    ends, handles = [0.0] * len(at), []
+    ends, handles = [0.0] * len(columns), []
     for place, row in enumerate(table.rows):
-        colour, _, hatch = _look(place)
-        measured = [_measured(row[column]) for column in at]
+        colour, _, hatch = _series_look(place)
+        measured = [_value(row[column]) for column in columns]
         widths = [each.value if each else 0.0 for each in measured]
-        handles.append(
-            axes.barh(range(len(at)), widths, 0.75, ends, color=colour, hatch=hatch, edgecolor="white", linewidth=0.3)
-        )
+        look: dict[str, Any] = {"color": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0.3}
+        handles.append(axes.barh(range(len(columns)), widths, 0.75, ends, **look))
         ends = [end + width for end, width in zip(ends, widths, strict=True)]
-    axes.set_yticks(range(len(at)), labels([table.columns[column].head for column in at]))
+    axes.set_yticks(range(len(columns)), labels([table.columns[column].head for column in columns]))
     axes.invert_yaxis()
     axes.set_xlabel("fraction of samples,\nsummed over kinds")
-    _legend(figure, handles, [label(row[0].text) for row in table.rows])
+    _add_legend(figure, handles, [label(row[0].text) for row in table.rows])
     return figure
 
 
@@ -293,8 +291,8 @@ def _scatter(table: Table) -> Figure:
     handles: dict[int, Any] = {}
     for axes, at in zip(grid, others, strict=True):
         for place, row in enumerate(table.rows):
-            colour, marker, _ = _look(place)
-            height, cost = _measured(row[score]), _measured(row[at])
+            colour, marker, _ = _series_look(place)
+            height, cost = _value(row[score]), _value(row[at])
             if height is not None and cost is not None:
                 axes.plot((cost.value, cost.value), height[1:], color=colour, linewidth=0.7)
                 (handles[place],) = axes.plot(cost.value, height.value, marker, color=colour, linestyle="")
@@ -313,17 +311,17 @@ def _scatter(table: Table) -> Figure:
     grid[0].set_ylabel(label(table.columns[score].head))
     names = labels([row[0].text for row in table.rows])
     places = sorted(handles)
-    _legend(figure, [handles[place] for place in places], [names[place] for place in places])
+    _add_legend(figure, [handles[place] for place in places], [names[place] for place in places])
     return figure
 
 
-def _look(place: int) -> tuple[str, str, str]:
+def _series_look(place: int) -> tuple[str, str, str]:
     """Colour, marker and hatch of a series: no two of 64 have colour and hatch in common."""
     other = (place + place // len(PALETTE)) % len(HATCHES)
     return PALETTE[place % len(PALETTE)], MARKERS[other], HATCHES[other]
 
 
-def _fitted(axes: Axes, values: Sequence[float]) -> None:
+def _fit_axis(axes: Axes, values: Sequence[float]) -> None:
     """Begin the axis at 0, and cut off ends of intervals where no value can be: above 1 where all are at most 1."""
     from matplotlib.ticker import MaxNLocator
 
@@ -339,16 +337,16 @@ def _series(table: Table) -> Figure:
     series = {name: points for name, points in table.series.items() if points}
     xs = list(dict.fromkeys(x for points in series.values() for x in points))[:MAX_ROWS]
     is_line = table.drawn == "line"
-    wide = not is_line and len(xs) * len(series) > 16
-    figure = new_figure(PAGE if wide else COLUMN, 2.0)
+    is_wide = not is_line and len(xs) * len(series) > 16
+    figure = new_figure(PAGE if is_wide else COLUMN, 2.0)
     axes = figure.subplots()
     handles: list[Any] = []
-    measured = [{x: each for x in xs if (each := _measured(Cell(points.get(x))))} for points in series.values()]
-    beside = max((sum(x in heights for heights in measured) for x in xs), default=0) > 1
-    width = 0.8 / len(series) if beside else 0.5
+    measured = [{x: each for x in xs if (each := _value(Cell(points.get(x))))} for points in series.values()]
+    has_neighbours = max((sum(x in heights for heights in measured) for x in xs), default=0) > 1
+    width = 0.8 / len(series) if has_neighbours else 0.5
     for place, heights in enumerate(measured):
-        colour, marker, hatch = _look(place)
-        shift = width * (place + 0.5) - 0.4 if beside and not is_line else 0
+        colour, marker, hatch = _series_look(place)
+        shift = width * (place + 0.5) - 0.4 if has_neighbours and not is_line else 0
         at = [(float(x) if is_line else xs.index(x)) + shift for x in heights]
         values = [each.value for each in heights.values()]
         if is_line:
@@ -358,16 +356,16 @@ def _series(table: Table) -> Figure:
         ends = list(zip(*(each[1:] for each in heights.values()), strict=True))
         axes.vlines(at, *ends, color=colour if is_line else "black", linewidth=0.7)
     if not is_line:
-        _below(axes, range(len(xs)), labels(list(map(str, xs))))
+        _set_names_below(axes, range(len(xs)), labels(list(map(str, xs))))
         margin = 0.5 if len(xs) > 2 else 1.0
         axes.set_xlim(-margin, len(xs) - 1 + margin)
     axes.set_xlabel(label(table.columns[0].name, _LONGEST))
     axes.set_ylabel(label(table.columns[1].group, _LONGEST))
-    _fitted(axes, [each.value for heights in measured for each in heights.values()])
+    _fit_axis(axes, [each.value for heights in measured for each in heights.values()])
     left_out = f", {len(xs)} of {len(table.rows)}" if len(table.rows) > len(xs) else ""
-    axes.set_title(_wrapped(table.title.removesuffix(": the numbers") + left_out, 110 if wide else 52))
+    axes.set_title(_wrapped(table.title.removesuffix(": the numbers") + left_out, 110 if is_wide else 52))
     if len(series) > 1:
-        _legend(figure, handles, labels(list(series)))
+        _add_legend(figure, handles, labels(list(series)))
     return figure
 
 

@@ -92,21 +92,21 @@ class VideoReward:
         return [self(video[: len(video) * step // count], description) for step in range(1, count + 1)]
 
     def _raw_scores(self, video: Video) -> list[float]:
-        """One a description, as the model gives them; by the released rule -0.1 where it gives none."""
-        chosen = evenly_spaced(len(video), self._frames)
+        """The score of each description, as the model gives it; by the released rule -0.1 where it gives none."""
+        indices = evenly_spaced(len(video), self._frames)
         labels = [f"summary_{at}" for at in range(len(self._descriptions))]
         example = Example(
             example_id="video",
             benchmark=self._task.benchmark,
             task=self._task.name,
             label="",
-            frames=tuple(FrameRef("video", index) for index in chosen),
-            inputs=MatchingInputs("", labels, self._descriptions, "", None, len(chosen)).write(),
+            frames=tuple(FrameRef("video", index) for index in indices),
+            inputs=MatchingInputs("", labels, self._descriptions, "", None, len(indices)).write(),
             target={},
         )
-        answer = self._answer(example, tuple(Image.fromarray(np.asarray(video[index])) for index in chosen))
-        read = self._task.parse(answer, example.inputs, self._model.box_format)
-        scores = LabelScores.read(read.value).scores if isinstance(read, Prediction) else {}
+        answer = self._answer(example, tuple(Image.fromarray(np.asarray(video[index])) for index in indices))
+        prediction = self._task.parse(answer, example.inputs, self._model.box_format)
+        scores = LabelScores.read(prediction.value).scores if isinstance(prediction, Prediction) else {}
         if len(scores) < len(labels):
             log.warning("%d of %d descriptions have a score in: %.200s", len(scores), len(labels), answer)
         return [scores.get(label, MISSING_SCORE) for label in labels]
@@ -116,8 +116,8 @@ class VideoReward:
         box_format, answers = self._model.box_format, tuple[str, ...]()
         prompt: Prompt | None = self._task.prompt(example, box_format)
         while prompt is not None:
-            shown, choices = images if prompt.image_count else (), self._task.choices(example)
-            request = Request(example.example_id, prompt, shown, inputs=example.inputs, choices=choices)
+            prompt_images, choices = images if prompt.image_count else (), self._task.choices(example)
+            request = Request(example.example_id, prompt, prompt_images, inputs=example.inputs, choices=choices)
             ((answer,),) = self._model.generate([request], self._generation)
             if isinstance(answer, Failure):
                 raise ModelError(f"{self._model.identity.name}: {answer.error}. Remedy: ask again")

@@ -104,7 +104,7 @@ Row: TypeAlias = Sequence[Cell | Value]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows have one cell a column; the last `apart` rows have no rank.
+    """Rows have one cell a column; the last `unranked` rows have no rank.
 
     Of a `drawn` table there is a figure too. A page shows lines and bars: each column against the first one.
     """
@@ -114,19 +114,19 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
     drawn: Drawing | None = None
-    apart: int = 0
+    unranked: int = 0
 
     @classmethod
     def of(cls, title: str, columns: Iterable[Column | str], rows: Iterable[Row], note: str = "") -> Table:
         """A table of values or cells; a column that is given by its name alone is numeric where it holds no text."""
-        made = tuple(cells(*row) for row in rows)
+        cell_rows = tuple(cells(*row) for row in rows)
         heads = tuple(
             column
             if isinstance(column, Column)
-            else Column(column, numeric=all(not isinstance(row[at].value, str) for row in made))
+            else Column(column, numeric=all(not isinstance(row[at].value, str) for row in cell_rows))
             for at, column in enumerate(columns)
         )
-        return cls(title, heads, made, note)
+        return cls(title, heads, cell_rows, note)
 
     @classmethod
     def of_frame(cls, title: str, frame: pd.DataFrame) -> Table:
@@ -226,14 +226,14 @@ def number_columns(group: str, *names: str) -> tuple[Column, ...]:
     return tuple(Column(name, group) for name in names)
 
 
-def to_markdown(table: Table, most: int | None = None) -> list[str]:
+def to_markdown(table: Table, max_rows: int | None = None) -> list[str]:
     """The lines of a pipe table, of at most so many rows; the heading over columns goes in front of their names."""
     rows = [
         [markdown(head) or " " for head in table.heads],
         ["---:" if column.numeric else "---" for column in table.columns],
-        *([_marked(cell) for cell in row] for row in table.rows[:most]),
+        *([_markdown_cell(cell) for cell in row] for row in table.rows[:max_rows]),
     ]
-    left_out = 0 if most is None else len(table.rows) - most
+    left_out = 0 if max_rows is None else len(table.rows) - max_rows
     return [*(f"| {' | '.join(row)} |" for row in rows), *([f"| … {left_out} more |"] if left_out > 0 else [])]
 
 
@@ -247,8 +247,8 @@ def markdown_page(title: str, tables: Iterable[Table]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _marked(cell: Cell) -> str:
-    text = markdown(_spaced(cell.text, cell.extra, *cell.notes))
+def _markdown_cell(cell: Cell) -> str:
+    text = markdown(_join_words(cell.text, cell.extra, *cell.notes))
     return f"**{text}**" if cell.warn else text
 
 
@@ -257,15 +257,16 @@ def to_csv(table: Table) -> str:
 
     What stands smaller in a page has columns of its own, `… spread` and `… notes`.
     """
-    columns = [part for at, column in enumerate(table.columns) for part in _parts(column, [r[at] for r in table.rows])]
-    written = io.StringIO()
-    writer = csv.writer(written, lineterminator="\n")
+    by_column = ((column, [row[at] for row in table.rows]) for at, column in enumerate(table.columns))
+    columns = [part for column, of_column in by_column for part in _file_columns(column, of_column)]
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow([head for head, _ in columns])
     writer.writerows(zip(*(values for _, values in columns), strict=True))
-    return written.getvalue()
+    return buffer.getvalue()
 
 
-def _parts(column: Column, of_column: Sequence[Cell]) -> Iterator[tuple[str, list[object]]]:
+def _file_columns(column: Column, of_column: Sequence[Cell]) -> Iterator[tuple[str, list[object]]]:
     """The columns that a file has of one column, each with its head."""
     parts: dict[str, list[Value]] = {
         "": [cell.value for cell in of_column],
@@ -302,31 +303,31 @@ def to_latex(table: Table) -> str:
     Needs `\usepackage{booktabs}`.
     """
     alignments = "".join("r" if column.numeric else "l" for column in table.columns)
-    made = _printed(table).to_latex(index=False, escape=True, column_format=alignments)
-    return for_machines(made, "$-$")
+    latex = _printable_frame(table).to_latex(index=False, escape=True, column_format=alignments)
+    return for_machines(latex, "$-$")
 
 
 def to_html(table: Table) -> str:
     """A `table` element, its texts escaped."""
-    return str(_printed(table).to_html(index=False))
+    return str(_printable_frame(table).to_html(index=False))
 
 
 def to_text(table: Table) -> str:
     """For the terminal."""
-    return str(_printed(table).to_string(index=False))
+    return str(_printable_frame(table).to_string(index=False))
 
 
-def _printed(table: Table) -> pd.DataFrame:
+def _printable_frame(table: Table) -> pd.DataFrame:
     """Each cell as one printable line; of its notes the intervals."""
     import pandas as pd
 
     rows = [
-        [one_line(_spaced(c.text, c.extra, *(note for note in c.notes if note.startswith("[")))) for c in row]
+        [one_line(_join_words(c.text, c.extra, *(note for note in c.notes if note.startswith("[")))) for c in row]
         for row in table.rows
     ]
     frame = pd.DataFrame(rows, columns=range(len(table.columns)), dtype="object")
     return frame.set_axis(pd.Index(map(one_line, table.heads), dtype="object"), axis="columns")  # names may repeat
 
 
-def _spaced(*parts: str) -> str:
+def _join_words(*parts: str) -> str:
     return " ".join(part for part in parts if part)

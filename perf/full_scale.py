@@ -56,8 +56,8 @@ def everything(root: str, num_proc: int) -> Row:
     validation = validate(root, num_proc=num_proc)
     others = [problem for problem in validation.problems if not problem.file.endswith(".mp4")]
     assert not others, others[:3]
-    sets = {name: f"{len(plan.examples)} of {plan.candidates:,}" for name, plan in made.plans.items()}
-    digest = hashlib.sha256("".join(plan.content_hash for plan in made.plans.values()).encode()).hexdigest()
+    sets = {name: f"{len(plan.examples)} of {plan.candidates:,}" for name, plan in made.by_task.items()}
+    digest = hashlib.sha256("".join(plan.content_hash for plan in made.by_task.values()).encode()).hexdigest()
     masks = sum(video.instances for video in validation.videos)
     said = "; ".join(f"{name} {count}" for name, count in sets.items())
     return {"found": f"{masks:,} masks, no problem; {said}; hash {digest[:12]}", "hash": digest, "workers": num_proc}

@@ -21,7 +21,7 @@ from typing import Any
 
 from barista_bench import __version__
 from barista_bench.runs.diff import diff
-from barista_bench.runs.log.asked import INPUTS_FILE, sample_keys
+from barista_bench.runs.log.inputs import INPUTS_FILE, sample_keys
 from barista_bench.runs.log.log_reader import LogReader, compact, finished_samples
 from barista_bench.runs.log.sample_log import log_files, sample_digest, seal
 

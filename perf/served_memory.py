@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 
 from barista_bench.data.folder import build
 from barista_bench.mini import write_kitchen
-from barista_bench.models import Answered, GenerationConfig, Request
+from barista_bench.models import AnsweredRequest, GenerationConfig, Request
 from barista_bench.models.served.model import ServedModel
 from barista_bench.runs.ask.config import RunConfig, checked
 from barista_bench.runs.ask.opening import open_tasks
@@ -110,7 +110,9 @@ def main() -> None:
     seen: list[tuple[int, float, float, float]] = []
     stream = ServedModel.stream
 
-    def counted(model: ServedModel, requests: Iterable[Request], generation: GenerationConfig) -> Iterator[Answered]:
+    def counted(
+        model: ServedModel, requests: Iterable[Request], generation: GenerationConfig
+    ) -> Iterator[AnsweredRequest]:
         for number, answered in enumerate(stream(model, requests, generation), start=1):
             if number in marks:
                 seen.append((number, *memory(), time.process_time()))

@@ -29,7 +29,7 @@ def main() -> None:
 def recorded(data: Path, model: str, runs: Path) -> str:
     """The answers of a model as a file of predictions."""
     done = evaluate(data, model, out=runs / model.replace(":", "-"), **SETTINGS).runs
-    box_format = done[0].results.model.box_format.parsed
+    box_format = done[0].results.model.box_format.format
     header = {"format": FORMAT, "box_format": str(box_format), "model": model.rpartition(":")[2]}
     rows = [{"example_id": s.example.example_id, "answer": s.record.text or ""} for run in done for s in run.samples]
     return "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in (header, *rows))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request
-from barista_bench.runs.log.asked import sample_seed
+from barista_bench.runs.log.inputs import sample_seed
 from tests.made_benchmark import Words
 
 WORDS = ("cup", "tap", "lid")

@@ -190,7 +190,7 @@ def test_the_frame_store_decodes_no_image_that_is_not_asked_for(folder: Path) ->
         frames = store.frames(lazy, "action_0001")
         assert [painted_index(frame) for frame in frames] == [3, 5]
         store.frames(lazy, "action_0001")
-        assert store.cache.made == 2
+        assert store.cache.made_count == 2
 
 
 def test_facts_of_a_folder_have_no_times_but_those_that_the_annotations_tell(folder: Path) -> None:

@@ -302,7 +302,7 @@ class History(RuleBasedStateMachine):
     @invariant()
     def no_finished_answer_is_lost(self) -> None:
         for known in self.started():
-            records = [record for record in read_folder(self.folder(known)) if record.finished]
+            records = [record for record in read_folder(self.folder(known)) if record.is_finished]
             assert {(record.example_id, record.run): record.text for record in records} == known.answers
 
     @invariant()

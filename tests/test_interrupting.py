@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from barista_bench.cli.app import INTERRUPTED, LINE
+from barista_bench.cli.app import EXIT_INTERRUPTED, INTERRUPTED_LINE
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
 
@@ -64,8 +64,8 @@ def test_ctrl_c_is_one_line_and_leaves_no_process_and_no_file(
     until(lambda: moment(process.pid, tmp_path), process)
     os.killpg(process.pid, signal.SIGINT)
     out, error = process.communicate(timeout=60)
-    assert (out, error) == ("", f"{LINE}\n")
-    assert process.returncode in (INTERRUPTED, -signal.SIGINT)
+    assert (out, error) == ("", f"{INTERRUPTED_LINE}\n")
+    assert process.returncode in (EXIT_INTERRUPTED, -signal.SIGINT)
     end = time.monotonic() + 10
     while group(process.pid) and time.monotonic() < end:
         time.sleep(0.02)

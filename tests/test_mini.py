@@ -10,7 +10,7 @@ import pycocotools.mask as coco_mask
 import pytest
 
 from barista_bench.errors import ConfigError
-from barista_bench.mini import Video, outline, plan_kitchen, write_kitchen
+from barista_bench.mini import Video, graph_outline, plan_kitchen, write_kitchen
 from barista_bench.scene_graph.release import encode
 
 SMALL = {"videos": 3, "width": 320, "height": 180, "seconds": (4, 4)}
@@ -33,7 +33,7 @@ def graphs(kitchen):
 @pytest.fixture(scope="session")
 def outlines():
     """The default nine videos' graphs, for which nothing has to be drawn."""
-    return [json.loads(encode(outline(Video(plan)))) for plan in plan_kitchen()]
+    return [json.loads(encode(graph_outline(Video(plan)))) for plan in plan_kitchen()]
 
 
 def spans(record):
@@ -63,10 +63,10 @@ def test_same_bytes_again_elsewhere_in_two_processes(kitchen, tmp_path):
 
 
 def test_another_seed_is_another_kitchen_and_any_number_of_videos_has_own_ids():
-    first, two = ([encode(outline(Video(p))) for p in plan_kitchen(seed=s)] for s in (0, 1))
+    first, two = ([encode(graph_outline(Video(p))) for p in plan_kitchen(seed=s)] for s in (0, 1))
     assert not set(first) & set(two)
     plans = plan_kitchen(videos=14, seed=3)
-    ids = [key for plan in plans for key in outline(Video(plan)).object_id_to_category_id]
+    ids = [key for plan in plans for key in graph_outline(Video(plan)).object_id_to_category_id]
     assert len({plan.video_id for plan in plans}) == 14
     assert len(set(ids)) == len(ids)
 

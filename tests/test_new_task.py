@@ -41,7 +41,7 @@ def test_the_tasks_of_the_page_keep_the_laws_and_are_built_run_and_scored(
     (package / f"{task}.py").write_text(CHOICE if task == "held_object" else OTHER, encoding="utf-8")
     entries = tomllib.loads(PROJECT)["project"]["entry-points"]["barista_bench.benchmarks"]
     found = {name: EntryPoint(name, value, "barista_bench.benchmarks") for name, value in entries.items()}
-    monkeypatch.setattr(plugins, "registered", lambda group: found)  # as if installed before this process began
+    monkeypatch.setattr(plugins, "plugin_entries", lambda group: found)  # as if installed before this process began
     for name in found:
         monkeypatch.setitem(BENCHMARKS.data, name, None)
     (tmp_path / "kitchen").symlink_to(small_kitchen)

@@ -13,7 +13,7 @@ import pytest
 from barista_bench import load_metric
 from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.core import plugins
-from barista_bench.core.plugins import load_plugin, registered
+from barista_bench.core.plugins import load_plugin, plugin_entries
 from barista_bench.errors import ConfigError
 from tests.conformance.loading import FOLDERS, own_modules
 
@@ -22,11 +22,11 @@ PACKAGE = Path(__file__).parent / "plugin_package"
 
 def test_ours_are_registered_by_the_means_of_others() -> None:
     assert list(BENCHMARKS) == ["barista", "vista", "handyvqa", "tog_bench", "egocot", "extended"]
-    assert set(registered("models")) >= {"served", "dual", "sam3", "predictions"}
-    assert set(registered("propagators")) >= {"flow", "copy_nearest", "linear_box", "sam"}
-    assert sorted(registered("metrics")) == FOLDERS
+    assert set(plugin_entries("models")) >= {"served", "dual", "sam3", "predictions"}
+    assert set(plugin_entries("propagators")) >= {"flow", "copy_nearest", "linear_box", "sam"}
+    assert sorted(plugin_entries("metrics")) == FOLDERS
     for group in ("benchmarks", "models", "propagators", "segmenters", "metrics"):
-        for name in registered(group):  # type: ignore[arg-type]
+        for name in plugin_entries(group):  # type: ignore[arg-type]
             assert load_plugin(group, name) is not None  # type: ignore[arg-type]
 
 
@@ -47,7 +47,7 @@ def test_the_unusable_is_named(entries: list[tuple[str, str]], message: str, mon
     group = "barista_bench.propagators"
     found = [EntryPoint(name, value, group) for name, value in entries]
     monkeypatch.setattr(plugins, "entry_points", lambda group: found)
-    monkeypatch.setattr(plugins, "registered", plugins.registered.__wrapped__)
+    monkeypatch.setattr(plugins, "plugin_entries", plugins.plugin_entries.__wrapped__)
     with pytest.raises(ConfigError, match=message):
         load_plugin("propagators", "gone")
 

@@ -167,7 +167,7 @@ def decisions_of_graph(graph: VideoGraph, frames: Collection[int] | None = None)
 
 def layers_of(graph: VideoGraph) -> Layers:
     """The layers of a release (all but masks), its ranges within the video."""
-    release, count = graph.read.release, graph.frame_count
+    release, count = graph.records.release, graph.frame_count
 
     def within(ranges: Iterable[ReleaseRange]) -> list[Range]:
         spans = [(max(0, span.image_id_start), min(count, span.image_id_end)) for span in ranges]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from barista_bench.core.options import Sampling, quoted
-from barista_bench.core.plugins import load_plugin, registered
+from barista_bench.core.plugins import load_plugin, plugin_entries
 from barista_bench.core.prompt import PromptTexts, load_prompts, named_domain, packaged_prompts, released_clone
 from barista_bench.core.task import Example, Fields, Json, Scored, Task
 from barista_bench.errors import ConfigError
@@ -20,8 +20,8 @@ from barista_bench.scene_graph import Problem
 
 if TYPE_CHECKING:
     from barista_bench.core.deriving import Release
+    from barista_bench.core.frozen_lines import FrozenLine, ReleaseRoot
     from barista_bench.core.model_samples import ModelSamples
-    from barista_bench.core.released_records import FrozenLine, ReleaseRoot
     from barista_bench.tables import Table
 
 
@@ -58,7 +58,7 @@ class RecordedAnswers:
 
 @dataclass(frozen=True, slots=True)
 class ReleasedRubric:
-    """How a release has a task judged: the content of a rubric file, and whose wording it is."""
+    """The rubric of a task in its release: the content of a rubric file, and whose wording it is."""
 
     content: Mapping[str, object]
     wording: str
@@ -66,7 +66,7 @@ class ReleasedRubric:
 
 @dataclass(frozen=True, slots=True)
 class FrozenFormat:
-    """How a benchmark's own release freezes examples, a line each.
+    """The format in which a benchmark's own release freezes examples, a line each.
 
     Args:
         read: a line as an example.
@@ -98,7 +98,7 @@ class ReleasedCode:
 
 
 def on_demand(name: str) -> Callable[..., Any]:
-    """The function `package.module:function`, whose module is imported when it is called: most commands need few."""
+    """The function `package.module:function`; its module is imported when it is called: most commands need few."""
     module, _, function = name.partition(":")
 
     def call(*args: object, **settings: object) -> Any:  # noqa: ANN401  # whatever the function returns
@@ -118,13 +118,13 @@ class TasksOnDemand(Sequence[type[Task]]):
         self._modules = modules
         self.names = tuple(modules)
 
-    def named(self, name: str) -> type[Task]:
+    def load(self, name: str) -> type[Task]:
         module, _, task = self._modules[name].partition(":")
         return getattr(import_module(module), task)
 
     def __getitem__(self, index: Any) -> Any:  # noqa: ANN401  # a task, or several of a slice
         names = self.names[index]
-        return self.named(names) if isinstance(names, str) else tuple(map(self.named, names))
+        return self.load(names) if isinstance(names, str) else tuple(map(self.load, names))
 
     def __len__(self) -> int:
         return len(self.names)
@@ -152,7 +152,7 @@ class Benchmark:
         vocabulary: object categories with a description each, for judges.
         formats: by name, what reads the recorded outputs of other harnesses.
         paper_tables: the counterparts of the paper's tables and figures.
-        beside: benchmark and name of tasks of other benchmarks, whose runs `paper_tables` gets too.
+        extra_table_tasks: benchmark and name of tasks of other benchmarks, whose runs `paper_tables` gets too.
         set_tables: of the paper's tables and figures, the counterparts of those that describe a set: from its examples,
             by task. Without any for the tasks that are there, empty.
         compares_sets: whether these tables put runs over different example sets (other frame counts) side by side;
@@ -177,7 +177,7 @@ class Benchmark:
     vocabulary: Callable[[], Mapping[str, str]] | None = None
     formats: Mapping[str, Callable[[Path], Sequence[RecordedAnswers]]] = field(default_factory=dict)
     paper_tables: Callable[[Sequence[ModelSamples]], Sequence[Table]] | None = None
-    beside: tuple[tuple[str, str], ...] = ()
+    extra_table_tasks: tuple[tuple[str, str], ...] = ()
     set_tables: Callable[[Mapping[str, Sequence[Example]]], Sequence[Table]] | None = None
     compares_sets: bool = False
     submission: Callable[[Sequence[Scored], Path], Path] | None = None
@@ -190,10 +190,10 @@ class Benchmark:
     def task_names(self) -> tuple[str, ...]:
         return self.tasks.names if isinstance(self.tasks, TasksOnDemand) else tuple(task.name for task in self.tasks)
 
-    def task_called(self, name: str) -> type[Task] | None:
+    def find_task(self, name: str) -> type[Task] | None:
         """The task of that name, or of that name in frozen files; None where there is none."""
         if isinstance(self.tasks, TasksOnDemand) and name in self.tasks.names:
-            return self.tasks.named(name)
+            return self.tasks.load(name)
         return next((task for task in self.tasks if name in (task.name, task.upstream_name)), None)
 
 
@@ -202,22 +202,22 @@ class BenchmarkRegistry(UserDict[str, Any]):
 
     def __getitem__(self, name: str) -> Benchmark:
         if self.data[name] is None:
-            found = load_plugin("benchmarks", name)
-            if not isinstance(found, Benchmark) or found.name != name:
+            benchmark = load_plugin("benchmarks", name)
+            if not isinstance(benchmark, Benchmark) or benchmark.name != name:
                 raise ConfigError(
                     f"benchmarks: {name!r} is not a Benchmark of that name. Remedy: correct its entry point"
                 )
-            self.data[name] = found
+            self.data[name] = benchmark
         return self.data[name]
 
 
-def _listed(names: Collection[str]) -> list[str]:
+def _in_page_order(names: Collection[str]) -> list[str]:
     """The papers' benchmarks in the order in which pages list them, then those of other packages."""
-    ours = ("barista", "vista", "handyvqa", "tog_bench", "egocot", "extended")
-    return [*(name for name in ours if name in names), *(name for name in names if name not in ours)]
+    papers = ("barista", "vista", "handyvqa", "tog_bench", "egocot", "extended")
+    return [*(name for name in papers if name in names), *(name for name in names if name not in papers)]
 
 
-BENCHMARKS = BenchmarkRegistry(dict.fromkeys(_listed(registered("benchmarks"))))
+BENCHMARKS = BenchmarkRegistry(dict.fromkeys(_in_page_order(plugin_entries("benchmarks"))))
 
 
 def get_benchmark(name: str) -> Benchmark:
@@ -270,14 +270,14 @@ def read_wording(benchmark: str, task: str, setting: str | Path) -> PromptTexts:
 
 
 def task_class(benchmark: str, name: str) -> type[Task]:
-    """As `get_task`, without reading any prompts."""
-    task = get_benchmark(benchmark).task_called(name)
+    """The class of the task that `get_task` finds; reads no prompts."""
+    task = get_benchmark(benchmark).find_task(name)
     if task is not None:
         return task
-    known = task_names(benchmark)
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]}? There are" if near else "use one of"
-    raise ConfigError(f"no task {name!r} of {benchmark}. Remedy: {hint} {', '.join(known)}")
+    names = task_names(benchmark)
+    close_names = difflib.get_close_matches(name, names, n=1)
+    hint = f"did you mean {close_names[0]}? There are" if close_names else "use one of"
+    raise ConfigError(f"no task {name!r} of {benchmark}. Remedy: {hint} {', '.join(names)}")
 
 
 def parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:
@@ -303,26 +303,26 @@ def parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:
     return overrides
 
 
-def task_options(tasks: Sequence[type[Task]], given: Mapping[str, Any]) -> list[dict[str, object]]:
-    """The options given to each of some tasks, as `parse_pairs` has them: for all that have one, or for one task.
+def task_options(tasks: Sequence[type[Task]], values: Mapping[str, Any]) -> list[dict[str, object]]:
+    """The values of the options of each task. `values` are as `parse_pairs` gives them: for all tasks, or for one.
 
     Raises:
         ConfigError: none of the tasks has an option, or a task's own are no mapping.
     """
     names = [task.name for task in tasks]
-    shared = {name: value for name, value in given.items() if name not in names}
-    for name in shared:
+    common = {name: value for name, value in values.items() if name not in names}
+    for name in common:
         if not any(name in task.options for task in tasks):
-            known = sorted({option for task in tasks for option in task.options})
-            hint = f"use one of {', '.join(known)}, or a task's name before it" if known else "leave it out"
+            options = sorted({option for task in tasks for option in task.options})
+            hint = f"use one of {', '.join(options)}, or a task's name before it" if options else "leave it out"
             raise ConfigError(f"no option {name!r} in {', '.join(names)}. Remedy: {hint}")
-    chosen = []
+    option_sets = []
     for task in tasks:
-        of_task = given.get(task.name, {})
-        if not isinstance(of_task, Mapping):
-            raise ConfigError(f"option of {task.name} is {of_task!r}. Remedy: write {task.name}.name=value")
-        chosen.append({**{name: value for name, value in shared.items() if name in task.options}, **of_task})
-    return chosen
+        task_values = values.get(task.name, {})
+        if not isinstance(task_values, Mapping):
+            raise ConfigError(f"option of {task.name} is {task_values!r}. Remedy: write {task.name}.name=value")
+        option_sets.append({**{name: value for name, value in common.items() if name in task.options}, **task_values})
+    return option_sets
 
 
 def task_names(benchmark: str) -> tuple[str, ...]:

@@ -30,8 +30,8 @@ across compared comparing watching following answer change changes changed
 STOP_WORDS = frozenset(_FUNCTION_WORDS.split()) | frozenset(_CLIP_WORDS.split())
 """Words that carry nothing to compare."""
 
-_SAME = {"held": "hold", "opened": "open", "closed": "close", "began": "begin", "begun": "begin"}
-_SAME |= {"ended": "end", "started": "start", "stopped": "stop", "touched": "touch", "gray": "grey"}
+_IRREGULAR = {"held": "hold", "opened": "open", "closed": "close", "began": "begin", "begun": "begin"}
+_IRREGULAR |= {"ended": "end", "started": "start", "stopped": "stop", "touched": "touch", "gray": "grey"}
 _NUMBERS = {
     "two": "2",
     "three": "3",
@@ -60,8 +60,8 @@ def stem(word: str) -> str:
     >>> [stem(word) for word in ("cups", "presses", "touches", "carries", "ties", "glass", "boxes", "held")]
     ['cup', 'press', 'touch', 'carry', 'tie', 'glass', 'box', 'hold']
     """
-    if word in _SAME:
-        return _SAME[word]
+    if word in _IRREGULAR:
+        return _IRREGULAR[word]
     if len(word) > 4 and word.endswith("ies"):
         return f"{word[:-3]}y"
     if len(word) > 4 and word.endswith(("sses", "ches", "shes", "xes", "zes")):
@@ -81,31 +81,31 @@ def content_words(text: str) -> list[str]:
     return [stem(word) for word in words]
 
 
-def overlap(answer: str, reference: str, context: str = "", asked: str = "") -> Overlap:
+def overlap(answer: str, reference: str, context: str = "", question: str = "") -> Overlap:
     """Multiset overlap of content words; all 0 where either side has none.
 
     Words of `context` are true as well but not asked for: they count neither for the answer nor against it. Words of
-    `asked`, the question, are passed over on both sides, so that repeating the question earns nothing (unless the
+    `question` are passed over on both sides, so that repeating the question earns nothing (unless the
     reference has no other words).
 
     >>> overlap("a red cup", "a white cup")
     Overlap(precision=0.5, recall=0.5, f1=0.5)
     >>> overlap("a white cup, part of a set", "a white cup", context="set: (cup part of set)").f1
     1.0
-    >>> overlap("the hand touches it", "the hand touches the lid", asked="What does the hand touch?").f1
+    >>> overlap("the hand touches it", "the hand touches the lid", question="What does the hand touch?").f1
     0.0
     """
-    wanted = Counter(content_words(reference))
-    ignored = set(content_words(asked))
-    if wanted.keys() <= ignored:
-        ignored = set()
-    wanted = Counter({word: count for word, count in wanted.items() if word not in ignored})
-    answered = Counter(word for word in content_words(answer) if word not in ignored)
-    hits = (answered & wanted).total()
+    reference_words = Counter(content_words(reference))
+    ignored_words = set(content_words(question))
+    if reference_words.keys() <= ignored_words:
+        ignored_words = set()
+    reference_words = Counter({word: count for word, count in reference_words.items() if word not in ignored_words})
+    answer_words = Counter(word for word in content_words(answer) if word not in ignored_words)
+    hits = (answer_words & reference_words).total()
     if not hits:
         return NO_OVERLAP
-    wrong = (answered - wanted - Counter(content_words(context))).total()
-    precision, recall = hits / (hits + wrong), hits / wanted.total()
+    wrong = (answer_words - reference_words - Counter(content_words(context))).total()
+    precision, recall = hits / (hits + wrong), hits / reference_words.total()
     return Overlap(precision, recall, 2 * precision * recall / (precision + recall))
 
 
@@ -118,47 +118,47 @@ def is_said(text: str, answer: str) -> bool:
     return set(content_words(text)) <= set(content_words(answer))
 
 
-def unexpected(answer: str, *texts: str) -> list[str]:
+def unexpected_words(answer: str, *texts: str) -> list[str]:
     """Content words of the answer that none of the texts has, each once, in order.
 
-    >>> unexpected("a red cup, red as wine", "a white cup")
+    >>> unexpected_words("a red cup, red as wine", "a white cup")
     ['red', 'wine']
     """
-    known = {word for text in texts for word in content_words(text)}
-    return [word for word in dict.fromkeys(content_words(answer)) if word not in known]
+    expected_words = {word for text in texts for word in content_words(text)}
+    return [word for word in dict.fromkeys(content_words(answer)) if word not in expected_words]
 
 
-def most_typical(texts: Sequence[str], passed: Collection[str] = ()) -> str:
+def most_typical_text(texts: Sequence[str], ignored_words: Collection[str] = ()) -> str:
     """The text that shares most words with all texts: the highest expected F1 of content words (`lexical.py`).
 
     Expected hits are divided by expected lengths, which spares comparing each text with each other one. Words of
-    `passed` do not count. Of several the first in sorted order. At least one text.
+    `ignored_words` do not count. Of several the first in sorted order. At least one text.
 
-    >>> most_typical(["a red cup", "a white cup on a table", "the white cup"])
+    >>> most_typical_text(["a red cup", "a white cup on a table", "the white cup"])
     'the white cup'
     """
     times = Counter(texts)
-    words = {text: Counter(word for word in content_words(text) if word not in passed) for text in times}
-    having: Counter[tuple[str, int]] = Counter()
+    words = {text: Counter(word for word in content_words(text) if word not in ignored_words) for text in times}
+    text_counts: Counter[tuple[str, int]] = Counter()
     length = 0
     for text, counts in words.items():
         length += times[text] * counts.total()
-        for word in _numbered(counts):
-            having[word] += times[text]
+        for word in _occurrences(counts):
+            text_counts[word] += times[text]
 
-    def expected(text: str) -> float:
+    def expected_f1(text: str) -> float:
         count = words[text].total() * len(texts)
-        return 2 * sum(having[word] for word in _numbered(words[text])) / (count + length) if count else 0.0
+        return 2 * sum(text_counts[word] for word in _occurrences(words[text])) / (count + length) if count else 0.0
 
-    return max(sorted(words), key=expected)
+    return max(sorted(words), key=expected_f1)
 
 
-def _numbered(words: Counter[str]) -> list[tuple[str, int]]:
+def _occurrences(words: Counter[str]) -> list[tuple[str, int]]:
     """Every word with its first, second, ... occurrence: a multiset as a set."""
     return [(word, number) for word, count in words.items() for number in range(count)]
 
 
-def labelled(text: str, label: str) -> str:
+def after_label(text: str, label: str) -> str:
     r"""The text after the last `<label>:` that begins a line, up to that line's end; the whole text where there is
     none.
 
@@ -166,9 +166,9 @@ def labelled(text: str, label: str) -> str:
     (docs/upstream/barista.md). Leading white space is looked for within one line here: that finds the same answers, in
     linear time for any text.
 
-    >>> labelled("I see a cup.\nDescription: a red cup\nBye", "description")
+    >>> after_label("I see a cup.\nDescription: a red cup\nBye", "description")
     'a red cup'
-    >>> labelled(" A red cup. ", "description")
+    >>> after_label(" A red cup. ", "description")
     'A red cup.'
     """
     text = text[:MAX_ANSWER]

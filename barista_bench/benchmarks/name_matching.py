@@ -58,8 +58,8 @@ def plain_name(name: str) -> str:
 class NameMatcher(ABC):
     """A way to compare names, and the similarity from which on two of them mean one thing.
 
-    `exact` and `synonyms`: 1 or 0, as `_same` says. `embeddings`: the cosine of the plain names' embeddings, the best
-    of all right names.
+    `exact` and `synonyms`: 1 or 0, as `_is_same` says. `embeddings`: the cosine of the plain names' embeddings, the
+    best of all right names.
     """
 
     matcher: Matcher = "embeddings"
@@ -67,8 +67,8 @@ class NameMatcher(ABC):
     encoder: str = DEFAULT_ENCODER
 
     @classmethod
-    def by(cls, chosen: Mapping[str, OptionValue]) -> Self:
-        """As the `matching_options` of a task say."""
+    def of(cls, chosen: Mapping[str, OptionValue]) -> Self:
+        """The matcher that the `matching_options` of a task choose."""
         return msgspec.convert({name: chosen[name] for name in ("matcher", "threshold", "encoder")}, cls)
 
     def similarities(self, predicted: Sequence[str], true: Sequence[Sequence[str]]) -> Floats:
@@ -80,7 +80,7 @@ class NameMatcher(ABC):
         right = [[plain_name(name) for name in item] for item in true]
         if self.matcher == "embeddings" and names:
             return np.stack([self._encoder.similarity(names, item).max(axis=1) for item in right], axis=1)
-        return np.array([[float(self._same(name, item)) for item in right] for name in names]).reshape(-1, len(true))
+        return np.array([[float(self._is_same(name, item)) for item in right] for name in names]).reshape(-1, len(true))
 
     def prepare(self, questions: Iterable[tuple[Sequence[str], Sequence[Sequence[str]]]]) -> None:
         """Embed the names of many answers together, (predicted, true) each: far faster than one by one."""
@@ -92,7 +92,7 @@ class NameMatcher(ABC):
 
     @property
     def description(self) -> Fields:
-        """How names are compared, for results; `revision` is None where names are not embedded."""
+        """The comparison of names, for results; `revision` is None where names are not embedded."""
         return {
             "matcher": self.matcher,
             "threshold": self.threshold,
@@ -105,5 +105,5 @@ class NameMatcher(ABC):
         return sentence_encoder(self.encoder)
 
     @abstractmethod
-    def _same(self, name: str, right: Sequence[str]) -> bool:
+    def _is_same(self, name: str, right: Sequence[str]) -> bool:
         """Whether a plain name is one of a thing's plain names, or a synonym of its usual one."""

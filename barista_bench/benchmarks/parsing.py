@@ -100,7 +100,7 @@ def _json_values(text: str, bracket: str, nested: bool = False) -> Iterator[obje
 
 
 def _read_until(error: ValueError, text: str) -> int:
-    """How far the decoder got: to the end where it does not say, or names the start of a string without one."""
+    """The offset that the decoder got to: the end where it does not say, or names the start of a string without one."""
     if isinstance(error, json.JSONDecodeError) and not error.msg.startswith("Unterminated string"):
         return error.pos
     return len(text)
@@ -137,6 +137,6 @@ def object_schema(properties: Fields) -> Fields:
 
 
 def rows_schema(row: Sequence[Json]) -> Fields:
-    """Of a list of lists, each with one value for each of these schemas."""
+    """JSON Schema of a list of lists, each with one value for each of these schemas."""
     items: Fields = {"type": "array", "prefixItems": row, "minItems": len(row), "maxItems": len(row)}
     return {"type": "array", "items": items}

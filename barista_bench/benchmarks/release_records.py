@@ -29,7 +29,7 @@ MAX_JSONL = 2**30
 MAX_FILES = 10_000
 _MAX_SHOWN = 300
 _NO_JSON = "NaN, an infinity, or text that is not UTF-8"
-"""Where these stand, values hold bytes, which no field takes."""
+"""Content that JSON lacks: values hold bytes in its place, which no field takes."""
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 KeyT = TypeVar("KeyT", bound=Hashable)
@@ -52,7 +52,7 @@ class AnnotationRelease:
     problems: Sequence[Problem]
 
     def video_path(self, video_id: str) -> Path:
-        """Where a video lies or would lie. Raises DataError for one outside of `videos`."""
+        """The path at which a video lies or would lie. Raises DataError for one outside of `videos`."""
         return confined(self.videos, video_id)
 
 
@@ -65,15 +65,15 @@ class PlacedRecord(NamedTuple):
 
 
 def media_folder(root: Path, videos: Path | None) -> Path:
-    """Where media are looked for: beside the annotations, unless a folder is named."""
+    """The folder in which media are looked for: beside the annotations, unless a folder is named."""
     return videos if videos is not None else root.parent if root.is_file() else root
 
 
-def annotation_files(root: Path, of: str, is_meant: Callable[[Path], bool], patterns: Sequence[str]) -> list[Path]:
+def annotation_files(root: Path, name: str, is_meant: Callable[[Path], bool], patterns: Sequence[str]) -> list[Path]:
     """`root` if it is a file; else the JSON and JSONL files below it that fit a pattern and are meant, sorted.
 
     Args:
-        of: what errors call the release.
+        name: what errors call the release.
         is_meant: of a path relative to `root`.
 
     Raises:
@@ -82,21 +82,23 @@ def annotation_files(root: Path, of: str, is_meant: Callable[[Path], bool], patt
     if root.is_file():
         return [root]
     if not root.is_dir():
-        raise DataError(f"{root}: no such file or folder. Remedy: name the annotations of {of}")
-    found = {path for pattern in patterns for path in root.glob(pattern)}
-    files = [path for path in found if path.suffix.lower() in (".json", ".jsonl") and is_meant(path.relative_to(root))]
+        raise DataError(f"{root}: no such file or folder. Remedy: name the annotations of {name}")
+    paths = {path for pattern in patterns for path in root.glob(pattern)}
+    files = [path for path in paths if path.suffix.lower() in (".json", ".jsonl") and is_meant(path.relative_to(root))]
     if not files:
-        raise DataError(f"{root}: holds no .json or .jsonl file of {of}. Remedy: name the folder of the annotations")
+        raise DataError(f"{root}: holds no .json or .jsonl file of {name}. Remedy: name the folder of the annotations")
     if len(files) > MAX_FILES:
-        raise DataError(f"{root}: holds more than {MAX_FILES} annotation files. Remedy: name the folder of {of} alone")
+        raise DataError(
+            f"{root}: holds more than {MAX_FILES} annotation files. Remedy: name the folder of {name} alone"
+        )
     return sorted((path for path in files if path.is_file()), key=lambda path: (len(path.parts), path))
 
 
-def nothing_usable(root: Path, what: str, problems: Sequence[Problem]) -> DataError:
+def no_records_error(root: Path, noun: str, problems: Sequence[Problem]) -> DataError:
     """The error of a release of which nothing is left."""
     first = f" (the first problem: {problems[0]})" if problems else ""
     return DataError(
-        printable(f"{root}: holds no {what} that can be used{first}. Remedy: correct the files, or fetch them again")
+        printable(f"{root}: holds no {noun} that can be used{first}. Remedy: correct the files, or fetch them again")
     )
 
 
@@ -107,19 +109,19 @@ def read_values(path: Path, log: ProblemLog) -> Iterator[PlacedRecord]:
     """
     try:
         if path.suffix.lower() != ".jsonl":
-            yield from _decoded(bounded_bytes(path, MAX_JSON), "", 0, log)
+            yield from _decode(bounded_bytes(path, MAX_JSON), "", 0, log)
             return
         lines = bounded_lines(path, MAX_RECORD, overlong="cut", max_file=MAX_JSONL)
         for row, (number, line) in enumerate(lines):
             if len(line) > MAX_RECORD:
                 log.error(f"line {number}", f"is longer than {MAX_RECORD} bytes; it is left out", "split the record")
             else:
-                yield from _decoded(line, f"line {number}", row, log)
+                yield from _decode(line, f"line {number}", row, log)
     except OSError as error:
         log.error("", f"cannot be read ({error.strerror}); it is left out", "fetch it again, check or split it")
 
 
-def _decoded(data: bytes, key: str, row: int, log: ProblemLog) -> Iterator[PlacedRecord]:
+def _decode(data: bytes, key: str, row: int, log: ProblemLog) -> Iterator[PlacedRecord]:
     text = data.decode(errors="surrogateescape")
     try:
         value = json.loads(text, parse_constant=str.encode)
@@ -130,7 +132,7 @@ def _decoded(data: bytes, key: str, row: int, log: ProblemLog) -> Iterator[Place
 
 
 def _without_surrogates(value: object) -> object:
-    """With bytes for texts that have no UTF-8 form."""
+    """The value with bytes for texts that have no UTF-8 form."""
     if isinstance(value, str):
         return value if is_text(value) else value.encode(errors="surrogatepass")
     if isinstance(value, dict):
@@ -143,7 +145,7 @@ def elements(value: object, log: ProblemLog, name: str = "") -> Iterator[PlacedR
     if isinstance(value, list):
         yield from (PlacedRecord(f"{name}[{row}]", element, row) for row, element in enumerate(value))
     else:
-        log.error(name, f"is {kind(value)}, no list of records; it is left out", "correct it, or write it again")
+        log.error(name, f"is {kind_of(value)}, no list of records; it is left out", "correct it, or write it again")
 
 
 def typed(value: object, record_type: type[StructT], remedy: str = "correct it", *, strict: bool = True) -> StructT:
@@ -151,11 +153,11 @@ def typed(value: object, record_type: type[StructT], remedy: str = "correct it",
     try:
         return msgspec.convert(value, record_type, strict=strict)
     except msgspec.ValidationError as error:
-        what, _, path = str(error).replace("`bytes`", _NO_JSON).partition(" - at ")
-        raise RecordError(path.rpartition("`$")[2].strip("`.")[:_MAX_SHOWN], what[:_MAX_SHOWN], remedy) from error
+        complaint, _, path = str(error).replace("`bytes`", _NO_JSON).partition(" - at ")
+        raise RecordError(path.rpartition("`$")[2].strip("`.")[:_MAX_SHOWN], complaint[:_MAX_SHOWN], remedy) from error
 
 
-def each(
+def read_each(
     values: Iterable[PlacedRecord],
     read: Callable[[PlacedRecord], RecordT],
     log: ProblemLog,
@@ -173,27 +175,27 @@ def each(
         try:
             yield placed, read(placed)
         except RecordError as broken:
-            log.add(severity, joined(placed.key, broken.key), f"{broken.what}; {costs}", broken.remedy)
+            log.add(severity, field_path(placed.key, broken.key), f"{broken.what}; {costs}", broken.remedy)
 
 
-def keep_first(kept: dict[KeyT, RecordT], name: KeyT, record: RecordT, log: ProblemLog, place: str) -> None:
+def keep_first(records: dict[KeyT, RecordT], name: KeyT, record: RecordT, log: ProblemLog, place: str) -> None:
     """Add a record, unless there is one of that name already, which is logged at `place`."""
-    if name in kept:
+    if name in records:
         log.error(place, f"{name!r:.80} stands twice; the first counts", "give each record a name of its own")
     else:
-        kept[name] = record
+        records[name] = record
 
 
-def joined(key: str, name: str) -> str:
+def field_path(key: str, name: str) -> str:
     """The path of a field inside a record.
 
-    >>> joined("line 3", "clip.fps"), joined("[3]", ""), joined("", "clip"), joined("tasks", "[2]")
+    >>> field_path("line 3", "clip.fps"), field_path("[3]", ""), field_path("", "clip"), field_path("tasks", "[2]")
     ('line 3.clip.fps', '[3]', 'clip', 'tasks[2]')
     """
     return f"{key}.{name}" if key and name and not name.startswith("[") else key + name
 
 
-def kind(value: object) -> str:
+def kind_of(value: object) -> str:
     """The kind of a value, in few characters: a small file can spell a huge one."""
     if isinstance(value, bytes):
         return _NO_JSON

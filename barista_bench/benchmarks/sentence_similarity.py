@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 DEFAULT_ENCODER = "sentence-transformers/all-mpnet-base-v2"
 DECIMALS = 6
-"""Of cosines: what else is in a batch changes later ones."""
+"""Decimals of cosines: what else is in a batch changes later ones."""
 MAX_CHARACTERS = 20_000
 """Characters of a sentence that are looked at: more than any encoder reads."""
 MAX_KEPT = 50_000
@@ -108,12 +108,12 @@ class SentenceEncoder:
         """Embeddings of length 1: (n, d). Raises DataError."""
         if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
             raise DataError(f"{texts!r:.200} are no sentences. Remedy: give a list of strings")
-        new = sorted({text for text in texts if text not in self._embeddings})
-        if new:
-            readable = [text[:MAX_CHARACTERS].encode("utf-8", "replace").decode() for text in new]
+        new_texts = sorted({text for text in texts if text not in self._embeddings})
+        if new_texts:
+            readable = [text[:MAX_CHARACTERS].encode("utf-8", "replace").decode() for text in new_texts]
             vectors = self.model.encode(readable, batch_size=BATCH_SIZE, show_progress_bar=False).astype(np.float64)
             lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-            self._embeddings.update(zip(new, vectors / np.maximum(lengths, 1e-12), strict=True))
+            self._embeddings.update(zip(new_texts, vectors / np.maximum(lengths, 1e-12), strict=True))
         width = self.model.get_embedding_dimension() or 0
         embeddings = np.stack([self._embeddings[text] for text in texts]) if texts else np.zeros((0, width))
         if len(self._embeddings) > MAX_KEPT:
@@ -131,9 +131,9 @@ def sentence_encoder(name: str) -> SentenceEncoder:
     try:
         return SentenceEncoder.load(name)
     except (ModelError, DataError) as error:
-        what, _, remedy = str(error).partition(". Remedy: ")
+        complaint, _, remedy = str(error).partition(". Remedy: ")
         raise ConfigError(
-            f"option encoder: {what}. Remedy: {remedy or 'name another encoder'}; or choose matcher=exact or "
+            f"option encoder: {complaint}. Remedy: {remedy or 'name another encoder'}; or choose matcher=exact or "
             "matcher=synonyms, which need no model; a run that is finished is scored anew, without asking the model, "
             "by `barista-bench score RUN --option matcher=synonyms`"
         ) from error

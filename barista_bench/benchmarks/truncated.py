@@ -31,17 +31,17 @@ _DECODER = json.JSONDecoder()
 
 @dataclass(frozen=True, slots=True)
 class CutList:
-    """Entries that were complete when the answer broke off; `begun` is 1 where it broke off inside of another."""
+    """Entries that were complete when the answer broke off; `unfinished` is 1 where it broke off inside of another."""
 
     entries: list[object]
-    begun: int
+    unfinished: int
 
 
 def cut_array(text: str) -> CutList | None:
     """The first JSON array of objects that the text opens and never closes; None if it has none, or no whole entry.
 
     >>> cut_array('Here: [{"a": 1}, {"a": "so')
-    CutList(entries=[{'a': 1}], begun=1)
+    CutList(entries=[{'a': 1}], unfinished=1)
     >>> cut_array('[{"a": 1}, {"a": ]'), cut_array('[{"a": "so')
     (None, None)
     """
@@ -56,8 +56,8 @@ def cut_array(text: str) -> CutList | None:
     if not opening or not _is_json_so_far(body[opening.start() :]):
         return None
     entries, end = _whole_entries(body, opening.start())
-    rest = _repaired("[" + body[end:])
-    return CutList(entries, _begun(body, end)) if entries and isinstance(rest, list) else None
+    remainder = _repaired("[" + body[end:])
+    return CutList(entries, _unfinished(body, end)) if entries and isinstance(remainder, list) else None
 
 
 def cut_object(text: str, name: str) -> tuple[CutList, dict[str, object]] | None:
@@ -66,7 +66,7 @@ def cut_object(text: str, name: str) -> tuple[CutList, dict[str, object]] | None
     None if the answer is something else or has no such list.
 
     >>> cut_object('{"bboxes": [[1, 2, 3, 4], [5, 6', "bboxes")
-    (CutList(entries=[[1, 2, 3, 4]], begun=1), {})
+    (CutList(entries=[[1, 2, 3, 4]], unfinished=1), {})
     """
     body = _answer(text)
     *_, opening = (None, *re.finditer(rf'"{re.escape(name)}"[ \t\r\n]*:[ \t\r\n]*\[', body))
@@ -79,7 +79,7 @@ def cut_object(text: str, name: str) -> tuple[CutList, dict[str, object]] | None
         return None
     if json_value(skeleton) is None:
         repaired[list(repaired)[-1]] = None  # what stands last may have been cut: half a number is a number too
-    return CutList(entries, _begun(body, end)), {key: value for key, value in repaired.items() if key != name}
+    return CutList(entries, _unfinished(body, end)), {key: value for key, value in repaired.items() if key != name}
 
 
 def _answer(text: str) -> str:
@@ -103,24 +103,24 @@ def _is_json_so_far(text: str) -> bool:
 def _whole_entries(text: str, start: int) -> tuple[list[object], int]:
     """The objects and arrays that the array at `start` begins with, and where the first other thing in it begins."""
     entries: list[object] = []
-    position = _after(_SPACE, text, start + 1)
+    position = _skip(_SPACE, text, start + 1)
     while text[position : position + 1] in ("{", "["):
         try:
             entry, end = _DECODER.raw_decode(text, position)
         except (ValueError, RecursionError):
             break
         entries.append(entry)
-        position = _after(_COMMA, text, end)
-        if position == end and text[_after(_SPACE, text, end) :][:1] not in ("", "]"):
+        position = _skip(_COMMA, text, end)
+        if position == end and text[_skip(_SPACE, text, end) :][:1] not in ("", "]"):
             return [], start  # no comma between two entries
     return entries, position
 
 
-def _begun(text: str, position: int) -> int:
+def _unfinished(text: str, position: int) -> int:
     return int(text[position:].lstrip()[:1] not in ("", "]"))
 
 
-def _after(pattern: re.Pattern[str], text: str, position: int) -> int:
+def _skip(pattern: re.Pattern[str], text: str, position: int) -> int:
     match = pattern.match(text, position)
     return match.end() if match else position
 

@@ -1,8 +1,8 @@
 """`barista-bench`: one command, thin. Every flag is named as the Python keyword that it sets."""
 
-from barista_bench.cli.app import app as app, ending_at_once, main as main
+from barista_bench.cli.app import app as app, main as main, one_line_interrupt
 
-with ending_at_once():
+with one_line_interrupt():
     from barista_bench.cli import (
         annotate_commands as annotate_commands,
         data_commands as data_commands,

@@ -14,7 +14,7 @@ import typer
 from pydantic import Field, model_validator
 
 from barista_bench.cli.app import MAKE, Cluster, Commands, app, exit_on_error
-from barista_bench.cli.flags import flag_command, given
+from barista_bench.cli.flags import flag_command, named_flags
 from barista_bench.cli.output import echo, print_result, warn
 from barista_bench.core.model_names import ABLATIONS, SCRIPTED
 from barista_bench.errors import DataError
@@ -55,10 +55,10 @@ def start(
 
     with exit_on_error():
         propagator_of(propagator)
-        made = make(project, videos, vocabulary, propagator=propagator, num_proc=num_proc)
-    for name, problem in made.file.lost.items():
+        new_project = make(project, videos, vocabulary, propagator=propagator, num_proc=num_proc)
+    for name, problem in new_project.file.lost.items():
         warn(f"lost: {name}: {problem}")
-    echo(f"{project}: {len(made.file.videos)} videos, {len(made.file.lost)} lost")
+    echo(f"{project}: {len(new_project.file.videos)} videos, {len(new_project.file.lost)} lost")
 
 
 @group.command()
@@ -93,15 +93,15 @@ def accept(
     from barista_bench.annotate.project import open_project
 
     with exit_on_error():
-        opened, problems = open_project(project), []
+        annotation, problems = open_project(project), []
         for path in source:
             try:
                 decisions = read_decisions(path)
-                files = take_in(opened, decisions, by)
+                files = take_in(annotation, decisions, by)
                 echo(f"{decisions.video}: {', '.join(files) or 'nothing in it'}")
             except DataError as error:
                 problems.append(f"{path}: {error}")
-        _refuse(problems, "files")
+        _exit_on_problems(problems, "files")
 
 
 @group.command("import")
@@ -122,24 +122,25 @@ def import_masks(
     from barista_bench.annotate.project import open_project
 
     with exit_on_error():
-        opened, problems = open_project(project), []
-        for read in _readers(source, source_format):
+        annotation, problems = open_project(project), []
+        for reader in _readers(source, source_format):
             try:
-                decisions = read()
-                asked = opened.video(decisions.video).asked_segments()
+                decisions = reader()
+                requested_frames = annotation.video(decisions.video).asked_segments()
                 if only_asked:
-                    kept = [keyframe for keyframe in decisions.keyframes if keyframe.frame in asked]
-                    contacts = None if asked else decisions.contacts  # other contacts would ask for other frames
-                    decisions = msgspec.structs.replace(decisions, keyframes=kept, contacts=contacts)
-                take_in(opened, decisions, by)
+                    keyframes = [keyframe for keyframe in decisions.keyframes if keyframe.frame in requested_frames]
+                    # Other contacts would ask for other frames.
+                    contacts = None if requested_frames else decisions.contacts
+                    decisions = msgspec.structs.replace(decisions, keyframes=keyframes, contacts=contacts)
+                take_in(annotation, decisions, by)
                 echo(f"{decisions.video}: {len(decisions.keyframes)} frames, {len(decisions.objects)} objects")
             except DataError as error:
                 problems.append(str(error))
-        _refuse(problems, "videos")
+        _exit_on_problems(problems, "videos")
 
 
 def _readers(source: Path, source_format: FormatChoice) -> Iterator[Callable[[], Decisions]]:
-    """For each video of a file or folder, what reads it."""
+    """A function for each video of a file or folder, which reads its decisions."""
     from barista_bench.annotate.decisions import decisions_of_graph, decisions_of_tracks
     from barista_bench.interchange.mask_formats import read_mask_tracks
     from barista_bench.scene_graph import SceneGraph
@@ -153,11 +154,11 @@ def _readers(source: Path, source_format: FormatChoice) -> Iterator[Callable[[],
         yield from (partial(decisions_of_tracks, tracks) for tracks in read_mask_tracks(source, source_format))
 
 
-def _refuse(problems: list[str], what: str) -> None:
+def _exit_on_problems(problems: list[str], noun: str) -> None:
     for problem in problems:
         warn(f"lost: {problem}")
     if problems:
-        echo(f"{len(problems)} {what} could not be used")
+        echo(f"{len(problems)} {noun} could not be used")
         raise typer.Exit(1)
 
 
@@ -176,10 +177,10 @@ class DescribingSettings(ModelSettings):
         return self
 
 
-_OF_OTHERS = {"box_format", "threshold", "mask_threshold", "progress"}
+_HIDDEN = {"box_format", "threshold", "mask_threshold", "progress"}
 
 
-@flag_command(group, DescribingSettings, positional="project", hidden=_OF_OTHERS)
+@flag_command(group, DescribingSettings, positional="project", hidden=_HIDDEN)
 def describe(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
     """Have a vision-language model propose attributes, relations and activities, into described.json.
 
@@ -192,7 +193,7 @@ def describe(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
 
     file = flags.pop("config")
     with exit_on_error():
-        settings = resolve(DescribingSettings, given(flags), file=file)
+        settings = resolve(DescribingSettings, named_flags(flags), file=file)
         project = open_project(settings.project)
         problems = []
         for outcome in ask_about(project, load_model(settings, ()), settings.generation):
@@ -201,7 +202,7 @@ def describe(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
                 continue
             counts = f"{outcome.answered} of {outcome.questions} questions answered, {outcome.unusable} claims unusable"
             echo(f"{outcome.video_id}: {counts}")
-        _refuse(problems, "videos")
+        _exit_on_problems(problems, "videos")
 
 
 @group.command()
@@ -212,14 +213,14 @@ def status(project: ProjectFolder) -> None:
     from barista_bench.annotate.stages import AFTER_MASKS, BEFORE_MASKS
 
     with exit_on_error():
-        opened = open_project(project)
-        for video_id in sorted(opened.file.videos):
-            video = opened.video(video_id)
+        annotation = open_project(project)
+        for video_id in sorted(annotation.file.videos):
+            video = annotation.video(video_id)
             states = ", ".join(f"{stage.name} {stage.state(video)}" for stage in (*BEFORE_MASKS, *AFTER_MASKS))
             print_result(f"{video_id}: {states}")
             if missing := missing_masks(video):
                 print_result(f"  a person is needed: {missing}")
-        for name, problem in opened.file.lost.items():
+        for name, problem in annotation.file.lost.items():
             warn(f"lost: {name}: {problem}")
 
 
@@ -234,9 +235,9 @@ def review(
     from barista_bench.annotate.records import ReviewFile
 
     with exit_on_error():
-        opened = open_project(project)
-        for video_id in sorted(opened.file.videos):
-            video = opened.video(video_id)
+        annotation = open_project(project)
+        for video_id in sorted(annotation.file.videos):
+            video = annotation.video(video_id)
             if plots is not None:
                 from barista_bench.annotate.segments import plot_signal
 
@@ -265,8 +266,8 @@ def export(
 
     with exit_on_error():
         if target_format != "release":
-            opened = open_project(project)
-            tracks = (as_mask_tracks(opened.video(video_id)) for video_id in sorted(opened.file.videos))
+            annotation = open_project(project)
+            tracks = (as_mask_tracks(annotation.video(video_id)) for video_id in sorted(annotation.file.videos))
             for line in write_mask_tracks(tracks, out, target_format):
                 echo(line)
             return

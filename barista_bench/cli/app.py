@@ -1,4 +1,4 @@
-"""The command itself, and what its parts share."""
+"""The command `barista-bench` itself, and what the modules of its subcommands share."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import os
 import signal
 from typing import TYPE_CHECKING
 
-INTERRUPTED = 130
+EXIT_INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
-SPENT = 3
+EXIT_SPENT = 3
 """Exit code of a command that stopped at `--max-cost` or `--max-tokens-total`."""
-LINE = "interrupted"
+INTERRUPTED_LINE = "interrupted"
 
 
-class ending_at_once:
+class one_line_interrupt:
     """Ctrl-C ends the process with one line: an import that is broken off would show its insides."""
 
     def __enter__(self) -> None:
@@ -31,11 +31,11 @@ class ending_at_once:
 
 
 def _end(number: int, frame: object) -> None:
-    os.write(2, f"{LINE}\n".encode())
-    os._exit(INTERRUPTED)
+    os.write(2, f"{INTERRUPTED_LINE}\n".encode())
+    os._exit(EXIT_INTERRUPTED)
 
 
-with ending_at_once():  # little is imported above: nothing is understood before
+with one_line_interrupt():  # little is imported above: nothing is understood before
     import logging
     import sys
     from collections.abc import Iterator
@@ -47,7 +47,15 @@ with ending_at_once():  # little is imported above: nothing is understood before
     from typer.core import TyperGroup
 
     from barista_bench.benchmarks import parse_pairs
-    from barista_bench.cli.output import begin, echo, is_quiet, json_alone, print_result, warn, write_sections
+    from barista_bench.cli.output import (
+        begin_output,
+        echo,
+        is_quiet,
+        print_json_alone,
+        print_result,
+        warn,
+        write_sections,
+    )
     from barista_bench.core.guarding import faults_at_the_end
     from barista_bench.errors import BaristaError, BudgetError, ConfigError
     from barista_bench.files.text_out import LogFormatter, system_problem
@@ -81,8 +89,8 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            echo(LINE, err=True)
-            raise typer.Exit(INTERRUPTED) from None
+            echo(INTERRUPTED_LINE, err=True)
+            raise typer.Exit(EXIT_INTERRUPTED) from None
 
 
 app = typer.Typer(
@@ -103,7 +111,7 @@ Protocol = Annotated[
 ]
 
 
-def of_protocol(protocol: str) -> dict[str, object]:
+def protocol_options(protocol: str) -> dict[str, object]:
     """The options of tasks that the flag stands for; not every task has one."""
     return {} if protocol == "release" else {"protocol": protocol}
 
@@ -113,8 +121,8 @@ Options = Annotated[
     typer.Option(help="Option of the task that changes scores alone, name=value; may be given several times."),
 ]
 Cluster = Annotated[str | None, typer.Option(help=CLUSTER_HELP)]
-Progress = Annotated[bool, typer.Option(help="Show progress bars.", callback=lambda shown: shown and not is_quiet())]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON alone, for programs.", callback=json_alone)]
+Progress = Annotated[bool, typer.Option(help="Show progress bars.", callback=lambda wanted: wanted and not is_quiet())]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON alone, for programs.", callback=print_json_alone)]
 Data = Annotated[str | None, typer.Option(help="Where the dataset lies now, if it has moved.")]
 Root = Annotated[Path | None, typer.Option(help="Folder of the videos of a linked dataset, if they have moved.")]
 
@@ -122,17 +130,17 @@ Root = Annotated[Path | None, typer.Option(help="Folder of the videos of a linke
 def scored_runs(
     folders: list[Path], data: str | None, root: Path | None, option: list[str] | None
 ) -> tuple[ScoredRun, ...]:
-    """The runs that a command is about, scored as its flags say."""
+    """The runs in the folders that a command is given, scored as its flags say."""
     from barista_bench.api import load_results
 
     return load_results(folders, data=data, root=root, options=parse_pairs(option or [])).runs
 
 
-def exit_on_failures(counts: AskCounts, what: str, hint: str = "") -> None:
+def exit_on_failures(counts: AskCounts, noun: str, hint: str = "") -> None:
     """End the command with exit code 1 where some of what was asked failed."""
     if counts.failed:
         raise _failure(
-            f"{counts.failed} {what} failed, first: {counts.first_failure}. Remedy: see to the cause{hint} and "
+            f"{counts.failed} {noun} failed, first: {counts.first_failure}. Remedy: see to the cause{hint} and "
             "start the same command again; only they are asked"
         )
     if counts.faulty:
@@ -146,7 +154,7 @@ def _failure(message: str) -> typer.Exit:
 
 def main() -> None:
     """The entry point. What this package raises on purpose ends as one line and exit code 1."""
-    with ending_at_once():
+    with one_line_interrupt():
         handler = logging.StreamHandler()
         handler.setFormatter(LogFormatter("%(levelname)s %(name)s: %(message)s"))
         logging.basicConfig(level=logging.WARNING, handlers=[handler])
@@ -164,16 +172,16 @@ def main() -> None:
 
 @contextmanager
 def exit_on_error() -> Iterator[None]:
-    """One line for what went wrong, and exit code 1: at once, or at the end where the code of a task raised.
+    """Ends the command with one line for what went wrong, and exit code 1: at once, or at the end where a task raised.
 
-    Where what may be spent is spent, nothing went wrong: the exit code is `SPENT`.
+    Where what may be spent is spent, nothing went wrong: the exit code is `EXIT_SPENT`.
     """
     try:
         with faults_at_the_end():
             yield
     except BudgetError as error:
         warn(str(error))
-        raise typer.Exit(SPENT) from error
+        raise typer.Exit(EXIT_SPENT) from error
     except (BaristaError, OSError) as error:
         message = system_problem(error) if isinstance(error, OSError) else str(error)
         raise _failure(" ".join(message.splitlines())) from error
@@ -195,7 +203,7 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-_FIRST = f"""barista-bench {__version__}: evaluate vision-language models on egocentric video, and see where they fail.
+_HELLO = f"""barista-bench {__version__}: evaluate vision-language models on egocentric video, and see where they fail.
 
 First steps, offline and without a GPU:
   barista-bench demo      the whole way in a minute: a toy kitchen, answers of small models, their report in the browser
@@ -210,7 +218,7 @@ All commands: barista-bench --help. One of them: barista-bench COMMAND --help.""
 
 
 @app.callback()
-def _options(
+def _global_options(
     ctx: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
@@ -223,6 +231,6 @@ def _options(
     ] = False,
 ) -> None:
     del version
-    begin(quiet)
+    begin_output(quiet)
     if ctx.invoked_subcommand is None:
-        print_result(*_FIRST.splitlines())
+        print_result(*_HELLO.splitlines())

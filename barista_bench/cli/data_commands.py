@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import typer
 
 from barista_bench.benchmarks import BENCHMARKS, get_benchmark, get_task, parse_pairs
-from barista_bench.cli.app import LOOK, MAKE, Cluster, Json, Progress, Protocol, app, exit_on_error, of_protocol
+from barista_bench.cli.app import LOOK, MAKE, Cluster, Json, Progress, Protocol, app, exit_on_error, protocol_options
 from barista_bench.cli.output import echo, print_json, print_result, warn
 from barista_bench.errors import ConfigError
 from barista_bench.files.owned_folders import STATISTICS, check_target, replacing_folder
@@ -88,9 +88,9 @@ def import_graph(
     """
     from barista_bench.other_graphs.importing import import_graphs
 
-    chosen = [name.strip() for name in videos.split(",") if name.strip()]
+    video_ids = [name.strip() for name in videos.split(",") if name.strip()]
     with exit_on_error():
-        report = import_graphs(from_, source, out, domain=domain, videos=chosen, progress=progress)
+        report = import_graphs(from_, source, out, domain=domain, videos=video_ids, progress=progress)
     for line in report.lines():
         print_result(line)
     echo(f"wrote {out}")
@@ -132,7 +132,7 @@ def _validate_release(benchmark: str, root: Path, videos: Path | None, strict: b
         origin = open_origin(benchmark, root, videos=videos)
         tasks = [get_task(benchmark, name) for name in origin.benchmark.task_names]
         plans = origin.plans([(task, task.sampling) for task in tasks], num_proc=1, progress=progress)
-    for name, plan in plans.plans.items():
+    for name, plan in plans.by_task.items():
         print_result(f"{name}: {plan.candidates} examples, {len(plan.skipped)} skipped")
         for item in plan.skipped[:show]:
             warn(f"  skipped: {item.frame.video_id}: {item.text}")
@@ -212,7 +212,7 @@ def _draft_domain(root: Path, benchmark: str, out: Path) -> None:
 
 def _set_statistics(data: Path, benchmark: str, out: Path, plots: bool, json: bool) -> None:
     from barista_bench.plots import write_figure
-    from barista_bench.reporting.figures import drawn
+    from barista_bench.reporting.figures import drawn_tables
     from barista_bench.reporting.paper import set_statistics
     from barista_bench.tables import markdown_page, to_json
 
@@ -222,7 +222,7 @@ def _set_statistics(data: Path, benchmark: str, out: Path, plots: bool, json: bo
         text = markdown_page(f"What this set of {get_benchmark(benchmark).title} holds", tables)
         with replacing_folder(out, STATISTICS) as folder:
             (folder / "statistics.md").write_text(text, encoding="utf-8", errors="backslashreplace")
-            for name, table in drawn([("", table) for table in tables]).items() if plots else ():
+            for name, table in drawn_tables([("", table) for table in tables]).items() if plots else ():
                 write_figure(table, folder, name)
     if json:
         print_json([to_json(table) for table in tables])
@@ -291,7 +291,7 @@ def build(
             revision=revision,
             num_proc=num_proc,
             cluster=cluster,
-            options=of_protocol(protocol),
+            options=protocol_options(protocol),
             jpeg_quality=jpeg_quality,
             cache=cache,
             strict=strict,
@@ -312,9 +312,9 @@ def build(
                 f"{len(config.lost)} lost, sha256 {config.content_hash}"
             )
             if dry_run:
-                for key, counted in config.groups.items():
-                    tell(f"  by {key.replace('_', ' ')}: {_counted(counted)}")
-                tell(f"  by class: {_counted(config.labels)}")
+                for key, group_counts in config.groups.items():
+                    tell(f"  by {key.replace('_', ' ')}: {_counts_text(group_counts)}")
+                tell(f"  by class: {_counts_text(config.labels)}")
             left_out = [*config.skipped, *(f"{lost.example_id}: {lost.reason}" for lost in config.lost)]
             for reason in left_out[:_SHOWN_REASONS]:
                 warn(f"  left out: {reason}")
@@ -347,5 +347,5 @@ def trace(
     print_result(*tracing.as_text(traced).removesuffix("\n").split("\n"))
 
 
-def _counted(counts: Mapping[str, int]) -> str:
+def _counts_text(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in counts.items())

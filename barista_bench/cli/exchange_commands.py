@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from barista_bench.cli.app import PUBLISH, Data, Protocol, Root, app, exit_on_error, of_protocol, parsed_box_format
-from barista_bench.cli.flags import flag_command, given
+from barista_bench.cli.app import PUBLISH, Data, Protocol, Root, app, exit_on_error, parsed_box_format, protocol_options
+from barista_bench.cli.flags import flag_command, named_flags
 from barista_bench.cli.output import echo, print_result, warn
 from barista_bench.errors import ConfigError
 from barista_bench.runs.ask.config import QUESTION_SETTINGS, RunConfig
@@ -29,16 +29,16 @@ def publish(
     from barista_bench.hub.pushing import Destination, Pusher, find_token
 
     with exit_on_error():
-        made = publication(folder, repo)
-        sizes = {name: path.stat().st_size for name, path in made.files.items()}
+        to_publish = publication(folder, repo)
+        sizes = {name: path.stat().st_size for name, path in to_publish.files.items()}
         if dry_run:
             print_result(*(f"{size:>13,}  {name}" for name, size in sizes.items()))
         total = f"{len(sizes)} files, {sum(sizes.values()):,} bytes"
-        where = f"the {'public' if public else 'private'} {made.repo_type} {repo} at {HfApi().endpoint}"
+        destination = f"the {'public' if public else 'private'} {to_publish.repo_type} {repo} at {HfApi().endpoint}"
         tell = print_result if dry_run else echo
-        tell(f"{total}, to {where}{': nothing was sent' if dry_run else ''}")
+        tell(f"{total}, to {destination}{': nothing was sent' if dry_run else ''}")
         if not dry_run:
-            print_result(Pusher(find_token(token_env), Destination(to_main=True)).publish(made, public=public))
+            print_result(Pusher(find_token(token_env), Destination(to_main=True)).publish(to_publish, public=public))
 
 
 @app.command(rich_help_panel=PUBLISH)
@@ -75,20 +75,20 @@ def import_run(
     from barista_bench.interchange.importing import import_run as make
 
     with exit_on_error():
-        written = parsed_box_format(box_format)
-        done = make(folders, out, examples=examples, root=root, box_format=written, options=of_protocol(protocol))
-    counts = ", ".join(f"{status} {count}" for status, count in sorted(done.statuses.items()))
-    judged = f", {done.judged} judged" if done.judged else ""
-    echo(f"{done.task}: {done.runs} run(s), {counts}, {done.unanswered} without a record{judged}")
-    for what, names in (
-        ("samples unreadable for the release and kept so, readable here", done.kept_failures),
-        ("samples readable for the release, unreadable here", done.new_failures),
-        ("samples with other figures than we make of the same answer", done.other_results),
-        ("keys of metrics.json with other values than we make of the same answers", done.other_figures),
+        written_as, options = parsed_box_format(box_format), protocol_options(protocol)
+        imported = make(folders, out, examples=examples, root=root, box_format=written_as, options=options)
+    counts = ", ".join(f"{status} {count}" for status, count in sorted(imported.statuses.items()))
+    judged_text = f", {imported.judged} judged" if imported.judged else ""
+    echo(f"{imported.task}: {imported.runs} run(s), {counts}, {imported.unanswered} without a record{judged_text}")
+    for complaint, names in (
+        ("samples unreadable for the release and kept so, readable here", imported.kept_failures),
+        ("samples readable for the release, unreadable here", imported.new_failures),
+        ("samples with other figures than we make of the same answer", imported.other_results),
+        ("keys of metrics.json with other values than we make of the same answers", imported.other_figures),
     ):
         if names:
-            warn(f"{len(names)} {what}, first: {names[0]}")
-    echo(f"wrote {done.folder}")
+            warn(f"{len(names)} {complaint}, first: {names[0]}")
+    echo(f"wrote {imported.folder}")
 
 
 @app.command(name="export-run", rich_help_panel=PUBLISH)
@@ -120,23 +120,23 @@ def export_run(
             if counts.left_out:
                 warn(f"{counts.left_out} examples left out: their images cannot be decoded")
             return
-        done = make(run, out, judge=judge, data=data, root=root)
-    judged = f", judged by {done.judge}" if done.judge else ""
-    echo(f"{done.task}: {done.records} records{judged}")
-    for folder in done.folders:
+        exported = make(run, out, judge=judge, data=data, root=root)
+    judged_text = f", judged by {exported.judge}" if exported.judge else ""
+    echo(f"{exported.task}: {exported.records} records{judged_text}")
+    for folder in exported.folders:
         echo(f"wrote {folder}")
 
 
-_ASKING = {"image_format", *(RunConfig.model_fields.keys() - QUESTION_SETTINGS)}
+_HIDDEN = {"image_format", *(RunConfig.model_fields.keys() - QUESTION_SETTINGS)}
 
 
-@flag_command(app, RunConfig, positional="data", hidden=_ASKING, name="lmms-eval-tasks", rich_help_panel=PUBLISH)
+@flag_command(app, RunConfig, positional="data", hidden=_HIDDEN, name="lmms-eval-tasks", rich_help_panel=PUBLISH)
 def lmms_eval_tasks(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` checks it)
     """Write task files for lmms-eval and print their folder: --include_path $(barista-bench lmms-eval-tasks DATA)."""
     from barista_bench.harness.lmms_eval import write_tasks
 
     del flags["config"]  # a run file says how to ask, too
     with exit_on_error():
-        folder, names = write_tasks({"task": "all", **given(flags)})
+        folder, names = write_tasks({"task": "all", **named_flags(flags)})
     echo(f"wrote {', '.join(names)}", err=True)
     print_result(str(folder))  # what the shell puts into --include_path

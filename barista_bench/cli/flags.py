@@ -1,4 +1,4 @@
-"""Flags made from tables of settings, each written down once, and what the shell completes."""
+"""Flags made from tables of settings, each written down once, and the names that the shell completes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typer.core import TyperCommand
 from barista_bench.benchmarks import BENCHMARKS, task_names
 from barista_bench.cli.output import is_quiet, write_sections
 from barista_bench.core.model_names import ABLATIONS, BASELINES
-from barista_bench.core.plugins import registered
+from barista_bench.core.plugins import plugin_entries
 from barista_bench.models.served.settings import ServedSettings
 from barista_bench.models.settings import SettingsTable, TransformersSettings, VllmSettings
 from barista_bench.runs.ask.config import ModelSettings, SpendingSettings, resolve
@@ -38,8 +38,8 @@ class FlagsBySection(TyperCommand):
         for parameter in self.get_params(ctx):
             panel = getattr(parameter, "rich_help_panel", None)
             if record := parameter.get_help_record(ctx):
-                kind = _ARGUMENTS if parameter.param_type_name == "argument" else _OPTIONS
-                sections.setdefault(panel or kind, []).append(record)
+                section = _ARGUMENTS if parameter.param_type_name == "argument" else _OPTIONS
+                sections.setdefault(panel or section, []).append(record)
         write_sections(formatter, sections)
 
 
@@ -51,7 +51,7 @@ DRY_RUN_FLAG = inspect.Parameter("dry_run", inspect.Parameter.KEYWORD_ONLY, defa
 
 def flag_command(
     group: typer.Typer,
-    kind: type[ModelSettings],
+    settings_type: type[ModelSettings],
     *,
     positional: str,
     dry_run: bool = False,
@@ -61,39 +61,39 @@ def flag_command(
     """Make a function of keywords a command with one flag a field but the `hidden` ones; `positional` may stand
     without its name.
 
-    No flag has a default of its own: None or an empty list is "not given", and `given` leaves those out.
+    No flag has a default of its own: None or an empty list is "not given", and `named_flags` leaves those out.
     """
-    fields = {name: field for name, field in kind.model_fields.items() if name not in hidden}
+    fields = {name: field for name, field in settings_type.model_fields.items() if name not in hidden}
     parameters = [_parameter(name, field, name == positional) for name, field in fields.items()]
     parameters += [CONFIG_FLAG, DRY_RUN_FLAG] if dry_run else [CONFIG_FLAG]
 
-    def made(function: Callable[..., None]) -> Callable[..., None]:
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
         function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         return group.command(cls=FlagsBySection, **command)(function)
 
-    return made
+    return decorate
 
 
-def given(flags: dict[str, Any]) -> dict[str, Any]:
+def named_flags(flags: dict[str, Any]) -> dict[str, Any]:
     """The flags that the caller named."""
     return {name: value for name, value in flags.items() if value not in (None, [])}
 
 
-def settings(kind: type[SettingsT], flags: dict[str, Any], **defaults: object) -> SettingsT:
-    """`resolve` of a command's flags, with progress bars unless --quiet. Takes `config` out of the flags."""
-    file, named = flags.pop("config"), given(flags)
+def resolve_flags(settings_type: type[SettingsT], flags: dict[str, Any], **defaults: object) -> SettingsT:
+    """The settings that a command's flags make, with progress bars unless --quiet. Takes `config` out of the flags."""
+    file, flags_set = flags.pop("config"), named_flags(flags)
     if is_quiet():
-        named["progress"] = False
-    return resolve(kind, named, file=file, defaults={"progress": True, **defaults})
+        flags_set["progress"] = False
+    return resolve(settings_type, flags_set, file=file, defaults={"progress": True, **defaults})
 
 
 def complete_tasks(ctx: typer.Context, incomplete: str) -> list[str]:
     """Tasks of the benchmark that is named, or of all, for the shell; after a comma the next one."""
-    named = [name for name in BENCHMARKS if name == ctx.params.get("benchmark")]
-    names = [task for benchmark in named or BENCHMARKS for task in task_names(benchmark)]
+    benchmarks = [name for name in BENCHMARKS if name == ctx.params.get("benchmark")]
+    names = [task for benchmark in benchmarks or BENCHMARKS for task in task_names(benchmark)]
     before, comma, last = incomplete.rpartition(",")
-    return [before + comma + name for name in _starting(last, ("all", *names))]
+    return [before + comma + name for name in _names_starting_with(last, ("all", *names))]
 
 
 def complete_models(incomplete: str) -> list[str]:
@@ -101,17 +101,17 @@ def complete_models(incomplete: str) -> list[str]:
     kind, colon, rest = incomplete.partition(":")
     if colon and kind in ABLATIONS:
         return [f"{kind}:{name}" for name in complete_models(rest)]
-    kinds = (f"{name}:" for name in (*ABLATIONS, *registered("models")))
+    kinds = (f"{name}:" for name in (*ABLATIONS, *plugin_entries("models")))
     folders = (path for path in glob.glob(f"{glob.escape(incomplete)}*") if os.path.isdir(path))
-    return [*_starting(incomplete, (*BASELINES, *kinds)), *folders]
+    return [*_names_starting_with(incomplete, (*BASELINES, *kinds)), *folders]
 
 
-def _starting(beginning: str, names: Iterable[str]) -> list[str]:
+def _names_starting_with(beginning: str, names: Iterable[str]) -> list[str]:
     return [name for name in dict.fromkeys(names) if name.startswith(beginning)]
 
 
 _COMPLETIONS: dict[str, Callable[..., list[str]]] = {
-    "benchmark": lambda incomplete: _starting(incomplete, ("all", *BENCHMARKS)),
+    "benchmark": lambda incomplete: _names_starting_with(incomplete, ("all", *BENCHMARKS)),
     "model": complete_models,
     "task": complete_tasks,
 }
@@ -141,13 +141,13 @@ def _parameter(name: str, field: FieldInfo, positional: bool) -> inspect.Paramet
 
 def _type(field: FieldInfo) -> Any:  # noqa: ANN401  (a type, which has no type of its own)
     """The type of a field on the command line: switches, repeated texts, choices, numbers, else text to be checked."""
-    kind = field.annotation
-    if kind is bool:
+    annotation = field.annotation
+    if annotation is bool:
         return bool | None
-    if get_origin(kind) is tuple:
+    if get_origin(annotation) is tuple:
         return list[str] | None
-    options = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
-    plain = [option for option in options if option is not type(None)]
-    if len(plain) == 1 and (plain[0] in (int, float) or get_origin(plain[0]) is Literal):
-        return plain[0] | None
+    alternatives = get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
+    not_none = [option for option in alternatives if option is not type(None)]
+    if len(not_none) == 1 and (not_none[0] in (int, float) or get_origin(not_none[0]) is Literal):
+        return not_none[0] | None
     return str | None

@@ -52,7 +52,7 @@ def generate(
 
     Then `build --benchmark NAME --source OUT/NAME`, as for the benchmark's own release.
     """
-    from barista_bench.generate.generator import generate as make, in_lines, read_missing
+    from barista_bench.generate.generator import generate as make, missing_lines, read_missing
 
     with exit_on_error():
         reports = make(
@@ -75,23 +75,25 @@ def generate(
     for report in reports:
         if not report.sampled:
             warn(f"warning: {report.shortage}")
-    for line in in_lines(read_missing(out)):
+    for line in missing_lines(read_missing(out)):
         echo(line)
     echo(f"wrote {out}")
 
 
 def _print_report(report: FamilyReport) -> None:
-    """A line a subtask: what was sampled, and why there is not more."""
+    """Print a line a subtask: how much was sampled, and why there is not more."""
     echo(f"{report.family}: {report.sampled} items")
     for row in report.subtasks:
         echo(f"  {row.subtask}: {row.sampled} of {row.wanted}, {row.candidates} candidates")
         if row.sampled < row.wanted:
             for reason, count in list(row.refused.items())[:_SHOWN_REASONS]:
                 echo(f"    {count} x {reason}")
-    for kept in report.review:
-        rate = "nothing reviewed" if kept.rate is None else f"{kept.rate:.1%} of {kept.reviewed} reviewed items kept"
-        echo(f"  {kept.subtask}: {rate}, {kept.revised} revised, {kept.rejected} rejected")
-        for reason, count in kept.reasons.items():
+    for retention in report.review:
+        rate = "nothing reviewed"
+        if retention.rate is not None:
+            rate = f"{retention.rate:.1%} of {retention.reviewed} reviewed items kept"
+        echo(f"  {retention.subtask}: {rate}, {retention.revised} revised, {retention.rejected} rejected")
+        for reason, count in retention.reasons.items():
             echo(f"    {count} x {reason}")
     for video_id, problem in report.lost_videos.items():
         warn(f"  lost: {video_id}: {problem}")
@@ -158,7 +160,7 @@ def export(
     from barista_bench.training.exporting import export as make
 
     with exit_on_error():
-        done = make(
+        exported = make(
             data,
             out,
             form,
@@ -169,4 +171,4 @@ def export(
             held_out=held_out or (),
             root=root,
         )
-    echo(*done.notes, f"wrote {done.folder}: {done.rows} rows of {done.videos} videos")
+    echo(*exported.notes, f"wrote {exported.folder}: {exported.rows} rows of {exported.videos} videos")

@@ -19,7 +19,7 @@ from barista_bench.cli.app import (
     exit_on_failures,
     scored_runs,
 )
-from barista_bench.cli.flags import flag_command, settings
+from barista_bench.cli.flags import flag_command, resolve_flags
 from barista_bench.cli.output import echo, print_result, warn
 from barista_bench.errors import ConfigError
 from barista_bench.files.text_out import decimal
@@ -46,7 +46,7 @@ def judge(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve
     from barista_bench.judging.session import judge_config
 
     with exit_on_error():
-        config = settings(JudgeConfig, flags)
+        config = resolve_flags(JudgeConfig, flags)
         session = judge_config(config)
         judged = score_judged(session.run, session.folder)
     print_result(judged_line(judged.results))
@@ -90,9 +90,9 @@ def judges(
         runs = scored_runs(folders, data, root, option)
         judged = [judged_run for run in runs for judged_run in all_judged(run)]
         analysis = cross_judge(judged, vendors)
-        people = human_agreement(judged, read_ratings(human)) if human else []
-        text = as_markdown(analysis, people)
-        content = {**msgspec.to_builtins(analysis), "human": msgspec.to_builtins(people)}
+        human_agreements = human_agreement(judged, read_ratings(human)) if human else []
+        text = as_markdown(analysis, human_agreements)
+        content = {**msgspec.to_builtins(analysis), "human": msgspec.to_builtins(human_agreements)}
         with replacing_folder(out, JUDGES) as folder:
             (folder / "judges.md").write_text(text, encoding="utf-8", errors="backslashreplace")
             (folder / "judges.json").write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
@@ -110,7 +110,7 @@ def questions(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `res
     from barista_bench.generate.writing.questions import write_questions
 
     with exit_on_error():
-        config = settings(QuestionConfig, flags)
+        config = resolve_flags(QuestionConfig, flags)
         session = write_questions(config)
     echo(
         f"{session.written} of {session.wanted} questions written to {session.folder}, "
@@ -131,12 +131,12 @@ def reword(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolv
     from barista_bench.generate.writing.rewording import reword as make
 
     with exit_on_error():
-        session = make(settings(RewordConfig, flags))
+        session = make(resolve_flags(RewordConfig, flags))
     echo(
         f"{session.revised} of {session.items} items reworded in {session.folder}, "
         f"{session.asked} replies asked for, {session.already_done} were there before"
     )
-    for reason, count in session.kept.items():
+    for reason, count in session.kept_by_reason.items():
         warn(f"  the template stays: {count} x {reason}")
     exit_on_failures(session, "replies")
 

@@ -1,4 +1,4 @@
-"""What commands print: results, notes, errors and warnings, JSON; and help in sections."""
+"""Printing of commands: results, notes, errors and warnings, JSON; and help in sections."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _QUIET = ContextVar("quiet", default=False)
 _JSON_ALONE = ContextVar("json_alone", default=False)
 
 
-def begin(quiet: bool) -> None:
-    """Take note of the flags before the command; --json comes after it."""
+def begin_output(quiet: bool) -> None:
+    """Set the output of a command by the flags before it; --json comes after it."""
     _QUIET.set(quiet)
     _JSON_ALONE.set(False)
 
 
-def json_alone(wanted: bool) -> bool:
-    """The callback of --json."""
+def print_json_alone(wanted: bool) -> bool:
+    """Print JSON alone from now on, if --json is there: the flag's callback."""
     if wanted:
         _QUIET.set(True)
         _JSON_ALONE.set(True)
@@ -43,7 +43,7 @@ def echo(*lines: str, color: str | None = None, err: bool = False) -> None:
     Notes are left out where --quiet or --json asks for that; what a command was asked for is `print_result`'s.
     """
     if err or not is_quiet():
-        with _ending_unread():
+        with _exit_on_closed_output():
             text_out.echo(*lines, color=color, err=err)
 
 
@@ -53,20 +53,20 @@ def warn(*lines: str) -> None:
 
 
 def print_result(*lines: str) -> None:
-    """Print the result of the command: shown with --quiet too. With --json the JSON is that."""
+    """Print the result of the command, with --quiet too. With --json nothing: the JSON is the result."""
     if not _JSON_ALONE.get():
-        with _ending_unread():
+        with _exit_on_closed_output():
             text_out.echo(*lines)
 
 
 def print_json(value: object) -> None:
     """The only text on stdout of a command with --json, in ASCII; a figure that is not a number is null."""
-    with _ending_unread():
+    with _exit_on_closed_output():
         text_out.echo(*json.dumps(json.loads(msgspec.json.encode(value)), indent=1).splitlines())
 
 
 @contextmanager
-def _ending_unread() -> Iterator[None]:
+def _exit_on_closed_output() -> Iterator[None]:
     """Ends the command where whoever read its output, such as `head`, has gone."""
     try:
         yield

@@ -1,4 +1,4 @@
-"""Commands on answers that are there: report, diff, compare, agreement, analyse, submit."""
+"""Commands on answers that are logged: report, diff, compare, agreement, analyse, submit."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ def diff(
     from barista_bench.runs.diff import as_text, diff as compare_runs
 
     with exit_on_error():
-        difference = compare_runs(first, second, shown=show)
+        difference = compare_runs(first, second, show=show)
     print_result(*as_text(difference).removesuffix("\n").split("\n"))
-    if not difference.same:
+    if not difference.is_same:
         raise typer.Exit(1)
 
 
@@ -98,19 +98,20 @@ def compare(
         comparisons = compare_runs(runs, resamples=resamples)
         if csv is not None:
             write_whole(csv, to_csv(Table.of_frame("comparisons", comparison_table(comparisons))))
-        beside = differing_circumstances(runs)
+        circumstances = differing_circumstances(runs)
         labels = run_labels(runs)
         costs = {f"{run.task.name}, {labels[run.folder]}": run.results.timing.costs for run in runs}
         if json:
-            numbers = {name: {kind: cost.model_dump() for kind, cost in of.items()} for name, of in costs.items()}
-            print_json({"comparisons": [asdict(item) for item in comparisons], "beside": beside, "costs": numbers})
+            dumped = {run: {name: cost.model_dump() for name, cost in of_run.items()} for run, of_run in costs.items()}
+            compared = [asdict(item) for item in comparisons]
+            print_json({"comparisons": compared, "beside": circumstances, "costs": dumped})
         for item in comparisons:
             print_result(comparison_line(item))
-        for line in beside:
+        for line in circumstances:
             print_result(f"beside: {line}")
-        for name, taken in costs.items():
-            if taken:
-                print_result(f"costs: {name}: {costs_in_words(taken)}")
+        for name, run_costs in costs.items():
+            if run_costs:
+                print_result(f"costs: {name}: {costs_in_words(run_costs)}")
         if csv is not None:
             echo(f"wrote {csv}")
 
@@ -124,14 +125,14 @@ def agreement(folders: Folders, data: Data = None, root: Root = None, option: Op
 
     with exit_on_error():
         runs = scored_runs(folders, data, root, option)
-        people = [figures for study in studies_of(folders) for figures in study_figures(study, runs)]
-        for figures in people:
+        participants = [figures for study in studies_of(folders) for figures in study_figures(study, runs)]
+        for figures in participants:
             print_result(participant_text(figures))
         try:
             for row in answer_agreement(runs):
                 print_result(agreement_line(row))
         except DataError as error:  # of one person alone there is no pair, and all the above
-            if not people:
+            if not participants:
                 raise
             echo(str(error))
 
@@ -160,33 +161,33 @@ def analyse(
 
 
 def comparison_line(item: Comparison) -> str:
-    """One pair of models in words."""
+    """The comparison of one pair of models, in words."""
     signed = partial(decimal, sign=True)
     interval = "no interval"
     if item.low is not None and item.high is not None:
         interval = f"95% [{signed(item.low)}, {signed(item.high)}]"
     first, second = f"{item.first} {decimal(item.first_value)}", f"{item.second} {decimal(item.second_value)}"
     effect = "none" if item.effect_size is None else decimal(item.effect_size, 2, sign=True)
-    part = "" if item.samples == item.expected_samples else f" of {item.expected_samples}"
-    part += "".join(f"; INCOMPLETE: {name} lacks {count} samples" for name, count in item.incomplete.items())
+    extent = "" if item.samples == item.expected_samples else f" of {item.expected_samples}"
+    extent += "".join(f"; INCOMPLETE: {name} lacks {count} samples" for name, count in item.missing_by_model.items())
     return (
         f"{item.task}, {item.name}: {first} − {second} "
         f"= {signed(item.difference)} {interval}, p {item.p_value:.4f} (Holm {item.p_adjusted:.4f}); "
         f"{item.sample_name} {signed(item.sample_difference)}, d {effect}, "
         f"{item.wins} better, {item.ties} equal, {item.losses} worse; "
-        f"{item.examples} examples in {item.units} resampling units, {item.samples} samples{part}"
+        f"{item.examples} examples in {item.units} resampling units, {item.samples} samples{extent}"
     )
 
 
 def agreement_line(row: AnswerAgreement) -> str:
-    """Some raters of one task in words."""
+    """The agreement of some raters on one task, in words."""
     if row.score is not None:
         measured = f"score of one answer with another as the reference {decimal(row.score)}"
     else:
         alpha = "none, since all choices are one" if row.alpha is None else decimal(row.alpha)
         measured = f"same choice {row.same:.3f}, Krippendorff's alpha {alpha}"
-    who = " and ".join(row.raters)
-    return f"{row.benchmark}/{row.task}, {who}: {measured}; {row.examples} examples, {row.pairs} pairs"
+    raters = " and ".join(row.raters)
+    return f"{row.benchmark}/{row.task}, {raters}: {measured}; {row.examples} examples, {row.pairs} pairs"
 
 
 @app.command(rich_help_panel=PUBLISH)
@@ -240,28 +241,28 @@ def submit(
     with exit_on_error():
         _refuse_contradictions(push, pull_request, branch, to_main, model_folder)
         check_target(out, SUBMISSION)
-        made = make_submission(
+        submission = make_submission(
             runs, target, judge=judge, allow_incomplete=allow_incomplete, data=data, root=root, dataset=dataset
         )
         pusher = Pusher(find_token(token_env), Destination(branch, to_main)) if push else None
-        existing = pusher.existing_files(model_repo, made.benchmark) if pusher else None
+        existing = pusher.existing_files(model_repo, submission.benchmark) if pusher else None
         if model_folder:
-            results = model_folder / eval_results_path(made.benchmark)
+            results = model_folder / eval_results_path(submission.benchmark)
             results_there = results.read_bytes() if results.exists() else None
             existing = ExistingFiles((model_folder / README).read_bytes(), results_there)
-        files = all_files(made, existing)
+        files = all_files(submission, existing)
         written = write_files(files, out)
-        for row in made.rows:
+        for row in submission.rows:
             echo(f"{row.task_id}: {row.metric} {row.value:g}" + (" INCOMPLETE" if row.gaps else ""))
         echo(f"{len(written)} files written to {out}, {sum(map(len, files))} in all")
         if pusher is None:
             return
-        done = [pusher.push_model(model_repo, made.benchmark, lambda there: model_files(made, there))]
+        pushes = [pusher.push_model(model_repo, submission.benchmark, partial(model_files, submission))]
         if results_repo is not None:
-            done.append(pusher.push(results_repo, "dataset", files.results))
-    for pushed in done:
-        what = f"{len(pushed.changed)} files" if pushed.changed else "nothing new"
-        print_result(f"{pushed.repo_type} {pushed.repo_id}: {what}: {pushed.url}")
+            pushes.append(pusher.push(results_repo, "dataset", files.results))
+    for pushed in pushes:
+        content = f"{len(pushed.changed)} files" if pushed.changed else "nothing new"
+        print_result(f"{pushed.repo_type} {pushed.repo_id}: {content}: {pushed.url}")
 
 
 def _refuse_contradictions(

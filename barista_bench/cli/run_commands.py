@@ -9,7 +9,7 @@ import typer
 
 from barista_bench.benchmarks import parse_pairs
 from barista_bench.cli.app import LOOK, RUN, Data, Json, Options, Progress, Root, app, exit_on_error, exit_on_failures
-from barista_bench.cli.flags import flag_command, settings
+from barista_bench.cli.flags import flag_command, resolve_flags
 from barista_bench.cli.output import echo, print_json, print_result, warn
 from barista_bench.core.guarding import note_fault
 from barista_bench.errors import BudgetError, ConfigError
@@ -38,12 +38,12 @@ def demo(
 
     with exit_on_error():
         page = make(out, num_proc=num_proc, progress=progress, tell=echo)
-    print_result(f"report: {page}", *_NEXT.format(out=out).splitlines())
+    print_result(f"report: {page}", *_NEXT_STEPS.format(out=out).splitlines())
     if browser and not webbrowser.open(page.resolve().as_uri()):
         echo(f"no browser here: open {page} yourself")
 
 
-_NEXT = """next, each with what it needs:
+_NEXT_STEPS = """next, each with what it needs:
   barista-bench compare {out}/runs/kitchen/referring {out}/runs/kitchen_early/referring  # is one better?
   pip install 'barista_bench[run]'     # a model itself, with torch: this one, or any checkpoint
   barista-bench run {out}/data --task all --model kitchen --runs 1 --out {out}/asked
@@ -52,7 +52,7 @@ _NEXT = """next, each with what it needs:
   pip install 'barista_bench[studio]'  # graphs and masks to look at, and your own answers
   barista-bench studio {out}/kitchen {out}/data {out}/runs
 served models need [api], videos of your own [annotate]; docs/tutorial.md goes on from here"""
-"""What there is to do after the demo, and what each needs."""
+"""Commands to go on with after the demo, and what each needs."""
 
 
 @app.command(rich_help_panel=LOOK)
@@ -85,7 +85,7 @@ def run(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `resolve` 
 
     dry_run = flags.pop("dry_run")
     with exit_on_error():
-        config = settings(RunConfig, flags)
+        config = resolve_flags(RunConfig, flags)
         if dry_run:
             print_result(*estimate_text(estimate(config)).split("\n"))
             return
@@ -107,16 +107,16 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
     from barista_bench.runs.score.scoring import score_tasks
 
     with exit_on_error():
-        config = settings(RunConfig, flags, task="all")
+        config = resolve_flags(RunConfig, flags, task="all")
         Shard.refuse_several()
         check_target(config.out / "report", REPORT)
-        opened = open_tasks(config)
-        session, stopped = None, None
+        opened_tasks = open_tasks(config)
+        session, budget_error = None, None
         try:
-            session = run_config(config, opened)
+            session = run_config(config, opened_tasks)
         except BudgetError as spent:  # what was answered is scored, as incomplete
-            stopped = spent
-        runs, unscored = score_tasks(opened, config.root)
+            budget_error = spent
+        runs, unscored = score_tasks(opened_tasks, config.root)
         for scored in runs:
             print_result(summary_line(scored.results))
         for name, error in unscored.items():
@@ -124,8 +124,8 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
         if runs:
             page, _ = write_report(runs, config.out / "report")
             echo(f"wrote {page}")
-        if stopped:
-            raise stopped
+        if budget_error:
+            raise budget_error
         if session:
             _report_session(session)
     if not runs:
@@ -183,8 +183,8 @@ def score(
             raise ConfigError("nothing to score. Remedy: name run folders, or --predictions and --format")
         folders = run_folders(folders)
         jobs = [
-            ScoreJob(folder, data, root, chosen)
-            for folder, chosen in zip(folders, options_of_each(folders, options), strict=True)
+            ScoreJob(folder, data, root, run_options)
+            for folder, run_options in zip(folders, options_of_each(folders, options), strict=True)
         ]
         for job, (scored, faults) in zip(jobs, map_in_processes(score_with_judges, jobs, num_proc), strict=True):
             for fault in faults:
@@ -205,8 +205,8 @@ def compact(folder: Annotated[Path, typer.Argument(help="Run folder.")]) -> None
     from barista_bench.runs.log.log_reader import compact as compact_logs
 
     with exit_on_error():
-        done = compact_logs(folder)
-    echo(f"{done.before} records became {done.after}, {done.bytes} bytes less")
+        compacted = compact_logs(folder)
+    echo(f"{compacted.before} records became {compacted.after}, {compacted.bytes} bytes less")
 
 
 @app.command(rich_help_panel=RUN)
@@ -218,5 +218,5 @@ def merge(
     from barista_bench.runs.log.log_reader import merge as merge_runs
 
     with exit_on_error():
-        done = merge_runs(folders, out)
-    echo(f"{done.before} records became {done.after} in {out}")
+        merged = merge_runs(folders, out)
+    echo(f"{merged.before} records became {merged.after} in {out}")

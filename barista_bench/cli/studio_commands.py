@@ -63,7 +63,7 @@ def studio(
 
         # A closed terminal and `kill` end the studio as Ctrl-C does: what it has started ends with it. uvicorn takes
         # the signal while it serves, and raises it again afterwards.
-        signal.signal(signal.SIGTERM, _end)
+        signal.signal(signal.SIGTERM, _exit_on_signal)
         if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # which `nohup` sets
             # An exception out of a handler could end a request in the place of the server.
             signal.signal(signal.SIGHUP, lambda number, frame: signal.raise_signal(signal.SIGTERM))
@@ -72,9 +72,9 @@ def studio(
             return
         if not paths:
             folder = folder or Path()
-        named = paths or (default_paths(folder) if folder else [])
-        opened = open_workspace(named, person=by or getpass.getuser(), out=out, compared=compare or (), folder=folder)
-        with studio_server(opened, port, typer.main.get_command(app)) as server:
+        person, to_open = by or getpass.getuser(), paths or (default_paths(folder) if folder else [])
+        workspace = open_workspace(to_open, person=person, out=out, compared=compare or (), folder=folder)
+        with studio_server(workspace, port, typer.main.get_command(app)) as server:
             print_result(server.address)
             if browser:
                 webbrowser.open(server.address)
@@ -101,7 +101,7 @@ def invite(
     """Invite people to answer what models are asked: a study with a link for each. Who is invited again gets a new
     link."""
     with exit_on_error():
-        from barista_bench.studio.inviting import invite as invited
+        from barista_bench.studio.inviting import invite as invite_people
         from barista_bench.studio.study import Study
 
         study = Study(
@@ -109,27 +109,27 @@ def invite(
             address=share_on or _STUDY_ADDRESS,
             shared=share_on is not None,
             data=tuple(str(folder.resolve()) for folder in data),
-            tasks=_split(task),
+            tasks=_split_names(task),
             items=items,
             overlap=items if overlap is None else overlap,
         )
-        for name, link in invited(out, study, _split(participants)).items():
+        for name, link in invite_people(out, study, _split_names(participants)).items():
             print_result(f"{name}  {link}")
         files = f" --share-on {share_on} --tls-cert FILE --tls-key FILE" if share_on else ""
         echo(f"links are shown once; serve them with: barista-bench studio {out}{files}")
 
 
-def _split(names: str) -> tuple[str, ...]:
+def _split_names(names: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in names.split(",") if name.strip())
 
 
 def _serve_study(
-    paths: list[Path], has_further: bool, share_on: str | None, tls_cert: Path | None, tls_key: Path | None
+    paths: list[Path], has_other_options: bool, share_on: str | None, tls_cert: Path | None, tls_key: Path | None
 ) -> None:
     from barista_bench.studio.sharing import study_server
     from barista_bench.studio.study import is_study, read_study
 
-    if has_further or len(paths) != 1 or not is_study(paths[0]):
+    if has_other_options or len(paths) != 1 or not is_study(paths[0]):
         remedy = (
             "name the folder of one study, which `invite` makes, and no other path, --folder, --by, --compare or --port"
         )
@@ -142,5 +142,5 @@ def _serve_study(
         server.run()
 
 
-def _end(number: int, frame: FrameType | None) -> None:
+def _exit_on_signal(number: int, frame: FrameType | None) -> None:
     raise SystemExit(128 + number)

@@ -75,8 +75,8 @@ def four_numbers(values: object, limit: float = LARGEST) -> list[float] | None:
     if not isinstance(values, list | tuple) or len(values) != 4:
         return None
     # An int of any length compares with a float without overflow; NaN compares false.
-    usable = all(isinstance(v, int | float) and not isinstance(v, bool) and -limit <= v <= limit for v in values)
-    return [float(value) for value in values] if usable else None
+    is_usable = all(isinstance(v, int | float) and not isinstance(v, bool) and -limit <= v <= limit for v in values)
+    return [float(value) for value in values] if is_usable else None
 
 
 def as_xyxy(box: Sequence[float]) -> Xyxy:
@@ -115,7 +115,7 @@ def from_grid(box: Sequence[float], width: int, height: int, scale: int = GRID) 
     return x0, y0, x1, y1
 
 
-def _in_order(box: Sequence[float], order: BoxOrder) -> Xyxy:
+def _reordered(box: Sequence[float], order: BoxOrder) -> Xyxy:
     """Four numbers from xyxy to an order, and back: each order there is undoes itself."""
     a, b, c, d = box
     match order:
@@ -141,13 +141,13 @@ def write_box(
         value if box_format.scale is None else value / size * box_format.scale
         for value, size in zip(box, (width, height) * 2, strict=True)
     ]
-    written = list(_in_order(scaled, box_format.order))
+    numbers = list(_reordered(scaled, box_format.order))
     if exact:
-        return written
+        return numbers
     if box_format.scale == 1:
-        return [min(1.0, max(0.0, round(value, 4))) for value in written]
+        return [min(1.0, max(0.0, round(value, 4))) for value in numbers]
     limit = box_format.scale or max(width, height)
-    return [min(limit, max(0, round(value))) for value in written]
+    return [min(limit, max(0, round(value))) for value in numbers]
 
 
 def read_box(numbers: Sequence[float], box_format: BoxFormat, width: int, height: int) -> Xyxy:
@@ -156,7 +156,7 @@ def read_box(numbers: Sequence[float], box_format: BoxFormat, width: int, height
     >>> read_box([250, 0, 1000, 1000], BoxFormat("yxyx", 1000), 640, 360)
     (0.0, 90.0, 640.0, 360.0)
     """
-    x0, y0, x1, y1 = _in_order(numbers, box_format.order)
+    x0, y0, x1, y1 = _reordered(numbers, box_format.order)
     if box_format.scale is None:
         return float(x0), float(y0), float(x1), float(y1)
     return from_grid((x0, y0, x1, y1), width, height, box_format.scale)

@@ -52,11 +52,15 @@ class GraphTask(Task, Generic[SamplingT]):
         """Frames [start, stop) over which these sections must leave nothing out; by default those of the video."""
         return 0, video.frame_count
 
-    def left_open(self, video: VideoGraph, candidate: Candidate, sampling: SamplingT) -> str | None:
+    def incompleteness(self, video: VideoGraph, candidate: Candidate, sampling: SamplingT) -> str | None:
         """The reason why right answers cannot be told from wrong ones, where annotation is incomplete; else None."""
         span = self.span(video, candidate, sampling)
-        lacking = [layer for layer in self.layers if not video.coverage.layer(layer, *span)]
-        return f"its source does not state all {' and '.join(lacking).replace('_', ' ')} there" if lacking else None
+        open_layers = [layer for layer in self.layers if not video.coverage.covers_layer(layer, *span)]
+        return (
+            f"its source does not state all {' and '.join(open_layers).replace('_', ' ')} there"
+            if open_layers
+            else None
+        )
 
     def vocabulary(self, video: VideoGraph, sampling: SamplingT) -> Vocabulary:
         """Words of one video that the examples of others need too, e.g. class ids and names. Asked of every video."""

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 Fields: TypeAlias = dict[str, "Json"]
-MadeT = TypeVar("MadeT")
+DerivedT = TypeVar("DerivedT")
 ArgsT = ParamSpec("ArgsT")
 MAX_TEXT = 2**20
 """Characters of an answer that are read."""
@@ -75,14 +75,14 @@ class Status(StrEnum):
         return self not in (Status.INFRA_ERROR, Status.TASK_ERROR)
 
 
-SELDOM = frozenset({Status.TRUNCATED_THINKING, Status.TASK_ERROR})
-"""Named only where a sample has it."""
+RARE_STATUSES = frozenset({Status.TRUNCATED_THINKING, Status.TASK_ERROR})
+"""Statuses that are named only where a sample has them."""
 
 
 def status_counts(statuses: Iterable[str]) -> dict[str, int]:
-    """The number of samples of each status, zeros included; of `SELDOM` only where there is one."""
+    """The number of samples of each status, zeros included; of `RARE_STATUSES` only where there is one."""
     counts = Counter(str(status) for status in statuses)
-    return {str(status): counts[status] for status in Status if counts[status] or status not in SELDOM}
+    return {str(status): counts[status] for status in Status if counts[status] or status not in RARE_STATUSES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class Example:
     target: Fields
     metadata: Fields = field(default_factory=dict)
     evidence: Fields = field(default_factory=dict)
-    made: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    cache: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """Values worked out of the example once (`per_example`); neither copied nor sent along."""
 
     def __reduce__(self) -> tuple[type[Example], tuple[object, ...]]:
@@ -172,21 +172,23 @@ def content_seed(*parts: str | int) -> int:
     return int.from_bytes(digest[:8], "big") >> 1
 
 
-def per_example(make: Callable[Concatenate[Example, ArgsT], MadeT]) -> Callable[Concatenate[Example, ArgsT], MadeT]:
-    """A function of an example (and of hashable constants), called once for each: many answers are compared with it.
+def per_example(
+    make: Callable[Concatenate[Example, ArgsT], DerivedT],
+) -> Callable[Concatenate[Example, ArgsT], DerivedT]:
+    """Call a function of an example (and of hashable constants) once for each: many answers are compared with it.
 
     What it gives is shared, and not to be changed.
     """
 
-    def made(example: Example, /, *args: ArgsT.args, **named: ArgsT.kwargs) -> MadeT:
+    def cached(example: Example, /, *args: ArgsT.args, **named: ArgsT.kwargs) -> DerivedT:
         key = (make, args, *named.items())
-        if key not in example.made:
-            example.made[key] = make(example, *args, **named)
-        kept: MadeT = example.made[key]
-        return kept
+        if key not in example.cache:
+            example.cache[key] = make(example, *args, **named)
+        value: DerivedT = example.cache[key]
+        return value
 
-    update_wrapper(made, make)
-    return made
+    update_wrapper(cached, make)
+    return cached
 
 
 Int64 = Annotated[int, msgspec.Meta(extra={"dtype": "int64"})]
@@ -198,7 +200,7 @@ GridBox = Annotated[list[int], msgspec.Meta(min_length=4, max_length=4)]
 
 
 _FIRST_READ = threading.Lock()
-_READABLE: set[type[TypedFields]] = set()
+_PREPARED_TYPES: set[type[TypedFields]] = set()
 
 
 class TypedFields(msgspec.Struct):
@@ -211,10 +213,10 @@ class TypedFields(msgspec.Struct):
         Raises:
             DataError: a field is absent or of another kind; a dataset may come from anywhere.
         """
-        if cls not in _READABLE:
+        if cls not in _PREPARED_TYPES:
             with _FIRST_READ:  # msgspec ends the process where two threads are the first to use a type
                 msgspec.json.Decoder(cls)
-                _READABLE.add(cls)
+                _PREPARED_TYPES.add(cls)
         try:
             return msgspec.convert(fields, cls)
         except msgspec.ValidationError as error:
@@ -237,10 +239,10 @@ class _Column(TypedFields):
         Raises:
             DataError: as `read`.
         """
-        if cls not in example.made:
-            example.made[cls] = cls.read(getattr(example, cls.column))
-        kept: Self = example.made[cls]
-        return kept
+        if cls not in example.cache:
+            example.cache[cls] = cls.read(getattr(example, cls.column))
+        column: Self = example.cache[cls]
+        return column
 
 
 class Inputs(_Column):
@@ -342,7 +344,7 @@ _DECIMALS = 6  # of a rate that is worked out of times, in frames a second
 
 @dataclass(frozen=True, slots=True)
 class FrameTimes:
-    """Each of n frames by its number in its video: frame i stands `indices[i] / fps` seconds after the video's first.
+    """The times of n frames by their numbers in the video: frame i is `indices[i] / fps` seconds after its first.
 
     Args:
         fps: frames a second of the video as it was filmed, not of the frames that are shown.
@@ -373,7 +375,7 @@ class FrameTimes:
         fps = round(last / end, _DECIMALS)
         return cls(fps, tuple(round(second * fps) for second in seconds))
 
-    def of(self, images: Sequence[int]) -> Self:
+    def of_images(self, images: Sequence[int]) -> Self:
         """The times of some of the frames, by their place among the n; a place may come twice."""
         return type(self)(self.fps, tuple(self.indices[image] for image in images), self.frame_count)
 
@@ -405,5 +407,10 @@ class FrameTimes:
         """
         count = len(self.indices)
         stretch = round(count * self.span / (count - 1)) if count > 1 else 1
-        known = {} if self.frame_count is None else {"duration": self.frame_count / self.fps}
-        return {"total_num_frames": max(count, stretch), "fps": self.fps, "frames_indices": list(self.indices), **known}
+        duration = {} if self.frame_count is None else {"duration": self.frame_count / self.fps}
+        return {
+            "total_num_frames": max(count, stretch),
+            "fps": self.fps,
+            "frames_indices": list(self.indices),
+            **duration,
+        }

@@ -29,8 +29,8 @@ def fenced(fields: Mapping[str, str]) -> tuple[str, str]:
     """
     parts = []
     for name, text in fields.items():
-        shown = text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]} (... {len(text) - MAX_TEXT} more characters)"
-        escaped = json.dumps(shown, ensure_ascii=True).replace("\x7f", "\\u007f")
+        excerpt = text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]} (... {len(text) - MAX_TEXT} more characters)"
+        escaped = json.dumps(excerpt, ensure_ascii=True).replace("\x7f", "\\u007f")
         parts.append(f'"{name}": ' + _STRUCTURAL.sub(lambda match: f"\\u{ord(match[0]):04x}", escaped))
     line = f"{{{', '.join(parts)}}}"
     return f"MATERIAL-{hashlib.sha256(line.encode()).hexdigest()[:16]}", line

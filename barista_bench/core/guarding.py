@@ -76,7 +76,7 @@ def attempt(
 
 
 def note_fault(message: str) -> None:
-    """A failure whose cost is counted: logged, or raised by the `faults_at_the_end` that it is in."""
+    """Log a failure whose cost is counted, or leave it to the `faults_at_the_end` around it."""
     deferred = _DEFERRED.get()
     if deferred is None:
         log.error("%s", message)
@@ -86,7 +86,7 @@ def note_fault(message: str) -> None:
 
 @contextmanager
 def noted_faults() -> Iterator[Collection[str]]:
-    """The failures of tasks within, for whoever says what becomes of them."""
+    """Collect the failures of tasks within, for the caller to deal with."""
     faults: dict[str, None] = {}
     token = _DEFERRED.set(faults)
     try:
@@ -109,12 +109,12 @@ def faults_at_the_end() -> Iterator[None]:
             yield
         except BaseException:
             if faults:
-                log.error("%s", _in_one(faults))
+                log.error("%s", _summary(faults))
             raise
     if faults:
-        raise TaskError(_in_one(faults))
+        raise TaskError(_summary(faults))
 
 
-def _in_one(faults: Collection[str]) -> str:
+def _summary(faults: Collection[str]) -> str:
     first, *others = faults
     return first + (f" (and {len(others)} more failures of tasks)" if others else "")

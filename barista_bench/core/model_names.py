@@ -13,6 +13,6 @@ EMBEDDED: Final = ("kitchen", "kitchen_early")
 BASELINES: Final = (*SCRIPTED, *EMBEDDED, "tiny")
 """Names that no leaderboard takes."""
 HUMAN: Final = "human"
-"""Stands before a colon and a person's name: the studio logs people's answers as a model's."""
+"""The prefix of a colon and a person's name: the studio logs people's answers as a model's."""
 ABLATIONS: Final = ("text_only", "first_frame", "shuffled_frames")
 """Each stands before a colon and a model's name: that model sees less (`models/ablations.py`)."""

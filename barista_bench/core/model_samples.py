@@ -21,13 +21,13 @@ class ModelSamples:
         model: its label in the report.
         task: with the options and the protocol that it was run by.
         runs: the scored samples of each run, in the order of the set; those that do not count are absent.
-        judged: by judge, then by `sample_name`, the judge's score in its own units; without those it did not score.
+        judge_scores: by judge, then by `sample_name`, in the judge's own units; without those it did not score.
     """
 
     model: str
     task: Task
     runs: tuple[tuple[Scored, ...], ...]
-    judged: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    judge_scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 RunsByModel: TypeAlias = Mapping[str, Sequence[Mapping[str, Json]]]
@@ -35,7 +35,7 @@ RunsByModel: TypeAlias = Mapping[str, Sequence[Mapping[str, Json]]]
 
 
 def sample_name(example_id: str, run: int) -> str:
-    """The name of a sample in `ModelSamples.judged`; `run` counts from 0."""
+    """The name of a sample in `ModelSamples.judge_scores`; `run` counts from 0."""
     return f"{example_id}#{run}"
 
 
@@ -54,4 +54,4 @@ def run_mean(runs: Sequence[Mapping[str, Json]], *path: str) -> float | None:
 def run_means(runs: RunsByModel, paths: Iterable[Sequence[str]]) -> list[tuple[str | float | None, ...]]:
     """A row a model: its name, and `run_mean` of each path."""
     columns = list(paths)
-    return [(model, *(run_mean(of_model, *path) for path in columns)) for model, of_model in runs.items()]
+    return [(model, *(run_mean(model_runs, *path) for path in columns)) for model, model_runs in runs.items()]

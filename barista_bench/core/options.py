@@ -157,7 +157,7 @@ class Option:
         kind = self.kind or type(self.default)
         if kind is float and type(value) is int and abs(value) < MAX_NUMBER:
             value = float(value)
-        remedy = f"Remedy: give {self._wanted(kind)}: {self.help}"
+        remedy = f"Remedy: give {self._expected_text(kind)}: {self.help}"
         if type(value) is not kind or not isinstance(value, bool | int | float | str):
             raise ConfigError(f"option {name} is {quoted(value)}. {remedy}")
         if isinstance(value, str) and len(value) > MAX_TEXT:
@@ -173,7 +173,7 @@ class Option:
             return False
         return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
 
-    def _wanted(self, kind: type) -> str:
+    def _expected_text(self, kind: type) -> str:
         if self.choices:
             return f"one of {', '.join(map(str, self.choices))}"
         names = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
@@ -210,10 +210,14 @@ class Protocol(Option):
 
 def protocol(rules: Sequence[ProtocolRule]) -> dict[str, Option]:
     """The option of a task on which release and paper differ in these rules."""
-    freezes = any(rule.changes in ("examples", "images") for rule in rules)
-    whose = "whose rules: the released code's, or the paper's where they differ"
+    changes_examples = any(rule.changes in ("examples", "images") for rule in rules)
+    help_text = "whose rules: the released code's, or the paper's where they differ"
     choices = ("release", "paper")
-    return {"protocol": Protocol("release", whose, "examples" if freezes else "run", choices, rules=tuple(rules))}
+    return {
+        "protocol": Protocol(
+            "release", help_text, "examples" if changes_examples else "run", choices, rules=tuple(rules)
+        )
+    }
 
 
 @cache

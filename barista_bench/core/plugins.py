@@ -23,28 +23,28 @@ Group: TypeAlias = Literal["benchmarks", "models", "propagators", "segmenters", 
 
 
 @cache
-def registered(group: Group) -> dict[str, EntryPoint]:
+def plugin_entries(group: Group) -> dict[str, EntryPoint]:
     """The entries of a group, by name, in the order of names; nothing is imported.
 
     Raises ConfigError where two packages register one name.
     """
-    found: dict[str, EntryPoint] = {}
+    entries: dict[str, EntryPoint] = {}
     for entry in sorted(entry_points(group=f"barista_bench.{group}"), key=lambda entry: entry.name):
-        other = found.setdefault(entry.name, entry)
-        if other.value != entry.value:  # one package may be on the path twice
+        first = entries.setdefault(entry.name, entry)
+        if first.value != entry.value:  # one package may be on the path twice
             raise ConfigError(
-                f"{group}: {entry.name!r} is registered twice, as {other.value} and {entry.value}. "
+                f"{group}: {entry.name!r} is registered twice, as {first.value} and {entry.value}. "
                 "Remedy: uninstall one of the two packages"
             )
-    return found
+    return entries
 
 
 def load_plugin(group: Group, name: str) -> object:
     """The object registered under a name. Raises ConfigError where nothing is, or it cannot be imported."""
-    entry = registered(group).get(name)
+    entry = plugin_entries(group).get(name)
     if entry is None:
-        known = ", ".join(registered(group)) or "none: install this package with pip"
-        raise ConfigError(f"{group}: no {name!r}. Remedy: use one of {known}")
+        choices = ", ".join(plugin_entries(group)) or "none: install this package with pip"
+        raise ConfigError(f"{group}: no {name!r}. Remedy: use one of {choices}")
     try:
         return entry.load()
     except (ImportError, AttributeError) as error:

@@ -53,7 +53,7 @@ class Prompt:
         return sum(isinstance(part, ImagePart) for part in self.parts)
 
     @property
-    def joined(self) -> tuple[TextPart | ImagePart, ...]:
+    def joined_parts(self) -> tuple[TextPart | ImagePart, ...]:
         """The parts as chats hold them: texts that touch are one part, since templates and servers may trim parts."""
         parts: list[TextPart | ImagePart] = []
         for part in self.parts:
@@ -68,7 +68,7 @@ class Prompt:
 
         A place of an image is `{"type": "image"}`; the first one is of the first image, and so on.
         """
-        turns = {"system": (TextPart(self.system),) if self.system else (), "user": self.joined}
+        turns = {"system": (TextPart(self.system),) if self.system else (), "user": self.joined_parts}
         return [{"role": role, "content": list(map(_content, parts))} for role, parts in turns.items() if parts]
 
     def as_text(self) -> str:
@@ -85,7 +85,7 @@ WORDING_PATTERN = r"^(ours v|[a-z ]+[@:])[0-9a-f]{1,20}$"
 """The pattern of a wording's name (`PromptTexts.wording`)."""
 
 
-def by_hash(kind: str, sha256: str) -> str:
+def hashed_wording(kind: str, sha256: str) -> str:
     """The name of a wording that is identified by its content alone.
 
     >>> by_hash("clone", "0123456789abcdef")
@@ -119,7 +119,7 @@ class PromptTexts:
 
     def __post_init__(self) -> None:
         if not self.wording:
-            object.__setattr__(self, "wording", by_hash("file", self.sha256))
+            object.__setattr__(self, "wording", hashed_wording("file", self.sha256))
 
     def text(self, name: str, **values: str) -> str:
         """One of the further texts, with values for its places.
@@ -160,19 +160,19 @@ class PromptTexts:
         pieces = _IMAGE_PLACE.split(self.user)  # before values are put in: an example's own text places nothing
         if len(pieces) == 1:
             yield from map(ImagePart, range(image_count))
-        placed = 0
+        next_image = 0
         for index, piece in enumerate(pieces):
             if index % 2 == 0:
                 yield from (TextPart(fill(piece, values)),) if piece else ()
             elif piece == "image":
-                yield ImagePart(placed)
-                placed += 1
+                yield ImagePart(next_image)
+                next_image += 1
             else:
-                for image in range(placed, image_count):
+                for image in range(next_image, image_count):
                     if IMAGE_TEXT in self.extra:
                         yield TextPart(fill(self.extra[IMAGE_TEXT], {"number": str(image + 1)}))
                     yield ImagePart(image)
-                placed = max(placed, image_count)
+                next_image = max(next_image, image_count)
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
@@ -192,22 +192,22 @@ def packaged_prompts(package: str, task: str, domain_file: Path | None = None) -
     Raises:
         ConfigError: the domain file cannot be read, or has no words for prompts.
     """
-    return (_read_once if domain_file is None else _in_words_of)(package, task, domain_file)
+    return (_read_packaged_once if domain_file is None else _read_packaged)(package, task, domain_file)
 
 
-def _in_words_of(package: str, task: str, domain_file: Path | None) -> PromptTexts:
+def _read_packaged(package: str, task: str, domain_file: Path | None) -> PromptTexts:
     path = resources.files(package).joinpath("prompts", f"{task}.yaml")
     data = in_domain_words(path.read_bytes(), domain_file)
     texts = _parse(data, f"{package}/prompts/{task}.yaml")
     return replace(texts, wording=our_wording(texts.version, texts.sha256, domain_file))
 
 
-_read_once = functools.cache(_in_words_of)
+_read_packaged_once = functools.cache(_read_packaged)
 
 
 def our_wording(version: int, sha256: str, domain_file: Path | None) -> str:
     """The name of a packaged text in results: `ours v2`, or `domain:<hash>` in the words of another domain."""
-    return by_hash("domain", sha256) if domain_file else f"ours v{version}"
+    return hashed_wording("domain", sha256) if domain_file else f"ours v{version}"
 
 
 def in_domain_words(data: bytes, domain_file: Path | None) -> bytes:

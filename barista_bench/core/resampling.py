@@ -57,18 +57,18 @@ class ResampledRun(NamedTuple):
             statistics = task.statistics(samples)
         return cls(statistics, tuple(unit_of(task, sample.example) for sample in samples))
 
-    def among(self, samples: Sequence[int]) -> ResampledRun:
+    def subset(self, samples: Sequence[int]) -> ResampledRun:
         """Some of the samples, by their positions."""
-        return ResampledRun(self.statistics.among(samples), tuple(self.units[at] for at in samples))
+        return ResampledRun(self.statistics.subset(samples), tuple(self.units[at] for at in samples))
 
 
 def figures_of(runs: Sequence[ResampledRun], units: Sequence[str], weights: Floats) -> dict[str, Floats]:
-    """(D,) a figure, mean over runs, for (D, V) weights of the V `units`; only figures that every run has."""
+    """(D,) a figure, mean over runs, for (D, V) weights of the V `units`: those figures that every run has."""
     column = {unit: at for at, unit in enumerate(units)}
     by_run = []
     for run in runs:
         columns = np.array([column[unit] for unit in run.units], dtype=np.int64)
-        by_run.append(run.statistics.resampled(weights, columns))
+        by_run.append(run.statistics.resampled_figures(weights, columns))
     shared = [name for name in by_run[0] if all(name in figures for figures in by_run)]
     return {name: np.mean([figures[name] for figures in by_run], axis=0) for name in shared}
 
@@ -82,8 +82,8 @@ def run_intervals(runs: Sequence[ResampledRun], *, resamples: int = RESAMPLES) -
     if len(units) < 2:
         return {}
     values = figures_of(runs, units, interval_weights(units, resamples))
-    ends = {name: resampled_interval(resampled, len(units)) for name, resampled in values.items()}
-    return {name: interval for name, interval in ends.items() if interval is not None}
+    intervals = {name: resampled_interval(resampled, len(units)) for name, resampled in values.items()}
+    return {name: interval for name, interval in intervals.items() if interval is not None}
 
 
 def ratio_interval(
@@ -130,14 +130,14 @@ def resampled_interval(values: Floats, count: int, level: float = LEVEL) -> Inte
 
 
 def interval(
-    point: float, resampled: Floats, left_out: Floats | None = None, *, units: int, level: float = LEVEL
+    point: float, resampled: Floats, jackknife: Floats | None = None, *, units: int, level: float = LEVEL
 ) -> Interval | None:
     """The interval of one figure.
 
     Args:
         point: the figure itself.
         resampled: (D,) of each resample; NaN are passed over.
-        left_out: (V,) without each unit in turn, for BCa; None for the plain percentiles.
+        jackknife: (V,) the figure without each unit in turn, for BCa; None for the plain percentiles.
         units: how many units were resampled.
         level: fraction of cases in which the interval should hold the true value.
 
@@ -148,21 +148,21 @@ def interval(
     if np.isnan(point) or not len(present):
         return None
     tails = np.array([(1 - level) / 2, (1 + level) / 2])
-    moved = None if left_out is None else _bca_tails(point, present, left_out, tails)
-    low, high = np.quantile(present, tails if moved is None else moved)
-    return Interval(float(low), float(high), level, "percentile" if moved is None else "bca", units, len(present))
+    bca_tails = None if jackknife is None else _bca_tails(point, present, jackknife, tails)
+    low, high = np.quantile(present, tails if bca_tails is None else bca_tails)
+    return Interval(float(low), float(high), level, "percentile" if bca_tails is None else "bca", units, len(present))
 
 
-def _bca_tails(point: float, resampled: Floats, left_out: Floats, tails: Floats) -> Floats | None:
+def _bca_tails(point: float, resampled: Floats, jackknife: Floats, tails: Floats) -> Floats | None:
     """The BCa tails, at which to cut instead of at `tails`; None where bias or acceleration are not defined."""
     from scipy.special import ndtr, ndtri  # when asked for: it takes longer to load than most commands run
 
     below = ((resampled < point).sum() + (resampled <= point).sum()) / (2 * len(resampled))
-    spread = left_out.mean() - left_out
-    total = float((spread**2).sum())
+    influences = jackknife.mean() - jackknife
+    total = float((influences**2).sum())
     if not 0 < below < 1 or not total > 0:  # also where a figure is NaN without some unit
         return None
-    bias, acceleration = ndtri(below), float((spread**3).sum()) / (6 * total**1.5)
+    bias, acceleration = ndtri(below), float((influences**3).sum()) / (6 * total**1.5)
     z = bias + ndtri(tails)
-    moved = ndtr(bias + z / (1 - acceleration * z))
-    return np.asarray(moved) if np.isfinite(moved).all() and moved[0] < moved[1] else None
+    cuts = ndtr(bias + z / (1 - acceleration * z))
+    return np.asarray(cuts) if np.isfinite(cuts).all() and cuts[0] < cuts[1] else None

@@ -42,7 +42,7 @@ class SampleStatistics(ABC):
             weights: (D, S) how often each resample takes each sample, whole numbers of 0 and more.
         """
 
-    def resampled(self, weights: Floats, units: NDArray[np.int64]) -> Figures:
+    def resampled_figures(self, weights: Floats, units: NDArray[np.int64]) -> Figures:
         """The same as `figures`, where samples are resampled with the unit that they belong to.
 
         Args:
@@ -56,17 +56,17 @@ class SampleStatistics(ABC):
         """(S,) the figures of each sample alone, by the names that stand for one sample."""
 
     @abstractmethod
-    def among(self, samples: Sequence[int]) -> SampleStatistics:
+    def subset(self, samples: Sequence[int]) -> SampleStatistics:
         """The statistics of some of the samples, by their positions, in that order."""
 
     def tables(self) -> dict[str, Any]:
         """Tables beside the figures of all samples: counts, and figures by group. JSON values."""
         return {}
 
-    def published(self) -> dict[str, Any]:
+    def published_figures(self) -> dict[str, Any]:
         """The figures that all samples together have, and the tables."""
-        once = self.figures(np.ones((1, self.size)))
-        return {**{name: float(value[0]) for name, value in once.items() if not np.isnan(value[0])}, **self.tables()}
+        figures = self.figures(np.ones((1, self.size)))
+        return {**{name: float(value[0]) for name, value in figures.items() if not np.isnan(value[0])}, **self.tables()}
 
     @property
     @abstractmethod
@@ -85,7 +85,7 @@ class SumStatistics(SampleStatistics):
 
     >>> rows = [{"right": 1.0}, {"right": 0.0}]
     >>> accuracy = SumStatistics(rows, lambda sums: {"accuracy": fraction(sums["right"], sums["n"])})
-    >>> accuracy.published(), accuracy.figures(np.array([[1.0, 0.0], [2.0, 1.0]]))["accuracy"].round(2).tolist()
+    >>> accuracy.published_figures(), accuracy.figures(np.array([[1.0, 0.0], [2.0, 1.0]]))["accuracy"].round(2).tolist()
     ({'accuracy': 0.5}, [1.0, 0.67])
     """
 
@@ -98,21 +98,21 @@ class SumStatistics(SampleStatistics):
         tables: Callable[[Row], dict[str, Any]] | None = None,
     ) -> None:
         self._names: dict[Hashable, int] = {"n": 0}
-        places = [self._names.setdefault(name, len(self._names)) for row in rows for name in row]
-        lines = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+        columns = [self._names.setdefault(name, len(self._names)) for row in rows for name in row]
+        row_numbers = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
         self._table: NDArray[Any] = np.zeros((len(rows), len(self._names)))
         self._table[:, 0] = 1.0
-        self._table[lines, places] = np.fromiter(chain.from_iterable(row.values() for row in rows), np.float64)
+        self._table[row_numbers, columns] = np.fromiter(chain.from_iterable(row.values() for row in rows), np.float64)
         with np.errstate(invalid="ignore"):  # of what is not a number
-            small = self._table.astype(np.int8)
-        if np.array_equal(small, self._table):  # counts of single samples, an eighth of the memory
-            self._table = small
-        self._finalise, self._sample_scores, self._tables = figures, sample_scores, tables
+            as_int8 = self._table.astype(np.int8)
+        if np.array_equal(as_int8, self._table):  # counts of single samples, an eighth of the memory
+            self._table = as_int8
+        self._figures_of, self._sample_scores, self._tables = figures, sample_scores, tables
 
-    def among(self, samples: Sequence[int]) -> SumStatistics:
-        part = copy(self)
-        part._table = self._table[np.asarray(samples, dtype=np.int64)]
-        return part
+    def subset(self, samples: Sequence[int]) -> SumStatistics:
+        statistics = copy(self)
+        statistics._table = self._table[np.asarray(samples, dtype=np.int64)]
+        return statistics
 
     @property
     def size(self) -> int:
@@ -120,38 +120,40 @@ class SumStatistics(SampleStatistics):
 
     def figures(self, weights: Floats) -> Figures:
         # Not a matrix product for the plain sum: its order of summing, and with it the last digit, is the machine's.
-        plain = weights.shape[0] == 1 and bool((weights == 1).all())
-        return self._defined(self._total()[None] if plain else weights.astype(np.float64, copy=False) @ self._table)
+        is_plain_sum = weights.shape[0] == 1 and bool((weights == 1).all())
+        return self._masked_figures(
+            self._total()[None] if is_plain_sum else weights.astype(np.float64, copy=False) @ self._table
+        )
 
-    def resampled(self, weights: Floats, units: NDArray[np.int64]) -> Figures:
+    def resampled_figures(self, weights: Floats, units: NDArray[np.int64]) -> Figures:
         """The same; whole numbers, whose sums are exact in any order, are added up by resampling unit first."""
-        whole = np.asarray((np.rint(self._table) == self._table).all(axis=0))
-        sums = np.empty((len(weights), len(whole)))
+        is_whole = np.asarray((np.rint(self._table) == self._table).all(axis=0))
+        sums = np.empty((len(weights), len(is_whole)))
         order = np.argsort(units, kind="stable")
         present, starts = np.unique(units[order], return_index=True)
-        by_unit = np.zeros((weights.shape[1], int(whole.sum())))
-        by_unit[present] = np.add.reduceat(self._table[order][:, whole], starts, axis=0, dtype=np.float64)
-        sums[:, whole] = weights @ by_unit
-        if not whole.all():
+        by_unit = np.zeros((weights.shape[1], int(is_whole.sum())))
+        by_unit[present] = np.add.reduceat(self._table[order][:, is_whole], starts, axis=0, dtype=np.float64)
+        sums[:, is_whole] = weights @ by_unit
+        if not is_whole.all():
             # Wide enough for a product of matrices: that of a matrix and a column adds up in another order.
-            count = int((~whole).sum())
-            others = np.zeros((len(self._table), max(WIDTH, count)))
-            others[:, :count] = self._table[:, ~whole]
+            count = int((~is_whole).sum())
+            fractional = np.zeros((len(self._table), max(WIDTH, count)))
+            fractional[:, :count] = self._table[:, ~is_whole]
             for start in range(0, len(weights), RESAMPLES_AT_ONCE):
-                part = weights[start : start + RESAMPLES_AT_ONCE]
-                sums[start : start + RESAMPLES_AT_ONCE, ~whole] = (part[:, units] @ others)[:, :count]
-        return self._defined(sums)
+                chunk = weights[start : start + RESAMPLES_AT_ONCE]
+                sums[start : start + RESAMPLES_AT_ONCE, ~is_whole] = (chunk[:, units] @ fractional)[:, :count]
+        return self._masked_figures(sums)
 
-    def _defined(self, sums: Floats) -> Figures:
+    def _masked_figures(self, sums: Floats) -> Figures:
         """The figures of these sums, NaN where there is no sample."""
-        figures = self._finalised(sums)
+        figures = self._unmasked_figures(sums)
         empty = sums[:, 0] == 0
         return {name: np.where(empty, np.nan, values) for name, values in figures.items()} if empty.any() else figures
 
     def scores(self) -> dict[str, Floats]:
-        alone = self._finalised(self._table.astype(np.float64))
-        names = {name: name for name in alone} if self._sample_scores is None else self._sample_scores
-        return {names[name]: alone[name] for name in names}
+        figures = self._unmasked_figures(self._table.astype(np.float64))
+        names = {name: name for name in figures} if self._sample_scores is None else self._sample_scores
+        return {names[name]: figures[name] for name in names}
 
     def tables(self) -> dict[str, Any]:
         if self._tables is None:
@@ -163,25 +165,25 @@ class SumStatistics(SampleStatistics):
             return self._table.sum(axis=0, dtype=np.float64)
         return np.add.accumulate(self._table, axis=0)[-1] if len(self._table) else np.zeros(len(self._names))
 
-    def _finalised(self, sums: Floats) -> Figures:
-        return self._finalise({name: sums[:, at] for name, at in self._names.items()})
+    def _unmasked_figures(self, sums: Floats) -> Figures:
+        return self._figures_of({name: sums[:, at] for name, at in self._names.items()})
 
 
 def mean_statistics(
     scores: Sequence[Mapping[str, float]],
-    answered: Sequence[bool],
+    readable: Sequence[bool],
     *,
     tables: Callable[[Row], dict[str, Any]] | None = None,
 ) -> SumStatistics:
     """Statistics of figures that are plain means over samples, and `coverage`, the fraction of readable answers.
 
-    >>> mean_statistics([{"accuracy": 1.0}, {"accuracy": 0.0}], [True, False]).published()
+    >>> mean_statistics([{"accuracy": 1.0}, {"accuracy": 0.0}], [True, False]).published_figures()
     {'accuracy': 0.5, 'coverage': 0.5}
     """
     names = list(dict.fromkeys(name for score in scores for name in score))
     rows: list[Row] = [
-        {**dict[Hashable, float](score.items()), "answered": float(is_answered)}
-        for score, is_answered in zip(scores, answered, strict=True)
+        {**dict[Hashable, float](score.items()), "answered": float(is_readable)}
+        for score, is_readable in zip(scores, readable, strict=True)
     ]
 
     def means(sums: Sums) -> Figures:

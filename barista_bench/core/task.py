@@ -142,8 +142,8 @@ class Question(ABC):
         fps, count = example.metadata.get("fps"), example.metadata.get("frame_count")
         if not isinstance(fps, int | float) or not 0 < fps < float("inf"):
             return None
-        known = count if isinstance(count, int) and count > 0 else None
-        return FrameTimes(float(fps), tuple(frame.frame_index for frame in example.frames), known)
+        frame_count = count if isinstance(count, int) and count > 0 else None
+        return FrameTimes(float(fps), tuple(frame.frame_index for frame in example.frames), frame_count)
 
     def image_frames(self, example: Example) -> Sequence[int]:
         """The place among the example's frames of each image that the prompt counts; here they are the same."""
@@ -225,7 +225,7 @@ class Scoring(ABC):
 
     def aggregate(self, samples: Sequence[Scored]) -> dict[str, Json]:
         """The task's figures over all samples of one run, and the tables beside them."""
-        return self.statistics(samples).published()
+        return self.statistics(samples).published_figures()
 
     def as_target(self, example: Example, prediction: Prediction) -> TypedFields | None:
         """An answer in the place of the reference, so that others can be scored against it; None if it names nothing.
@@ -259,13 +259,13 @@ class Task(Question, Scoring, Display):
     def __init__(self, prompts: PromptTexts | None = None, *, options: Mapping[str, object] | None = None) -> None:
         """Raises ConfigError for an option that there is not, or a value that it cannot take."""
         self.prompts = prompts or packaged_prompts(self.prompt_package, self.name)
-        given = options or {}
-        for name in given:
+        values = options or {}
+        for name in values:
             if name not in self.options:
-                known = f"use one of {', '.join(self.options)}" if self.options else "leave it out"
-                raise ConfigError(f"{self.benchmark}/{self.name} has no option {quoted(name)}. Remedy: {known}")
+                remedy = f"use one of {', '.join(self.options)}" if self.options else "leave it out"
+                raise ConfigError(f"{self.benchmark}/{self.name} has no option {quoted(name)}. Remedy: {remedy}")
         self.chosen: dict[str, OptionValue] = {
-            name: option.checked(name, given[name]) if name in given else option.default
+            name: option.checked(name, values[name]) if name in values else option.default
             for name, option in self.options.items()
         }
 

@@ -58,19 +58,19 @@ def join_without_leaks(sets: Mapping[str, TrainingVideos]) -> TrainingVideos:
 
     Raises DataError where one trains on a video that another keeps for its test, or they write boxes differently.
     """
-    for name, trained in sets.items():
-        for tester, tested in sets.items():
-            if leaked := trained.videos & tested.held_out:
+    for name, training_set in sets.items():
+        for other_name, other_set in sets.items():
+            if leaked := training_set.videos & other_set.held_out:
                 raise DataError(
-                    f"{name}: {len(leaked)} of its {len(trained.videos)} training videos are test videos of {tester}, "
-                    f"first: SHA-256 {min(leaked)[:12]}. Remedy: move them to the test split (`build --split-file`), "
-                    "or leave that set out"
+                    f"{name}: {len(leaked)} of its {len(training_set.videos)} training videos are test videos of "
+                    f"{other_name}, first: SHA-256 {min(leaked)[:12]}. Remedy: move them to the test split "
+                    "(`build --split-file`), or leave that set out"
                 )
-    formats = {part.box_format for part in sets.values()} - {None}
+    formats = {each.box_format for each in sets.values()} - {None}
     if len(formats) > 1:
         raise DataError(f"boxes are written as {' and '.join(sorted(map(str, formats)))}. Remedy: {_REMEDY}, all alike")
     return TrainingVideos(
-        videos=frozenset[str]().union(*(part.videos for part in sets.values())),
-        held_out=frozenset[str]().union(*(part.held_out for part in sets.values())),
+        videos=frozenset[str]().union(*(each.videos for each in sets.values())),
+        held_out=frozenset[str]().union(*(each.held_out for each in sets.values())),
         box_format=next(iter(formats), None),
     )

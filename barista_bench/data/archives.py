@@ -1,4 +1,4 @@
-"""Unpacks archives of video folders, which are not trusted: only what a release needs, and only if harmless.
+"""Unpacking archives of video folders, which are not trusted: only what a release needs, and only if harmless.
 
 Of every archive, only `<...>/<video_id>/coco_annotation.json` and `<...>/<video_id>/video.mp4` are written;
 files at the top of an archive belong to the video that the archive is named after. One hostile member (a path
@@ -90,7 +90,7 @@ def unpack_release(archive: Path, target: Path, *, name: str) -> None:
         try:
             with closing(members):
                 for member in members:
-                    unpacker.take(member)
+                    unpacker.unpack(member)
         except _DAMAGED as error:
             raise SourceError(
                 f"{name}: cannot be unpacked ({type(error).__name__}: {error}). "
@@ -138,9 +138,9 @@ class _BoundedReader:
 
 def _tar_members(archive: Path) -> Generator[_Member, None, None]:
     with archive.open("rb") as packed:
-        compressed = packed.read(2) == b"\x1f\x8b"
+        is_gzip = packed.read(2) == b"\x1f\x8b"
         packed.seek(0)
-        with gzip.GzipFile(fileobj=packed) if compressed else packed as plain:
+        with gzip.GzipFile(fileobj=packed) if is_gzip else packed as plain:
             reader = _BoundedReader(cast(IO[bytes], plain))
             with tarfile.open(fileobj=cast(IO[bytes], reader), mode="r:") as package:
                 for info in package:
@@ -166,10 +166,10 @@ class _Unpacker:
     members: int = 0
     unpacked_bytes: int = 0
     names: set[str] = field(default_factory=set)
-    written: set[tuple[str, str]] = field(default_factory=set)
+    written_files: set[tuple[str, str]] = field(default_factory=set)
     ignored: list[str] = field(default_factory=list)
 
-    def take(self, member: _Member) -> None:
+    def unpack(self, member: _Member) -> None:
         parts = self._path_parts(member)
         self._check_size(member)
         if member.is_folder:
@@ -223,25 +223,25 @@ class _Unpacker:
 
     def _write(self, member: _Member, video_id: str, file_name: str) -> None:
         key = (unicodedata.normalize("NFC", video_id).casefold(), file_name)
-        if key in self.written:
+        if key in self.written_files:
             raise self._refuse(member, f"the archive holds {file_name} of the video {video_id!r} twice")
-        self.written.add(key)
-        free = shutil.disk_usage(self.folder).free
-        if member.size > free:
+        self.written_files.add(key)
+        free_bytes = shutil.disk_usage(self.folder).free
+        if member.size > free_bytes:
             remedy = f"free some space at {self.folder.parent.parent}, or set another cache folder"
-            raise self._refuse(member, f"it needs {member.size} bytes, and {free} are free", remedy)
+            raise self._refuse(member, f"it needs {member.size} bytes, and {free_bytes} are free", remedy)
         path = self.folder / video_id / file_name
         path.parent.mkdir(exist_ok=True)
         stream = member.open()
         if stream is None:
             raise self._refuse(member, "it is not a file")
-        copied = 0
+        copied_bytes = 0
         with stream as packed, path.open("xb") as plain:
             # One byte more than is claimed is enough to see a lie.
-            while chunk := packed.read(min(_CHUNK_BYTES, member.size + 1 - copied)):
+            while chunk := packed.read(min(_CHUNK_BYTES, member.size + 1 - copied_bytes)):
                 plain.write(chunk)
-                copied += len(chunk)
+                copied_bytes += len(chunk)
             plain.flush()
             os.fsync(plain.fileno())
-        if copied != member.size:
-            raise self._refuse(member, f"it has {copied} bytes or more instead of the {member.size} it claims")
+        if copied_bytes != member.size:
+            raise self._refuse(member, f"it has {copied_bytes} bytes or more instead of the {member.size} it claims")

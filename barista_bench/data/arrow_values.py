@@ -31,15 +31,15 @@ def json_values(array: pa.Array, texts: Texts) -> list[Any]:
         if not names or len(set(names)) < len(names):
             raise ValueError("a record has no field, or one twice")
         columns = [json_values(child, texts) for child in array.flatten()]
-        return _present(array, [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)])
+        return _with_nulls(array, [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)])
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         ends = [*accumulate(length or 0 for length in _numbers(pc.list_value_length(array)))]
         items = json_values(array.flatten(), texts)  # which lacks those of lists that are null
-        return _present(array, [items[start:end] for start, end in zip([0, *ends], ends, strict=False)])
+        return _with_nulls(array, [items[start:end] for start, end in zip([0, *ends], ends, strict=False)])
     if pa.types.is_string(kind):
         encoded = array.dictionary_encode()
-        known = [*(texts.setdefault(text, text) for text in encoded.dictionary.to_pylist()), None]
-        return [known[-1 if at is None else at] for at in _numbers(encoded.indices)]
+        text_of_code = [*(texts.setdefault(text, text) for text in encoded.dictionary.to_pylist()), None]
+        return [text_of_code[-1 if at is None else at] for at in _numbers(encoded.indices)]
     if pa.types.is_integer(kind):
         return _numbers(array)
     values: list[Any] = array.to_pylist()
@@ -52,7 +52,7 @@ def _numbers(array: pa.Array) -> list[Any]:
     return list(array.to_pylist() if array.null_count else np.from_dlpack(array).tolist())
 
 
-def _present(array: pa.Array, values: list[Any]) -> list[Any]:
+def _with_nulls(array: pa.Array, values: list[Any]) -> list[Any]:
     """The values, None where the array has none."""
     if not array.null_count:
         return values

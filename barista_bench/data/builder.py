@@ -26,7 +26,7 @@ from barista_bench.data.frozen import lines_sha256
 from barista_bench.data.manifest import LostExample
 from barista_bench.data.origin import GraphOrigin, Origin, open_origin
 from barista_bench.data.plan import Plan
-from barista_bench.data.rows import FramesMode, link, question_columns, row_features, to_row
+from barista_bench.data.rows import FramesMode, linked_frames, question_columns, row_features, to_row
 from barista_bench.data.shared_frames import JPEG_QUALITY, encode_image
 from barista_bench.data.tables import table_features, video_table
 from barista_bench.errors import ConfigError, DataError
@@ -109,10 +109,10 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
     @cached_property
     def plan(self) -> Plan:
         sampling = self._task.sampling.with_overrides(self.config.sampling)
-        sampled = self.origin.plans([(self._task, sampling)])
-        if sampled.empty:
-            raise sampled.empty[self._task.name]
-        return sampled.plans[self._task.name]
+        plans = self.origin.plans([(self._task, sampling)])
+        if plans.empty:
+            raise plans.empty[self._task.name]
+        return plans.by_task[self._task.name]
 
     @property
     def _task(self) -> Task:
@@ -168,14 +168,14 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
         return enumerate(self.cluster.map(table, video_ids) if self.cluster else map(table, video_ids))
 
     def _task_tables(self, parts: list[Part]) -> Iterator[pa.Table]:
-        """One row a table: a row with its pictures is megabytes."""
+        """Tables of one row each: a row with its pictures is megabytes."""
         lost: list[LostExample] = []
-        plan, features, wanted = self.plan, self.info.features, set(parts)
-        chosen = [item for item in enumerate(plan.examples) if plan.part_of(item[1]) in wanted]
+        plan, features, wanted_parts = self.plan, self.info.features, set(parts)
+        planned = [item for item in enumerate(plan.examples) if plan.part_of(item[1]) in wanted_parts]
         render = partial(render_video, self.origin.video_path, plan.task, self.config.frames, self.config.jpeg_quality)
-        videos = by_video(chosen)
+        videos = group_by_video(planned)
         rendered = self.cluster.stream(render, videos) if self.cluster else chain.from_iterable(map(render, videos))
-        for row in tqdm(rendered, self.config.name, len(chosen), unit="example", disable=not self.progress):
+        for row in tqdm(rendered, self.config.name, len(planned), unit="example", disable=not self.progress):
             if isinstance(row, LostExample):
                 log.warning("%s: left out: %s", row.example_id, row.reason)
                 lost.append(row)
@@ -188,7 +188,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
             (self._notes / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
 
 
-def by_video(examples: Iterable[tuple[int, Example]]) -> list[VideoExamples]:
+def group_by_video(examples: Iterable[tuple[int, Example]]) -> list[VideoExamples]:
     """(Position, example) pairs in the order of video ids, not of the sample, so that parts made apart fit together."""
     groups: dict[str, list[tuple[int, Example]]] = {}
     for position, example in examples:
@@ -210,24 +210,24 @@ def render_video(
 def _rows(
     path: Path, task: Task, examples: Sequence[tuple[int, Example]], mode: FramesMode, jpeg_quality: int
 ) -> Iterator[dict[str, Any] | LostExample]:
-    """Walks through the video once: examples in order of their frames, a few at a time."""
-    digest = video_sha256(path)
-    in_order = iter(sorted(examples, key=lambda item: (item[1].frames[0].frame_index, item[0])))
+    """The rows of one walk through the video: examples in order of their frames, a few at a time."""
+    sha256 = video_sha256(path)
+    ordered = iter(sorted(examples, key=lambda item: (item[1].frames[0].frame_index, item[0])))
     with open_reader(path) as reader:
         seconds = reader.seconds
-        while batch := list(islice(in_order, BATCH)):
-            decoded = {} if mode == "linked" else _decode_ahead(reader, [example for _, example in batch])
+        while batch := list(islice(ordered, BATCH)):
+            decoded_frames = {} if mode == "linked" else _decode_ahead(reader, [example for _, example in batch])
             for position, example in batch:
-                row = to_row(example, position, digest, seconds)
+                row = to_row(example, position, sha256, seconds)
                 try:
                     if mode == "linked":
                         late = [f.frame_index for f in example.frames if f.frame_index >= len(reader)]
                         if late:
                             end = f"is past the end ({len(reader)} frames). Remedy: fetch the right video"
                             raise DataError(f"{path}: frame {late[0]} {end}")
-                        row["frames"] = link(example)
+                        row["frames"] = linked_frames(example)
                     else:
-                        row["images"] = _images(reader, decoded, task, example, jpeg_quality)
+                        row["images"] = _images(reader, decoded_frames, task, example, jpeg_quality)
                         row |= question_columns(task, example)
                 except DataError as error:
                     yield LostExample(example.example_id, str(error))
@@ -245,10 +245,10 @@ def _decode_ahead(reader: FrameReader, examples: Sequence[Example]) -> dict[int,
 
 
 def _images(
-    reader: FrameReader, decoded: dict[int, NDArray[np.uint8]], task: Task, example: Example, jpeg_quality: int
+    reader: FrameReader, decoded_frames: dict[int, NDArray[np.uint8]], task: Task, example: Example, jpeg_quality: int
 ) -> list[dict[str, Any]]:
     indices = [frame.frame_index for frame in example.frames]
-    frames = [decoded[index] for index in indices] if decoded else list(reader.read(indices))
+    frames = [decoded_frames[index] for index in indices] if decoded_frames else list(reader.read(indices))
     return [
         {"bytes": encode_image(image, overlay=position >= len(frames), jpeg_quality=jpeg_quality), "path": None}
         for position, image in enumerate(task.images(example, frames))

@@ -26,7 +26,7 @@ from barista_bench.data.arrow_values import Texts, json_values
 from barista_bench.data.dataset_cache import reading_datasets, refuse_unknown_name
 from barista_bench.data.frozen import content_hash, read_frozen, refuse_other_version
 from barista_bench.data.manifest import MANIFEST, read_manifest
-from barista_bench.data.rows import EXAMPLE_COLUMNS, from_row, hash_columns, hash_of_each, local_splits, open_rows
+from barista_bench.data.rows import EXAMPLE_COLUMNS, from_row, hash_by_video, hash_columns, local_splits, open_rows
 from barista_bench.data.shared_frames import FrameStore, StageClock, encode_image, open_image
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.media.lazy_frames import LazyFrames
@@ -80,19 +80,19 @@ class LoadedExample:
             frames = self.media.frames(store, self.example.video_id)
             with clock("prepare"):
                 with guarded(task, "images", self.example):
-                    drawn = task.images(self.example, frames)
-                    shown = task.displayed_images(self.example, drawn)
-                is_overlay = {id(image): place >= len(frames) for place, image in enumerate(drawn)}
+                    task_images = task.images(self.example, frames)
+                    displayed = task.displayed_images(self.example, task_images)
+                is_overlay = {id(image): place >= len(frames) for place, image in enumerate(task_images)}
                 files = tuple(
                     encode_image(image, overlay=is_overlay[id(image)]) if id(image) in is_overlay else None
-                    for image in shown
+                    for image in displayed
                 )
-            return Pictures(shown, files)
-        opened = [open_image(data, self.example.example_id) for data in self.media]
-        stored = {id(image): data for image, data in zip(opened, self.media, strict=True)}
+            return Pictures(displayed, files)
+        decoded_later = [open_image(data, self.example.example_id) for data in self.media]
+        file_of = {id(image): data for image, data in zip(decoded_later, self.media, strict=True)}
         with guarded(task, "images", self.example):
-            shown = task.displayed_images(self.example, opened)
-        return Pictures(shown, tuple(stored.get(id(image)) for image in shown))
+            displayed = task.displayed_images(self.example, decoded_later)
+        return Pictures(displayed, tuple(file_of.get(id(image)) for image in displayed))
 
 
 class Pictures(NamedTuple):
@@ -155,9 +155,9 @@ class ExampleSet(ABC):
         """
         example = self.examples[index]
         with guarded(task, "frame_times", example):
-            times, shown = task.frame_times(example), task.image_frames(example)
+            times, image_frames = task.frame_times(example), task.image_frames(example)
         times = times or self._media_times(index)
-        return times and times.of(shown)
+        return times and times.of_images(image_frames)
 
     @abstractmethod
     def _media_times(self, index: int) -> FrameTimes | None:
@@ -238,8 +238,8 @@ class FrozenExamples(ExampleSet):
         if self.root is None:
             raise ConfigError(f"{self.path}: its videos are needed. Remedy: say with --root where they lie")
         file = get_benchmark(example.benchmark).video_file(example.video_id)
-        link = LazyFrames(file, [frame.frame_index for frame in example.frames], root=str(self.root))
-        return _linked_example(example, link, video_sha256(Path(link.path)))
+        lazy = LazyFrames(file, [frame.frame_index for frame in example.frames], root=str(self.root))
+        return _with_linked_media(example, lazy, video_sha256(Path(lazy.path)))
 
     def _media_times(self, index: int) -> FrameTimes | None:
         example, media = self.examples[index], self[index].media
@@ -261,7 +261,7 @@ class BuiltExamples(ExampleSet):
         self, data: str | Path, benchmark: str, config: str, split: str, root: str | Path | None, limit: int | None
     ) -> None:
         self._rows, self._where = open_rows(data, config, split, limit), f"{data}/{config}"
-        self._root = _data_root(data, root) if self._rows.is_linked else None
+        self._root = _video_root(data, root) if self._rows.is_linked else None
         super().__init__(list(_examples(data, self._rows.columns, (benchmark, config))), split)
         self._rows.columns = self._rows.columns.drop_columns(["inputs", "target", "metadata", "evidence"])
         pa.default_memory_pool().release_unused()
@@ -269,13 +269,13 @@ class BuiltExamples(ExampleSet):
     def __getitem__(self, index: int) -> LoadedExample:
         row, example = self._rows[index], self.examples[index]
         if self._rows.is_linked:
-            link = _frame_link(row.get("frames"), example, str(self._root))
+            lazy = _lazy_frames(row.get("frames"), example, str(self._root))
             if not isinstance(sha256 := row.get("video_sha256"), str):
                 raise DataError(f"{example.example_id}: video_sha256 is missing. Remedy: build the dataset again")
-            return _linked_example(example, link, sha256)
+            return _with_linked_media(example, lazy, sha256)
         images = row["images"] if isinstance(row["images"], list) else []
-        stored = [image.get("bytes") if isinstance(image, dict) else None for image in images]
-        media = tuple(content for content in stored if isinstance(content, bytes) and content)
+        files = [image.get("bytes") if isinstance(image, dict) else None for image in images]
+        media = tuple(content for content in files if isinstance(content, bytes) and content)
         if not media or len(media) < len(images):
             raise DataError(f"{example.example_id}: a picture is missing. Remedy: build the dataset again")
         digests = [hashlib.sha256(data).hexdigest() for data in media]
@@ -291,29 +291,29 @@ class BuiltExamples(ExampleSet):
             moments = msgspec.convert(seconds, list[Annotated[float, msgspec.Meta(ge=0, lt=MAX_SECOND)]])
             return FrameTimes.of_seconds([frame.frame_index for frame in example.frames], moments)
         except ValueError as error:
-            what = f"{example.example_id}: frame_seconds are no times of its frames ({error})"
-            raise DataError(f"{what}. Remedy: build the dataset again") from error
+            complaint = f"{example.example_id}: frame_seconds are no times of its frames ({error})"
+            raise DataError(f"{complaint}. Remedy: build the dataset again") from error
 
     def video_hashes(self) -> dict[str, str]:
-        return hash_of_each(hash_columns(self._rows.columns, self._where), self._where)
+        return hash_by_video(hash_columns(self._rows.columns, self._where), self._where)
 
 
-def _examples(data: str | Path, columns: pa.Table, wanted: tuple[str, str]) -> Iterator[Example]:
+def _examples(data: str | Path, columns: pa.Table, task_key: tuple[str, str]) -> Iterator[Example]:
     """Rows as examples of the benchmark and task wanted; no row is trusted before it is checked.
 
     Raises:
         DataError: a row is broken, or of another benchmark or task.
     """
-    task = task_class(*wanted)
+    task = task_class(*task_key)
     for number, row in enumerate(_json_rows(data, columns)):
         try:
             example = from_row(row)
         except ValueError as error:
             raise _broken_row(data, number, row.get("example_id"), error) from error
-        if (example.benchmark, example.task) != wanted:
+        if (example.benchmark, example.task) != task_key:
             raise DataError(
                 f"{data}: row {number} ({example.example_id!r}) is of {example.benchmark}/{example.task}, not of "
-                f"{'/'.join(wanted)}. Remedy: name the benchmark and the task that this dataset is of"
+                f"{'/'.join(task_key)}. Remedy: name the benchmark and the task that this dataset is of"
             )
         try:
             refuse_other_version(row.get("task_version"), task)
@@ -324,10 +324,10 @@ def _examples(data: str | Path, columns: pa.Table, wanted: tuple[str, str]) -> I
 
 def _json_rows(data: str | Path, columns: pa.Table) -> Iterator[dict[str, Any]]:
     """The columns of each row that make an example. Raises DataError where a row holds what JSON does not."""
-    known = columns.select([name for name in columns.column_names if name in EXAMPLE_COLUMNS])
+    example_columns = columns.select([name for name in columns.column_names if name in EXAMPLE_COLUMNS])
     texts: Texts = {}
-    done = 0
-    for batch in known.to_batches(max_chunksize=ROWS_AT_ONCE):
+    rows_before = 0
+    for batch in example_columns.to_batches(max_chunksize=ROWS_AT_ONCE):
         try:
             yield from json_values(batch.to_struct_array(), texts)
         except (TypeError, ValueError, OverflowError, pa.ArrowException):
@@ -335,9 +335,9 @@ def _json_rows(data: str | Path, columns: pa.Table) -> Iterator[dict[str, Any]]:
                 try:
                     json_values(batch.slice(number, 1).to_struct_array(), texts)
                 except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
-                    raise _broken_row(data, done + number, _name_in(batch, number), error) from error
+                    raise _broken_row(data, rows_before + number, _name_in(batch, number), error) from error
             raise
-        done += batch.num_rows
+        rows_before += batch.num_rows
 
 
 def _name_in(batch: pa.RecordBatch, number: int) -> object:
@@ -352,7 +352,7 @@ def _broken_row(data: str | Path, number: int, name: object, error: Exception) -
     return DataError(f"{data}: row {number} ({name!r}): {error}. Remedy: build the dataset again")
 
 
-def _frame_link(frames: object, example: Example, root: str) -> LazyFrames:
+def _lazy_frames(frames: object, example: Example, root: str) -> LazyFrames:
     """The frames that a row of a linked set names."""
     indices = frames.get("indices") if isinstance(frames, dict) else None
     if not isinstance(frames, dict) or set(frames) != {"video", "indices"} or not isinstance(frames["video"], str):
@@ -362,11 +362,11 @@ def _frame_link(frames: object, example: Example, root: str) -> LazyFrames:
     return LazyFrames(frames["video"], indices, root=root)
 
 
-def _linked_example(example: Example, link: LazyFrames, sha256: str) -> LoadedExample:
-    """Pixels are a function of the video's bytes, the frame indices, and what the task draws from its inputs."""
-    identity = [sha256, list(link.indices), example.inputs]
+def _with_linked_media(example: Example, lazy: LazyFrames, sha256: str) -> LoadedExample:
+    """An example of a linked set: its pixels depend on the video's bytes, the frame indices, and the inputs drawn."""
+    identity = [sha256, list(lazy.indices), example.inputs]
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
-    return LoadedExample(example, LinkedMedia(link, sha256), digest)
+    return LoadedExample(example, LinkedMedia(lazy, sha256), digest)
 
 
 def recorded_root(data: str | Path) -> Path | None:
@@ -377,7 +377,7 @@ def recorded_root(data: str | Path) -> Path | None:
     return Path(os.path.normpath(Path(data).resolve() / recorded))
 
 
-def _data_root(data: str | Path, root: str | Path | None) -> Path:
+def _video_root(data: str | Path, root: str | Path | None) -> Path:
     if root is not None:
         return Path(root)
     if not (Path(data) / MANIFEST).is_file():

@@ -56,19 +56,19 @@ def reading_datasets(problem: str, remedy: str) -> Iterator[None]:
 
 @contextmanager
 def quiet_datasets() -> Iterator[None]:
-    """`datasets` draws a bar for every split, shard and cast; ours is one a config."""
+    """Keep `datasets` from drawing a bar for every split, shard and cast: ours is one a config."""
     import datasets
 
-    shown = not datasets.are_progress_bars_disabled()
+    had_bars = not datasets.are_progress_bars_disabled()
     datasets.disable_progress_bars()
     try:
         yield
     finally:
-        if shown:
+        if had_bars:
             datasets.enable_progress_bars()
 
 
-def warn_of_others(benchmark: str, configs: Sequence[str]) -> None:
+def warn_of_other_entries(benchmark: str, configs: Sequence[str]) -> None:
     """Log what the plain names of configs mean now, where the cache holds more than one entry: in full of the first."""
     messages = {config: message for config in configs if (message := _other_entries(benchmark, config))}
     if messages:
@@ -80,32 +80,32 @@ def _other_entries(benchmark: str, config: str) -> str | None:
     import datasets
 
     root = Path(datasets.config.HF_DATASETS_CACHE).expanduser() / benchmark
-    newest = [path.name for path in (root / config).glob("*/*") if path.is_symlink() and path.exists()]
-    built = {info.parent.name: info.stat().st_mtime for info in root.glob(f"{config}-entry=*/*/*/{CACHE_INFO}")}
-    shown = {
-        entry: f"{entry} (built {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(built[entry]))})"
-        for entry in sorted(built, key=lambda entry: built[entry], reverse=True)
+    newest_ids = [path.name for path in (root / config).glob("*/*") if path.is_symlink() and path.exists()]
+    build_times = {info.parent.name: info.stat().st_mtime for info in root.glob(f"{config}-entry=*/*/*/{CACHE_INFO}")}
+    entry_texts = {
+        entry: f"{entry} (built {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(build_times[entry]))})"
+        for entry in sorted(build_times, key=lambda entry: build_times[entry], reverse=True)
     }
-    others = [entry for entry in shown if entry not in newest]
-    if not newest or not others:
+    other_ids = [entry for entry in entry_texts if entry not in newest_ids]
+    if not newest_ids or not other_ids:
         return None
     call = f'load_dataset("{benchmark}", "{config}"'
-    chosen = ", ".join(text for entry, text in shown.items() if entry in newest)
+    newest_text = ", ".join(text for entry, text in entry_texts.items() if entry in newest_ids)
     return (
-        f"{call}) is the entry {chosen}. Others: {', '.join(shown[entry] for entry in others)}. "
-        f"To have the first of them: {call}, entry={others[0]!r})"
+        f"{call}) is the entry {newest_text}. Others: {', '.join(entry_texts[entry] for entry in other_ids)}. "
+        f"To have the first of them: {call}, entry={other_ids[0]!r})"
     )
 
 
-def make_newest(folder: Path, config: str) -> None:
+def link_plain_name(folder: Path, config: str) -> None:
     """Put a config's plain name on a prepared entry, which lies at `<cache>/<benchmark>/<id>/<version>/<entry>`."""
     for path in (folder, folder / CACHE_INFO):
         os.utime(path)
-    plain = folder.parents[2] / config
-    link = plain / folder.parent.name / folder.name
+    plain_folder = folder.parents[2] / config
+    link = plain_folder / folder.parent.name / folder.name
     link.parent.mkdir(parents=True, exist_ok=True)
     if not link.is_symlink():
         link.symlink_to(Path("..", "..", *folder.parts[-3:]))
-    for other in plain.glob("*/*"):
+    for other in plain_folder.glob("*/*"):
         if other.is_symlink() and other != link:
             other.unlink()

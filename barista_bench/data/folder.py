@@ -26,10 +26,10 @@ from barista_bench.benchmarks import get_benchmark, get_task, read_wording, task
 from barista_bench.cluster import RayCluster, cluster_of, forked_workers
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.data.builder import BenchmarkBuilder
-from barista_bench.data.dataset_cache import VIDEOS_NOTE, make_newest, quiet_datasets, warn_of_others
+from barista_bench.data.dataset_cache import VIDEOS_NOTE, link_plain_name, quiet_datasets, warn_of_other_entries
 from barista_bench.data.frozen import frozen_line, lines_sha256, write_frozen, write_released
 from barista_bench.data.hub_files import write_hub_files
-from barista_bench.data.manifest import Built, BuiltConfig, LostExample, write_card, write_manifest
+from barista_bench.data.manifest import BuiltConfig, BuiltDataset, LostExample, write_card, write_manifest
 from barista_bench.data.origin import Origin, config_names_of, open_origin
 from barista_bench.data.plan import Plan, Plans, task_overrides
 from barista_bench.data.rows import FramesMode
@@ -70,7 +70,7 @@ def build(
     progress: bool = False,
     layout: Layout = "ours",
     prompts: str | Path | None = None,
-) -> Built:
+) -> BuiltDataset:
     """Make the dataset folder `out` from a release, and with `cache` the entry that `load_dataset(benchmark)` finds.
 
     Args:
@@ -102,13 +102,13 @@ def build(
         DataError, SourceError, ConfigError: the release, the source or a setting cannot be used.
         ClusterError: the cluster cannot be used.
     """
-    known = config_names_of(benchmark)
-    configs = known if configs is None else configs
-    _check_settings(configs, known, jpeg_quality, prompts, layout)
+    known_configs = config_names_of(benchmark)
+    configs = known_configs if configs is None else configs
+    _check_settings(configs, known_configs, jpeg_quality, prompts, layout)
     out = Path(out or benchmark).absolute()
     tasks = [name for name in configs if name in get_benchmark(benchmark).task_names]
     overrides = {name: task_overrides(benchmark, name, tasks, sampling or {}) for name in tasks}
-    chosen = task_options([task_class(benchmark, name) for name in tasks], options or {})
+    option_values = task_options([task_class(benchmark, name) for name in tasks], options or {})
     protocol = str((options or {}).get("protocol", "release"))
     kind = DATASET if layout == "ours" else None
     if not dry_run:
@@ -117,38 +117,38 @@ def build(
     origin = open_origin(benchmark, source, videos=videos, revision=revision, strict=strict, split_file=split_file)
     settings = {"split_file": split_file, "frames": frames, "jpeg_quality": jpeg_quality}
     settings |= {"source": str(origin.roots[-1]), "videos": str(videos) if videos else None}
-    nodes = cluster_of(cluster, num_proc, origin.roots)
+    ray_cluster = cluster_of(cluster, num_proc, origin.roots)
     with TemporaryDirectory() as scratch, quiet_datasets():
-        plans = _plans(origin, overrides, num_proc, nodes, progress, chosen, prompts)
+        plans = _plans(origin, overrides, num_proc, ray_cluster, progress, option_values, prompts)
         if dry_run or layout == "release":
-            result = _result(origin, plans, out, [_describe(plan) for plan in plans.plans.values()], protocol)
+            result = _result(origin, plans, out, [_describe(plan) for plan in plans.by_task.values()], protocol)
             if not dry_run:
                 with replacing_folder(out, kind) as folder:
-                    for plan in plans.plans.values():
+                    for plan in plans.by_task.values():
                         write_released(plan.task, plan.sampling, plan.examples, folder)
             return result
         with replacing_folder(out, kind) as folder:
             cache_dir = None if cache else Path(scratch)
-            work = _Work(origin, plans, settings, overrides, folder, cache_dir, num_proc, nodes, progress)
+            work = _Work(origin, plans, settings, overrides, folder, cache_dir, num_proc, ray_cluster, progress)
             infos = DatasetInfosDict()
-            made = [work.make(name, infos) for name in configs if name not in plans.empty]
-            result = _result(origin, plans, out, made, protocol)
+            built_configs = [work.make(name, infos) for name in configs if name not in plans.empty]
+            result = _result(origin, plans, out, built_configs, protocol)
             write_card(folder, result, infos, frames)
             write_manifest(folder, result, frames, origin.media)
             # Linked videos stay on this machine; tables alone are no benchmark.
-            if frames == "frozen" and any(config.content_hash for config in made):
+            if frames == "frozen" and any(config.content_hash for config in built_configs):
                 write_hub_files(folder, result)
     if cache:
-        warn_of_others(benchmark, [config.name for config in made])
+        warn_of_other_entries(benchmark, [config.name for config in built_configs])
     return result
 
 
 def _check_settings(
-    configs: Sequence[str], known: Sequence[str], jpeg_quality: int, prompts: str | Path | None, layout: Layout
+    configs: Sequence[str], known_configs: Sequence[str], jpeg_quality: int, prompts: str | Path | None, layout: Layout
 ) -> None:
-    unknown = [name for name in configs if name not in known]
+    unknown = [name for name in configs if name not in known_configs]
     if unknown:
-        raise ConfigError(f"no config {unknown[0]!r}. Remedy: use some of {', '.join(known)}")
+        raise ConfigError(f"no config {unknown[0]!r}. Remedy: use some of {', '.join(known_configs)}")
     repeated = [name for name, count in Counter(configs).items() if count > 1]
     if repeated:
         raise ConfigError(f"config {repeated[0]!r} is named twice. Remedy: name it once")
@@ -168,18 +168,18 @@ def _plans(
     prompts: str | Path | None,
 ) -> Plans:
     """The examples of all chosen tasks, and the split."""
-    sampled = []
-    for (name, changes), chosen in zip(overrides.items(), options, strict=True):
+    sampled_tasks = []
+    for (name, changes), values in zip(overrides.items(), options, strict=True):
         texts = None if prompts is None else read_wording(origin.benchmark.name, name, prompts)
-        task = get_task(origin.benchmark.name, name, texts, options=chosen)
-        sampled.append((task, task.sampling.with_overrides(changes)))
-    plans = origin.plans(sampled, num_proc=num_proc, cluster=cluster, progress=progress)
+        task = get_task(origin.benchmark.name, name, texts, options=values)
+        sampled_tasks.append((task, task.sampling.with_overrides(changes)))
+    plans = origin.plans(sampled_tasks, num_proc=num_proc, cluster=cluster, progress=progress)
     for name, reason in plans.empty.items():
         log.warning("%s: left out: %s", name, reason)
     return plans
 
 
-def _result(origin: Origin, plans: Plans, out: Path, configs: list[BuiltConfig], protocol: str) -> Built:
+def _result(origin: Origin, plans: Plans, out: Path, configs: list[BuiltConfig], protocol: str) -> BuiltDataset:
     if not any(config.rows for config in configs):
         reasons = [str(reason) for reason in plans.empty.values()]
         raise DataError(
@@ -191,7 +191,9 @@ def _result(origin: Origin, plans: Plans, out: Path, configs: list[BuiltConfig],
     source: dict[str, Any] = dict(origin.identity) if origin.identity["kind"] == "hub" else {"kind": "local"}
     if origin.terms:
         source["terms"] = msgspec.to_builtins(origin.terms)
-    return Built(out, tuple(configs), tuple(plans.empty), plans.problems, source, protocol, origin.benchmark.name)
+    return BuiltDataset(
+        out, tuple(configs), tuple(plans.empty), plans.problems, source, protocol, origin.benchmark.name
+    )
 
 
 @dataclasses.dataclass(slots=True)
@@ -222,9 +224,9 @@ class _Work:
         write_frozen(builder.plan.examples, self.folder / "frozen" / f"{name}.jsonl")
         # Reasons name files; nothing published says where the release lies on this machine.
         lost = [LostExample(example.example_id, self._without_roots(example.reason)) for example in builder.lost]
-        sampled = _describe(builder.plan)
-        skipped = [self._without_roots(reason) for reason in sampled.skipped]
-        return dataclasses.replace(sampled, rows=rows, lost=lost, skipped=skipped)
+        described = _describe(builder.plan)
+        skipped = [self._without_roots(reason) for reason in described.skipped]
+        return dataclasses.replace(described, rows=rows, lost=lost, skipped=skipped)
 
     def _without_roots(self, text: str) -> str:
         """The text without the release's folders, however written; the longest first, as one may hold another."""
@@ -238,7 +240,7 @@ class _Work:
     def _entry_builder(self, name: str) -> BenchmarkBuilder:
         """Prepare the entry that `load_dataset(benchmark, name, entry=entry)` finds."""
         identity: list[Any] = [__version__, name, {k: self.settings[k] for k in ("frames", "jpeg_quality")}]
-        plan = self.plans.plans.get(name)
+        plan = self.plans.by_task.get(name)
         if plan:
             self.origin.fetch(plan.video_ids, progress=self.progress)
             videos = ((video_id, self.origin.video_path(video_id)) for video_id in sorted(plan.video_ids))
@@ -268,7 +270,7 @@ class _Work:
         if plan and self.settings["frames"] == "linked":
             (Path(builder.cache_dir) / VIDEOS_NOTE).write_bytes(os.fsencode(self.origin.media.resolve()))
         if not self.cache_dir:
-            make_newest(Path(builder.cache_dir), name)
+            link_plain_name(Path(builder.cache_dir), name)
         return builder
 
 

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from barista_bench.benchmarks import FrozenFormat, get_benchmark, task_class
+from barista_bench.core.frozen_lines import MAX_FRAMES, ReleaseRoot, frozen_line_of
 from barista_bench.core.options import Sampling
-from barista_bench.core.released_records import MAX_FRAMES, ReleaseRoot, frozen_line_of
 from barista_bench.core.task import Example, Task
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.reading import read_json_lines
@@ -65,11 +65,11 @@ def released_line(example: Example, question: str | None = None) -> str:
     return json.dumps(_released_format(example).write(example, question), sort_keys=True, allow_nan=False)
 
 
-def _released_format(of: Example | Task) -> FrozenFormat:
-    released = get_benchmark(of.benchmark).frozen_format
-    if released is None:
-        raise ConfigError(f"{of.benchmark}: its release freezes no examples. Remedy: use the layout ours")
-    return released
+def _released_format(owner: Example | Task) -> FrozenFormat:
+    frozen_format = get_benchmark(owner.benchmark).frozen_format
+    if frozen_format is None:
+        raise ConfigError(f"{owner.benchmark}: its release freezes no examples. Remedy: use the layout ours")
+    return frozen_format
 
 
 def content_hash(examples: Iterable[Example]) -> str:
@@ -82,8 +82,8 @@ def content_hash(examples: Iterable[Example]) -> str:
 
 
 def _identity(example: Example) -> str:
-    released = get_benchmark(example.benchmark).frozen_format
-    fields = None if released is None else released.identity(example)
+    frozen_format = get_benchmark(example.benchmark).frozen_format
+    fields = None if frozen_format is None else frozen_format.identity(example)
     return frozen_line(example) if fields is None else json.dumps(fields, sort_keys=True, allow_nan=False)
 
 
@@ -148,10 +148,10 @@ def write_released(task: Task, sampling: Sampling, examples: Iterable[Example], 
         "limit": sampling.limit,
     }
     lines = [released_line(example, task.frozen_question(example)) for example in examples]
-    frozen = folder / f"{task.upstream_name}.jsonl"
-    frozen.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
-    described = json.dumps(config, indent=2, sort_keys=True) + "\n"
-    frozen.with_suffix(".config.json").write_text(described, encoding="utf-8", newline="\n")
+    path = folder / f"{task.upstream_name}.jsonl"
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
+    config_text = json.dumps(config, indent=2, sort_keys=True) + "\n"
+    path.with_suffix(".config.json").write_text(config_text, encoding="utf-8", newline="\n")
 
 
 def read_frozen(path: str | Path, benchmark: str = "barista", *, root: str | Path | None = None) -> Iterator[Example]:
@@ -168,7 +168,7 @@ def read_frozen(path: str | Path, benchmark: str = "barista", *, root: str | Pat
             and what is wrong with it.
     """
     path, release = Path(path), ReleaseRoot(Path(root) if root is not None else None)
-    records = list(read_json_lines(path, MAX_LINE, _object, what="no frozen example", remedy="freeze again"))
+    records = list(read_json_lines(path, MAX_LINE, _json_object, what="no frozen example", remedy="freeze again"))
     examples: dict[int, Example] = {}
     problems: dict[str, list[int]] = defaultdict(list)
     # A released line may need its video's annotations: those of one video are read together, since only few are kept.
@@ -180,17 +180,17 @@ def read_frozen(path: str | Path, benchmark: str = "barista", *, root: str | Pat
             problems[f"no frozen example ({error!r:.200}). Remedy: freeze again"].append(number)
         except DataError as error:
             problems[str(error)].append(number)
-    in_order = {number: examples[number] for number, _ in records if number in examples}
-    task = next((example.task for example in in_order.values()), "")
+    ordered_examples = {number: examples[number] for number, _ in records if number in examples}
+    task = next((example.task for example in ordered_examples.values()), "")
     first_lines: dict[str, int] = {}
-    for number, example in in_order.items():
+    for number, example in ordered_examples.items():
         first = first_lines.setdefault(example.example_id, number)
         if first != number:
             problems[f"{example.example_id!r} repeats line {first}. Remedy: keep one"].append(number)
         if example.task != task:
             problems[f"tasks {sorted((example.task, task))} are mixed. Remedy: one task a file"].append(number)
     refuse_lines(path, problems)
-    yield from in_order.values()
+    yield from ordered_examples.values()
 
 
 def refuse_lines(path: Path, problems: Mapping[str, Sequence[int]]) -> None:
@@ -211,16 +211,16 @@ def number_ranges(numbers: Sequence[int]) -> str:
     >>> number_ranges([1, 2, 3, 7])
     '1-3, 7'
     """
-    parts: list[list[int]] = []
+    ranges: list[list[int]] = []
     for number in numbers:
-        if parts and number == parts[-1][-1] + 1:
-            parts[-1].append(number)
+        if ranges and number == ranges[-1][-1] + 1:
+            ranges[-1].append(number)
         else:
-            parts.append([number])
-    return ", ".join(str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts)
+            ranges.append([number])
+    return ", ".join(str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in ranges)
 
 
-def _object(line: bytes) -> dict[str, Any]:
+def _json_object(line: bytes) -> dict[str, Any]:
     record = json.loads(line, parse_constant=_refuse_constant)
     if not isinstance(record, dict):
         raise TypeError("no object")
@@ -232,7 +232,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def _first_video(record: dict[str, Any]) -> str:
-    """The sort key of lines before they are read; anything for what is not an example."""
+    """The sort key of lines before they are read; empty for what is not an example."""
     try:
         return str(record["frames"][0]["video_id"])
     except (KeyError, IndexError, TypeError):
@@ -244,26 +244,26 @@ def _fields(task: type[Task]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """The names that a task's examples must have in inputs, target and metadata."""
     features = task().features()
     return tuple(
-        (part, tuple(name for name in features[part] if name not in UNRELEASED_FIELDS.get(part, ())))
-        for part in ("inputs", "target", "metadata")
+        (column, tuple(name for name in features[column] if name not in UNRELEASED_FIELDS.get(column, ())))
+        for column in ("inputs", "target", "metadata")
     )
 
 
 def _example(record: dict[str, Any], benchmark: str, release: ReleaseRoot) -> Example:
-    described = get_benchmark(benchmark)
+    benchmark_record = get_benchmark(benchmark)
     # In a scene graph's release each video has a folder; elsewhere a video's id is its path below the media.
-    line = frozen_line_of(record, nested=described.open_release is not None)
+    line = frozen_line_of(record, nested=benchmark_record.open_release is not None)
     task, data = task_class(benchmark, line.task_name), line.task_data
     if "inputs" not in data or "target" not in data:
-        if described.frozen_format is None:
+        if benchmark_record.frozen_format is None:
             raise DataError("task_data has no inputs and target. Remedy: freeze again")
-        return described.frozen_format.read(task, line, release)
+        return benchmark_record.frozen_format.read(task, line, release)
     refuse_other_version(record.get("task_version"), task)
     fields = {"inputs": dict(data["inputs"]), "target": dict(data["target"]), "metadata": line.metadata}
-    for part, names in _fields(task):
-        missing = [name for name in names if name not in fields[part]]
-        if missing:
-            raise DataError(f"{part} has no {missing[0]!r}. Remedy: freeze again")
+    for column, names in _fields(task):
+        absent_names = [name for name in names if name not in fields[column]]
+        if absent_names:
+            raise DataError(f"{column} has no {absent_names[0]!r}. Remedy: freeze again")
     return Example(
         example_id=line.example_id,
         benchmark=benchmark,

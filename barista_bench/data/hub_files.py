@@ -10,50 +10,50 @@ from PIL import ImageDraw
 from barista_bench.benchmarks import get_benchmark, get_task
 from barista_bench.core.leaderboards import EVAL_FILE, FRAMEWORK, OURS, RULES_FILE, SCALE, task_id
 from barista_bench.data.dataset import open_examples
-from barista_bench.data.manifest import PICTURE, Built
+from barista_bench.data.manifest import PICTURE, BuiltDataset
 
 _ON_TEST = " A task named ..._test is scored on the test videos only, for models that were trained on the others."
 _WORDING = "Models are asked in our own words, unless a task's name ends in another wording's."
 _PICTURE_WIDTH = 640
 
 
-def write_hub_files(folder: Path, built: Built) -> None:
+def write_hub_files(folder: Path, built: BuiltDataset) -> None:
     """Write `eval.yaml`, `leaderboard.yaml` and the picture into a folder that has its rows and its manifest.
 
     A leaderboard for each task, over all videos and over the test videos as far as there are any; and the same again
     for models that were asked in the release's own wording, where that can be had.
     """
-    known = get_benchmark(built.benchmark)
+    benchmark = get_benchmark(built.benchmark)
     tasks = [config for config in built.configs if config.content_hash]
     figures = []
-    for task in (get_task(known.name, config.name) for config in tasks):
+    for task in (get_task(benchmark.name, config.name) for config in tasks):
         figure = "mean score of a language-model judge" if task.primary.startswith("lexical_") else task.primary
         figures.append(f"{task.name}: {figure} over {task.row_note}")
-    wordings = [OURS, *([known.released_code.wording] if known.released_code else [])]
+    wordings = [OURS, *([benchmark.released_code.wording] if benchmark.released_code else [])]
     boards, hashes = [], {}
     for config in tasks:
-        for split in known.leaderboards:
+        for split in benchmark.leaderboards:
             # As `datasets` calls it, of those splits that have examples.
-            name = "+".join(part for part in known.published_split(split).split("+") if config.rows.get(part))
+            name = "+".join(part for part in benchmark.published_split(split).split("+") if config.rows.get(part))
             if not name:
                 continue
-            content_hash = open_examples(folder, known.name, config.name, split=split).content_hash
+            content_hash = open_examples(folder, benchmark.name, config.name, split=split).content_hash
             for wording in wordings:
                 board = task_id(config.name, split, built.protocol, wording)
                 boards.append({"id": board, "config": config.name, "split": name})
                 hashes[board] = content_hash
-    described = {
-        "name": known.title,
+    evaluation = {
+        "name": benchmark.title,
         "description": f"Vision-language models on egocentric video, evaluated by barista_bench. Values are {SCALE} "
         f"times the figure, the mean over runs. {'; '.join(figures)}."
-        f"{_ON_TEST if 'train' in known.splits else ''} {_WORDING}",
+        f"{_ON_TEST if 'train' in benchmark.splits else ''} {_WORDING}",
         "evaluation_framework": FRAMEWORK,
         "tasks": boards,
     }
-    for file, content in ((EVAL_FILE, described), (RULES_FILE, {"content_hashes": hashes})):
+    for file, content in ((EVAL_FILE, evaluation), (RULES_FILE, {"content_hashes": hashes})):
         text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=1000)
         (folder / file).write_text(text, encoding="utf-8")
-    _draw_picture(folder, known.name, tasks[0].name)
+    _draw_picture(folder, benchmark.name, tasks[0].name)
 
 
 def _draw_picture(folder: Path, benchmark: str, config: str) -> None:

@@ -88,7 +88,7 @@ class BuiltConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class BuiltDataset:
     """The output of `build`: `empty` are tasks without an example, `problems` and `source` the release's."""
 
     folder: Path
@@ -100,8 +100,8 @@ class Built:
     benchmark: str = "barista"
 
 
-def write_manifest(folder: Path, built: Built, frames: FramesMode, root: Path) -> None:
-    """Last file of all: its presence says that the folder is complete."""
+def write_manifest(folder: Path, built: BuiltDataset, frames: FramesMode, root: Path) -> None:
+    """Write the manifest, last of all files: its presence says that the folder is complete."""
     counts = Counter(problem.severity for problem in built.problems)
     manifest = {
         "version": __version__,
@@ -140,7 +140,7 @@ def rows_of_configs(folder: str | Path) -> dict[str, dict[str, int]]:
     return {config.name: config.rows for config in configs}
 
 
-def write_card(folder: Path, built: Built, infos: DatasetInfosDict, frames: FramesMode) -> None:
+def write_card(folder: Path, built: BuiltDataset, infos: DatasetInfosDict, frames: FramesMode) -> None:
     """Write README.md of a built folder: what it holds, counted and hashed."""
     source = built.source
     origin = f"`{source['id']}` at `{source['sha']}`" if source["kind"] == "hub" else "a local release folder"
@@ -155,14 +155,14 @@ def write_card(folder: Path, built: Built, infos: DatasetInfosDict, frames: Fram
         "|---" * 6 + "|",
     ]
     terms = msgspec.convert(source["terms"], Terms) if "terms" in source else None
-    whose = f" The annotations are those of [{terms.title}]({terms.homepage}). {terms.licence_note}" if terms else ""
+    credit = f" The annotations are those of [{terms.title}]({terms.homepage}). {terms.licence_note}" if terms else ""
     card = _card(
         get_benchmark(built.benchmark),
         {config.name: tuple(config.rows) for config in built.configs},
         infos,
         frames,
         examples=sum(sum(config.rows.values()) for config in built.configs if config.content_hash),
-        made=f"By `barista_bench` {__version__} from {origin}, protocol `{built.protocol}`.{whose}",
+        made=f"By `barista_bench` {__version__} from {origin}, protocol `{built.protocol}`.{credit}",
         terms=terms,
         provenance_table="\n".join([*table, *rows]),
     )

@@ -59,7 +59,7 @@ class Origin(ABC):
 
     @abstractmethod
     def plans(
-        self, sampled: SampledTasks, *, num_proc: int = 1, cluster: RayCluster | None = None, progress: bool = False
+        self, tasks: SampledTasks, *, num_proc: int = 1, cluster: RayCluster | None = None, progress: bool = False
     ) -> Plans:
         """The examples of the tasks, sampled."""
 
@@ -94,16 +94,16 @@ class GraphOrigin(Origin):
         """Video id to split; reads the whole release, unless `plans` has."""
         return self._split({video.video_id: video.preparation for video in self.graph}, ())
 
-    def _split(self, preparations: Mapping[str, str], of_configs: Sequence[frozenset[str]]) -> dict[str, str]:
+    def _split(self, preparations: Mapping[str, str], config_videos: Sequence[frozenset[str]]) -> dict[str, str]:
         if self._split_file:
             return load_splits(self._split_file, tuple(preparations))
-        return split_videos(preparations, of_configs)
+        return split_videos(preparations, config_videos)
 
     def plans(
-        self, sampled: SampledTasks, *, num_proc: int = 1, cluster: RayCluster | None = None, progress: bool = False
+        self, tasks: SampledTasks, *, num_proc: int = 1, cluster: RayCluster | None = None, progress: bool = False
     ) -> Plans:
-        tasks = [(task, sampling) for task, sampling in sampled if isinstance(task, GraphTask)]
-        plans = plan_tasks(self.graph, tasks, split=self._split, num_proc=num_proc, cluster=cluster, progress=progress)
+        pairs = [(task, sampling) for task, sampling in tasks if isinstance(task, GraphTask)]
+        plans = plan_tasks(self.graph, pairs, split=self._split, num_proc=num_proc, cluster=cluster, progress=progress)
         self.splits = plans.splits
         return plans
 
@@ -132,9 +132,9 @@ class ReleaseOrigin(Origin):
         self.identity = {"kind": "local", "id": str(source), "sha": None, "requested_revision": None}
 
     def plans(
-        self, sampled: SampledTasks, *, num_proc: int = 1, cluster: RayCluster | None = None, progress: bool = False
+        self, tasks: SampledTasks, *, num_proc: int = 1, cluster: RayCluster | None = None, progress: bool = False
     ) -> Plans:
-        return plan_release(self.release, sampled, progress=progress)
+        return plan_release(self.release, tasks, progress=progress)
 
     def video_path(self, video_id: str) -> Path:
         return self.release.video_path(video_id)
@@ -177,14 +177,14 @@ def config_names_of(name: str) -> tuple[str, ...]:
     return (*benchmark.task_names, *(GRAPH_TABLES if benchmark.open_release is None else ()))
 
 
-def split_videos(preparations: Mapping[str, str], of_configs: Sequence[frozenset[str]] = ()) -> dict[str, str]:
-    """Video id to split. Depends on ids, preparations and `of_configs` alone, not on their order.
+def split_videos(preparations: Mapping[str, str], config_videos: Sequence[frozenset[str]] = ()) -> dict[str, str]:
+    """Video id to split. Depends on ids, preparations and `config_videos` alone, not on their order.
 
     A fifth of all videos are for tests, allotted to the preparation types by largest remainder; every type of at least
     two videos gets one.
 
     Args:
-        of_configs: the videos that each config asks about: of several of which none is for tests, one becomes so.
+        config_videos: the videos that each config asks about: of several of which none is for tests, one becomes so.
 
     >>> split_videos({"a": "capsule", "b": "capsule", "c": "capsule"})
     {'a': 'test', 'b': 'train', 'c': 'train'}
@@ -194,13 +194,13 @@ def split_videos(preparations: Mapping[str, str], of_configs: Sequence[frozenset
     strata: dict[str, list[str]] = defaultdict(list)
     for video_id in sorted(preparations):
         strata[preparations[video_id]].append(video_id)
-    chosen: set[str] = set()
+    test_ids: set[str] = set()
     for stratum, count in _test_counts({k: len(v) for k, v in strata.items()}).items():
-        chosen.update(_in_test_order(strata[stratum])[:count])
-    for videos in sorted(of_configs, key=sorted):
-        if len(videos) > 1 and not videos & chosen:
-            chosen.add(_in_test_order(videos)[0])
-    return {video_id: TEST if video_id in chosen else TRAIN for video_id in sorted(preparations)}
+        test_ids.update(_in_test_order(strata[stratum])[:count])
+    for videos in sorted(config_videos, key=sorted):
+        if len(videos) > 1 and not videos & test_ids:
+            test_ids.add(_in_test_order(videos)[0])
+    return {video_id: TEST if video_id in test_ids else TRAIN for video_id in sorted(preparations)}
 
 
 def _in_test_order(videos: Iterable[str]) -> list[str]:
@@ -214,19 +214,19 @@ def load_splits(path: str | Path, video_ids: tuple[str, ...]) -> dict[str, str]:
     Raises:
         DataError: the file has another shape, or a video of the data is in no split or in both.
     """
-    listed: Any = read_bounded_json(path, MAX_SPLIT_FILE, what="no split file", remedy=_SPLIT_REMEDY)
+    content: Any = read_bounded_json(path, MAX_SPLIT_FILE, what="no split file", remedy=_SPLIT_REMEDY)
     try:
-        splits = {name: [str(video) for video in listed[name]] for name in SPLITS}
+        splits = {name: [str(video) for video in content[name]] for name in SPLITS}
     except (KeyError, TypeError) as error:
         raise DataError(f"{path}: no split file ({error!r}). Remedy: {_SPLIT_REMEDY}") from error
-    both = set(splits[TRAIN]) & set(splits[TEST])
-    if both:
-        raise DataError(f"{path}: {sorted(both)[0]!r} is in both splits. Remedy: keep it in one")
-    of_video = {video: name for name, videos in splits.items() for video in videos}
-    absent = [video for video in video_ids if video not in of_video]
+    in_both = set(splits[TRAIN]) & set(splits[TEST])
+    if in_both:
+        raise DataError(f"{path}: {sorted(in_both)[0]!r} is in both splits. Remedy: keep it in one")
+    split_of = {video: name for name, videos in splits.items() for video in videos}
+    absent = [video for video in video_ids if video not in split_of]
     if absent:
         raise DataError(f"{path}: video {absent[0]!r} is in no split. Remedy: add it")
-    return {video: of_video[video] for video in video_ids}
+    return {video: split_of[video] for video in video_ids}
 
 
 def _test_counts(sizes: Mapping[str, int]) -> dict[str, int]:

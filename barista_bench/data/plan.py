@@ -78,13 +78,13 @@ class Plans:
     """The frozen sets of several tasks, and what sampling them told about the release.
 
     Args:
-        plans: by task name, in the order asked for.
+        by_task: plans by task name, in the order asked for.
         empty: tasks for which the release has no example, with the reason.
         splits: video id to split, for every usable video of a scene graph.
         problems: what is wrong with folders, files and records.
     """
 
-    plans: dict[str, Plan]
+    by_task: dict[str, Plan]
     empty: dict[str, NoExamples]
     splits: dict[str, str]
     problems: tuple[Problem, ...]
@@ -141,7 +141,7 @@ class VideoReader:
             for name, (task, sampling) in self.tasks.items():
                 items = list(task.candidates(video, sampling)) if sampling.selects(video) else []
                 if video.coverage.is_partial:
-                    items = [_open_candidate(task, video, item, sampling) for item in items]
+                    items = [_answerable_candidate(task, video, item, sampling) for item in items]
                 surveys[name] = TaskSurvey(
                     task.vocabulary(video, sampling),
                     tuple(item for item in items if isinstance(item, Candidate)),
@@ -161,11 +161,11 @@ class VideoReader:
         return built
 
 
-def _open_candidate(
+def _answerable_candidate(
     task: AnyGraphTask, video: VideoGraph, item: Candidate | SkippedExample, sampling: Sampling
 ) -> Candidate | SkippedExample:
     """A candidate that the graph has an answer to, else why it has none."""
-    if isinstance(item, SkippedExample) or (reason := task.left_open(video, item, sampling)) is None:
+    if isinstance(item, SkippedExample) or (reason := task.incompleteness(video, item, sampling)) is None:
         return item
     return SkippedExample(FrameRef(video.video_id, item.frame), reason)
 
@@ -184,7 +184,7 @@ class _Sample:
 
 def plan_tasks(
     graph: SceneGraph,
-    wanted: Sequence[tuple[AnyGraphTask, Sampling]],
+    sampled_tasks: Sequence[tuple[AnyGraphTask, Sampling]],
     *,
     split: Callable[[Mapping[str, str], Sequence[frozenset[str]]], Mapping[str, str]],
     num_proc: int = 1,
@@ -194,7 +194,7 @@ def plan_tasks(
     """Sample the frozen sets of several tasks.
 
     Args:
-        wanted: tasks, each once, and how to sample them.
+        sampled_tasks: tasks, each once, and how to sample them.
         split: gives the split of each video id, from the preparation type of each video id and, for each task, the
             videos that have candidates of it.
         num_proc: processes that read videos; they change nothing but the time it takes.
@@ -207,26 +207,27 @@ def plan_tasks(
     """
     if num_proc < 1:
         raise ConfigError(f"num_proc is {num_proc}. Remedy: give 1 or more")
-    by_name = {task.name: (task, sampling) for task, sampling in wanted}
-    for _, sampling in wanted:
+    by_name = {task.name: (task, sampling) for task, sampling in sampled_tasks}
+    for _, sampling in sampled_tasks:
         sampling.refuse_unknown_videos(graph)
     reader = VideoReader(graph, by_name)
-    each: Callable[..., Iterable[Any]] = cluster.map if cluster else map
+    map_videos: Callable[..., Iterable[Any]] = cluster.map if cluster else map
     with ExitStack() as stack:
         if num_proc > 1:
-            each = stack.enter_context(worker_processes(num_proc)).map
-        surveys = _read_surveys(graph, each(reader.survey, graph.video_ids), progress)
+            map_videos = stack.enter_context(worker_processes(num_proc)).map
+        surveys = _read_surveys(graph, map_videos(reader.survey, graph.video_ids), progress)
         videos = [frozenset(s.video_id for s in surveys if s.tasks[name].candidates) for name in by_name]
         splits = dict(split({survey.video_id: survey.preparation for survey in surveys}, videos))
         samples = {name: _sample_of(task, sampling, surveys, splits) for name, (task, sampling) in by_name.items()}
         problems = (*graph.problems, *(problem for survey in surveys for problem in survey.problems))
         del surveys
-        built: dict[str, dict[int, Example]] = {name: {} for name in samples}
+        examples_by_task: dict[str, dict[int, Example]] = {name: {} for name in samples}
         jobs = _jobs(samples)
-        for outcome in tqdm(each(reader.build, jobs), "making examples", len(jobs), unit="video", disable=not progress):
+        outcomes = map_videos(reader.build, jobs)
+        for outcome in tqdm(outcomes, "making examples", len(jobs), unit="video", disable=not progress):
             for name, examples in outcome.items():
-                built[name].update(examples)
-    plans = {name: _plan(sample, built[name], splits) for name, sample in samples.items() if sample.selected}
+                examples_by_task[name].update(examples)
+    plans = {name: _plan(sample, examples_by_task[name], splits) for name, sample in samples.items() if sample.selected}
     empty = {
         name: _no_examples(str(graph.root), sample.task, sample.sampling, sample.skipped)
         for name, sample in samples.items()
@@ -235,7 +236,7 @@ def plan_tasks(
     return Plans(plans, empty, splits, problems)
 
 
-def plan_release(release: Release, wanted: Sequence[tuple[Task, Sampling]], *, progress: bool = False) -> Plans:
+def plan_release(release: Release, sampled_tasks: Sequence[tuple[Task, Sampling]], *, progress: bool = False) -> Plans:
     """The sets of tasks whose questions stand in annotation files, sampled as those of a scene graph are.
 
     Raises:
@@ -244,8 +245,8 @@ def plan_release(release: Release, wanted: Sequence[tuple[Task, Sampling]], *, p
     """
     plans: dict[str, Plan] = {}
     empty: dict[str, NoExamples] = {}
-    absent = {name for _, sampling in wanted for name in sampling.videos or ()}
-    for task, sampling in wanted:
+    unmatched = {name for _, sampling in sampled_tasks for name in sampling.videos or ()}
+    for task, sampling in sampled_tasks:
         name = f"{task.benchmark}/{task.name}"
         for setting in ("preparations", "frame_range"):
             if getattr(sampling, setting) is not None:
@@ -253,7 +254,7 @@ def plan_release(release: Release, wanted: Sequence[tuple[Task, Sampling]], *, p
         if not isinstance(task, ReleaseTask):
             raise ConfigError(f"{name} needs a scene graph. Remedy: build it from one")
         items = list(tqdm(task.examples(release, sampling), task.name, unit="example", disable=not progress))
-        absent -= {_video_id(item) for item in items}
+        unmatched -= {_video_id(item) for item in items}
         if sampling.videos is not None:
             items = [item for item in items if _video_id(item) in sampling.videos]
         skipped = tuple(item for item in items if isinstance(item, SkippedExample))
@@ -265,22 +266,22 @@ def plan_release(release: Release, wanted: Sequence[tuple[Task, Sampling]], *, p
         if any("split" not in example.metadata for example in examples):
             raise ConfigError(f"{name}: an example names no split. Remedy: correct the task")
         refuse_unusable(examples, f"{release.root}: {name}")
-        chosen = tuple(sampling.sample(examples))
-        if chosen:
-            plans[task.name] = Plan(task, sampling, chosen, skipped, len(examples), content_hash(chosen))
+        sampled = tuple(sampling.sample(examples))
+        if sampled:
+            plans[task.name] = Plan(task, sampling, sampled, skipped, len(examples), content_hash(sampled))
         else:
             empty[task.name] = _no_examples(str(release.root), task, sampling, skipped)
-    if absent:
-        raise DataError(f"{release.root}: no question about video {min(absent)!r}. Remedy: choose one of its videos")
+    if unmatched:
+        raise DataError(f"{release.root}: no question about video {min(unmatched)!r}. Remedy: choose one of its videos")
     return Plans(plans, empty, {}, tuple(release.problems))
 
 
 def plan_task(graph: SceneGraph, task: AnyGraphTask, sampling: Sampling, splits: Mapping[str, str]) -> Plan:
     """Sample one task's frozen set. Raises NoExamples where no candidate fits the sampling."""
-    sampled = plan_tasks(graph, [(task, sampling)], split=lambda *_: splits)
-    if sampled.empty:
-        raise sampled.empty[task.name]
-    return sampled.plans[task.name]
+    plans = plan_tasks(graph, [(task, sampling)], split=lambda *_: splits)
+    if plans.empty:
+        raise plans.empty[task.name]
+    return plans.by_task[task.name]
 
 
 def _video_id(item: Example | SkippedExample) -> str:
@@ -303,25 +304,25 @@ def _sample_of(
 ) -> _Sample:
     """Caps over all videos, then the sample, of candidates in the selected splits."""
     vocabulary = tuple(dict.fromkeys(chain.from_iterable(s.tasks[task.name].vocabulary for s in surveys)))
-    inside = [s.tasks[task.name] for s in surveys if not sampling.splits or splits[s.video_id] in sampling.splits]
-    candidates = tuple(chain.from_iterable(survey.candidates for survey in inside))
-    capped = list(task.select(candidates, vocabulary, sampling))
-    selected = [item for item in capped if isinstance(item, Candidate)]
-    left_out = (item for item in capped if isinstance(item, SkippedExample))
-    skipped = (*chain.from_iterable(survey.skipped for survey in inside), *left_out)
+    task_surveys = [s.tasks[task.name] for s in surveys if not sampling.splits or splits[s.video_id] in sampling.splits]
+    candidates = tuple(chain.from_iterable(survey.candidates for survey in task_surveys))
+    selection = list(task.select(candidates, vocabulary, sampling))
+    selected = [item for item in selection if isinstance(item, Candidate)]
+    skipped_by_caps = (item for item in selection if isinstance(item, SkippedExample))
+    skipped = (*chain.from_iterable(survey.skipped for survey in task_surveys), *skipped_by_caps)
     return _Sample(task, sampling, selected, sampling.sample(range(len(selected))), vocabulary, skipped)
 
 
 def _jobs(samples: Mapping[str, _Sample]) -> list[BuildJob]:
     """The sampled candidates, video by video."""
-    sampled: dict[str, dict[str, dict[int, Candidate]]] = defaultdict(lambda: defaultdict(dict))
+    by_video: dict[str, dict[str, dict[int, Candidate]]] = defaultdict(lambda: defaultdict(dict))
     for name, sample in samples.items():
         for position in sorted(sample.order):
             candidate = sample.selected[position]
-            sampled[candidate.video_id][name][position] = candidate
+            by_video[candidate.video_id][name][position] = candidate
     return [
         BuildJob(video_id, dict(by_task), {name: samples[name].vocabulary for name in by_task})
-        for video_id, by_task in sorted(sampled.items())
+        for video_id, by_task in sorted(by_video.items())
     ]
 
 
@@ -340,8 +341,8 @@ def _plan(sample: _Sample, built: Mapping[int, Example], splits: Mapping[str, st
 
 
 def _no_examples(root: str, task: Task, sampling: Sampling, skipped: Sequence[SkippedExample]) -> NoExamples:
-    chosen = ", ".join(f"{name}={value!r}" for name, value in sampling.differences(task.sampling).items())
-    where = f"{root}: no example for {task.benchmark}/{task.name} with {chosen or 'its own sampling'}"
+    settings_text = ", ".join(f"{name}={value!r}" for name, value in sampling.differences(task.sampling).items())
+    where = f"{root}: no example for {task.benchmark}/{task.name} with {settings_text or 'its own sampling'}"
     if not skipped:
         return NoExamples(f"{where}: there is none to ask about. Remedy: loosen the sampling, or check the release")
     reasons = most_frequent_reasons(Counter(item.reason for item in skipped))
@@ -350,19 +351,19 @@ def _no_examples(root: str, task: Task, sampling: Sampling, skipped: Sequence[Sk
     )
 
 
-def task_overrides(benchmark: str, name: str, chosen: Sequence[str], sampling: Mapping[str, Any]) -> dict[str, Any]:
+def task_overrides(benchmark: str, name: str, tasks: Sequence[str], sampling: Mapping[str, Any]) -> dict[str, Any]:
     """The overrides of one task: those under its name, and those of all tasks whose name it reads.
 
     Raises:
         ConfigError: a name is read by none of the chosen tasks.
     """
-    reads = {task: task_class(benchmark, task).sampling.names() for task in chosen}
-    shared = {key: value for key, value in sampling.items() if key not in chosen}
-    for key in shared:
-        if not any(key in names for names in reads.values()):
-            known = sorted(set().union(*reads.values()))
-            raise ConfigError(f"sampling has no {key!r}. Remedy: use one of {', '.join(known)}, or a task's name")
+    read_names = {task: task_class(benchmark, task).sampling.names() for task in tasks}
+    shared_values = {key: value for key, value in sampling.items() if key not in tasks}
+    for key in shared_values:
+        if not any(key in names for names in read_names.values()):
+            readable = sorted(set().union(*read_names.values()))
+            raise ConfigError(f"sampling has no {key!r}. Remedy: use one of {', '.join(readable)}, or a task's name")
     overrides = sampling.get(name, {})
     if not isinstance(overrides, Mapping):
         raise ConfigError(f"sampling of {name} is {overrides!r}. Remedy: give name and value, e.g. {name}.limit=50")
-    return {**{key: value for key, value in shared.items() if key in reads[name]}, **overrides}
+    return {**{key: value for key, value in shared_values.items() if key in read_names[name]}, **overrides}

@@ -24,7 +24,7 @@ from barista_bench.errors import ConfigError
 from barista_bench.media.frames import AnyDataset, link_frames
 from barista_bench.version import __version__
 
-_original = datasets.load.load_dataset_builder
+_original_loader = datasets.load.load_dataset_builder
 _DOWNLOAD_SETTINGS = ("download_config", "download_mode", "revision")
 
 
@@ -47,27 +47,27 @@ def register() -> None:
 
 def unregister() -> None:
     """Give `datasets` its own function back."""
-    datasets.load.load_dataset_builder = _original
+    datasets.load.load_dataset_builder = _original_loader
 
 
 def _load_builder(
     path: str,
     name: str | None = None,
     **settings: Any,  # noqa: ANN401  # those of `load_dataset_builder`
-) -> datasets.DatasetBuilder | _Linking:
+) -> datasets.DatasetBuilder | _LinkingBuilder:
     if path in BENCHMARKS and settings.get("source"):
-        known = config_names_of(path)
-        if name not in known:
-            raise ConfigError(f"{path}: no config {name!r}. Remedy: use one of {', '.join(known)}")
-        local = {key: value for key, value in settings.items() if key not in _DOWNLOAD_SETTINGS}
-        builder = BenchmarkBuilder(dataset_name=path, config_name=name, hash=__version__, **local)
+        config_names = config_names_of(path)
+        if name not in config_names:
+            raise ConfigError(f"{path}: no config {name!r}. Remedy: use one of {', '.join(config_names)}")
+        builder_settings = {key: value for key, value in settings.items() if key not in _DOWNLOAD_SETTINGS}
+        builder = BenchmarkBuilder(dataset_name=path, config_name=name, hash=__version__, **builder_settings)
     else:
-        builder = _original(path, name, **settings)
-    root = None if name in GRAPH_TABLES else _videos(path, builder)
-    return builder if root is None else _Linking(builder, root)
+        builder = _original_loader(path, name, **settings)
+    root = None if name in GRAPH_TABLES else _linked_root(path, builder)
+    return builder if root is None else _LinkingBuilder(builder, root)
 
 
-def _videos(path: str, builder: datasets.DatasetBuilder) -> Path | None:
+def _linked_root(path: str, builder: datasets.DatasetBuilder) -> Path | None:
     """The folder of the videos that a set is linked to; None of frozen sets, and where nobody knows."""
     if isinstance(builder, BenchmarkBuilder):
         return builder.origin.media if builder.config.frames == "linked" else None
@@ -78,7 +78,7 @@ def _videos(path: str, builder: datasets.DatasetBuilder) -> Path | None:
 
 
 @dataclass(frozen=True)
-class _Linking:
+class _LinkingBuilder:
     """A builder whose datasets have their frames linked to the videos below `root`."""
 
     builder: datasets.DatasetBuilder
@@ -88,12 +88,12 @@ class _Linking:
         return getattr(self.builder, name)
 
     def as_dataset(self, *args: object, **settings: object) -> Any:  # noqa: ANN401  # one of four types, or a list
-        return self._linked(self.builder.as_dataset(*args, **settings))
+        return self._link(self.builder.as_dataset(*args, **settings))
 
     def as_streaming_dataset(self, *args: object, **settings: object) -> Any:  # noqa: ANN401
-        return self._linked(self.builder.as_streaming_dataset(*args, **settings))
+        return self._link(self.builder.as_streaming_dataset(*args, **settings))
 
-    def _linked(self, opened: AnyDataset | list[AnyDataset]) -> AnyDataset | list[AnyDataset]:
-        if isinstance(opened, list):
-            return [link_frames(split, root=self.root) for split in opened]
-        return link_frames(opened, root=self.root)
+    def _link(self, splits: AnyDataset | list[AnyDataset]) -> AnyDataset | list[AnyDataset]:
+        if isinstance(splits, list):
+            return [link_frames(split, root=self.root) for split in splits]
+        return link_frames(splits, root=self.root)

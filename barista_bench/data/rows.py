@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 
 from barista_bench.benchmarks import get_benchmark, task_class
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
-from barista_bench.core.released_records import MAX_FRAMES
+from barista_bench.core.frozen_lines import MAX_FRAMES
 from barista_bench.core.task import Example, FrameRef, Task
-from barista_bench.data.dataset_cache import reading_datasets, refuse_unknown_name, warn_of_others
+from barista_bench.data.dataset_cache import reading_datasets, refuse_unknown_name, warn_of_other_entries
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import DATASET
 
@@ -57,8 +57,8 @@ def row_features(task: Task, frames: FramesMode) -> Features:
     from datasets import Features, Image, List, Value
 
     text, number = Value("string"), Value("int32")
-    linked = {"frames": {"video": text, "indices": List(number)}}
-    frozen = {
+    linked_columns = {"frames": {"video": text, "indices": List(number)}}
+    frozen_columns = {
         "images": List(Image()),
         "messages": List({"role": text, "content": List({"type": text, "text": text})}),
         **dict.fromkeys(("answer", "prompt_set", "box_format"), text),
@@ -73,7 +73,7 @@ def row_features(task: Task, frames: FramesMode) -> Features:
             **dict.fromkeys(("label", "video_id", "video_sha256"), text),
             "frame_indices": List(number),
             "frame_seconds": List(Value("float64")),
-            **(linked if frames == "linked" else frozen),
+            **(linked_columns if frames == "linked" else frozen_columns),
             **features,
         }
     )
@@ -116,7 +116,7 @@ def question_columns(task: Task, example: Example) -> dict[str, Any]:
     }
 
 
-def link(example: Example) -> dict[str, Any]:
+def linked_frames(example: Example) -> dict[str, Any]:
     """The `frames` column of a linked set."""
     video = get_benchmark(example.benchmark).video_file(example.video_id)
     return {"video": video, "indices": [frame.frame_index for frame in example.frames]}
@@ -153,14 +153,14 @@ class BuiltRows:
 
     Args:
         columns: of every stored row, those of linked frames among them.
-        sampled: the places of the rows, in the sampled order.
-        pictures: opens the stored rows with their `images`; what comes is in Arrow format.
+        order: the places of the rows, in the sampled order.
+        open_pictures: opens the stored rows with their `images`; what comes is in Arrow format.
     """
 
-    def __init__(self, columns: pa.Table, sampled: pa.UInt64Array, pictures: Callable[[], datasets.Dataset]) -> None:
-        self.columns, self._places = columns.take(sampled), sampled.to_pylist()
+    def __init__(self, columns: pa.Table, order: pa.UInt64Array, open_pictures: Callable[[], datasets.Dataset]) -> None:
+        self.columns, self._places = columns.take(order), order.to_pylist()
         self.is_linked = "frames" in columns.column_names
-        self._open, self._lock = pictures, Lock()
+        self._open, self._lock = open_pictures, Lock()
         self._pictures: datasets.Dataset | None = None
 
     def __getitem__(self, index: int) -> Mapping[str, Any]:
@@ -178,10 +178,10 @@ class BuiltRows:
         if "images" not in self._pictures.column_names:
             raise DataError(f"{row['example_id']}: neither images nor frames. Remedy: build the dataset again")
         place = self._places[index]
-        full = self._pictures[place].to_pylist() if place < len(self._pictures) else []
-        if not full or full[0].get("example_id") != row["example_id"]:
+        picture_rows = self._pictures[place].to_pylist() if place < len(self._pictures) else []
+        if not picture_rows or picture_rows[0].get("example_id") != row["example_id"]:
             raise DataError(f"{row['example_id']}: the dataset was changed while it was read. Remedy: start again")
-        return {**row, "images": full[0]["images"]}
+        return {**row, "images": picture_rows[0]["images"]}
 
 
 def open_rows(data: str | Path, config: str, split: str, limit: int | None) -> BuiltRows:
@@ -192,14 +192,14 @@ def open_rows(data: str | Path, config: str, split: str, limit: int | None) -> B
     """
     where = f"{data}/{config}"
     if not (Path(data) / DATASET.manifest).is_file():
-        loaded = _load(data, config, split)
-        light = loaded.select_columns([name for name in loaded.column_names if name in _COLUMNS])[:]
-        sampled = _sampled_order(light, where)[:limit]
-        return BuiltRows(light, sampled, lambda: loaded)
-    files = _files(Path(data), config, split)
-    columns = _read(files, where)
-    sampled = _sampled_order(columns, where)[:limit]
-    return BuiltRows(columns, sampled, lambda: _open_pictures(files, where))
+        stored_rows = _load_rows(data, config, split)
+        columns = stored_rows.select_columns([name for name in stored_rows.column_names if name in _COLUMNS])[:]
+        order = _sampled_order(columns, where)[:limit]
+        return BuiltRows(columns, order, lambda: stored_rows)
+    files = _split_files(Path(data), config, split)
+    columns = _read_columns(files, where)
+    order = _sampled_order(columns, where)[:limit]
+    return BuiltRows(columns, order, lambda: _open_pictures(files, where))
 
 
 def local_splits(folder: Path) -> dict[str, set[str]]:
@@ -215,14 +215,14 @@ def video_hashes(folder: Path, configs: Sequence[str] = ()) -> dict[str, dict[st
         DataError: there is no such folder or config, or a row names no video, or a video has two hashes.
     """
     pairs: dict[str, list[tuple[object, object]]] = defaultdict(list)
-    read = [(config, split) for config in configs or local_splits(folder) for split, _ in _shards(folder / config)]
-    if not read:
+    tables = [(config, split) for config in configs or local_splits(folder) for split, _ in _shards(folder / config)]
+    if not tables:
         raise DataError(f"{folder}: no rows of {', '.join(configs) or 'any config'}. Remedy: run `barista-bench build`")
-    for config, split in dict.fromkeys(read):
-        columns = _read(_files(folder, config, split), f"{folder}/{config}")
+    for config, split in dict.fromkeys(tables):
+        columns = _read_columns(_split_files(folder, config, split), f"{folder}/{config}")
         if "example_id" in columns.column_names:  # tables of a graph have no hashes: their videos stand in examples
             pairs[split] += hash_columns(columns, f"{folder}/{config}")
-    return {split: hash_of_each(of_split, str(folder)) for split, of_split in pairs.items()}
+    return {split: hash_by_video(split_pairs, str(folder)) for split, split_pairs in pairs.items()}
 
 
 def hash_columns(columns: pa.Table, where: str) -> Iterator[tuple[object, object]]:
@@ -233,14 +233,14 @@ def hash_columns(columns: pa.Table, where: str) -> Iterator[tuple[object, object
     return zip(*(columns[name].to_pylist() for name in names), strict=True)
 
 
-def hash_of_each(pairs: Iterable[tuple[object, object]], where: str) -> dict[str, str]:
+def hash_by_video(pairs: Iterable[tuple[object, object]], where: str) -> dict[str, str]:
     """SHA-256 by video. Raises DataError where a video has none, or two."""
     hashes: dict[str, str] = {}
     for video, sha256 in pairs:
         is_hash = isinstance(sha256, str) and _SHA256.fullmatch(sha256) is not None
         if not isinstance(video, str) or not is_hash or hashes.setdefault(video, str(sha256)) != sha256:
-            what = f"video_sha256: video {video!r} has no SHA-256 in a row, or two"
-            raise DataError(f"{where}: {what}. Remedy: build the dataset again")
+            complaint = f"video_sha256: video {video!r} has no SHA-256 in a row, or two"
+            raise DataError(f"{where}: {complaint}. Remedy: build the dataset again")
     return hashes
 
 
@@ -258,16 +258,16 @@ def _shards(folder: Path) -> list[tuple[str, Path]]:
     return shards
 
 
-def _files(folder: Path, config: str, split: str) -> list[Path]:
+def _split_files(folder: Path, config: str, split: str) -> list[Path]:
     """The Parquet files of a split, or of all."""
     shards = _shards(folder / config)
     if not shards:
         raise DataError(f"{folder}: no config {config!r}. Remedy: run `barista-bench build`")
-    _refuse_unknown(f"{folder}/{config}", split, list(dict.fromkeys(name for name, _ in shards)))
+    _refuse_unknown_split(f"{folder}/{config}", split, list(dict.fromkeys(name for name, _ in shards)))
     return [path for name, path in shards if split in ("all", name)]
 
 
-def _read(files: Sequence[Path], where: str) -> pa.Table:
+def _read_columns(files: Sequence[Path], where: str) -> pa.Table:
     """Every column of `_COLUMNS` that there is."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -330,20 +330,20 @@ def _open_pictures(files: Sequence[Path], where: str) -> datasets.Dataset:
         return datasets.Dataset.from_parquet(names).with_format("arrow")
 
 
-def _load(data: str | Path, config: str, split: str) -> datasets.Dataset:
+def _load_rows(data: str | Path, config: str, split: str) -> datasets.Dataset:
     """Rows of the `datasets` cache or the Hub, in Arrow format: nothing is decoded, images stay bytes."""
     import datasets
 
     refuse_unknown_name(data)
     if not Path(data).exists():
-        warn_of_others(str(data), [config])
+        warn_of_other_entries(str(data), [config])
     with reading_datasets(f"{data}: no config {config!r}", "run `barista-bench build`"):
         loaded = datasets.load_dataset(str(data), config)
-    _refuse_unknown(f"{data}/{config}", split, list(loaded))
+    _refuse_unknown_split(f"{data}/{config}", split, list(loaded))
     names = list(loaded) if split == "all" else [split]
     return datasets.concatenate_datasets([loaded[name] for name in names]).with_format("arrow")
 
 
-def _refuse_unknown(where: str, split: str, known: list[str]) -> None:
-    if split != "all" and split not in known:
-        raise ConfigError(f"{where}: no split {split!r}. Remedy: use one of all, {', '.join(known)}")
+def _refuse_unknown_split(where: str, split: str, splits: list[str]) -> None:
+    if split != "all" and split not in splits:
+        raise ConfigError(f"{where}: no split {split!r}. Remedy: use one of all, {', '.join(splits)}")

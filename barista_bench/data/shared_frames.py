@@ -48,17 +48,17 @@ class SharedCache(Generic[KeyT, ValueT]):
             raise ConfigError(f"a cache of {max_bytes} bytes. Remedy: give 0 (keep nothing) or more")
         self.max_bytes = max_bytes
         self._lock = threading.Lock()
-        self._kept: LRUCache[KeyT, ValueT] = LRUCache(max_bytes, size_of)
+        self._lru: LRUCache[KeyT, ValueT] = LRUCache(max_bytes, size_of)
         # None stands for a failure: a thread that waited tries again, and meets an error of its own.
-        self._making: dict[KeyT, Future[ValueT | None]] = {}
-        self.made = 0
+        self._futures: dict[KeyT, Future[ValueT | None]] = {}
+        self.made_count = 0
         """Values made so far."""
 
     @property
     def held_bytes(self) -> int:
         """Bytes of the values that are kept now."""
         with self._lock:
-            return int(self._kept.currsize)
+            return int(self._lru.currsize)
 
     def get(
         self,
@@ -80,19 +80,19 @@ class SharedCache(Generic[KeyT, ValueT]):
         wanted = list(dict.fromkeys(keys))
         while missing := [key for key in wanted if key not in values]:
             with self._lock:
-                kept = {key: self._kept[key] for key in missing if key in self._kept}
-                others = {key: self._making[key] for key in missing if key in self._making}
-                mine = [key for key in missing if key not in kept and key not in others]
-                further = list(dict.fromkeys(candidates(mine))) if mine else []
-                further = [
-                    key for key in further if not any(key in known for known in (mine, self._kept, self._making))
+                cached = {key: self._lru[key] for key in missing if key in self._lru}
+                awaited = {key: self._futures[key] for key in missing if key in self._futures}
+                own_keys = [key for key in missing if key not in cached and key not in awaited]
+                extras = list(dict.fromkeys(candidates(own_keys))) if own_keys else []
+                extras = [
+                    key for key in extras if not any(key in held for held in (own_keys, self._lru, self._futures))
                 ]
-                self._making |= {key: Future() for key in (*mine, *further)}
-            values |= kept
-            if mine:
-                values |= self._make(mine, further, make)
+                self._futures |= {key: Future() for key in (*own_keys, *extras)}
+            values |= cached
+            if own_keys:
+                values |= self._make(own_keys, extras, make)
             # A thread does its own work first, so two threads that wait for each other's values both get them.
-            for key, future in others.items():
+            for key, future in awaited.items():
                 value = future.result()
                 if value is not None:
                     values[key] = value
@@ -102,28 +102,28 @@ class SharedCache(Generic[KeyT, ValueT]):
         """Drop values that will not be wanted again, where they are kept."""
         with self._lock:
             for key in keys:
-                self._kept.pop(key, None)
+                self._lru.pop(key, None)
 
     def clear(self) -> None:
         """Drop everything that is kept."""
         with self._lock:
-            self._kept.clear()
+            self._lru.clear()
 
     def _make(
-        self, mine: list[KeyT], further: list[KeyT], make: Callable[[list[KeyT], list[KeyT]], Mapping[KeyT, ValueT]]
+        self, own_keys: list[KeyT], extras: list[KeyT], make: Callable[[list[KeyT], list[KeyT]], Mapping[KeyT, ValueT]]
     ) -> dict[KeyT, ValueT]:
-        made: Mapping[KeyT, ValueT] = {}
+        values: Mapping[KeyT, ValueT] = {}
         try:
-            made = make(mine, further)
-            return {key: made[key] for key in mine}
+            values = make(own_keys, extras)
+            return {key: values[key] for key in own_keys}
         finally:  # also after an interrupt, or others would wait for ever
             with self._lock:
-                futures = {key: self._making.pop(key) for key in (*mine, *further)}
-                fitting = {key: value for key, value in made.items() if self._kept.getsizeof(value) <= self.max_bytes}
-                self._kept.update(fitting)
-                self.made += len(made)
+                futures = {key: self._futures.pop(key) for key in (*own_keys, *extras)}
+                fitting = {key: value for key, value in values.items() if self._lru.getsizeof(value) <= self.max_bytes}
+                self._lru.update(fitting)
+                self.made_count += len(values)
             for key, future in futures.items():
-                future.set_result(made.get(key))
+                future.set_result(values.get(key))
 
 
 MAX_IMAGE_PIXELS = 64_000_000
@@ -142,14 +142,14 @@ Frame = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)
-class _Frame:
+class _FrameKey:
     """One frame of one content of a file."""
 
     stamp: Stamp
     index: int
 
 
-_Key = _Frame | bytes
+_Key = _FrameKey | bytes
 _Value = Frame | Image.Image
 
 
@@ -174,11 +174,11 @@ class StageClock:
     @contextmanager
     def __call__(self, stage: Stage) -> Iterator[None]:
         """Time the block as `stage`, also if it raises."""
-        begun = time.perf_counter()
+        start = time.perf_counter()
         try:
             yield
         finally:
-            self.add(stage, time.perf_counter() - begun)
+            self.add(stage, time.perf_counter() - start)
 
     def add(self, stage: Stage, seconds: float) -> None:
         """Count seconds that were measured elsewhere."""
@@ -209,7 +209,7 @@ class FrameStore:
     def __init__(self, *, max_bytes: int = 512 * 2**20, clock: StageClock | None = None) -> None:
         self.clock = clock or StageClock()
         self.cache: SharedCache[_Key, _Value] = SharedCache(max_bytes, _size_of)
-        self._reading = threading.local()
+        self._thread = threading.local()
         self._plan_lock = threading.Lock()
         self._uses: Counter[FrameRef] = Counter()
         self._planned: dict[str, list[int]] = {}
@@ -239,20 +239,20 @@ class FrameStore:
         width, height = index.size
         _check_bytes(stamp.path, len(lazy.indices), width, height)
 
-        def make(mine: list[_Key], further: list[_Key]) -> Mapping[_Key, _Value]:
+        def make(own_keys: list[_Key], extras: list[_Key]) -> Mapping[_Key, _Value]:
             try:
-                return self._decode(lazy, stamp, mine + further)
+                return self._decode(lazy, stamp, own_keys + extras)
             except DataError:
-                if not further:
+                if not extras:
                     raise
-                return self._decode(lazy, stamp, mine)
+                return self._decode(lazy, stamp, own_keys)
 
-        keys = [_Frame(stamp, frame) for frame in lazy.indices]
+        keys = [_FrameKey(stamp, frame) for frame in lazy.indices]
         try:
-            frames = self.cache.get(keys, make, candidates=lambda mine: self._on_the_way(video_id, stamp, index, mine))
+            frames = self.cache.get(keys, make, candidates=lambda new: self._passed_frames(video_id, stamp, index, new))
         finally:
             # Counted when it is done, so that whoever is last drops it: no one comes later.
-            self.cache.discard([_Frame(stamp, frame) for frame in self._used(video_id, lazy.indices)])
+            self.cache.discard([_FrameKey(stamp, frame) for frame in self._count_uses(video_id, lazy.indices)])
         # Views, whose owner is read-only: they cannot be made writable again.
         return [cast("Frame", frames[key]).view() for key in keys]
 
@@ -275,20 +275,20 @@ class FrameStore:
     def _image(self, data: bytes, name: str, frame: FrameRef | None) -> Image.Image:
         key = hashlib.sha256(data).digest()
 
-        def make(mine: list[_Key], further: list[_Key]) -> Mapping[_Key, _Value]:
-            del mine, further
+        def make(own_keys: list[_Key], extras: list[_Key]) -> Mapping[_Key, _Value]:
+            del own_keys, extras
             with self.clock("decode"):
                 return {key: decode_image(data, name)}
 
         image = cast("Image.Image", self.cache.get([key], make)[key]).copy()
-        if frame is None or self._used(frame.video_id, [frame.frame_index]):
+        if frame is None or self._count_uses(frame.video_id, [frame.frame_index]):
             self.cache.discard([key])
         return image
 
     def close(self) -> None:
         """Drop what is kept, and close the calling thread's reader; other threads' close when they end."""
         self.cache.clear()
-        self._reading.path = None
+        self._thread.path = None
         close_readers()
 
     def __enter__(self) -> Self:
@@ -299,51 +299,51 @@ class FrameStore:
 
     def _index(self, stamp: Stamp) -> VideoIndex:
         # The calling thread's reader of another video is closed: work goes from video to video
-        if getattr(self._reading, "path", stamp.path) not in (None, stamp.path):
+        if getattr(self._thread, "path", stamp.path) not in (None, stamp.path):
             close_readers()
-        self._reading.path = stamp.path
+        self._thread.path = stamp.path
         with self.clock("decode"):
             return video_index(stamp)
 
     def _decode(self, lazy: LazyFrames, stamp: Stamp, keys: Sequence[_Key]) -> dict[_Key, _Value]:
-        wanted = sorted(key.index for key in keys if isinstance(key, _Frame))
+        indices = sorted(key.index for key in keys if isinstance(key, _FrameKey))
         with self.clock("decode"):
-            images = LazyFrames(lazy.video, wanted, root=lazy.root, backend=lazy.backend).array()
+            images = LazyFrames(lazy.video, indices, root=lazy.root, backend=lazy.backend).array()
         images.setflags(write=False)
-        made: dict[_Key, _Value] = {}
-        for index, image in zip(wanted, images, strict=True):
-            copied = image.copy() if len(wanted) > 1 else image  # a part of a larger array keeps all of it alive
+        frames: dict[_Key, _Value] = {}
+        for index, image in zip(indices, images, strict=True):
+            copied = image.copy() if len(indices) > 1 else image  # a part of a larger array keeps all of it alive
             copied.setflags(write=False)
-            made[_Frame(stamp, index)] = copied
-        return made
+            frames[_FrameKey(stamp, index)] = copied
+        return frames
 
-    def _used(self, video_id: str, indices: Sequence[int]) -> list[int]:
-        """Count the uses of planned frames; those that were used for the last time. Others may be wanted again."""
+    def _count_uses(self, video_id: str, indices: Sequence[int]) -> list[int]:
+        """Count uses of planned frames, and return those used for the last time. Others may be wanted again."""
         with self._plan_lock:
             planned = [frame for index in set(indices) if (frame := FrameRef(video_id, index)) in self._uses]
             for frame in planned:
                 self._uses[frame] -= indices.count(frame.frame_index)
             return [frame.frame_index for frame in planned if self._uses[frame] <= 0]
 
-    def _on_the_way(self, video_id: str, stamp: Stamp, index: VideoIndex, mine: Sequence[_Key]) -> list[_Key]:
-        """Planned frames that decoding passes anyway: after the first of `mine`, from the same keyframes."""
+    def _passed_frames(self, video_id: str, stamp: Stamp, index: VideoIndex, own_keys: Sequence[_Key]) -> list[_Key]:
+        """Planned frames that decoding passes anyway: after the first of `own_keys`, from the same keyframes."""
         count = len(index.pts)
-        wanted = [key.index for key in mine if isinstance(key, _Frame) and 0 <= key.index < count]
+        indices = [key.index for key in own_keys if isinstance(key, _FrameKey) and 0 <= key.index < count]
         width, height = index.size
-        room = min(MAX_ON_THE_WAY, self.cache.max_bytes // 8 // (3 * width * height))
-        if not wanted or not room:
+        most = min(MAX_ON_THE_WAY, self.cache.max_bytes // 8 // (3 * width * height))
+        if not indices or not most:
             return []
-        keyframes = {int(index.start[frame]) for frame in wanted}
-        passed: list[_Key] = []
+        keyframes = {int(index.start[frame]) for frame in indices}
+        extras: list[_Key] = []
         with self._plan_lock:
             planned = self._planned.get(video_id, [])
-            for frame in planned[bisect.bisect_right(planned, min(wanted)) :]:
-                if len(passed) == room or frame >= count or int(index.start[frame]) > max(keyframes):
+            for frame in planned[bisect.bisect_right(planned, min(indices)) :]:
+                if len(extras) == most or frame >= count or int(index.start[frame]) > max(keyframes):
                     break
-                key = _Frame(stamp, frame)
+                key = _FrameKey(stamp, frame)
                 if int(index.start[frame]) in keyframes and self._uses[FrameRef(video_id, frame)] > 0:
-                    passed.append(key)
-        return passed
+                    extras.append(key)
+        return extras
 
 
 def decode_image(data: bytes, name: str) -> Image.Image:
@@ -353,7 +353,7 @@ def decode_image(data: bytes, name: str) -> Image.Image:
         _refuse_large(image, name)
         return image.convert("RGB")
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise _damaged(name, error) from error
+        raise _damage_error(name, error) from error
 
 
 def _refuse_large(image: Image.Image, name: str) -> None:
@@ -361,8 +361,8 @@ def _refuse_large(image: Image.Image, name: str) -> None:
         raise DataError(f"{name}: image of {image.width}x{image.height} pixels refused. Remedy: build again")
 
 
-def _damaged(name: str, why: object) -> DataError:
-    return DataError(f"{name}: stored image is damaged ({why}). Remedy: build the dataset again")
+def _damage_error(name: str, cause: object) -> DataError:
+    return DataError(f"{name}: stored image is damaged ({cause}). Remedy: build the dataset again")
 
 
 def open_image(data: bytes, name: str) -> Image.Image:
@@ -375,9 +375,9 @@ def open_image(data: bytes, name: str) -> Image.Image:
         Image.open(io.BytesIO(data), formats=("JPEG", "PNG")).verify()  # of a PNG, its checksums
         image = Image.open(io.BytesIO(data), formats=("JPEG", "PNG"))
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise _damaged(name, error) from error
+        raise _damage_error(name, error) from error
     if image.format == "JPEG" and not data.rstrip(b"\0").endswith(_JPEG_END):
-        raise _damaged(name, "it ends too early")
+        raise _damage_error(name, "it ends too early")
     _refuse_large(image, name)
     return image
 

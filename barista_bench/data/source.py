@@ -52,9 +52,9 @@ def _hint(root: Path) -> str:
     """The end of the message about a folder that is not a release: it is often the right one, one level off."""
     if (root / ANNOTATION_FILE).is_file():
         return f": this is the folder of one video. Remedy: give the folder above it, {root.parent}"
-    below = next(root.glob(f"*/*/{ANNOTATION_FILE}"), None)
-    if below is not None:
-        return f": the release seems to lie one level below. Remedy: give {below.parent.parent}"
+    annotation = next(root.glob(f"*/*/{ANNOTATION_FILE}"), None)
+    if annotation is not None:
+        return f": the release seems to lie one level below. Remedy: give {annotation.parent.parent}"
     archive = next((path for path in sorted(root.iterdir()) if is_archive(path.name)), None)
     if archive is not None:
         return f", but archives such as {archive.name}. Remedy: unpack them first"
@@ -67,32 +67,32 @@ class _SilentBar(tqdm):  # type: ignore[type-arg]
 
 
 @contextmanager
-def _explaining_errors(what: str, repo_id: str) -> Iterator[None]:
+def _explaining_errors(action: str, repo_id: str) -> Iterator[None]:
     """Turn the Hub client's errors into SourceErrors with a remedy."""
     try:
         yield
     # HTTPError: the base class of the HTTP library (httpx or httpx2) that the client uses.
     except (hub_errors.HTTPError, OSError, ValueError) as error:  # type: ignore[attr-defined]
-        problem, remedy = _explanation(error, what, repo_id)
+        problem, remedy = _explanation(error, action, repo_id)
         raise SourceError(f"{repo_id}: {problem}. Remedy: {remedy}") from error
 
 
-def _explanation(error: Exception, what: str, repo_id: str) -> tuple[str, str]:
+def _explanation(error: Exception, action: str, repo_id: str) -> tuple[str, str]:
     """The fault, and the remedy."""
     if isinstance(error, hub_errors.GatedRepoError):
         page = f"https://huggingface.co/datasets/{repo_id}"
         remedy = f"accept its terms at {page}, then log in with `hf auth login`"
-        return f"access to the data set is restricted ({what})", remedy
+        return f"access to the data set is restricted ({action})", remedy
     if isinstance(error, hub_errors.RepositoryNotFoundError):
         absent = f"no such data set is on the Hub, or it is private, and there is no folder {Path(repo_id).absolute()}"
         return absent, "check the name, or log in with `hf auth login`"
     if isinstance(error, hub_errors.RevisionNotFoundError):
-        return f"{what}: no such revision", "give a commit, branch or tag"
+        return f"{action}: no such revision", "give a commit, branch or tag"
     line = first_line(error)  # the client appends links and server output
     if isinstance(error, hub_errors.OfflineModeIsEnabled | hub_errors.LocalEntryNotFoundError):
         remedy = "go online once, or pin a revision that is in the cache"
-        return f"{what} needs the Hub: out of reach, or off (HF_HUB_OFFLINE): {line}", remedy
-    return f"{what} failed ({type(error).__name__}: {line})", "run it again: whole files are kept"
+        return f"{action} needs the Hub: out of reach, or off (HF_HUB_OFFLINE): {line}", remedy
+    return f"{action} failed ({type(error).__name__}: {line})", "run it again: whole files are kept"
 
 
 @dataclass(frozen=True)
@@ -125,9 +125,9 @@ class HubSource(Source):
     def archives(self) -> list[str]:
         return [name for name in self.files if is_archive(name)]
 
-    def fetch(self, patterns: list[str], what: str, quiet: bool = False) -> Path:
+    def fetch(self, patterns: list[str], content: str, quiet: bool = False) -> Path:
         """Download the files that match, and return the folder that holds them under their paths."""
-        with _explaining_errors(f"downloading {what}", self.repo_id):
+        with _explaining_errors(f"downloading {content}", self.repo_id):
             return Path(
                 huggingface_hub.snapshot_download(
                     self.repo_id,
@@ -140,7 +140,7 @@ class HubSource(Source):
                 )
             )
 
-    def missing(self, video_ids: Iterable[str]) -> tuple[str, ...]:
+    def missing_videos(self, video_ids: Iterable[str]) -> tuple[str, ...]:
         """The videos, sorted, whose files are not under `root`."""
         return tuple(name for name in sorted(set(video_ids)) if not (self.root / name / VIDEO_FILE).is_file())
 
@@ -150,26 +150,26 @@ class HubSource(Source):
         Raises SourceError for an id that the release does not know, and for a download that fails; a second call goes
         on where it stopped.
         """
-        wanted = sorted(set(video_ids))
-        known = sorted(path.parent.name for path in self.root.glob(f"*/{ANNOTATION_FILE}"))
-        unknown = [name for name in wanted if name not in known]
+        requested = sorted(set(video_ids))
+        annotated = sorted(path.parent.name for path in self.root.glob(f"*/{ANNOTATION_FILE}"))
+        unknown = [name for name in requested if name not in annotated]
         if unknown:
-            raise SourceError(f"{self.label}: has no video {_some(unknown)}. Remedy: choose among {_some(known)}")
-        paths = self.by_video(VIDEO_FILE)
-        names = [name for name in self.missing(wanted) if name in paths]
+            raise SourceError(f"{self.label}: has no video {_brief(unknown)}. Remedy: choose among {_brief(annotated)}")
+        paths = self.paths_by_video(VIDEO_FILE)
+        names = [name for name in self.missing_videos(requested) if name in paths]
         if names:
-            snapshot = self.fetch([escape(paths[name]) for name in names], f"the videos {_some(names)}", quiet)
+            snapshot = self.fetch([escape(paths[name]) for name in names], f"the videos {_brief(names)}", quiet)
             for name in names:
                 _place(snapshot / paths[name], self.root / name / VIDEO_FILE, paths[name])
-        missing = self.missing(wanted)
+        missing = self.missing_videos(requested)
         # An archive named after a missing video is the likeliest to hold it, and mostly spares the others.
         for archive in sorted(self.archives, key=lambda name: archive_stem(name) not in missing):
-            if self.missing(wanted):
+            if self.missing_videos(requested):
                 self.place_archive(archive, quiet=quiet)
-        absent = self.missing(wanted)
+        absent = self.missing_videos(requested)
         if absent:
             reason = "neither as a file nor in an archive; their examples are lost"
-            log.warning("%s: holds no %s of %s, %s", self.label, VIDEO_FILE, _some(absent), reason)
+            log.warning("%s: holds no %s of %s, %s", self.label, VIDEO_FILE, _brief(absent), reason)
 
     def place_annotations(self, paths: Mapping[str, str]) -> None:
         """Download the annotation files, by video id, and bring them under `root`."""
@@ -182,14 +182,14 @@ class HubSource(Source):
 
     def place_archive(self, name: str, quiet: bool = False) -> None:
         """Download and unpack one archive, and bring its release files under `root`."""
-        unpacked = self.root.parent / "archives" / quote(name, safe="")
-        if not unpacked.is_dir():
+        folder = self.root.parent / "archives" / quote(name, safe="")
+        if not folder.is_dir():
             snapshot = self.fetch([escape(name)], f"the archive {name}", quiet)
-            unpack_release(snapshot / name, unpacked, name=f"{self.label}/{name}")
-        for path in sorted(unpacked.glob("*/*")):
+            unpack_release(snapshot / name, folder, name=f"{self.label}/{name}")
+        for path in sorted(folder.glob("*/*")):
             _place(path, self.root / path.parent.name / path.name, name)
 
-    def by_video(self, file_name: str) -> dict[str, str]:
+    def paths_by_video(self, file_name: str) -> dict[str, str]:
         """{video id: path} of the files called `file_name`, each in a folder named after its video."""
         paths: dict[str, str] = {}
         for path in self.files:
@@ -252,21 +252,21 @@ def _open_hub(repo_id: str, revision: str | None, cache_dir: str | Path | None, 
     sha = revision if revision and _SHA.fullmatch(revision) else _commit(repo_id, revision, endpoint, releases)
     identity = {"kind": "hub", "id": repo_id, "sha": sha, "requested_revision": revision}
     source = HubSource(releases / sha / "release", identity, repo_id, sha, hub_cache, endpoint)
-    annotations, archives = source.by_video(ANNOTATION_FILE), source.archives
+    annotations, archives = source.paths_by_video(ANNOTATION_FILE), source.archives
     if annotations:
         source.place_annotations(annotations)
         return source
     if not archives:
         raise SourceError(
             f"{source.label}: holds neither <video_id>/{ANNOTATION_FILE} nor an archive (.zip, .tar, .tar.gz, "
-            f".tgz); its files are {_some(source.files) or 'none'}. Remedy: check the data set's name and revision"
+            f".tgz); its files are {_brief(source.files) or 'none'}. Remedy: check the data set's name and revision"
         )
     log.info("%s: the videos lie in %d archives, which are fetched whole", source.label, len(archives))
     for archive in archives:
         source.place_archive(archive)
     if not any(source.root.glob(f"*/{ANNOTATION_FILE}")):
         raise SourceError(
-            f"{source.label}: no archive holds <video_id>/{ANNOTATION_FILE}: {_some(archives)}. "
+            f"{source.label}: no archive holds <video_id>/{ANNOTATION_FILE}: {_brief(archives)}. "
             "Remedy: check the data set's name and revision"
         )
     return source
@@ -274,9 +274,9 @@ def _open_hub(repo_id: str, revision: str | None, cache_dir: str | Path | None, 
 
 def _commit(repo_id: str, revision: str | None, endpoint: str | None, releases: Path) -> str:
     """The commit that a branch, a tag or (for None) the default branch stands at now."""
-    known = sorted(path.name for path in releases.glob("*") if _SHA.fullmatch(path.name))
-    cached = f" (in the cache: {', '.join(known)})" if known else ""
-    with _explaining_errors(f"resolving the revision {revision or 'main'}{cached}", repo_id):
+    cached_shas = sorted(path.name for path in releases.glob("*") if _SHA.fullmatch(path.name))
+    cached_note = f" (in the cache: {', '.join(cached_shas)})" if cached_shas else ""
+    with _explaining_errors(f"resolving the revision {revision or 'main'}{cached_note}", repo_id):
         sha = huggingface_hub.HfApi(endpoint=endpoint).dataset_info(repo_id, revision=revision).sha
     if sha is None or not _SHA.fullmatch(sha):
         raise SourceError(
@@ -306,6 +306,6 @@ def _place(origin: Path, target: Path, name: str) -> None:
         ) from None
 
 
-def _some(names: Sequence[str]) -> str:
+def _brief(names: Sequence[str]) -> str:
     """The first few names, for a message."""
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

@@ -94,7 +94,7 @@ def _records(config: str, graph: VideoGraph) -> Columns:
 
 def _segmentations(graph: VideoGraph, rows: Iterable[int]) -> list[dict[str, Any] | None]:
     """Encodings as they stand in the file; polygons and damaged masks are null here and listed by `validate`."""
-    annotations = zip(graph.read.rows_of("annotations"), graph.read.release.annotations, strict=True)
+    annotations = zip(graph.records.rows_of("annotations"), graph.records.release.annotations, strict=True)
     masks = {row: annotation.segmentation for row, annotation in annotations}
     encodings: list[dict[str, Any] | None] = []
     for row in rows:

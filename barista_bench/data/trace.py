@@ -22,7 +22,7 @@ _PIXELS = BoxFormat("xyxy", None)
 
 
 @dataclass(frozen=True, slots=True)
-class Traced:
+class TracedExample:
     """An example, how many frames its span is away (0: it covers the frame), and the objects it shares."""
 
     example: Example
@@ -37,8 +37,8 @@ class Trace:
     video_id: str
     frame: int
     within: int
-    here: tuple[Traced, ...]
-    near: tuple[Traced, ...]
+    here: tuple[TracedExample, ...]
+    near: tuple[TracedExample, ...]
 
     def objects(self) -> dict[str, tuple[str, ...]]:
         """Object id to the tasks that ask about it, those asked about by most tasks first."""
@@ -57,28 +57,28 @@ def trace(
     Where no example shows the frame, all examples within the range are near. Tasks come in the order given, examples
     by their distance, then by their id.
     """
-    of_video = [[e for e in examples if e.video_id == video_id] for examples in examples_by_task.values()]
-    shown = [[e for e in examples if any(f.frame_index == frame for f in e.frames)] for examples in of_video]
-    object_ids = {object_id for examples in shown for e in examples for object_id in evidence_objects(e)}
-    here, near = list[Traced](), list[Traced]()
-    for showing, examples in zip(shown, of_video, strict=True):
-        here += sorted((_trace_example(e, 0, object_ids) for e in showing), key=_order)
-        others = [_trace_example(e, _distance(e, frame), object_ids) for e in examples if e not in showing]
-        near += sorted((t for t in others if t.distance <= within and (t.shared or not any(shown))), key=_order)
+    by_task = [[e for e in examples if e.video_id == video_id] for examples in examples_by_task.values()]
+    showing = [[e for e in examples if any(f.frame_index == frame for f in e.frames)] for examples in by_task]
+    object_ids = {object_id for examples in showing for e in examples for object_id in evidence_objects(e)}
+    here, near = list[TracedExample](), list[TracedExample]()
+    for task_here, examples in zip(showing, by_task, strict=True):
+        here += sorted((_trace_example(e, 0, object_ids) for e in task_here), key=_sort_key)
+        others = [_trace_example(e, _frame_distance(e, frame), object_ids) for e in examples if e not in task_here]
+        near += sorted((t for t in others if t.distance <= within and (t.shared or not any(showing))), key=_sort_key)
     return Trace(video_id, frame, within, tuple(here), tuple(near))
 
 
-def _trace_example(example: Example, distance: int, object_ids: set[str]) -> Traced:
+def _trace_example(example: Example, distance: int, object_ids: set[str]) -> TracedExample:
     shared = (object_id for object_id in dict.fromkeys(evidence_objects(example)) if object_id in object_ids)
-    return Traced(example, distance, tuple(shared))
+    return TracedExample(example, distance, tuple(shared))
 
 
-def _distance(example: Example, frame: int) -> int:
+def _frame_distance(example: Example, frame: int) -> int:
     frames = [reference.frame_index for reference in example.frames]
     return max(min(frames) - frame, frame - max(frames), 0)
 
 
-def _order(traced: Traced) -> tuple[int, int, str]:
+def _sort_key(traced: TracedExample) -> tuple[int, int, str]:
     return traced.distance, traced.example.frames[0].frame_index, traced.example.example_id
 
 
@@ -105,7 +105,7 @@ def as_text(trace: Trace) -> str:
     return "\n".join(map(printable, lines)) + "\n"
 
 
-def _example_lines(traced: Traced) -> list[str]:
+def _example_lines(traced: TracedExample) -> list[str]:
     example = traced.example
     frames = [reference.frame_index for reference in example.frames]
     where = f"frame {frames[0]}" if len(frames) == 1 else f"frames {', '.join(map(str, frames))}"
@@ -131,8 +131,8 @@ def _categories(trace: Trace) -> dict[str, str]:
     """Categories of objects by their id, as far as any example's inputs name them."""
     categories: dict[str, str] = {}
     for traced in (*trace.here, *trace.near):
-        listed = traced.example.inputs.get("objects")
-        for entry in listed if isinstance(listed, Sequence) and not isinstance(listed, str) else ():
+        objects = traced.example.inputs.get("objects")
+        for entry in objects if isinstance(objects, Sequence) and not isinstance(objects, str) else ():
             if isinstance(entry, Mapping) and "object_id" in entry and "category" in entry:
                 categories[str(entry["object_id"])] = str(entry["category"])
     return categories

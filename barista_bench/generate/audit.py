@@ -1,4 +1,4 @@
-"""Is a set of choice questions any good? Balance, give-aways in the texts, and what a guesser makes of it."""
+"""An audit of choice questions: their balance, give-aways in their texts, and how many a guesser gets right."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from barista_bench.benchmarks import get_task
 from barista_bench.data.dataset import config_names, open_examples
 from barista_bench.errors import DataError
 from barista_bench.files.reading import read_json_lines
-from barista_bench.generate.candidates import alike
+from barista_bench.generate.candidates import are_alike
 from barista_bench.generate.family import FAMILIES, family_class
-from barista_bench.generate.shortcuts import GUESSERS, AskedChoices, GuessedSet, Guesser, guess, words_in
+from barista_bench.generate.shortcuts import GUESSERS, GuessedSet, Guesser, TextQuestion, guess, words_in
 from barista_bench.scene_graph.domain import load_domain
 from barista_bench.stats.comparison import holm
 
 MAX_BYTES = 2**30
 """Largest file of items that is read."""
 _REMEDY = "generate the folder again"
-MOST_SHOWN = 10
+MOST_NAMED = 10
 """Answers and alike choices that are named."""
 
 
@@ -70,13 +70,13 @@ class TaskAudit(NamedTuple):
     guessers: tuple[GuesserResult, ...] = ()
 
 
-def choice_sets(data: str, benchmark: str, split: str = "all") -> dict[str, list[AskedChoices]]:
+def choice_sets(data: str, benchmark: str, split: str = "all") -> dict[str, list[TextQuestion]]:
     """The questions with choices of a built dataset, by task; those with hidden answers are left out.
 
     Raises:
         DataError, ConfigError: there is no such dataset or split, or no task of it gives choices.
     """
-    sets: dict[str, list[AskedChoices]] = {}
+    sets: dict[str, list[TextQuestion]] = {}
     for config in config_names(data):
         task = get_task(benchmark, config)
         for example in open_examples(data, benchmark, config, split=split).examples:
@@ -84,20 +84,20 @@ def choice_sets(data: str, benchmark: str, split: str = "all") -> dict[str, list
             if choices and right:
                 correct = tuple(at for at, label in enumerate(choices) if label in right)
                 question = "" if (text := example.inputs.get("question")) is None else str(text)
-                choices_asked = AskedChoices(example.video_id, question, tuple(choices.values()), correct)
-                sets.setdefault(config, []).append(choices_asked)
+                text_question = TextQuestion(example.video_id, question, tuple(choices.values()), correct)
+                sets.setdefault(config, []).append(text_question)
     if not sets:
         raise DataError(f"{data}: no task of it gives choices. Remedy: name a dataset with multiple choice")
     return sets
 
 
-def generated_sets(folder: Path) -> dict[str, list[AskedChoices]]:
+def generated_sets(folder: Path) -> dict[str, list[TextQuestion]]:
     """The questions with choices in a folder that `generate` wrote, by family and subtask; empty where it is none.
 
     Raises:
         DataError: a file of items cannot be read.
     """
-    sets: dict[str, list[AskedChoices]] = {}
+    sets: dict[str, list[TextQuestion]] = {}
     for family in FAMILIES:
         path = folder / f"{family}.items.jsonl"
         subtasks = family_class(family)(load_domain()).choice_subtasks
@@ -106,8 +106,8 @@ def generated_sets(folder: Path) -> dict[str, list[AskedChoices]]:
             if item.subtask in subtasks:
                 texts = tuple(choice.text for choice in item.choices)
                 level = item.difficulty.level if item.difficulty else ""
-                choices_asked = AskedChoices(item.video_id, item.question, texts, item.correct, item.form, level)
-                sets.setdefault(f"{family} {item.subtask}", []).append(choices_asked)
+                text_question = TextQuestion(item.video_id, item.question, texts, item.correct, item.form, level)
+                sets.setdefault(f"{family} {item.subtask}", []).append(text_question)
     return sets
 
 
@@ -134,33 +134,33 @@ class _ItemLine(msgspec.Struct):
 _DECODER = msgspec.json.Decoder(_ItemLine)
 
 
-def audit_sets(sets: Mapping[str, Sequence[AskedChoices]]) -> list[TaskAudit]:
+def audit_sets(sets: Mapping[str, Sequence[TextQuestion]]) -> list[TaskAudit]:
     """The audit of each task's questions; tasks without any are left out."""
     audits = [_audit(task, questions) for task, questions in sets.items() if questions]
     pairs = [(audit.task, guesser) for audit in audits for guesser in GUESSERS]
-    guessed = {(task, guesser): guesses for task, guesser in pairs if (guesses := guess(sets[task], guesser))}
+    guessed_sets = {(task, guesser): guesses for task, guesser in pairs if (guesses := guess(sets[task], guesser))}
     results: dict[str, list[GuesserResult]] = defaultdict(list)
-    p_values = holm([guesses.p_value for guesses in guessed.values()])
-    for ((task, guesser), guesses), p in zip(guessed.items(), p_values, strict=True):
+    p_values = holm([guesses.p_value for guesses in guessed_sets.values()])
+    for ((task, guesser), guesses), p in zip(guessed_sets.items(), p_values, strict=True):
         results[task].append(GuesserResult(guesser, guesses, p))
     return [audit._replace(guessers=tuple(results[audit.task])) for audit in audits]
 
 
-def _audit(task: str, questions: Sequence[AskedChoices]) -> TaskAudit:
+def _audit(task: str, questions: Sequence[TextQuestion]) -> TaskAudit:
     videos = Counter(question.video_id for question in questions)
     answers = Counter(question.choices[at] for question in questions for at in question.correct)
     single = [question for question in questions if len(question.correct) == 1]
     places = np.bincount([question.correct[0] for question in single], minlength=1)
-    # Questions with fewer choices have fewer places.
+    # Of questions with one right choice; those with fewer choices have fewer places.
     expected = np.array([sum(1 / len(q.choices) for q in single if at < len(q.choices)) for at in range(len(places))])
-    right, distractors = _shared_words(questions)
+    right, distractors = _shared_word_fractions(questions)
     longest = [_is_longest(question) for question in single]
     return TaskAudit(
         task=task,
         items=len(questions),
         videos=len(videos),
         per_video=(min(videos.values()), float(np.median(list(videos.values()))), max(videos.values())),
-        answers=tuple(answers.most_common(MOST_SHOWN)),
+        answers=tuple(answers.most_common(MOST_NAMED)),
         distinct_answers=len(answers),
         places=tuple(places.tolist()),
         places_p=float(chisquare(places, expected * places.sum() / expected.sum()).pvalue) if single else None,
@@ -172,19 +172,19 @@ def _audit(task: str, questions: Sequence[AskedChoices]) -> TaskAudit:
             (number, first, second)
             for number, question in enumerate(questions)
             for first, second in combinations(question.choices, 2)
-            if alike(first, second)
+            if are_alike(first, second)
         ),
     )
 
 
-def _is_longest(question: AskedChoices) -> bool:
+def _is_longest(question: TextQuestion) -> bool:
     lengths = [len(choice) for choice in question.choices]
     longest = max(lengths)
     return lengths[question.correct[0]] == longest and lengths.count(longest) == 1
 
 
-def _shared_words(questions: Sequence[AskedChoices]) -> tuple[float, float]:
-    """Mean fraction of the words of a right, and of a distractor that the question says too."""
+def _shared_word_fractions(questions: Sequence[TextQuestion]) -> tuple[float, float]:
+    """Mean fractions of the words of a right choice, and of a distractor's, that the question says too."""
     fractions: dict[bool, list[float]] = {True: [], False: []}
     for question in questions:
         question_words = set(words_in(question.question))

@@ -74,7 +74,7 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
         question: text; an instruction where the family has no questions.
         right: every right answer.
         distractors: answers that may be offered beside, the most plausible first; more than are needed.
-        given: what must hold for the question to be asked at all: what it speaks of is to be seen.
+        given: what must hold for the question to be asked at all, as that what it speaks of is to be seen.
         span: frames [start, stop) that are shown.
         frames: moments that the question is about.
         objects: ids of what it is about.
@@ -125,14 +125,14 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def decide(candidate: QuestionCandidate, scene: Scene, distractors_needed: int) -> QuestionCandidate | str:
-    """Prove a candidate: what is given and right holds, and enough of the wrong answers are excluded.
+    """Prove a candidate by the graph: what is given and right holds, and enough of the wrong answers are excluded.
 
     Args:
         distractors_needed: how many wrong answers the question takes.
 
     Returns:
-        It with those wrong answers that are excluded, and that nobody can take for a right one or for each other; or
-        why it cannot be asked.
+        The candidate with those wrong answers that are excluded, and that nobody can take for a right one or for each
+        other; or why it cannot be asked.
     """
     nouns = [scene.things[name].noun for name in candidate.objects if name in scene.things]
     if any(map(scene.domain.is_divisible, nouns)):
@@ -145,17 +145,17 @@ def decide(candidate: QuestionCandidate, scene: Scene, distractors_needed: int) 
     distractors: list[Choice] = []
     for choice in candidate.distractors:
         is_excluded = choice.statement.truth(scene) is False
-        if is_excluded and not any(alike(choice.text, other.text) for other in (*candidate.right, *distractors)):
+        if is_excluded and not any(are_alike(choice.text, other.text) for other in (*candidate.right, *distractors)):
             distractors.append(choice)
     if len(distractors) < distractors_needed:
         return "too few answers that the graph excludes"
     return msgspec.structs.replace(candidate, distractors=tuple(distractors))
 
 
-def alike(first: str, second: str) -> bool:
+def are_alike(first: str, second: str) -> bool:
     """Whether two texts are the same to a reader: but for case, articles, stops, or the odd letter in the same words.
 
-    >>> alike("The red cup.", "red cup"), alike("left hand", "right hand"), alike("colour", "color")
+    >>> are_alike("The red cup.", "red cup"), are_alike("left hand", "right hand"), are_alike("colour", "color")
     (True, False, True)
     """
     a, b = _plain(first), _plain(second)
@@ -196,14 +196,14 @@ def by_video(items: Iterable[Item]) -> Iterator[tuple[str, list[Item]]]:
     return ((video_id, list(rows)) for video_id, rows in groupby(ordered, key=lambda item: item.candidate.video_id))
 
 
-def once_an_event(candidates: Iterable[QuestionCandidate], seed: int, tally: Tally) -> list[QuestionCandidate]:
+def one_per_event(candidates: Iterable[QuestionCandidate], seed: int, tally: Tally) -> list[QuestionCandidate]:
     """One candidate, by seed, of each event of a video; the others are counted as `REPEATED`."""
     by_event: dict[tuple[str, ...], QuestionCandidate] = {}
     for candidate in candidates:
         other = by_event.get(candidate.event_key)
         if other is not None:
             tally.update({(candidate.subtask, DECIDED): -1, (candidate.subtask, REPEATED): 1})
-        if other is None or _key(candidate, seed) < _key(other, seed):
+        if other is None or _seeded_key(candidate, seed) < _seeded_key(other, seed):
             by_event[candidate.event_key] = candidate
     return list(by_event.values())
 
@@ -216,7 +216,7 @@ def thin(candidates: Iterable[QuestionCandidate], most: int, seed: int) -> list[
     by_subtask: dict[str, list[QuestionCandidate]] = defaultdict(list)
     for candidate in candidates:
         by_subtask[candidate.subtask].append(candidate)
-    return [kept for rows in by_subtask.values() for kept in _in_turns(rows, seed)[:most]]
+    return [chosen for rows in by_subtask.values() for chosen in _in_turns_of_answers(rows, seed)[:most]]
 
 
 def sample(candidates: Sequence[QuestionCandidate], size: int, seed: int) -> list[QuestionCandidate]:
@@ -224,36 +224,36 @@ def sample(candidates: Sequence[QuestionCandidate], size: int, seed: int) -> lis
 
     The order of `candidates` does not matter.
     """
-    waiting = list(enumerate(_in_turns(candidates, seed)))
+    remaining = list(enumerate(_in_turns_of_answers(candidates, seed)))
     videos: Counter[str] = Counter()
     answers: Counter[str] = Counter()
     sampled: list[QuestionCandidate] = []
-    while waiting and len(sampled) < size:
-        keys = [(answers[c.answer_class], videos[c.video_id], rank) for rank, c in waiting]
-        _, best = waiting.pop(keys.index(min(keys)))
+    while remaining and len(sampled) < size:
+        keys = [(answers[c.answer_class], videos[c.video_id], rank) for rank, c in remaining]
+        _, best = remaining.pop(keys.index(min(keys)))
         videos[best.video_id] += 1
         answers[best.answer_class] += 1
         sampled.append(best)
     return sampled
 
 
-def _in_turns(candidates: Sequence[QuestionCandidate], seed: int) -> list[QuestionCandidate]:
+def _in_turns_of_answers(candidates: Sequence[QuestionCandidate], seed: int) -> list[QuestionCandidate]:
     """The first of each answer, then the second of each, ...; within an answer in seeded order."""
-    order: dict[str, list[QuestionCandidate]] = defaultdict(list)
-    for candidate in sorted(candidates, key=lambda c: _key(c, seed)):
-        order[candidate.answer_class].append(candidate)
-    ranked = [(at, _key(c, seed), c) for rows in order.values() for at, c in enumerate(rows)]
+    by_answer: dict[str, list[QuestionCandidate]] = defaultdict(list)
+    for candidate in sorted(candidates, key=lambda c: _seeded_key(c, seed)):
+        by_answer[candidate.answer_class].append(candidate)
+    ranked = [(at, _seeded_key(c, seed), c) for rows in by_answer.values() for at, c in enumerate(rows)]
     return [candidate for _, _, candidate in sorted(ranked, key=lambda row: row[:2])]
 
 
-def _key(c: QuestionCandidate, seed: int) -> int:
+def _seeded_key(c: QuestionCandidate, seed: int) -> int:
     return content_seed("draw", seed, c.subtask, c.video_id, c.question, *c.frames, c.answer_class)
 
 
 def with_choices(
     sampled: Sequence[QuestionCandidate], prefix: str, distractors_needed: Callable[[QuestionCandidate], int], seed: int
 ) -> list[Item]:
-    """Items with their distractors and letters.
+    """Items: the sampled questions with their choices, each in its place.
 
     A choice is sampled as wrong in proportion to how often it is right in the subtask, so that how often it stands
     there says nothing; the right one takes each place equally often.
@@ -286,7 +286,7 @@ def with_choices(
 
 def _item(item_id: str, candidate: QuestionCandidate, distractors: list[Choice], position: int, seed: int) -> Item:
     """An item whose right choice, if there is one, stands at `position`; several right ones stand anywhere."""
-    rng = random.Random(_key(candidate, seed))  # noqa: S311
+    rng = random.Random(_seeded_key(candidate, seed))  # noqa: S311
     choices = list(distractors)
     if len(candidate.right) == 1:
         rng.shuffle(choices)

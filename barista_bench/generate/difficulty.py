@@ -1,4 +1,4 @@
-"""The difficulty of a question, to who answers it by looking, and the origin of its distractors."""
+"""The difficulty of a question for somebody who answers it by looking, and the origins of its distractors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ THRESHOLDS = (0.3, 0.5)
 """Scores from which on a question is medium, and hard."""
 
 
-def levels_of(text: str) -> tuple[Level, ...]:
+def parse_levels(text: str) -> tuple[Level, ...]:
     """The levels from one to another, `easy:medium`, or one. Raises ConfigError for what is none."""
     first, _, last = text.partition(":")
     last = last or first
@@ -50,13 +50,13 @@ def with_difficulty(candidate: QuestionCandidate, scene: Scene, needed: int) -> 
     near = [topic.is_near(choice) for choice in ordered[:needed]]
     steps = sum(steps_of(choice.statement) for choice in candidate.right) + candidate.wording.count(" ")
     area, seconds = topic.area(), topic.seconds()
-    parts = [
+    hardnesses = [
         None if area is None else _hardness(area, LARGE, SMALL),
         None if seconds is None else _hardness(seconds, LONG, SHORT),
         float(np.mean(near)) if near else None,
         (min(steps, MOST_STEPS) - 1) / (MOST_STEPS - 1),
     ]
-    score = round(float(np.mean([part for part in parts if part is not None])), 3)
+    score = round(float(np.mean([hardness for hardness in hardnesses if hardness is not None])), 3)
     level = LEVELS[sum(score >= threshold for threshold in THRESHOLDS)]
     difficulty = Difficulty(area, seconds, sum(near), steps, score, level)
     return msgspec.structs.replace(candidate, distractors=ordered, difficulty=difficulty, origins=origins)
@@ -71,8 +71,8 @@ def steps_of(statement: Statement) -> int:
     """The things that must be seen and put together to tell a statement."""
     if isinstance(statement, AllOf):
         return sum(map(steps_of, statement.parts))
-    said = [getattr(statement, name, ()) for name in ("actions", "values")]
-    return max(statement.steps, *map(len, said))
+    sequences = [getattr(statement, name, ()) for name in ("actions", "values")]
+    return max(statement.steps, *map(len, sequences))
 
 
 class _Topic:
@@ -82,20 +82,20 @@ class _Topic:
         self.scene = scene
         self.frames = candidate.frames or (sum(candidate.span) // 2,)
         self.span = candidate.span
-        of_answers = (item for choice in candidate.right for item in self._objects(choice.statement))
-        self.objects = tuple(dict.fromkeys((*candidate.objects, *of_answers)))
+        answer_objects = (item for choice in candidate.right for item in self._objects(choice.statement))
+        self.objects = tuple(dict.fromkeys((*candidate.objects, *answer_objects)))
         self.nouns = {noun_of(name) for choice in candidate.right for name in _actions_of(choice.statement)}
 
     def area(self) -> float | None:
         """The smallest fraction of the frame that the box of anything it is about covers when it is asked about."""
-        whole = self.scene.video.video.width * self.scene.video.video.height
+        frame_area = self.scene.video.video.width * self.scene.video.video.height
         boxes = [box for frame in self.frames for box in self._boxes(frame)]
-        return round(min(width * height for *_, width, height in boxes) / whole, 6) if boxes else None
+        return round(min(width * height for *_, width, height in boxes) / frame_area, 6) if boxes else None
 
     def seconds(self) -> float | None:
         """Seconds of what is shown on which all that it is about is to be seen: the shortest."""
-        rows = [self.scene.frames_of(item) for item in self.objects]
-        counts = [int(np.diff(np.searchsorted(frames, self.span))[0]) for frames in rows]
+        frames_of_objects = [self.scene.frames_of(item) for item in self.objects]
+        counts = [int(np.diff(np.searchsorted(frames, self.span))[0]) for frames in frames_of_objects]
         return round(min(counts) / self.scene.fps, 3) if counts else None
 
     def origin(self, choice: Choice) -> str:
@@ -103,10 +103,10 @@ class _Topic:
         objects, actions = self._objects(choice.statement), _actions_of(choice.statement)
         if set(objects) & set(self.objects) or any(noun_of(name) in self.nouns for name in actions):
             return SAME_OBJECT
-        is_seen = objects and any(all(item in self.scene.boxes(at) for item in objects) for at in self.frames)
-        is_there = actions and all(self._is_in_view(noun_of(name)) for name in actions)
-        is_done = actions and all(map(self._goes_on, actions))
-        return SAME_MOMENT if is_seen or is_there or is_done else ""
+        is_object_seen = objects and any(all(item in self.scene.boxes(at) for item in objects) for at in self.frames)
+        is_noun_seen = actions and all(self._is_in_view(noun_of(name)) for name in actions)
+        is_going_on = actions and all(map(self._goes_on, actions))
+        return SAME_MOMENT if is_object_seen or is_noun_seen or is_going_on else ""
 
     def is_near(self, choice: Choice) -> bool:
         """Whether a distractor is near in place, in category or in time: it is of what the answer is about too."""
@@ -122,8 +122,8 @@ class _Topic:
         if item not in (boxes := self.scene.boxes(frame)):
             return False
         x, y, width, height = boxes[item]
-        apart = [(x + width / 2 - a - w / 2, y + height / 2 - b - h / 2) for a, b, w, h in self._boxes(frame)]
-        return any(np.hypot(*offset) <= NEAR * self.scene.video.video.width for offset in apart)
+        offsets = [(x + width / 2 - a - w / 2, y + height / 2 - b - h / 2) for a, b, w, h in self._boxes(frame)]
+        return any(np.hypot(*offset) <= NEAR * self.scene.video.video.width for offset in offsets)
 
     def _boxes(self, frame: int) -> list[tuple[float, float, float, float]]:
         boxes = self.scene.boxes(frame)
@@ -131,31 +131,31 @@ class _Topic:
 
     def _objects(self, statement: Statement) -> list[str]:
         """Ids of the things that a statement names."""
-        return [text for text in _texts(msgspec.to_builtins(statement)) if text in self.scene.things]
+        return [text for text in _strings_in(msgspec.to_builtins(statement)) if text in self.scene.things]
 
     def _is_in_view(self, noun: str) -> bool:
         """Whether the noun of an action can name something in the picture when it is asked about."""
-        shown = {item for frame in self.frames for item in self.scene.boxes(frame) if item in self.scene.things}
-        return any(self.scene.domain.same_noun(noun, self.scene.things[item].noun) for item in shown)
+        in_view = {item for frame in self.frames for item in self.scene.boxes(frame) if item in self.scene.things}
+        return any(self.scene.domain.same_noun(noun, self.scene.things[item].noun) for item in in_view)
 
     def _goes_on(self, name: str) -> bool:
         """Whether an action goes on within the seconds of a clip around a moment that is asked about."""
-        reach = self.scene.frames(self.scene.domain.lengths.clip)
+        reach = self.scene.frames_in(self.scene.domain.lengths.clip)
         spans = [span for span in (*self.scene.actions, *self.scene.steps) if span.name == name]
         return any(span.start - reach <= at < span.end + reach for span in spans for at in self.frames)
 
 
 def _actions_of(statement: Statement) -> list[str]:
     """The actions and steps that a statement says, in its parts too."""
-    one = [getattr(statement, name) for name in ("action", "step") if hasattr(statement, name)]
-    of_parts = (name for part in getattr(statement, "parts", ()) for name in _actions_of(part))
-    return [*one, *getattr(statement, "actions", ()), *of_parts]
+    own_actions = [getattr(statement, name) for name in ("action", "step") if hasattr(statement, name)]
+    part_actions = (name for part in getattr(statement, "parts", ()) for name in _actions_of(part))
+    return [*own_actions, *getattr(statement, "actions", ()), *part_actions]
 
 
-def _texts(value: object) -> Iterator[str]:
+def _strings_in(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
-        yield from (text for item in value.values() for text in _texts(item))
+        yield from (text for item in value.values() for text in _strings_in(item))
     elif isinstance(value, list | tuple):
-        yield from (text for item in value for text in _texts(item))
+        yield from (text for item in value for text in _strings_in(item))

@@ -24,10 +24,10 @@ from barista_bench.core.boxes import Xyxy, xywh_to_xyxy
 from barista_bench.core.task import Json
 from barista_bench.files.writing import write_whole
 from barista_bench.generate.candidates import Item, QuestionCandidate, by_video
-from barista_bench.generate.egocot_moments import DISTRACTORS, EgocotWords, Moments
+from barista_bench.generate.egocot_moments import DISTRACTORS, EgocotWords, ShownScene
 from barista_bench.generate.egocot_questions import QUESTIONS
 from barista_bench.generate.egocot_statements import AwayFrom, BringsAbout, InQuarter, InStep, NextAction, NextState
-from barista_bench.generate.family import Family, place_video, section
+from barista_bench.generate.family import Family, family_words, place_video
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import ActionSpan, ValueSpan, overlapping
 from barista_bench.generate.statements import AllOf, AnyOf, Changes, Does, HasValue, Precedes, Statement, Touches
@@ -59,29 +59,29 @@ class EvidenceMaker:
 
     def __init__(self, scene: Scene, words: EgocotWords) -> None:
         self.scene = scene
-        self.at = Moments(scene, words)
+        self.view = ShownScene(scene, words)
         self._number = {item.id: number for number, item in enumerate(scene.video.objects, start=1)}
 
     def evidence(self, item: Item) -> dict[str, Json]:
         """An item's evidence in the benchmark's form: targets, their boxes when asked about, contacts, facts."""
         candidate = item.candidate
         right = [*candidate.given, *(choice.statement for choice in candidate.right)]
-        distractors = [choice.statement for at, choice in enumerate(item.choices) if at not in item.correct]
-        stated = [fact for statement in right for fact in self.facts(statement)]
-        excluded = [fact for statement in distractors for fact in self.facts(statement) if self._is_excluded(fact)]
+        wrong = [choice.statement for at, choice in enumerate(item.choices) if at not in item.correct]
+        stated_facts = [fact for statement in right for fact in self.facts(statement)]
+        excluded_facts = [fact for statement in wrong for fact in self.facts(statement) if self._is_excluded(fact)]
         targets = list(dict.fromkeys(i for choice in candidate.right for i in _objects(choice.statement)))
-        boxes = list(self._boxes(targets, candidate.frames))
-        times: list[Json] = [self.at.time(frame) for frame in sorted(candidate.frames)]
+        boxes = list(self._target_boxes(targets, candidate.frames))
+        times: list[Json] = [self.view.time(frame) for frame in sorted(candidate.frames)]
         return {
             "target_objects": [{"distinct_id": self._number[i], "label": self._name(i)} for i in targets],
             "timestamps": times,
             "bboxes": boxes,
-            "relations": list(self._contacts(stated)),
+            "relations": list(self._contact_relations(stated_facts)),
             "focus_times": times,
             "focused_bboxes": boxes,
             "graph": [
-                *_once(self._row(fact, holds=True) for fact in stated if fact.predicate != "touches"),
-                *_once(self._row(fact, holds=False) for fact in excluded),
+                *_distinct(self._graph_row(fact, holds=True) for fact in stated_facts if fact.predicate != "touches"),
+                *_distinct(self._graph_row(fact, holds=False) for fact in excluded_facts),
             ],
         }
 
@@ -97,37 +97,37 @@ class EvidenceMaker:
                 predicate: GraphPredicate = "touches" if is_on else "apart from"
                 yield StatedFact(f"{side} hand", predicate, name, frame, frame, frame, text, statement)
             case HasValue(object_id, kind, value, frame):
-                yield self._state(object_id, kind, value, frame)
+                yield self._state_fact(object_id, kind, value, frame)
             case InStep(step, frame):
-                yield self._does(step, frame, self.scene.steps, statement)
+                yield self._action_fact(step, frame, self.scene.steps, statement)
             case NextAction(action, _, until):
-                yield self._does(action, until, self.scene.actions, statement)
+                yield self._action_fact(action, until, self.scene.actions, statement)
             case NextState(object_id, kind, value, frame, until):
                 for now in overlapping(self.scene.values_of(object_id, kind), frame, frame + 1):
-                    yield self._state(object_id, kind, now.value, frame)
-                yield self._state(object_id, kind, value, until)
+                    yield self._state_fact(object_id, kind, now.value, frame)
+                yield self._state_fact(object_id, kind, value, until)
             case Changes(object_id, kind, before, after, start, end):
-                yield self._state(object_id, kind, before, start)
-                yield self._state(object_id, kind, after, end - 1)
+                yield self._state_fact(object_id, kind, before, start)
+                yield self._state_fact(object_id, kind, after, end - 1)
             case BringsAbout():
-                yield from self._cause(statement)
+                yield from self._cause_facts(statement)
             case Precedes(objects, frame):
                 for pair in combinations(objects, 2):
-                    yield from self._order(pair, Precedes(pair, frame))
+                    yield from self._order_facts(pair, Precedes(pair, frame))
 
-    def _state(self, object_id: str, kind: str, value: str, frame: int) -> StatedFact:
+    def _state_fact(self, object_id: str, kind: str, value: str, frame: int) -> StatedFact:
         spans = [span for span in self.scene.values_of(object_id, kind) if span.value == value]
         start, end = _extent(spans, frame)
-        name, state = self._name(object_id), self.at.words.state(value)
+        name, state = self._name(object_id), self.view.words.state(value)
         atom = HasValue(object_id, kind, value, frame)
         return StatedFact(name, "is", state, frame, start, end, f"the {name} is {state}", atom)
 
-    def _does(self, name: str, frame: int, rows: Sequence[ActionSpan], atom: Statement) -> StatedFact:
-        start, end = _extent([row for row in rows if row.name == name], frame)
-        said = self.at.phrase(name)
-        return StatedFact("operator", "does", said, frame, start, end, f"the person {third_person(said)}", atom)
+    def _action_fact(self, name: str, frame: int, spans: Sequence[ActionSpan], atom: Statement) -> StatedFact:
+        start, end = _extent([span for span in spans if span.name == name], frame)
+        phrase = self.view.phrase(name)
+        return StatedFact("operator", "does", phrase, frame, start, end, f"the person {third_person(phrase)}", atom)
 
-    def _cause(self, cause: BringsAbout) -> Iterator[StatedFact]:
+    def _cause_facts(self, cause: BringsAbout) -> Iterator[StatedFact]:
         start, end = cause.start, cause.end - 1
         values = cause.object, cause.type, cause.before, cause.after
         changes = list(self.facts(Changes(*values, cause.start, cause.end)))
@@ -136,38 +136,38 @@ class EvidenceMaker:
         for action in overlapping(self.scene.actions, cause.start, cause.end):
             if action.name == cause.action:
                 frame = (max(action.start, start) + min(action.end - 1, end)) // 2
-                yield self._does(action.name, frame, [action], Does(action.name, frame))
-        said, outcome = self.at.phrase(cause.action), result.removeprefix("the ")
-        text = f"the person {third_person(said)}, so that {result}"
-        yield StatedFact(said, "causes", outcome, start, start, end, text, cause)
+                yield self._action_fact(action.name, frame, [action], Does(action.name, frame))
+        phrase, outcome = self.view.phrase(cause.action), result.removeprefix("the ")
+        text = f"the person {third_person(phrase)}, so that {result}"
+        yield StatedFact(phrase, "causes", outcome, start, start, end, text, cause)
 
-    def _order(self, objects: Sequence[str], atom: Statement) -> Iterator[StatedFact]:
+    def _order_facts(self, objects: Sequence[str], atom: Statement) -> Iterator[StatedFact]:
         """The first hand on each of two things, and their order."""
         uses = [next(use for use in self.scene.uses if use.thing.id == object_id) for object_id in objects]
         touches = [f for use in uses for f in self.facts(Touches(use.side, use.thing.id, use.contacts[0][1]))]
         yield from touches
-        ends = [f"{fact.subject} on {fact.object}" for fact in touches]
+        contact_texts = [f"{fact.subject} on {fact.object}" for fact in touches]
         start, end = sorted(use.start for use in uses)
         text = f"{touches[0].text} before {touches[1].text}"
-        yield StatedFact(ends[0], "precedes", ends[1], end, start, end, text, atom)
+        yield StatedFact(contact_texts[0], "precedes", contact_texts[1], end, start, end, text, atom)
 
-    def _boxes(self, objects: Sequence[str], frames: Sequence[int]) -> Iterator[Json]:
+    def _target_boxes(self, objects: Sequence[str], frames: Sequence[int]) -> Iterator[Json]:
         for frame in sorted(frames):
             boxes = self.scene.boxes(frame)
             for object_id in (i for i in objects if i in boxes):
                 corners: list[Json] = [round(side, 1) for side in xywh_to_xyxy(list(boxes[object_id]))]
-                yield {"distinct_id": self._number[object_id], "time": self.at.time(frame), "bbox": corners}
+                yield {"distinct_id": self._number[object_id], "time": self.view.time(frame), "bbox": corners}
 
-    def _contacts(self, stated: Sequence[StatedFact]) -> list[Json]:
-        """Relations of the schema: each contact that a stated touch is recorded as."""
-        return _once(
+    def _contact_relations(self, facts: Sequence[StatedFact]) -> list[Json]:
+        """Relations in the benchmark's schema: each contact that a fact about a touch is recorded as."""
+        return _distinct(
             {
                 "subject_name": fact.subject,
                 "predicate": value,
                 "object_name": fact.object,
-                "time": [self.at.time(start), self.at.time(end - 1)],
+                "time": [self.view.time(start), self.view.time(end - 1)],
             }
-            for fact in stated
+            for fact in facts
             if isinstance(fact.atom, Touches)
             for use in self.scene.uses
             if (use.side, use.thing.id) == (fact.atom.side, fact.atom.object)
@@ -175,13 +175,13 @@ class EvidenceMaker:
             if start <= fact.frame < end
         )
 
-    def _row(self, fact: StatedFact, *, holds: bool) -> Json:
+    def _graph_row(self, fact: StatedFact, *, holds: bool) -> Json:
         start, end = (fact.start, fact.end) if holds or fact.predicate == "causes" else (fact.frame, fact.frame)
         return {
             "subject_name": fact.subject,
             "predicate": fact.predicate,
             "object_name": fact.object,
-            "time": [self.at.time(start), self.at.time(end)],
+            "time": [self.view.time(start), self.view.time(end)],
             "holds": holds,
             "text": fact.text,
         }
@@ -210,12 +210,12 @@ def _extent(spans: Sequence[ValueSpan] | Sequence[ActionSpan], frame: int) -> tu
     return next(((span.start, span.end - 1) for span in spans if span.start <= frame < span.end), (frame, frame))
 
 
-def _once(rows: Iterator[Json]) -> list[Json]:
-    kept: list[Json] = []
+def _distinct(rows: Iterator[Json]) -> list[Json]:
+    distinct: list[Json] = []
     for row in rows:
-        if row not in kept:
-            kept.append(row)
-    return kept
+        if row not in distinct:
+            distinct.append(row)
+    return distinct
 
 
 TEST_EVERY = 3
@@ -233,25 +233,25 @@ class EgocotFamily(Family):
 
     def __init__(self, domain: Domain) -> None:
         super().__init__(domain)
-        self.words = section(domain, self.name, EgocotWords)
+        self.words = family_words(domain, self.name, EgocotWords)
 
     def distractors_needed(self, candidate: QuestionCandidate) -> int:
         return DISTRACTORS
 
     def candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
-        moments = Moments(scene, self.words)
+        view = ShownScene(scene, self.words)
         for ask in QUESTIONS.values():
-            yield from ask(moments)
+            yield from ask(view)
 
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
         """`dev.json`, `test.json` without answers, evidence and reasons, `media_manifest.json` and `media/`."""
         records: dict[Split, list[Json]] = {"dev": [], "test": []}
         manifest: list[Json] = []
         (out / "media").mkdir()
-        for number, (video_id, of_video) in enumerate(by_video(sorted(items, key=lambda item: item.id))):
+        for number, (video_id, video_items) in enumerate(by_video(sorted(items, key=lambda item: item.id))):
             maker = EvidenceMaker(Scene(source[video_id], self.domain), self.words)
             split: Split = "test" if number % TEST_EVERY == TEST_EVERY - 1 else "dev"
-            records[split] += [record_of(item, None if split == "test" else maker) for item in of_video]
+            records[split] += [record_of(item, None if split == "test" else maker) for item in video_items]
             manifest.append({"media_id": video_id, "dataset": self.domain.name, "uid": video_id})
             place_video(source, video_id, out / media_file(video_id))
         for name, content in (*records.items(), ("media_manifest", manifest)):
@@ -279,7 +279,7 @@ def record_of(item: Item, maker: EvidenceMaker | None) -> _Record:
 
 
 def _reasons(record: _Record, scene: Scene) -> list[str]:
-    """The facts of the evidence, and then the answer."""
+    """Sentences of an item's reasoning: the facts of its evidence, and then the answer."""
     item = RecordReader(ProblemLog("generated")).read(PlacedRecord("record", {**record, "reasoning": ["-"]}))
     assert item.answer is not None, "only answered questions get reasons"
     size = scene.video.video.width, scene.video.video.height
@@ -301,28 +301,28 @@ def rationale_of(evidence: EvidenceBase) -> list[str]:
     >>> rationale_of(EvidenceBase(facts=(EvidenceFact("left hand", "holds", "pot", ((1.0, 1.0),)),)))
     ['At 00:01.00, the left hand holds the pot.']
     """
-    facts = [fact for fact in evidence.facts if fact.annotated]
-    focused = [box for box in evidence.places if box.focused]
+    facts = [fact for fact in evidence.facts if fact.is_annotated]
+    focused = [box for box in evidence.places if box.is_focused]
     mentioned = {time for fact in facts for span in fact.spans[:1] for time in span} | {box.time for box in focused}
-    rest = [time for time in evidence.times if not any(abs(time - other) <= TOLERANCE for other in mentioned)]
-    targets = (f"The target object is the {_person(name)}." for name in evidence.targets)
+    unmentioned = [time for time in evidence.times if not any(abs(time - other) <= TOLERANCE for other in mentioned)]
+    targets = (f"The target object is the {_noun(name)}." for name in evidence.targets)
     sentences = [*targets, *map(fact_sentence, facts), *map(place_sentence, focused)]
-    which = "moments that matter are" if len(rest) > 1 else "moment that matters is"
-    return [*sentences, f"The {which} {', '.join(map(clock, rest))}."] if rest else sentences
+    subject = "moments that matter are" if len(unmentioned) > 1 else "moment that matters is"
+    return [*sentences, f"The {subject} {', '.join(map(clock, unmentioned))}."] if unmentioned else sentences
 
 
 def fact_sentence(fact: EvidenceFact, span: Times | None = None) -> str:
     """One relation, dated by `span` or by its first span."""
     span = span or (fact.spans[0] if fact.spans else None)
     if fact.text:
-        return _dated(f"{fact.text}.", None if fact.predicate == "precedes" else span)
+        return _with_time(f"{fact.text}.", None if fact.predicate == "precedes" else span)
     verb = _VERBS.get(fact.predicate, f"is {fact.predicate}")
-    return _dated(f"the {_person(fact.subject)} {verb} the {_person(fact.object)}.", span)
+    return _with_time(f"the {_noun(fact.subject)} {verb} the {_noun(fact.object)}.", span)
 
 
-def place_sentence(item: EvidenceBox) -> str:
+def place_sentence(box: EvidenceBox) -> str:
     """A sentence on the part of the frame in which one thing is, at one time."""
-    return _dated(f"the {_person(item.name)} is in the {region_words(item.box)} of the frame.", (item.time, item.time))
+    return _with_time(f"the {_noun(box.name)} is in the {region_words(box.box)} of the frame.", (box.time, box.time))
 
 
 def region_words(box: Xyxy) -> str:
@@ -337,11 +337,11 @@ def region_words(box: Xyxy) -> str:
     return "middle" if (across, down) == ("center", "middle") else f"{down} {across}"
 
 
-def _person(name: str) -> str:
+def _noun(name: str) -> str:
     return "operator" if name == "hand" else name
 
 
-def _dated(sentence: str, span: Times | None) -> str:
+def _with_time(sentence: str, span: Times | None) -> str:
     if span is None:
         return sentence[0].upper() + sentence[1:]
     start, end = map(clock, span)

@@ -20,7 +20,7 @@ from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import HandUse, NamedObject, ValueSpan, verb_of
 from barista_bench.generate.statements import AllOf, AnyOf, OnlyDuring, Seen, Statement, Touches, Unique
-from barista_bench.generate.wordings import Slots, plain
+from barista_bench.generate.wordings import Slots, plain_text
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph.domain import DomainRecord, Side
 
@@ -51,9 +51,9 @@ class EgocotWords(DomainRecord, frozen=True):
         >>> words.phrase("Pick cup"), words.phrase("Clean up"), words.phrase("Add ingredient to bowl")
         ('pick up the cup', 'clean up', 'add the ingredient to the bowl')
         """
-        verb, *rest = name.lower().split()
+        verb, *words_after = name.lower().split()
         text = [self.verbs.get(verb, verb)]
-        for before, word in pairwise([verb, *rest]):
+        for before, word in pairwise([verb, *words_after]):
             begins_name = len(text) == 1 or before in _PREPOSITIONS
             text += ["the", word] if begins_name and word not in (*_PREPOSITIONS, *_NO_NAMES) else [word]
         return " ".join(text)
@@ -74,53 +74,53 @@ class Moment(NamedTuple):
     given: tuple[Statement, ...] = ()
     noun: str = ""
 
-    def always(self, said: Callable[[int], Statement]) -> Statement:
+    def always(self, statement_at: Callable[[int], Statement]) -> Statement:
         """The statement that something holds on all of the frames."""
-        return AllOf(tuple(map(said, self.frames))) if len(self.frames) > 1 else said(self.frames[0])
+        return AllOf(tuple(map(statement_at, self.frames))) if len(self.frames) > 1 else statement_at(self.frames[0])
 
-    def ever(self, said: Callable[[int], Statement]) -> Statement:
+    def ever(self, statement_at: Callable[[int], Statement]) -> Statement:
         """The statement that it holds on one of them at the least: a distractor is excluded if that is false."""
-        return AnyOf(tuple(map(said, self.frames))) if len(self.frames) > 1 else said(self.frames[0])
+        return AnyOf(tuple(map(statement_at, self.frames))) if len(self.frames) > 1 else statement_at(self.frames[0])
 
 
 _PREPOSITIONS = ("to", "into", "in", "on", "onto", "from", "with", "of")
 _NO_NAMES = ("up", "down", "off", "out", "away", "the", "a", "an")
 
 
-class Moments:
-    """A scene at the frames that the benchmark's task shows of a video."""
+class ShownScene:
+    """A scene as the benchmark's task shows it: at `frames`, spread evenly over the video."""
 
     def __init__(self, scene: Scene, words: EgocotWords) -> None:
         self.scene = scene
         self.words = words
         self.participles: Mapping[str, str] = scene.domain.families.get("handyvqa", {}).get("doing", {})
-        self.shown = evenly_spaced(scene.frame_count, Cot.sampling.frames)
+        self.frames = evenly_spaced(scene.frame_count, Cot.sampling.frames)
 
     def time(self, frame: int) -> str:
         return clock(frame / self.scene.fps)
 
     def phrase(self, action: str) -> str:
         """The name of an action or a step, with articles."""
-        return self.words.phrase(self.scene.in_words(action))
+        return self.words.phrase(self.scene.action_in_words(action))
 
-    def doing(self, action: str) -> str:
+    def participle_phrase(self, action: str) -> str:
         """An action as it goes on, "pouring the milk"; empty where the domain has no participle of the verb."""
         verb = verb_of(action)
-        rest = self.phrase(action).removeprefix(self.words.verbs.get(verb, verb))
-        return f"{self.participles[verb]}{rest}" if verb in self.participles else ""
+        object_text = self.phrase(action).removeprefix(self.words.verbs.get(verb, verb))
+        return f"{self.participles[verb]}{object_text}" if verb in self.participles else ""
 
     def moments(self) -> Iterator[Moment]:
         """Each moment shown, by the clock, and those of each action of which there is but one."""
-        yield from (Moment((frame,), "", {"time": self.time(frame)}) for frame in self.shown)
+        yield from (Moment((frame,), "", {"time": self.time(frame)}) for frame in self.frames)
         for action in self.scene.actions:
-            frames = tuple(frame for frame in self.shown if action.start <= frame < action.end)
+            frames = tuple(frame for frame in self.frames if action.start <= frame < action.end)
             only = OnlyDuring(action.name, action.start, action.end)
-            if frames and (doing := self.doing(action.name)) and only.truth(self.scene):
-                yield Moment(frames, " while", {"doing": doing}, (only,), action.noun)
+            if frames and (participle_phrase := self.participle_phrase(action.name)) and only.truth(self.scene):
+                yield Moment(frames, " while", {"doing": participle_phrase}, (only,), action.noun)
 
-    def unnamed_things(self, when: Moment, things: Sequence[NamedObject]) -> list[NamedObject]:
+    def unnamed_things(self, moment: Moment, things: Sequence[NamedObject]) -> list[NamedObject]:
         """Things that the question does not name already."""
-        return [t for t in things if not when.noun or not self.scene.domain.same_noun(when.noun, t.noun)]
+        return [t for t in things if not moment.noun or not self.scene.domain.same_noun(moment.noun, t.noun)]
 
     def interval_text(self, start: int, end: int) -> str:
         return f"Between {self.time(start)} and {self.time(end)}."
@@ -147,18 +147,18 @@ class Moments:
         others = [group[0] for group in dimension if span.value not in group and (not listed or {*group} & {*listed})]
         return [span._replace(value=v) for v in others if not by_value[v] or span.thing.category in by_value[v]]
 
-    def visible(self, things: Sequence[NamedObject], *frames: int) -> list[NamedObject]:
+    def visible_things(self, things: Sequence[NamedObject], *frames: int) -> list[NamedObject]:
         """Things, not stuff, that are well to be seen on all frames, by a name that fits nothing else there."""
         return [
             thing
             for thing in things
             if not self.scene.domain.is_divisible(thing.noun)
-            and all(self.scene.visible(thing.id, frame) for frame in frames)
-            and self.scene.unique(thing, frames)
+            and all(self.scene.is_visible(thing.id, frame) for frame in frames)
+            and self.scene.is_unique(thing, frames)
         ]
 
-    def contacts(self, *frames: int) -> list[HandUse]:
-        """Objects that hands are on at each of the frames."""
+    def uses_at(self, *frames: int) -> list[HandUse]:
+        """Uses in which hands are on objects at each of the frames."""
         return [
             use
             for use in self.scene.uses
@@ -168,30 +168,30 @@ class Moments:
     @cached_property
     def first_uses(self) -> dict[HandUse, int]:
         """The first use of each thing, by time, with the first moment shown at which it is plain to be seen."""
-        first = {use.thing: use for use in reversed(self.scene.uses)}.values()
-        shown: dict[HandUse, int] = {}
-        for use in sorted(first, key=attrgetter("start", "thing.id")):
-            moments = (frame for frame in self.shown if use.start <= frame < use.end)
-            plain = (frame for frame in moments if Touches(use.side, use.thing.id, frame).truth(self.scene))
-            if (frame := next(plain, None)) is not None:
-                shown[use] = frame
-        return shown
+        first_uses_ = {use.thing: use for use in reversed(self.scene.uses)}.values()
+        first_seen: dict[HandUse, int] = {}
+        for use in sorted(first_uses_, key=attrgetter("start", "thing.id")):
+            frames = (frame for frame in self.frames if use.start <= frame < use.end)
+            plainly_seen = (frame for frame in frames if Touches(use.side, use.thing.id, frame).truth(self.scene))
+            if (frame := next(plainly_seen, None)) is not None:
+                first_seen[use] = frame
+        return first_seen
 
     def moments_around(self, frame: int) -> tuple[int, int] | None:
         """The last moment shown before a frame, and the first from it on; None where there is no moment before."""
-        return next(((start, end) for start, end in pairwise(self.shown) if start < frame <= end), None)
+        return next(((start, end) for start, end in pairwise(self.frames) if start < frame <= end), None)
 
     def intervals(self, frame: int) -> Iterator[tuple[list[tuple[int, int]], int]]:
         """All rows of four neighbouring intervals between moments, and in the middle half of which one a frame lies:
         when something begins is seen a little sooner or later."""
-        pairs = list(pairwise(self.shown))
+        pairs = list(pairwise(self.frames))
         for first in range(len(pairs) - DISTRACTORS):
             row = pairs[first : first + DISTRACTORS + 1]
             for number, (start, end) in enumerate(row):
                 if abs(2 * frame - start - end) <= (end - start) / 2:
                     yield row, number
 
-    def question(
+    def candidate(
         self,
         wording: str,
         slots: Slots,
@@ -211,26 +211,26 @@ class Moments:
             choices: may hold the right one.
             event: as `QuestionCandidate` has it.
         """
-        distinct = tuple(dict.fromkeys(frames))
-        seen = (Seen(thing.id, frame) for thing in things for frame in distinct)
+        distinct_frames = tuple(dict.fromkeys(frames))
+        seen_things = (Seen(thing.id, frame) for thing in things for frame in distinct_frames)
         return QuestionCandidate(
             subtask=wording.partition(" ")[0],
             video_id=self.scene.video_id,
-            question=plain(f"egocot/{wording}", slots),
+            question=plain_text(f"egocot/{wording}", slots),
             wording=f"egocot/{wording}",
             slots=dict(slots),
             right=(right,),
             distractors=tuple(choice for choice in choices if choice.text != right.text),
-            given=(*seen, *(Unique(thing.id, distinct) for thing in things), *given),
+            given=(*seen_things, *(Unique(thing.id, distinct_frames) for thing in things), *given),
             span=(0, self.scene.frame_count),
-            frames=distinct,
+            frames=distinct_frames,
             objects=tuple(thing.id for thing in things),
             answer=answer,
             event=event,
         )
 
 
-def touching(side: Side, thing: NamedObject) -> str:
+def touch_text(side: Side, thing: NamedObject) -> str:
     return f"the {side} hand is touching the {thing.name}"
 
 

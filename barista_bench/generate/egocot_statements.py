@@ -55,16 +55,15 @@ class InStep(Statement, frozen=True):
     frame: int
 
     def recorded_truth(self, scene: Scene) -> Truth:
-        now = {s.name for s in scene.steps if s.start + scene.margin <= self.frame < s.end - scene.margin}
-        if len(now) != 1:
+        current_steps = {s.name for s in scene.steps if s.start + scene.margin <= self.frame < s.end - scene.margin}
+        if len(current_steps) != 1:
             return None
-        if self.step in now:
+        if self.step in current_steps:
             return True
-        near = scene.margin
         spans = [step for step in scene.steps if step.name == self.step]
-        if not spans or any(s.start - near <= self.frame < s.end + near for s in spans):
+        if not spans or any(s.start - scene.margin <= self.frame < s.end + scene.margin for s in spans):
             return None
-        return None if any(scene.domain.same_verb(spans[0].verb, verb_of(name)) for name in now) else False
+        return None if any(scene.domain.same_verb(spans[0].verb, verb_of(name)) for name in current_steps) else False
 
 
 class NextAction(Statement, frozen=True):
@@ -114,10 +113,10 @@ class NextState(Statement, frozen=True):
         after = HasValue(self.object, self.type, self.value, self.until).truth(scene)
         if before is not False:
             return None
-        value = self.object, self.type, self.value
-        starts = [span.start for _, span in scene.changes if (span.thing.id, span.type, span.value) == value]
-        passes = any(self.frame < start <= self.until + scene.margin for start in starts)
-        return None if after is False and passes else after
+        attribute_value = self.object, self.type, self.value
+        starts = [span.start for _, span in scene.changes if (span.thing.id, span.type, span.value) == attribute_value]
+        comes_between = any(self.frame < start <= self.until + scene.margin for start in starts)
+        return None if after is False and comes_between else after
 
 
 class BringsAbout(Statement, frozen=True):

@@ -23,7 +23,7 @@ from barista_bench.generate.candidates import (
     QuestionCandidate,
     Tally,
     decide,
-    once_an_event,
+    one_per_event,
     sample,
     thin,
     with_choices,
@@ -31,7 +31,7 @@ from barista_bench.generate.candidates import (
 from barista_bench.generate.difficulty import with_difficulty
 from barista_bench.generate.missing import UndecidedCandidates
 from barista_bench.generate.scene import Scene
-from barista_bench.generate.shortcuts import AskedChoices, guessable
+from barista_bench.generate.shortcuts import TextQuestion, guessable_indices
 from barista_bench.generate.wordings import deal_forms
 from barista_bench.media.video import open_reader
 from barista_bench.mini.cutting import encode_video
@@ -76,17 +76,17 @@ class Family(ABC):
         """Number of distractors that a question takes; 0 where the family has none."""
 
     def decide_all(
-        self, scene: Scene, tally: Tally, waiting: UndecidedCandidates | None = None
+        self, scene: Scene, tally: Tally, undecided: UndecidedCandidates | None = None
     ) -> Iterator[QuestionCandidate]:
         """The candidates that the graph decides, of the levels asked for; the others are counted by their reason, and
-        noted in `waiting` by the annotation that they lack."""
+        noted in `undecided` by the annotation that they lack."""
         for candidate in self.candidates(scene):
             needed = self.distractors_needed(candidate)
             verdict = decide(candidate, scene, needed)
             if isinstance(verdict, str):
                 tally[candidate.subtask, verdict] += 1
-                if waiting is not None:
-                    waiting.add(self.name, candidate, scene, needed, verdict)
+                if undecided is not None:
+                    undecided.add(self.name, candidate, scene, needed, verdict)
                 continue
             rated = with_difficulty(verdict, scene, needed)
             is_wanted = rated.level in self.levels
@@ -95,10 +95,10 @@ class Family(ABC):
                 yield rated
 
     def offer(
-        self, scene: Scene, tally: Tally, most: int, seed: int, waiting: UndecidedCandidates | None = None
+        self, scene: Scene, tally: Tally, most: int, seed: int, undecided: UndecidedCandidates | None = None
     ) -> list[QuestionCandidate]:
         """The decided candidates that a video offers: one an event, of each subtask about `most`."""
-        return self.thin_out(once_an_event(self.decide_all(scene, tally, waiting), seed, tally), most, seed)
+        return self.thin_out(one_per_event(self.decide_all(scene, tally, undecided), seed, tally), most, seed)
 
     def thin_out(self, candidates: Sequence[QuestionCandidate], most: int, seed: int) -> list[QuestionCandidate]:
         """About `most` candidates of each subtask; their order does not matter."""
@@ -111,8 +111,8 @@ class Family(ABC):
             items += self.sample_subtask(subtask, [c for c in candidates if c.subtask == subtask], size, seed)
         return items
 
-    def sample_subtask(self, subtask: str, offered: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
-        return with_choices(sample(offered, size, seed), subtask.lower(), self.distractors_needed, seed)
+    def sample_subtask(self, subtask: str, candidates: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
+        return with_choices(sample(candidates, size, seed), subtask.lower(), self.distractors_needed, seed)
 
     def deal_forms(self, items: Sequence[Item], seed: int) -> list[Item]:
         """The sampled items, each in a form of its wording."""
@@ -124,24 +124,24 @@ class Family(ABC):
         """The sample, without the items that make a subtask guessable from its texts: beyond chance, or, where it is
         given, with an accuracy above `ceiling`."""
         items = self.deal_forms(self.sample_items(candidates, size, seed), seed)
-        given_away: dict[str, int] = {}
+        guessable_counts: dict[str, int] = {}
         for subtask in self.choice_subtasks:
-            of_subtask = [item for item in items if item.candidate.subtask == subtask]
+            subtask_items = [item for item in items if item.candidate.subtask == subtask]
             questions = []
-            for item in of_subtask:
+            for item in subtask_items:
                 c, texts = item.candidate, tuple(choice.text for choice in item.choices)
-                questions.append(AskedChoices(c.video_id, c.question, texts, item.correct, c.form, c.level))
-            left_out = {of_subtask[at].id for at in guessable(questions, ceiling)}
-            given_away[subtask] = len(left_out)
-            items = [item for item in items if item.id not in left_out]
-        return SampledItems(items, given_away)
+                questions.append(TextQuestion(c.video_id, c.question, texts, item.correct, c.form, c.level))
+            guessable_ids = {subtask_items[at].id for at in guessable_indices(questions, ceiling)}
+            guessable_counts[subtask] = len(guessable_ids)
+            items = [item for item in items if item.id not in guessable_ids]
+        return SampledItems(items, guessable_counts)
 
     @abstractmethod
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
         """Write the release, annotations and media, to the new folder `out`, in the benchmark's own format."""
 
 
-def section(domain: Domain, family: str, record: type[RecordT]) -> RecordT:
+def family_words(domain: Domain, family: str, record: type[RecordT]) -> RecordT:
     """A domain file's section for a family. Raises ConfigError for what the family does not know, or what it lacks."""
     try:
         return msgspec.convert(domain.families.get(family, {}), record)
@@ -149,8 +149,8 @@ def section(domain: Domain, family: str, record: type[RecordT]) -> RecordT:
         raise domain_error(domain, f"families.{family}: {error}") from error
 
 
-def domain_error(domain: Domain, what: str) -> ConfigError:
-    return ConfigError(f"domain {domain.name!r}: {what}. Remedy: compare with the domain.yaml of the package")
+def domain_error(domain: Domain, problem: str) -> ConfigError:
+    return ConfigError(f"domain {domain.name!r}: {problem}. Remedy: compare with the domain.yaml of the package")
 
 
 def check_placeable(graph: SceneGraph, video: VideoGraph) -> None:

@@ -17,9 +17,9 @@ from barista_bench.files.owned_folders import check_target, refuse_inside, repla
 from barista_bench.files.text_out import most_frequent_reasons
 from barista_bench.files.writing import write_whole
 from barista_bench.generate.candidates import DECIDED, Item, QuestionCandidate, Tally, reasons_of
-from barista_bench.generate.difficulty import levels_of
+from barista_bench.generate.difficulty import parse_levels
 from barista_bench.generate.family import Family, SampledItems, check_placeable, family_class
-from barista_bench.generate.missing import UndecidedCandidates, Unlocked
+from barista_bench.generate.missing import MissingAnnotation, UndecidedCandidates
 from barista_bench.generate.review import (
     Retention,
     ReviewedItem,
@@ -86,14 +86,14 @@ class Offers(NamedTuple):
     tallies: dict[str, Tally]
     lost_videos: dict[str, str]
     words: GraphWords
-    waiting: UndecidedCandidates
+    undecided: UndecidedCandidates
 
 
 class Missing(msgspec.Struct, frozen=True):
     """Lines that the domain file lacks, and annotations, that would let more be asked, the most useful first."""
 
     domain_lines: list[str]
-    annotations: list[Unlocked]
+    annotations: list[MissingAnnotation]
 
 
 def generate(
@@ -146,31 +146,31 @@ def generate(
         raise ConfigError(f"per_subtask: {per_subtask} is below 1. Remedy: ask for at least one item a subtask")
     graph, out = SceneGraph(source), Path(out)
     terms = read_terms(graph.root)
-    words = load_domain(Path(domain) if domain else None)
-    makers = {name: family_class(name)(words) for name in families}
-    for maker in makers.values():
-        maker.levels = levels_of(difficulty)
-    if not makers:
+    loaded_domain = load_domain(Path(domain) if domain else None)
+    families_by_name = {name: family_class(name)(loaded_domain) for name in families}
+    for family in families_by_name.values():
+        family.levels = parse_levels(difficulty)
+    if not families_by_name:
         raise ConfigError("families: none is named. Remedy: name one at the least")
     refuse_inside(out, graph.root)
     check_target(out)
-    verdicts = read_review(Path(review)) if review else {}
+    reviews = read_review(Path(review)) if review else {}
     nodes = cluster_of(cluster, num_proc, [graph.root])
-    offers = offers_of(graph, makers, per_subtask, seed, num_proc, nodes, progress)
+    offers = offers_of(graph, families_by_name, per_subtask, seed, num_proc, nodes, progress)
     reports, rows = [], list[ReviewedItem]()
     with replacing_folder(out) as folder:
-        for name, family in makers.items():
+        for name, family in families_by_name.items():
             sampled = family.items(offers.candidates[name], per_subtask, seed, ceiling)
             to_review = review_rows(name, sampled.items, [_item_line(item) for item in sampled.items])
-            revised = [row.item for row in to_review if verdicts.get(row.item, row).verdict == "revise"]
+            revised = [row.item for row in to_review if reviews.get(row.item, row).verdict == "revise"]
             if revised and not family.has_own_texts:
                 raise DataError(
                     f"{revised[0]}: is revised, but its whole set shares its texts. Remedy: reject it, or change the "
                     f"words of families.{name} in the domain file"
                 )
-            items = apply_review(name, sampled.items, to_review, verdicts)
-            counts = retention(to_review, verdicts) if review else []
-            reports.append(_report(family, sampled._replace(items=items), offers, per_subtask, seed, counts))
+            items = apply_review(name, sampled.items, to_review, reviews)
+            retentions = retention(to_review, reviews) if review else []
+            reports.append(_report(family, sampled._replace(items=items), offers, per_subtask, seed, retentions))
             write_whole(folder / f"{name}.report.json", msgspec.json.encode(reports[-1]) + b"\n")
             if items:
                 (folder / name).mkdir()
@@ -178,15 +178,14 @@ def generate(
                 if terms:
                     write_whole(folder / name / TERMS_FILE, terms_bytes(terms))
                 write_whole(folder / f"{name}.items.jsonl", b"".join(map(_item_line, items)))
-            rows += [verdicts.get(row.item, row) for row in to_review]
-        missing = Missing(lacking_lines(offers.words, words), offers.waiting.unlocked())
+            rows += [reviews.get(row.item, row) for row in to_review]
+        missing = Missing(lacking_lines(offers.words, loaded_domain), offers.undecided.most_useful())
         write_whole(folder / MISSING_FILE, msgspec.json.format(msgspec.json.encode(missing), indent=1) + b"\n")
-        lacking = [report for report in reports if not report.sampled]
-        if len(lacking) == len(reports) or (strict and lacking):
-            remedy = "annotate what is missing" + (", or leave the family out" if len(lacking) < len(reports) else "")
-            lines = "\n".join(in_lines(missing))
-            shortage = "; ".join(report.shortage for report in lacking)
-            raise DataError(f"{graph.root}: {shortage}. Remedy: {remedy}" + (f"\n{lines}" if lines else ""))
+        shortages = [report.shortage for report in reports if not report.sampled]
+        if len(shortages) == len(reports) or (strict and shortages):
+            remedy = "annotate what is missing" + (", or leave the family out" if len(shortages) < len(reports) else "")
+            lines = "\n".join(missing_lines(missing))
+            raise DataError(f"{graph.root}: {'; '.join(shortages)}. Remedy: {remedy}" + (f"\n{lines}" if lines else ""))
         write_whole(folder / REVIEW_FILE, review_bytes(rows))
     return reports
 
@@ -196,7 +195,7 @@ def read_missing(folder: Path) -> Missing:
     return msgspec.json.decode((folder / MISSING_FILE).read_bytes(), type=Missing)
 
 
-def in_lines(missing: Missing) -> list[str]:
+def missing_lines(missing: Missing) -> list[str]:
     """Lines for a person to read, on what is missing."""
     lines = ["the domain file lacks these lines:"] if missing.domain_lines else []
     lines += [f"  {line}" for line in missing.domain_lines]
@@ -223,21 +222,21 @@ def offers_of(
     at once does not grow with the number of videos. All families are of one domain."""
     video_ids = graph.video_ids
     most = max(SPARE, -(-SPARE * per_subtask // max(1, len(video_ids))))
-    work = partial(_offers_of_video, graph=graph, families=families, most=most, seed=seed)
+    read_offers = partial(_offers_of_video, graph=graph, families=families, most=most, seed=seed)
     offers = Offers(
         {name: [] for name in families}, {name: Tally() for name in families}, {}, GraphWords(), UndecidedCandidates()
     )
-    results = cluster.map(work, video_ids) if cluster else map_in_processes(work, video_ids, num_proc)
+    results = cluster.map(read_offers, video_ids) if cluster else map_in_processes(read_offers, video_ids, num_proc)
     for result in tqdm(results, total=len(video_ids), desc="reading graphs", unit="video", disable=not progress):
         offers.lost_videos.update(result.lost_videos)
         offers.words.merge(result.words)
-        offers.waiting.merge(result.waiting)
+        offers.undecided.merge(result.undecided)
         for name, candidates in result.candidates.items():
             offers.tallies[name].update(result.tallies[name])
-            held = offers.candidates[name] + candidates
-            if max(Counter(candidate.subtask for candidate in held).values(), default=0) > 2 * SPARE * per_subtask:
-                held = families[name].thin_out(held, SPARE * per_subtask, seed)
-            offers.candidates[name] = held
+            pool = offers.candidates[name] + candidates
+            if max(Counter(candidate.subtask for candidate in pool).values(), default=0) > 2 * SPARE * per_subtask:
+                pool = families[name].thin_out(pool, SPARE * per_subtask, seed)
+            offers.candidates[name] = pool
     return offers
 
 
@@ -247,17 +246,17 @@ def _offers_of_video(video_id: str, graph: SceneGraph, families: Mapping[str, Fa
         check_placeable(graph, graph[video_id])
         scene = Scene(graph[video_id], next(iter(families.values())).domain)
         for name, family in families.items():
-            offers.candidates[name] = family.offer(scene, offers.tallies[name], most, seed, offers.waiting)
+            offers.candidates[name] = family.offer(scene, offers.tallies[name], most, seed, offers.undecided)
         return offers._replace(words=words_of(graph[video_id]))
     except DataError as error:
         return Offers({}, {}, {video_id: str(error)}, GraphWords(), UndecidedCandidates())
 
 
 def _report(
-    family: Family, sampled: SampledItems, offers: Offers, per_subtask: int, seed: int, kept: list[Retention]
+    family: Family, sampled: SampledItems, offers: Offers, per_subtask: int, seed: int, retentions: list[Retention]
 ) -> FamilyReport:
     tally = offers.tallies[family.name]
-    rejected = {row.subtask: row.rejected for row in kept}
+    rejected = {row.subtask: row.rejected for row in retentions}
     counts = Counter(item.candidate.subtask for item in sampled.items)
     rows = []
     for subtask in family.subtasks:
@@ -266,14 +265,14 @@ def _report(
             "its texts give the answer away": sampled.guessable.get(subtask, 0),
             "rejected by review": rejected.get(subtask, 0),
         }
-        taken = counts[subtask] + sum(left_out.values())
-        unbalanced = reasons.get(DECIDED, 0) - taken
-        left_out[UNBALANCED] = unbalanced if taken < per_subtask else 0
+        accounted_for = counts[subtask] + sum(left_out.values())
+        unbalanced = reasons.get(DECIDED, 0) - accounted_for
+        left_out[UNBALANCED] = unbalanced if accounted_for < per_subtask else 0
         refused = Counter({reason: number for reason, number in reasons.items() if reason != DECIDED})
         refused.update({reason: number for reason, number in left_out.items() if number > 0})
         by_count = dict(refused.most_common())
         rows.append(SubtaskReport(subtask, per_subtask, counts[subtask], sum(reasons.values()), by_count))
-    return FamilyReport(family.name, seed, tuple(rows), offers.lost_videos, tuple(kept))
+    return FamilyReport(family.name, seed, tuple(rows), offers.lost_videos, tuple(retentions))
 
 
 def _item_line(item: Item) -> bytes:

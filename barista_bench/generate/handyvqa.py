@@ -18,7 +18,7 @@ from barista_bench.benchmarks.kinds.masks import union
 from barista_bench.errors import DataError
 from barista_bench.files.writing import write_whole
 from barista_bench.generate.candidates import Choice, Item, QuestionCandidate, by_video, sample, with_choices
-from barista_bench.generate.family import Family, domain_error, place_video, section
+from barista_bench.generate.family import Family, domain_error, family_words, place_video
 from barista_bench.generate.handyvqa_questions import HandyvqaWords, Questions
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import COLOUR
@@ -41,13 +41,13 @@ class HandyvqaFamily(Family):
 
     def __init__(self, domain: Domain) -> None:
         super().__init__(domain)
-        self.domain_words = section(domain, self.name, HandyvqaWords)
-        for key, known, said in (
+        self.domain_words = family_words(domain, self.name, HandyvqaWords)
+        for key, described, used in (
             ("grip", domain.contacts, (self.domain_words.grip,)),
             ("where", domain.places, self.domain_words.where),
             ("state", domain.attributes, (self.domain_words.state,)),
         ):
-            if unknown := sorted(set(said) - set(known)):
+            if unknown := sorted(set(used) - set(described)):
                 raise domain_error(
                     domain, f"families.{self.name}.{key}: {unknown[0]!r} is described nowhere in the file"
                 )
@@ -65,22 +65,22 @@ class HandyvqaFamily(Family):
         yield from chain(questions.actions(), questions.processes(), questions.locations())
         yield from chain(questions.states(), questions.parts(), questions.objects())
 
-    def sample_subtask(self, subtask: str, offered: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
+    def sample_subtask(self, subtask: str, candidates: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
         if subtask in release.RVOS_CATEGORIES:
             # As many distractors as usual, or as the graph excludes where these are fewer.
-            sampled = sample(offered, size, seed)
+            sampled = sample(candidates, size, seed)
             return with_choices(sampled, subtask, lambda c: min(_usual_distractors(c), len(c.distractors)), seed)
-        sampled = sample_balanced(offered, size, seed, self.distractors_needed, self.words)
+        sampled = sample_balanced(candidates, size, seed, self.distractors_needed, self.words)
         return with_choices(sampled, subtask, self.distractors_needed, seed)
 
     def words(self, candidate: QuestionCandidate, choice: Choice) -> tuple[str, ...]:
         """A choice's words, its text as one, and that with what the question names; but for colours, which tell things
         of one video apart."""
-        words, named = (
+        words, name_words = (
             [word for word in re.findall(r"\w+", text.lower()) if word not in self._colours]
             for text in (choice.text, candidate.slots.get("name", ""))
         )
-        return tuple(dict.fromkeys((*words, " ".join(words), " ".join([*named, "?", *words]))))
+        return tuple(dict.fromkeys((*words, " ".join(words), " ".join([*name_words, "?", *words]))))
 
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
         """Write `<category>.jsonl` of each category that has items, and the videos whole, below `videos`.
@@ -90,11 +90,11 @@ class HandyvqaFamily(Family):
         """
         lines: dict[str, list[bytes]] = defaultdict(list)
         (out / "videos").mkdir()
-        for video_id, of_video in by_video(items):
+        for video_id, video_items in by_video(items):
             path = out / _video_name(video_id)
             place_video(source, video_id, path)
             graph, facts = source[video_id], video_facts(path)
-            for item in of_video:
+            for item in video_items:
                 lines[item.candidate.subtask].append(msgspec.json.encode(_record(item, graph, facts)) + b"\n")
         for category, records in lines.items():
             write_whole(out / f"{category}.jsonl", b"".join(sorted(records)))
@@ -161,7 +161,7 @@ Words = Callable[[QuestionCandidate, Choice], Sequence[str]]
 Counts = NDArray[np.int64]
 
 
-class _Offer(NamedTuple):
+class _WordCounts(NamedTuple):
     """A candidate as counts of words: in its right choices, (words,), and in each wrong one, (choices, words)."""
 
     candidate: QuestionCandidate
@@ -183,34 +183,34 @@ def sample_balanced(
     Args:
         words: of a candidate and one of its choices, what a reader could go by.
     """
-    offers = _offers(sample(candidates, SPARE * size, seed), distractors_needed, words)
+    pool = _word_counts(sample(candidates, SPARE * size, seed), distractors_needed, words)
     sampled: list[QuestionCandidate] = []
     answers: Counter[str] = Counter()
-    balance = _Balance(offers[0].right.size if offers else 0)
-    first = 0
-    while first < len(offers) and len(sampled) < size:
+    balance = _Balance(pool[0].right.size if pool else 0)
+    window_start = 0
+    while window_start < len(pool) and len(sampled) < size:
         additions = [
-            (answers[offer.candidate.answer_class], addition, at)
-            for at, offer in enumerate(offers[first : first + AT_ONCE], start=first)
-            if (addition := balance.addition(offer))
+            (answers[counted.candidate.answer_class], addition, at)
+            for at, counted in enumerate(pool[window_start : window_start + AT_ONCE], start=window_start)
+            if (addition := balance.addition(counted))
         ]
         if not additions:
-            first += AT_ONCE
+            window_start += AT_ONCE
             continue
         _, (_, chosen), at = min(additions, key=lambda row: (row[0], row[1][0], row[2]))
-        offer = offers.pop(at)
-        candidate = offer.candidate
+        counted = pool.pop(at)
+        candidate = counted.candidate
         answers[candidate.answer_class] += 1
-        balance.add(offer, chosen)
+        balance.add(counted, chosen)
         distractors = tuple(candidate.distractors[number] for number in chosen)
         sampled.append(msgspec.structs.replace(candidate, distractors=distractors))
-        first = 0
+        window_start = 0
     return sampled
 
 
-def _offers(
+def _word_counts(
     candidates: Sequence[QuestionCandidate], distractors_needed: DistractorsNeeded, words: Words
-) -> list[_Offer]:
+) -> list[_WordCounts]:
     index: dict[str, int] = {}
     for candidate in candidates:
         for choice in (*candidate.right, *candidate.distractors):
@@ -224,40 +224,41 @@ def _offers(
         return table
 
     return [
-        _Offer(c, counts(c, c.right).sum(axis=0), counts(c, c.distractors), distractors_needed(c)) for c in candidates
+        _WordCounts(c, counts(c, c.right).sum(axis=0), counts(c, c.distractors), distractors_needed(c))
+        for c in candidates
     ]
 
 
 class _Balance:
     """Counts of each word in the right choices and in the distractors of a set that grows."""
 
-    def __init__(self, words: int) -> None:
-        self.rights = np.zeros(words, dtype=np.int64)
-        self.stands = np.zeros(words, dtype=np.int64)
+    def __init__(self, vocabulary_size: int) -> None:
+        self.in_right = np.zeros(vocabulary_size, dtype=np.int64)
+        self.in_distractors = np.zeros(vocabulary_size, dtype=np.int64)
         self.correct_choices = 0
         self.distractors = 0
 
-    def addition(self, offer: _Offer) -> tuple[int, list[int]] | None:
+    def addition(self, counted: _WordCounts) -> tuple[int, list[int]] | None:
         """The cost of the set with one more candidate, and the indices of the distractors that cost the least; None
         where a word would be out of proportion."""
-        per = self.correct_choices + len(offer.candidate.right)
-        due = (self.rights + offer.right) * (self.distractors + offer.needed)  # times `per`, to stay whole
+        right_count = self.correct_choices + len(counted.candidate.right)
+        due = (self.in_right + counted.right) * (self.distractors + counted.needed)  # times `right_count`, so whole
         # What a word costs grows with the square of how far it is off, and falls with how much is due to it.
-        weight = 2**30 // (due + 4 * per)
-        stands = self.stands.copy()
+        weight = 2**30 // (due + 4 * right_count)
+        in_distractors = self.in_distractors.copy()
         chosen: list[int] = []
-        for _ in range(offer.needed):
-            cost = offer.distractors @ ((2 * (stands * per - due) + per) * weight)
+        for _ in range(counted.needed):
+            cost = counted.distractors @ ((2 * (in_distractors * right_count - due) + right_count) * weight)
             cost[chosen] = np.iinfo(np.int64).max
             chosen.append(int(np.argmin(cost)))  # of equal ones the more plausible
-            stands += offer.distractors[chosen[-1]]
-        off = stands * per - due
-        if np.any(np.abs(off) / per > SLACK + np.sqrt(due / per)):
+            in_distractors += counted.distractors[chosen[-1]]
+        excess = in_distractors * right_count - due
+        if np.any(np.abs(excess) / right_count > SLACK + np.sqrt(due / right_count)):
             return None
-        return int(np.sum(off // per * off * weight)), chosen
+        return int(np.sum(excess // right_count * excess * weight)), chosen
 
-    def add(self, offer: _Offer, chosen: Sequence[int]) -> None:
-        self.rights += offer.right
-        self.stands += offer.distractors[chosen].sum(axis=0)
-        self.correct_choices += len(offer.candidate.right)
-        self.distractors += offer.needed
+    def add(self, counted: _WordCounts, chosen: Sequence[int]) -> None:
+        self.in_right += counted.right
+        self.in_distractors += counted.distractors[chosen].sum(axis=0)
+        self.correct_choices += len(counted.candidate.right)
+        self.distractors += counted.needed

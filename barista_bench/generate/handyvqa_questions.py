@@ -31,7 +31,7 @@ from barista_bench.generate.handyvqa_statements import (
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import SIDES, HandUse, NamedObject, PlaceSpan, overlapping
 from barista_bench.generate.statements import Does, Seen, Statement
-from barista_bench.generate.wordings import plain
+from barista_bench.generate.wordings import plain_text
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph.domain import AttributeWords, DomainRecord, Side
 
@@ -76,7 +76,7 @@ class Questions:
         scene = self.scene
         texts: dict[str, str] = {}
         for action in scene.actions:
-            verb, _, noun = scene.in_words(action.name).lower().partition(" ")
+            verb, _, noun = scene.action_in_words(action.name).lower().partition(" ")
             doing = self.words.doing.get(verb, "")
             texts[action.name] = f"The person is {doing} the {noun}." if doing else ""
         for action in scene.actions:
@@ -88,8 +88,8 @@ class Questions:
                     if texts[name] or name == action.name
                 )
                 during = tuple(at for at in clip.shown if action.start <= at < action.end)
-                given = (InWords(action.name, bool(texts[action.name])), HandAtWork(action.name, during))
-                yield self._candidate("action", clip, right, distractors, given)
+                conditions = (InWords(action.name, bool(texts[action.name])), HandAtWork(action.name, during))
+                yield self._candidate("action", clip, right, distractors, conditions)
 
     # Process
 
@@ -97,15 +97,15 @@ class Questions:
         """The action of each hand at one moment; distractors are the hands exchanged, and actions of other times."""
         scene = self.scene
         for clip, frame in self._clips_halfway(scene.uses):
-            left_right = self._action("left", frame), self._action("right", frame)
-            done = [action for action in left_right if action is not None]
-            pool = [*dict.fromkeys((*done, *self._other_actions(clip, frame))), None]
-            pairs = [left_right[::-1], *product([*done, None], pool), *product(pool, [*done, None])]
-            others = dict.fromkeys(pair for pair in (*pairs, *product(pool, pool)) if self._can_be(*pair))
-            others.pop(left_right, None)
-            right = self._hands_choice(*left_right, clip, frame)
+            hand_actions = self._hand_action("left", frame), self._hand_action("right", frame)
+            actions = [action for action in hand_actions if action is not None]
+            pool = [*dict.fromkeys((*actions, *self._other_actions(clip, frame))), None]
+            pairs = [hand_actions[::-1], *product([*actions, None], pool), *product(pool, [*actions, None])]
+            others = dict.fromkeys(pair for pair in (*pairs, *product(pool, pool)) if self._is_sayable(*pair))
+            others.pop(hand_actions, None)
+            right = self._hands_choice(*hand_actions, clip, frame)
             distractors = [self._hands_choice(*pair, clip, frame) for pair in others]
-            ids = tuple(dict.fromkeys(item for _, item in done))
+            ids = tuple(dict.fromkeys(item for _, item in actions))
             yield self._candidate("process", clip, right, distractors, self._clearly_named(ids, clip), ids)
 
     def _other_actions(self, clip: ClipWindow, frame: int) -> list[HandAction]:
@@ -121,29 +121,29 @@ class Questions:
     def _clips_halfway(self, uses: Iterable[HandUse]) -> list[tuple[ClipWindow, int]]:
         """Clips with a moment halfway through them at which there is a contact: in its middle, and every half clip of
         it; not two next to each other."""
-        step = self.scene.frames(HALF_WINDOW_S)
+        step = self.scene.frames_in(HALF_WINDOW_S)
         moments: set[int] = set()
         for _, start, end in (contact for use in uses for contact in use.contacts):
             middle, reach = (start + end) // 2, (end - start - 1) // 2 // step * step
             moments.update(range(middle - reach, middle + reach + 1, step))
-        apart: list[int] = []
+        spaced_frames: list[int] = []
         for frame in sorted(moments):
-            if not apart or frame - apart[-1] >= self.scene.frames(self.scene.domain.lengths.gap):
-                apart.append(frame)
-        return list(dict.fromkeys(filter(None, (clip_halfway(self.scene, frame) for frame in apart))))
+            if not spaced_frames or frame - spaced_frames[-1] >= self.scene.frames_in(self.scene.domain.lengths.gap):
+                spaced_frames.append(frame)
+        return list(dict.fromkeys(filter(None, (clip_halfway(self.scene, frame) for frame in spaced_frames))))
 
-    def _action(self, side: Side, frame: int) -> HandAction | None:
+    def _hand_action(self, side: Side, frame: int) -> HandAction | None:
         """The action of a hand at a frame: of several contacts the part's, then the one that passes soonest."""
-        known, wholes = list(self.scene.domain.contacts), self.scene.wholes
+        contact_order, wholes = list(self.scene.domain.contacts), self.scene.wholes
         rows = [
-            (not wholes.get(use.thing.id), end - start, -known.index(value), value, use.thing.id)
+            (not wholes.get(use.thing.id), end - start, -contact_order.index(value), value, use.thing.id)
             for use in overlapping(self.scene.uses, frame, frame + 1)
             for value, start, end in use.contacts
-            if use.side == side and start <= frame < end and value in known
+            if use.side == side and start <= frame < end and value in contact_order
         ]
         return min(rows)[3:] if rows else None
 
-    def _can_be(self, left: HandAction | None, right: HandAction | None) -> bool:
+    def _is_sayable(self, left: HandAction | None, right: HandAction | None) -> bool:
         """Whether a wrong answer can say so of two hands: one does something, not to a part of the other's, nor
         something else to the same thing."""
         if left is None or right is None:
@@ -163,21 +163,23 @@ class Questions:
         """Which part a hand is on at one moment, of all parts of things in view."""
         scene = self.scene
         wholes = {whole for owners in scene.owners.values() for whole in owners}
-        every = [part for part in scene.owners if part in scene.things and part not in wholes]
+        parts = [part for part in scene.owners if part in scene.things and part not in wholes]
         for use in scene.uses:
-            for clip, frame in self._clips_halfway([use]) if use.thing.id in every else ():
-                others = [part for part in every if part != use.thing.id and self._is_clear(part, clip)]
-                right, *distractors = (self._part(part, use.side, clip, frame) for part in (use.thing.id, *others))
+            for clip, frame in self._clips_halfway([use]) if use.thing.id in parts else ():
+                others = [part for part in parts if part != use.thing.id and self._is_clear(part, clip)]
+                right, *distractors = (
+                    self._part_choice(part, use.side, clip, frame) for part in (use.thing.id, *others)
+                )
                 slots, given = {"side": use.side}, self._clearly_named((use.thing.id,), clip)
                 arguments = clip, right, distractors, given, (use.thing.id,)
                 yield self._candidate("parts", *arguments, slots=slots)
                 yield self._mask_candidate("rvos_parts", *arguments, [use], slots=slots)
 
-    def _part(self, part: str, side: Side, clip: ClipWindow, frame: int) -> Choice:
+    def _part_choice(self, part: str, side: Side, clip: ClipWindow, frame: int) -> Choice:
         name = self._name(part)
         owners = [thing.name for thing in self.scene.things.values() if thing.id in self.scene.owners[part]]
-        is_told = " " in name or not owners  # a rinse button says whose it is, a knob does not
-        text = f"The {name}." if is_told else f"The {name} of the {owners[0]}."
+        says_whole = " " in name or not owners  # a rinse button says whose it is, a knob does not
+        text = f"The {name}." if says_whole else f"The {name} of the {owners[0]}."
         return Choice(text, HandIsOn(side, part, None, frame, clip.shown))
 
     # Objects
@@ -188,18 +190,18 @@ class Questions:
         for clip, _ in self._clips_halfway(scene.uses):
             uses = overlapping(scene.uses, clip.start, clip.stop)
             touched = dict.fromkeys(use.thing.id for use in uses)
-            counted = [item for item in touched if not any(whole in touched for whole in scene.wholes.get(item, ()))]
-            joined = {other for item in touched for other in self._touched_with(item, clip)}
-            named = [item for item, thing in scene.things.items() if not scene.domain.is_divisible(thing.noun)]
-            others = [item for item in named if item not in joined and self._is_clear(item, clip)]
-            right = tuple(self._object(item, clip) for item in counted)
-            nothing_else = NothingElseTouched(tuple(counted), clip.start, clip.stop, clip.shown)
-            distractors = [self._object(item, clip) for item in others]
-            arguments = clip, right, distractors, (*self._clearly_named(counted, clip), nothing_else), tuple(counted)
+            answers = [item for item in touched if not any(whole in touched for whole in scene.wholes.get(item, ()))]
+            touched_with = {other for item in touched for other in self._touched_with(item, clip)}
+            countable = [item for item, thing in scene.things.items() if not scene.domain.is_divisible(thing.noun)]
+            others = [item for item in countable if item not in touched_with and self._is_clear(item, clip)]
+            right = tuple(self._object_choice(item, clip) for item in answers)
+            nothing_else = NothingElseTouched(tuple(answers), clip.start, clip.stop, clip.shown)
+            distractors = [self._object_choice(item, clip) for item in others]
+            arguments = (clip, right, distractors, (*self._clearly_named(answers, clip), nothing_else), tuple(answers))
             yield self._candidate("objects", *arguments)
             yield self._mask_candidate("rvos_objects", *arguments, uses)
 
-    def _object(self, item: str, clip: ClipWindow) -> Choice:
+    def _object_choice(self, item: str, clip: ClipWindow) -> Choice:
         return Choice(self._name(item), TouchedInClip(item, clip.start, clip.stop, clip.shown))
 
     def _touched_with(self, item: str, clip: ClipWindow) -> Iterator[str]:
@@ -223,19 +225,19 @@ class Questions:
     ) -> QuestionCandidate:
         """A question answered by masks: of the objects `items`, in the order of `right`, each with its parts."""
         wholes = self.scene.wholes
-        masked = [[item, *(part for part in wholes if item in wholes[part])] for item in items]
+        masked_ids = [[item, *(part for part in wholes if item in wholes[part])] for item in items]
         frames = self._masked_frames(clip, items, uses)
-        readable = Masked(tuple(object_id for ids in masked for object_id in ids), frames)
-        extra = {"annotated": list(frames), "masked": masked}
+        readable = Masked(tuple(object_id for ids in masked_ids for object_id in ids), frames)
+        extra = {"annotated": list(frames), "masked": masked_ids}
         return self._candidate(subtask, clip, right, distractors, (*given, readable), items, slots=slots, extra=extra)
 
     def _masked_frames(self, clip: ClipWindow, items: Sequence[str], uses: Sequence[HandUse]) -> tuple[int, ...]:
         """Frames on which the answer is masked: all of it is well to be seen or not in the picture; where there are
         enough, those on which some of it is touched. Evenly spaced, in order."""
-        seen = {frame: [self.scene.visible(item, frame) for item in items] for frame in clip.shown}
-        clear = [frame for frame in clip.shown if None not in seen[frame] and any(seen[frame])]
-        touched = [frame for frame in clear if any(use.start <= frame < use.end for use in uses)]
-        pool = touched if len(touched) >= MASKED else clear
+        visibility = {frame: [self.scene.is_visible(item, frame) for item in items] for frame in clip.shown}
+        clear_frames = [frame for frame in clip.shown if None not in visibility[frame] and any(visibility[frame])]
+        touched_frames = [frame for frame in clear_frames if any(use.start <= frame < use.end for use in uses)]
+        pool = touched_frames if len(touched_frames) >= MASKED else clear_frames
         return tuple(pool[at] for at in evenly_spaced(len(pool), MASKED)) if pool else ()
 
     # State
@@ -247,12 +249,12 @@ class Questions:
         spans = [span for span in scene.values if span.type == kind]
         for thing in dict.fromkeys(span.thing for span in spans):
             spans_of_thing = [span for span in spans if span.thing.id == thing.id]
-            usual = {span.value for span in spans if span.thing.category == thing.category}
+            usual_values = {span.value for span in spans if span.thing.category == thing.category}
             moments = {frame for span in spans_of_thing for frame in (span.start, (span.start + span.end) // 2)}
             for clip in dict.fromkeys(clip_around(scene, frame) for frame in sorted(moments - {0})):
                 recorded = recorded_sequence(scene, thing.id, kind, clip.start, clip.stop, clip.shown)
                 sequence = recorded if recorded and len(recorded) <= LONGEST_SEQUENCE else (spans_of_thing[0].value,)
-                sequences = dict.fromkeys((sequence, *_other_sequences(words, sequence[0], usual)))
+                sequences = dict.fromkeys((sequence, *_other_sequences(words, sequence[0], usual_values)))
                 right, *distractors = (self._sequence_choice(thing, values, clip) for values in sequences)
                 given, slots = self._clearly_named((thing.id,), clip), {"name": thing.name}
                 candidate = self._candidate("state", clip, right, distractors, given, (thing.id,), slots=slots)
@@ -260,9 +262,9 @@ class Questions:
                 yield msgspec.structs.replace(candidate, event=f"{thing.id} {sequence} {changes}")
 
     def _sequence_choice(self, thing: NamedObject, values: tuple[str, ...], clip: ClipWindow) -> Choice:
-        said = [self.words.states.get(value, value) for value in values]
-        again = [f"{word} again" if word in said[:at] else word for at, word in enumerate(said)]
-        text = f"{said[0].capitalize()} throughout." if len(said) == 1 else f"First {', then '.join(again)}."
+        words = [self.words.states.get(value, value) for value in values]
+        steps = [f"{word} again" if word in words[:at] else word for at, word in enumerate(words)]
+        text = f"{words[0].capitalize()} throughout." if len(words) == 1 else f"First {', then '.join(steps)}."
         return Choice(text, StateSequence(thing.id, self.words.state, values, clip.start, clip.stop, clip.shown))
 
     # Location
@@ -270,12 +272,12 @@ class Questions:
     def locations(self) -> Candidates:
         """The place of a thing at the beginning and at the end of a clip in which it is touched or moves."""
         scene = self.scene
-        held = {use.thing for use in scene.uses}
+        used_things = {use.thing for use in scene.uses}
         for centre, thing in self._moves():
             clip = clip_around(scene, centre)
             places = [placing for placing in self._places(thing) if self._is_clear(placing[1], clip)]
             for end, frame in (("start", clip.shown[0]), ("end", clip.shown[-1])) if places else ():
-                every = [
+                choices = [
                     Choice(
                         f"{scene.domain.places[predicate].words.capitalize()} the {self._name(other)}.",
                         Placed(thing.id, predicate, other, frame),
@@ -285,12 +287,12 @@ class Questions:
                 hands = [
                     Choice(f"In the {side} hand.", HandIsOn(side, thing.id, self.words.grip, frame, clip.shown))
                     for side in SIDES
-                    if thing in held
+                    if thing in used_things
                 ]
                 in_both = all(choice.statement.truth(scene) for choice in hands)  # so that neither says where it is
-                every += [] if in_both else hands
-                right = next((choice for choice in every if choice.statement.truth(scene)), every[-1])
-                distractors = [choice for choice in every if choice is not right]
+                choices += [] if in_both else hands
+                right = next((choice for choice in choices if choice.statement.truth(scene)), choices[-1])
+                distractors = [choice for choice in choices if choice is not right]
                 given = (*self._clearly_named((thing.id,), clip), Seen(thing.id, frame))
                 arguments = clip, right, distractors, given, (thing.id,)
                 yield self._candidate(f"location {end}", *arguments, slots={"name": thing.name})
@@ -298,7 +300,7 @@ class Questions:
     def _moves(self) -> list[tuple[int, NamedObject]]:
         """Centres of clips with a touch or a passing place of a thing halfway or at an end, or a change halfway."""
         scene = self.scene
-        half = scene.frames(HALF_WINDOW_S)
+        half = scene.frames_in(HALF_WINDOW_S)
         passing = [span for span in scene.places if span.end - span.start <= 2 * half]
         spans: list[HandUse | PlaceSpan] = [*scene.uses, *passing]
         middles = {((span.start + span.end) // 2, span.thing) for span in spans}
@@ -322,7 +324,7 @@ class Questions:
         return self.scene.things[object_id].name
 
     def _is_clear(self, object_id: str, clip: ClipWindow) -> bool:
-        return self.scene.unique(self.scene.things[object_id], clip.shown)
+        return self.scene.is_unique(self.scene.things[object_id], clip.shown)
 
     def _clearly_named(self, ids: Iterable[str], clip: ClipWindow) -> tuple[Statement, ...]:
         return tuple(ClearlyNamed(object_id, clip.shown) for object_id in ids)
@@ -344,7 +346,7 @@ class Questions:
         return QuestionCandidate(
             subtask=wording.partition(" ")[0],
             video_id=self.scene.video_id,
-            question=plain(key, slots or {}),
+            question=plain_text(key, slots or {}),
             wording=key,
             slots=dict(slots or {}),
             right=(right,) if isinstance(right, Choice) else right,
@@ -357,14 +359,14 @@ class Questions:
         )
 
 
-def _other_sequences(words: AttributeWords, first: str, usual: Iterable[str]) -> list[tuple[str, ...]]:
+def _other_sequences(words: AttributeWords, first: str, usual_values: Iterable[str]) -> list[tuple[str, ...]]:
     """Some values in a row of the dimension of `first`, each other than the one before: of those that are usual, or of
     all that the dimension has where that is but one."""
-    for entries in words.groups:
-        if not any(first in entry for entry in entries):
+    for dimension in words.groups:
+        if not any(first in group for group in dimension):
             continue
-        values = [value for entry in entries for value in entry if value in usual]
-        values = values if len(values) > 1 else [first, *(entry[0] for entry in entries if first not in entry)]
+        values = [value for group in dimension for value in group if value in usual_values]
+        values = values if len(values) > 1 else [first, *(group[0] for group in dimension if first not in group)]
         rows = [row for count in range(1, LONGEST_SEQUENCE + 1) for row in product(values, repeat=count)]
         return [row for row in rows if all(before != after for before, after in pairwise(row))]
     return []

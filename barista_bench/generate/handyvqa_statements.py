@@ -1,4 +1,4 @@
-"""Clips of HanDyVQA about a scene, and statements of its choices beyond those of every family (`statements`)."""
+"""HanDyVQA's clips of a scene, and the statements that its choices make beside those of `statements.py`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import SIDES, HandUse, noun_of, overlapping
 from barista_bench.media.frame_choice import evenly_spaced
 from barista_bench.scene_graph import Layer, Rle
-from barista_bench.scene_graph.domain import Side, excluded
+from barista_bench.scene_graph.domain import Side, is_excluded
 
 SHOWN = OptionsTask.sampling.frames or 16
 """Frames that the tasks show of a clip."""
@@ -80,10 +80,10 @@ class HandAtWork(statements.Statement, frozen=True):
 
     def recorded_truth(self, scene: Scene) -> statements.Truth:
         noun = noun_of(self.action)
-        named = [thing.id for thing in scene.things.values() if scene.domain.same_noun(noun, thing.noun)]
-        with_hand = [frame for frame in self.frames if any(scene.hand_visible(side, frame) for side in SIDES)]
-        seen = [frame for frame in with_hand if any(scene.visible(item, frame) for item in named)]
-        return True if len(seen) >= 2 else None
+        thing_ids = [thing.id for thing in scene.things.values() if scene.domain.same_noun(noun, thing.noun)]
+        with_hand = [frame for frame in self.frames if any(scene.is_hand_visible(side, frame) for side in SIDES)]
+        clear_frames = [frame for frame in with_hand if any(scene.is_visible(item, frame) for item in thing_ids)]
+        return True if len(clear_frames) >= 2 else None
 
 
 class TouchedInClip(statements.Statement, frozen=True):
@@ -103,22 +103,22 @@ class TouchedInClip(statements.Statement, frozen=True):
 
     def recorded_truth(self, scene: Scene) -> statements.Truth:
         if uses := statements.uses_near(scene, self.start, self.end, object_id=self.object):
-            is_clear = sum(scene.visible(self.object, frame) is True for frame in self.shown) >= 2
+            is_clear = sum(scene.is_visible(self.object, frame) is True for frame in self.shown) >= 2
             return True if is_clear and any(_is_on(scene, use, frame) for use in uses for frame in self.shown) else None
         if not all(self._is_free(scene, frame) for frame in range(self.start, self.end)):
             return None
         moments = statements.moments_of(scene, self.start, self.end)
-        seen = [frame for frame in moments if scene.visible(self.object, frame)]
+        seen = [frame for frame in moments if scene.is_visible(self.object, frame)]
         return False if 2 * len(seen) >= len(moments) else None
 
     def _is_free(self, scene: Scene, frame: int) -> bool:
-        visible = scene.visible(self.object, frame)
+        visible = scene.is_visible(self.object, frame)
         if visible is False:
             return True
         # Of what is hardly seen the rest may be beyond the edge of the picture, and a hand with it.
         hands = scene.hands_at(frame)
         is_whole = visible is True or len(hands) == len(SIDES)
-        return is_whole and all(scene.apart(hand, self.object, frame) for hand in hands)
+        return is_whole and all(scene.are_apart(hand, self.object, frame) for hand in hands)
 
 
 class NothingElseTouched(statements.Statement, frozen=True):
@@ -135,15 +135,15 @@ class NothingElseTouched(statements.Statement, frozen=True):
 
     def recorded_truth(self, scene: Scene) -> statements.Truth:
         touched = {use.thing.id for use in statements.uses_near(scene, self.start, self.end)}
-        own = {item for item in scene.things if any(scene.is_part_of_other(item, other) for other in self.objects)}
-        others = [item for item in scene.things if item not in own | {*self.objects}]
+        related = {item for item in scene.things if any(scene.is_part_of_other(item, other) for other in self.objects)}
+        others = [item for item in scene.things if item not in related | {*self.objects}]
         pairs = [{span.thing.id, span.other.id} for span in overlapping(scene.places, self.start, self.end)]
         joined = {item for pair in pairs if pair & set(self.objects) for item in pair}
         return not any(item in touched or (item not in joined and self._seems_touched(scene, item)) for item in others)
 
     def _seems_touched(self, scene: Scene, item: str) -> bool:
-        frames = [frame for frame in self.shown if scene.annotated(item, frame)]
-        near = [at for at in frames if not all(scene.apart(hand, item, at) for hand in scene.hands_at(at))]
+        frames = [frame for frame in self.shown if scene.is_annotated(item, frame)]
+        near = [at for at in frames if not all(scene.are_apart(hand, item, at) for hand in scene.hands_at(at))]
         return 2 * len(near) >= len(self.shown)
 
 
@@ -173,18 +173,18 @@ class HandIsOn(statements.Statement, frozen=True):
 
     def recorded_truth(self, scene: Scene) -> statements.Truth:
         near = statements.uses_near(scene, self.frame, self.frame + 1, side=self.side, object_id=self.object)
-        uses, hand = statements.lasting(scene, near, self.frame), scene.hand_id(self.side)
+        uses, hand = statements.lasting_spans(scene, near, self.frame), scene.hand_id(self.side)
         values = {value for use in uses for value, start, end in use.contacts if start <= self.frame < end}
         is_free = not near and statements.is_known_to_touch(scene, self.side, self.frame)
         if is_free and hand is not None and _is_elsewhere(scene, self.object, hand, self.frame):
             return False
         if not values or not any(_is_on(scene, use, self.frame) for use in uses):
             return statements.Touches(self.side, self.object, self.frame, self.contact).truth(scene)
-        if sum(scene.visible(self.object, frame) is True for frame in self.shown) < 2:
+        if sum(scene.is_visible(self.object, frame) is True for frame in self.shown) < 2:
             return None
         if self.contact is None or self.contact in values:
             return True
-        return False if excluded(scene.domain.contacts, self.contact, values) else None
+        return False if is_excluded(scene.domain.contacts, self.contact, values) else None
 
 
 class Placed(statements.Located, frozen=True):
@@ -196,21 +196,25 @@ class Placed(statements.Located, frozen=True):
         if located is not None or scene.is_part_of_other(self.object, self.other):
             return located
         is_joined = bool(statements.places_near(scene, self.object, self.other, self.frame))
-        is_joined = is_joined or not scene.coverage.layer("relations", self.frame, self.frame + 1)
+        is_joined = is_joined or not scene.coverage.covers_layer("relations", self.frame, self.frame + 1)
         return False if not is_joined and _is_elsewhere(scene, self.object, self.other, self.frame) else None
 
 
 def _is_elsewhere(scene: Scene, item: str, other: str, frame: int) -> bool:
     """Whether an object is well to be seen, and another out of the picture or apart from it."""
-    if scene.visible(item, frame) is not True:
+    if scene.is_visible(item, frame) is not True:
         return False
-    return scene.apart(item, other, frame) if scene.annotated(other, frame) else scene.visible(other, frame) is False
+    return (
+        scene.are_apart(item, other, frame)
+        if scene.is_annotated(other, frame)
+        else scene.is_visible(other, frame) is False
+    )
 
 
 def _is_on(scene: Scene, use: HandUse, frame: int) -> bool:
     """Whether a contact of a use is recorded at a frame, its hand being well to be seen, and not apart from it."""
     is_recorded = any(start <= frame < end for _, start, end in use.contacts)
-    is_seen = scene.hand_visible(use.side, frame) is True and scene.annotated(use.thing.id, frame)
+    is_seen = scene.is_hand_visible(use.side, frame) is True and scene.is_annotated(use.thing.id, frame)
     return is_recorded and is_seen and not statements.is_seen_apart(scene, use.side, use.thing.id, frame)
 
 
@@ -234,13 +238,13 @@ class HandsDo(statements.Statement, frozen=True):
             return HandIsOn(side, action[1], action[0], self.frame, self.shown).truth(scene)
         if near := statements.uses_near(scene, self.frame, self.frame + 1, side=side):
             return False if any(_is_on(scene, use, self.frame) for use in near) else None
-        hand, visible = scene.hand_id(side), scene.hand_visible(side, self.frame)
+        hand, visible = scene.hand_id(side), scene.is_hand_visible(side, self.frame)
         if not statements.is_known_to_touch(scene, side, self.frame):
             return None
         if hand is None or visible is False:
             return True if visible is False else None
         others = [item for item in scene.boxes(self.frame) if item in scene.things]
-        return True if all(scene.apart(hand, item, self.frame) for item in others) else None
+        return True if all(scene.are_apart(hand, item, self.frame) for item in others) else None
 
 
 class StateSequence(statements.Statement, frozen=True):
@@ -273,15 +277,15 @@ class StateSequence(statements.Statement, frozen=True):
         is_never = any(all(relation == "exclusive" for relation in row) for row in relations)
         if statements.goes_on(scene, self.values[-1], self.object, self.end - scene.margin, self.end):
             return False if ends[0] == "exclusive" else None
-        is_left = len(self.values) == 1 and "exclusive" in relations[0]
-        return False if "exclusive" in ends or is_never or is_left else None
+        does_change = len(self.values) == 1 and "exclusive" in relations[0]
+        return False if "exclusive" in ends or is_never or does_change else None
 
 
 def recorded_sequence(
     scene: Scene, object_id: str, kind: str, start: int, end: int, shown: Sequence[int]
 ) -> tuple[str, ...] | None:
     """The values of an attribute in [start, end) one after the other; None where the graph leaves some of it open."""
-    gap = scene.frames(scene.domain.lengths.gap)
+    gap = scene.frames_in(scene.domain.lengths.gap)
     spans = sorted(overlapping(scene.values_of(object_id, kind), start, end), key=lambda span: span.start)
     dimensions = scene.domain.attributes[kind].groups if kind in scene.domain.attributes else ()
     if not any({span.value for span in spans} <= {*chain.from_iterable(groups)} for groups in dimensions):
@@ -291,12 +295,12 @@ def recorded_sequence(
     if not spans or spans[0].start - start > gap or end - spans[-1].end > gap:
         return None
     for before, after in pairwise(spans):
-        is_turn = scene.domain.relation_of(kind, before.value, after.value) != "synonym"
-        if not is_turn or not -scene.margin <= after.start - before.end <= gap:
+        is_change = scene.domain.relation_of(kind, before.value, after.value) != "synonym"
+        if not is_change or not -scene.margin <= after.start - before.end <= gap:
             return None
     for span in spans:
-        held = {frame for frame in shown if span.start + scene.margin <= frame < span.end - scene.margin}
-        held |= {frame for frame in (shown[0], shown[-1]) if span.start <= frame < span.end}
-        if sum(scene.visible(object_id, frame) is True for frame in held) < 2:
+        value_frames = {frame for frame in shown if span.start + scene.margin <= frame < span.end - scene.margin}
+        value_frames |= {frame for frame in (shown[0], shown[-1]) if span.start <= frame < span.end}
+        if sum(scene.is_visible(object_id, frame) is True for frame in value_frames) < 2:
             return None
     return tuple(span.value for span in spans)

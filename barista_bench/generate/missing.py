@@ -1,4 +1,4 @@
-"""Which annotation would let the most questions be asked that an otherwise complete graph leaves undecided."""
+"""The missing annotations that would let the most questions be asked which a graph leaves undecided."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from barista_bench.scene_graph.domain import Side
 
 WORDS_DECIDE = (Does, DoesNext, NextAction, BringsAbout, Depicts, HandAtWork)
 """Statements about activities: where one is recorded and does not exclude another, the domain cannot tell them."""
-MOST_SHOWN = 8
+MOST_NAMED = 8
 """Annotations that are named."""
 
 
-class Unlocked(msgspec.Struct, frozen=True):
+class MissingAnnotation(msgspec.Struct, frozen=True):
     """An annotation that is missing, and the questions that wait for it alone.
 
     Args:
@@ -64,7 +64,7 @@ class UndecidedCandidates:
 
     def add(self, family: str, candidate: QuestionCandidate, scene: Scene, needed: int, reason: str) -> None:
         """Note what an undecided candidate waits for, if that is one thing."""
-        works = set(_works(candidate, scene, needed)) if reason != DIVISIBLE else set()
+        works = set(_lacking_works(candidate, scene, needed)) if reason != DIVISIBLE else set()
         if len(works) != 1 or "" in works:
             return
         annotation = candidate.video_id, works.pop()
@@ -76,43 +76,43 @@ class UndecidedCandidates:
             self.events[annotation] |= events
             self.frames[annotation] |= other.frames[annotation]
 
-    def unlocked(self) -> list[Unlocked]:
+    def most_useful(self) -> list[MissingAnnotation]:
         """The annotations that would unlock the most items, those first."""
         rows = []
         for annotation, events in self.events.items():
             subtasks = Counter(f"{family} {subtask}" for family, subtask, *_ in sorted(events))
             frames = tuple(sorted(self.frames[annotation]))
-            rows.append(Unlocked(*annotation, frames, len(events), dict(subtasks)))
-        return sorted(rows, key=lambda row: (-row.items, row.video_id, row.work))[:MOST_SHOWN]
+            rows.append(MissingAnnotation(*annotation, frames, len(events), dict(subtasks)))
+        return sorted(rows, key=lambda row: (-row.items, row.video_id, row.work))[:MOST_NAMED]
 
 
-def _works(candidate: QuestionCandidate, scene: Scene, needed: int) -> Iterator[str]:
+def _lacking_works(candidate: QuestionCandidate, scene: Scene, needed: int) -> Iterator[str]:
     """Annotations, in words, without which a candidate is not decided; empty for what no annotation changes."""
     true = [*candidate.given, *(choice.statement for choice in candidate.right)]
-    open_ = [statement for statement in true if statement.truth(scene) is not True]
-    for statement in open_:
+    unproved = [statement for statement in true if statement.truth(scene) is not True]
+    for statement in unproved:
         is_open = statement.truth(scene) is None or isinstance(statement, Seen | Unique)
-        yield _work(statement, scene) if is_open else ""
-    if open_:
+        yield _deciding_work(statement, scene) if is_open else ""
+    if unproved:
         return
     statements = [choice.statement for choice in candidate.distractors]
     lacking = needed - sum(statement.truth(scene) is False for statement in statements)
-    works = Counter(_work(statement, scene) for statement in statements if statement.truth(scene) is None)
-    yield next((work for work, count in works.items() if count >= lacking), _more(candidate.right, lacking))
+    works = Counter(_deciding_work(statement, scene) for statement in statements if statement.truth(scene) is None)
+    yield next((work for work, count in works.items() if count >= lacking), _further_work(candidate.right, lacking))
 
 
-def _work(statement: Statement, scene: Scene) -> str:
+def _deciding_work(statement: Statement, scene: Scene) -> str:
     """The annotation, in words, that decides a statement."""
     if isinstance(statement, AllOf | AnyOf):
-        works = {_work(part, scene) for part in statement.parts if part.truth(scene) is None}
+        works = {_deciding_work(part, scene) for part in statement.parts if part.truth(scene) is None}
         return works.pop() if len(works) == 1 else ""
     if isinstance(statement, WORDS_DECIDE):
         frame = getattr(statement, "frame", getattr(statement, "start", 0))
         return "" if overlapping(scene.actions, frame, frame + 1) else "say what the person does"
-    if unseen := _unseen(statement, scene):
+    if unseen := _unseen_name(statement, scene):
         return f"draw masks of the {unseen} wherever it is in view"
-    named = [scene.things[item].name for item in _objects(statement) if item in scene.things]
-    name = f"the {named[0]}" if named else "things"
+    names = [scene.things[item].name for item in _objects(statement) if item in scene.things]
+    name = f"the {names[0]}" if names else "things"
     side = getattr(statement, "side", "")
     by_kind: dict[tuple[type[Statement], ...], str] = {
         (Touches, AwayFrom, HandIsOn): f"record any touch of the {side} hand that is missing",
@@ -125,7 +125,7 @@ def _work(statement: Statement, scene: Scene) -> str:
     return next((work for kinds, work in by_kind.items() if isinstance(statement, kinds)), "")
 
 
-def _unseen(statement: Statement, scene: Scene) -> str:
+def _unseen_name(statement: Statement, scene: Scene) -> str:
     """The name of a thing, or of a hand, that a statement is about and that is not to be seen at its frame."""
     frames = getattr(statement, "frames", ()) or [getattr(statement, "frame", None)]
     side: Side | None = getattr(statement, "side", None)
@@ -133,17 +133,17 @@ def _unseen(statement: Statement, scene: Scene) -> str:
     if side and hand is None:
         return f"{side} hand"
     for item in (*([hand] if hand else []), *_objects(statement)):
-        if any(frame is not None and not scene.visible(item, frame) for frame in frames):
+        if any(frame is not None and not scene.is_visible(item, frame) for frame in frames):
             return f"{side} hand" if item == hand else scene.things[item].name if item in scene.things else ""
     return ""
 
 
 def _objects(statement: Statement) -> list[str]:
-    one = [getattr(statement, name) for name in ("object", "other") if getattr(statement, name, None)]
-    return [*one, *getattr(statement, "objects", ())]
+    named_ids = [getattr(statement, name) for name in ("object", "other") if getattr(statement, name, None)]
+    return [*named_ids, *getattr(statement, "objects", ())]
 
 
-def _more(right: Sequence[Choice], lacking: int) -> str:
+def _further_work(right: Sequence[Choice], lacking: int) -> str:
     """The annotations, in words, of which a question needs more to have its distractors."""
     statement = right[0].statement
     while isinstance(statement, AllOf | AnyOf):

@@ -1,4 +1,5 @@
-"""People's word on generated items: a file that goes out with them, comes back filled in, and decides what is released.
+"""The review of generated items by people: a file that goes out with them, comes back filled in, and decides what is
+released.
 
 One JSON object a line. `generate` writes it with empty verdicts; a person, or a page that asks one, fills in `verdict`
 (accept, revise, reject), `reason` and `reviewer`, and for `revise` the texts in `question` and `choices`. Generating
@@ -21,7 +22,7 @@ from barista_bench.generate.candidates import Choice, Item
 
 MAX_LINE = 2**20
 """Bytes of one reviewed item."""
-_SAME = "Remedy: generate with the same graphs, domain, seed and number of items as when the review file was written"
+_REMEDY = "Remedy: generate with the same graphs, domain, seed and number of items as when the review file was written"
 Verdict = Literal["accept", "revise", "reject", ""]
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=10_000)]
 Note = Annotated[str, msgspec.Meta(max_length=10_000)]
@@ -70,7 +71,7 @@ class Retention(msgspec.Struct, frozen=True):
 
 
 def review_rows(family: str, items: Sequence[Item], lines: Sequence[bytes]) -> list[ReviewedItem]:
-    """The items as they go out. `lines` are what is written of them beside."""
+    """Rows of the review file for new items. `lines` are the lines of the items file, whose hashes tell items apart."""
     return [
         ReviewedItem(
             item=f"{family}/{item.id}",
@@ -86,7 +87,7 @@ def review_rows(family: str, items: Sequence[Item], lines: Sequence[bytes]) -> l
 
 
 def review_bytes(rows: Iterable[ReviewedItem]) -> bytes:
-    """A review file."""
+    """The content of a review file."""
     return b"".join(msgspec.json.encode(row) + b"\n" for row in rows)
 
 
@@ -124,37 +125,37 @@ def apply_review(
     Raises:
         DataError: the review is of other items, or changes the number of its choices or its answer.
     """
-    kept = []
+    kept_items = []
     unknown = sorted({item for item in review if item.partition("/")[0] == family} - {row.item for row in rows})
     if unknown:
-        raise DataError(f"{unknown[0]}: is reviewed, and is not generated. {_SAME}")
+        raise DataError(f"{unknown[0]}: is reviewed, and is not generated. {_REMEDY}")
     for item, row in zip(items, rows, strict=True):
-        verdict = review.get(row.item, row)
-        if verdict.proof != row.proof:
-            raise DataError(f"{row.item}: the review is of another item of that id. {_SAME}")
-        if (len(verdict.choices), verdict.correct) != (len(row.choices), row.correct):
+        reviewed = review.get(row.item, row)
+        if reviewed.proof != row.proof:
+            raise DataError(f"{row.item}: the review is of another item of that id. {_REMEDY}")
+        if (len(reviewed.choices), reviewed.correct) != (len(row.choices), row.correct):
             raise DataError(f"{row.item}: its choices or answer were changed. Remedy: revise texts alone, or reject it")
-        if verdict.verdict != "reject":
-            kept.append(_with_texts(item, verdict) if verdict.verdict == "revise" else item)
-    return kept
+        if reviewed.verdict != "reject":
+            kept_items.append(_with_texts(item, reviewed) if reviewed.verdict == "revise" else item)
+    return kept_items
 
 
-def _with_texts(item: Item, row: ReviewedItem) -> Item:
-    right = tuple(Choice(row.choices[at], item.choices[at].statement) for at in item.correct)
-    choices = tuple(Choice(text, choice.statement) for text, choice in zip(row.choices, item.choices, strict=True))
-    candidate = msgspec.structs.replace(item.candidate, question=row.question, right=right or item.candidate.right)
+def _with_texts(item: Item, revision: ReviewedItem) -> Item:
+    right = tuple(Choice(revision.choices[at], item.choices[at].statement) for at in item.correct)
+    choices = tuple(Choice(text, choice.statement) for text, choice in zip(revision.choices, item.choices, strict=True))
+    candidate = msgspec.structs.replace(item.candidate, question=revision.question, right=right or item.candidate.right)
     return msgspec.structs.replace(item, candidate=candidate, choices=choices)
 
 
 def retention(rows: Iterable[ReviewedItem], review: Mapping[str, ReviewedItem]) -> list[Retention]:
-    """Tables of each subtask, in the order of `rows`."""
-    verdicts: dict[str, list[ReviewedItem]] = {}
+    """The retention of each subtask, in the order of `rows`."""
+    by_subtask: dict[str, list[ReviewedItem]] = {}
     for row in rows:
-        verdicts.setdefault(row.subtask, []).append(review.get(row.item, row))
+        by_subtask.setdefault(row.subtask, []).append(review.get(row.item, row))
     tables = []
-    for subtask, group in verdicts.items():
+    for subtask, group in by_subtask.items():
         counts = Counter(row.verdict for row in group)
         reasons = Counter(sorted(row.reason for row in group if row.verdict in ("revise", "reject")))
-        kinds = counts["accept"], counts["revise"], counts["reject"]
-        tables.append(Retention(subtask, sum(kinds), *kinds, dict(reasons.most_common())))
+        numbers = counts["accept"], counts["revise"], counts["reject"]
+        tables.append(Retention(subtask, sum(numbers), *numbers, dict(reasons.most_common())))
     return tables

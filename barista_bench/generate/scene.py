@@ -23,7 +23,7 @@ from barista_bench.generate.spans import (
     SIDES,
     ActionSpan,
     HandUse,
-    Labelled,
+    LabelledSpan,
     NamedObject,
     PlaceSpan,
     ValueSpan,
@@ -45,16 +45,16 @@ APART = 0.01
 """Fraction of the frame's width that lies between two objects at the least for them to be clearly not in touch."""
 
 
-def cached_by_scene(work: Callable[Concatenate[Scene, P], T]) -> Callable[Concatenate[Scene, P], T]:
-    """Keep what `work` makes of a scene as long as the scene, by its arguments: questions ask it thousands of times."""
+def cached_by_scene(compute: Callable[Concatenate[Scene, P], T]) -> Callable[Concatenate[Scene, P], T]:
+    """Keep what `compute` makes of a scene as long as the scene, by its arguments: it is needed thousands of times."""
 
-    @wraps(work)
+    @wraps(compute)
     def recall(scene: Scene, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        key = work, args, tuple(kwargs.items())
+        key = compute, args, tuple(kwargs.items())
         if key not in scene.memo:
-            scene.memo[key] = work(scene, *args, **kwargs)
-        kept: T = scene.memo[key]
-        return kept
+            scene.memo[key] = compute(scene, *args, **kwargs)
+        value: T = scene.memo[key]
+        return value
 
     return recall
 
@@ -87,14 +87,14 @@ class Scene:
     def video_id(self) -> str:
         return self.video.video_id
 
-    def frames(self, seconds: float) -> int:
+    def frames_in(self, seconds: float) -> int:
         """Seconds in whole frames, at least one."""
         return max(1, round(seconds * self.fps))
 
     @cached_property
     def margin(self) -> int:
         """Frames around a moment on which what is said of it must be so too."""
-        return self.frames(self.domain.lengths.margin)
+        return self.frames_in(self.domain.lengths.margin)
 
     @cached_property
     def things(self) -> dict[str, NamedObject]:
@@ -114,7 +114,7 @@ class Scene:
         """Sorted frames on which an object is annotated."""
         return self.video.frames_of(self._index[object_id])
 
-    def visible(self, object_id: str, frame: int) -> bool | None:
+    def is_visible(self, object_id: str, frame: int) -> bool | None:
         """Whether an object is well to be seen on a frame; None where too little of it is, in a short hole, or where
         it is not annotated and what is in view may lack things."""
         frames, areas, median = self._areas(object_id)
@@ -123,15 +123,15 @@ class Scene:
             area = areas[at]
             is_large = area >= SMALLEST * self.video.video.width * self.video.video.height
             return True if is_large and area >= UNCOVERED * median else None
-        gap = self.frames(self.domain.lengths.gap)
-        near = (at > 0 and frame - frames[at - 1] <= gap) or (at < len(frames) and frames[at] - frame <= gap)
+        gap = self.frames_in(self.domain.lengths.gap)
+        is_near = (at > 0 and frame - frames[at - 1] <= gap) or (at < len(frames) and frames[at] - frame <= gap)
         category = self.video.objects[self._index[object_id]].category
-        return None if near or not self.coverage.category(category, frame, frame + 1) else False
+        return None if is_near or not self.coverage.covers_category(category, frame, frame + 1) else False
 
-    def hand_visible(self, side: Side, frame: int) -> bool | None:
-        """Whether the hand of a side is `visible`; None too where several objects are that hand."""
+    def is_hand_visible(self, side: Side, frame: int) -> bool | None:
+        """Whether the hand of a side is visible (`is_visible`); None too where several objects are that hand."""
         hand = self.hand_id(side)
-        return self.visible(hand, frame) if hand else None if self.hands[side] or self.coverage.is_partial else False
+        return self.is_visible(hand, frame) if hand else None if self.hands[side] or self.coverage.is_partial else False
 
     def hand_id(self, side: Side) -> str | None:
         """The object that is the hand of that side; None where there is none, or more than one."""
@@ -139,7 +139,7 @@ class Scene:
 
     def hands_at(self, frame: int) -> list[str]:
         """Each hand's object where there is one, and it is annotated on a frame."""
-        return [hand for side in SIDES if (hand := self.hand_id(side)) and self.annotated(hand, frame)]
+        return [hand for side in SIDES if (hand := self.hand_id(side)) and self.is_annotated(hand, frame)]
 
     @cached_by_scene
     def _areas(self, object_id: str) -> tuple[NDArray[np.int32], NDArray[np.float64], float]:
@@ -154,7 +154,7 @@ class Scene:
         return table.frame[positions], areas, float(np.median(areas)) if len(areas) else 0.0
 
     @cached_by_scene
-    def apart(self, first: str, second: str, frame: int) -> bool:
+    def are_apart(self, first: str, second: str, frame: int) -> bool:
         """Whether two objects, both annotated on a frame, are clearly not in touch: `APART` lies between their masks,
         or already between their boxes. Where these are near and a mask cannot be read, they are not."""
         instances = {item.object.id: item for item in self.video.instances(frame)}
@@ -172,16 +172,16 @@ class Scene:
         # What is near to the first box is all of the second that can touch the first.
         rows = slice(max(0, int(y) - gap), int(y + h) + gap + 1)
         columns = slice(max(0, int(x) - gap), int(x + w) + gap + 1)
-        near = masks[1][rows, columns]
-        if not near.any():
+        second_near = masks[1][rows, columns]
+        if not second_near.any():
             return True
-        grown = maximum_filter(masks[0][rows, columns].astype(np.uint8), size=2 * gap + 1, mode="constant")
-        return not bool((grown.astype(bool) & near).any())
+        first_grown = maximum_filter(masks[0][rows, columns].astype(np.uint8), size=2 * gap + 1, mode="constant")
+        return not bool((first_grown.astype(bool) & second_near).any())
 
-    def unique(self, thing: NamedObject, frames: Collection[int]) -> bool:
+    def is_unique(self, thing: NamedObject, frames: Collection[int]) -> bool:
         """Whether a thing's name says which one is meant: on none of the frames is there another that it could name.
         Where things of its category may be in view that are not annotated, it does not."""
-        if not all(self.coverage.category(thing.category, frame, frame + 1) for frame in frames):
+        if not all(self.coverage.covers_category(thing.category, frame, frame + 1) for frame in frames):
             return False
         others = [item.id for item in self.video.objects if item.id not in self.things and item.category == thing.name]
         for other in self.things.values():
@@ -219,15 +219,15 @@ class Scene:
     @cached_property
     def uses(self) -> tuple[HandUse, ...]:
         """Uses of named things by hands, by time."""
-        rows: dict[tuple[Side, str], list[Labelled]] = {}
+        rows: dict[tuple[Side, str], list[LabelledSpan]] = {}
         for source, target, row in self._relations(self.domain.contact_type):
             side = self.domain.side(source.category)
             if side is not None and target.id in self.things:
                 rows.setdefault((side, target.id), []).append(row)
-        uses = [use for (side, target), contacts in rows.items() for use in self._uses(side, target, contacts)]
+        uses = [use for (side, target), contacts in rows.items() for use in self._hand_uses(side, target, contacts)]
         return tuple(sorted(uses, key=attrgetter("start", "end", "side", "thing.id")))
 
-    def _relations(self, kind: str) -> Iterator[tuple[SceneObject, SceneObject, Labelled]]:
+    def _relations(self, kind: str) -> Iterator[tuple[SceneObject, SceneObject, LabelledSpan]]:
         """(source, target, what is recorded) of every relation of a type."""
         table, objects = self.video.relations_table, self.video.objects
         for at in range(len(table.start)):
@@ -235,38 +235,40 @@ class Scene:
             if type_ == kind:
                 yield objects[table.source[at]], objects[table.target[at]], (value, start, min(end, self.frame_count))
 
-    def _uses(self, side: Side, object_id: str, contacts: Sequence[Labelled]) -> Iterator[HandUse]:
+    def _hand_uses(self, side: Side, object_id: str, contacts: Sequence[LabelledSpan]) -> Iterator[HandUse]:
         hand = self.hand_id(side)
-        seen = [object_id] if hand is None else [hand, object_id]
-        for run, start, end in self._bridged_runs(sorted(contacts, key=_by_time), seen):
+        object_ids = [object_id] if hand is None else [hand, object_id]
+        for run, start, end in self._bridged_runs(sorted(contacts, key=_by_time), object_ids):
             before = start - self.margin
-            begins = before >= 0 and all(self.annotated(item, before) for item in seen)
-            begins = begins and self.coverage.hand(hand, before, start)
+            begins = before >= 0 and all(self.is_annotated(item, before) for item in object_ids)
+            begins = begins and self.coverage.covers_hand(hand, before, start)
             yield HandUse(side, self.things[object_id], start, end, tuple(run), begins)
 
-    def _bridged_runs(self, rows: Iterable[Labelled], seen: Sequence[str]) -> list[tuple[list[Labelled], int, int]]:
+    def _bridged_runs(
+        self, rows: Iterable[LabelledSpan], object_ids: Sequence[str]
+    ) -> list[tuple[list[LabelledSpan], int, int]]:
         """Runs of rows, given by start, whose holes are bridged, with the first start and the last end of each."""
-        runs: list[tuple[list[Labelled], int, int]] = []
+        runs: list[tuple[list[LabelledSpan], int, int]] = []
         for row in rows:
-            if runs and self._is_bridged(runs[-1][2], row[1], seen):
+            if runs and self._is_bridged(runs[-1][2], row[1], object_ids):
                 run, start, end = runs[-1]
                 runs[-1] = [*run, row], start, max(end, row[2])
             else:
                 runs.append(([row], row[1], row[2]))
         return runs
 
-    def _is_bridged(self, start: int, end: int, seen: Sequence[str]) -> bool:
-        """Whether a hole [start, end) is short, or one in which something of `seen` is never to be seen."""
-        if end - start <= self.frames(self.domain.lengths.gap):
+    def _is_bridged(self, start: int, end: int, object_ids: Sequence[str]) -> bool:
+        """Whether a hole [start, end) is short, or one in which one of the objects is never to be seen."""
+        if end - start <= self.frames_in(self.domain.lengths.gap):
             return True
         if self.coverage.is_partial:  # what is not annotated in it may be to be seen
             return False
-        return any(self._annotated_within(object_id, start, end) == 0 for object_id in seen)
+        return any(self._annotated_within(object_id, start, end) == 0 for object_id in object_ids)
 
     def _annotated_within(self, object_id: str, start: int, end: int) -> int:
         return int(np.diff(np.searchsorted(self.frames_of(object_id), [start, end]))[0])
 
-    def annotated(self, object_id: str, frame: int) -> bool:
+    def is_annotated(self, object_id: str, frame: int) -> bool:
         """Whether an object has a box on a frame."""
         return self._annotated_within(object_id, frame, frame + 1) > 0
 
@@ -274,7 +276,7 @@ class Scene:
     def values(self) -> tuple[ValueSpan, ...]:
         """Values of attributes of things with a name, by thing, type and time; the same value again after a hole is one
         span."""
-        rows: dict[tuple[str, str], list[Labelled]] = {}
+        rows: dict[tuple[str, str], list[LabelledSpan]] = {}
         for item in self.video.attributes():
             if item.object.id in self.things:
                 row = item.value, item.start, min(item.end, self.frame_count)
@@ -299,7 +301,7 @@ class Scene:
             for before, after in pairwise(self.values)
             if (before.thing, before.type) == (after.thing, after.type)
             and self.domain.relation_of(before.type, before.value, after.value) == "exclusive"
-            and 0 <= after.start - before.end <= self.frames(self.domain.lengths.gap)
+            and 0 <= after.start - before.end <= self.frames_in(self.domain.lengths.gap)
         ]
         return tuple(sorted(pairs, key=lambda pair: (pair[1].start, pair[1].thing.id)))
 
@@ -308,12 +310,12 @@ class Scene:
         gradual = self.domain.gradual.get(attribute_type, ())
         values = [after for _, after in self.changes if (after.thing.id, after.type) == (object_id, attribute_type)]
         starts = [after.start for after in values if after.value in gradual]
-        return all(abs(frame - start) > self.frames(self.domain.lengths.gradual) for start in starts)
+        return all(abs(frame - start) > self.frames_in(self.domain.lengths.gradual) for start in starts)
 
     @cached_property
     def places(self) -> tuple[PlaceSpan, ...]:
         """Places of things with a name, by time."""
-        rows: dict[tuple[str, str, str], list[Labelled]] = {}
+        rows: dict[tuple[str, str, str], list[LabelledSpan]] = {}
         for source, target, row in self._relations(self.domain.place_type):
             if source.id in self.things and target.id in self.things:
                 rows.setdefault((source.id, row[0], target.id), []).append(row)
@@ -328,38 +330,38 @@ class Scene:
     @cached_property
     def actions(self) -> tuple[ActionSpan, ...]:
         """Activities that have a verb and a noun, by time."""
-        return tuple(action for action in self._spans(self.video.activities()) if action.noun)
+        return tuple(action for action in self._action_spans(self.video.activities()) if action.noun)
 
     @cached_property
     def steps(self) -> tuple[ActionSpan, ...]:
         """Process steps, by time."""
-        return self._spans(self.video.steps())
+        return self._action_spans(self.video.steps())
 
-    def _spans(self, segments: Iterable[Segment]) -> tuple[ActionSpan, ...]:
+    def _action_spans(self, segments: Iterable[Segment]) -> tuple[ActionSpan, ...]:
         rows = [ActionSpan(row.name.strip(), row.start, min(row.end, self.frame_count)) for row in segments]
         return tuple(sorted(rows, key=_by_time))
 
-    def in_words(self, action: str) -> str:
+    def action_in_words(self, action: str) -> str:
         """The name of an activity or step, "Verb noun", the noun said as the only thing of that category is called,
         or the only one of them that hands touch when this is done."""
         verb, _, noun = action.partition(" ")
-        if not self.coverage.category(noun):
+        if not self.coverage.covers_category(noun):
             return action
         things = [thing for thing in self.things.values() if thing.category.casefold() == noun.casefold()]
         if len(things) > 1:
-            things = [thing for thing in things if self.done_to(action) == {thing}]
+            things = [thing for thing in things if self.things_done_to(action) == {thing}]
         return f"{verb} {things[0].noun}" if len(things) == 1 else action
 
     @cached_by_scene
-    def done_to(self, action: str) -> frozenset[NamedObject]:
+    def things_done_to(self, action: str) -> frozenset[NamedObject]:
         """Things that the noun of an activity can name: only those that hands touch meanwhile, where every touch is
         recorded and there is one; else all."""
         noun = noun_of(action)
-        named = frozenset(thing for thing in self.things.values() if self.domain.same_noun(noun, thing.noun))
-        spans = [span for span in self.actions if span.name == action and self.coverage.layer("relations")]
-        used = ({use.thing for use in overlapping(self.uses, span.start, span.end)} for span in spans)
-        return frozenset().union(*(named & touched or named for touched in used)) or named
+        nameable = frozenset(thing for thing in self.things.values() if self.domain.same_noun(noun, thing.noun))
+        spans = [span for span in self.actions if span.name == action and self.coverage.covers_layer("relations")]
+        touched_each_time = ({use.thing for use in overlapping(self.uses, span.start, span.end)} for span in spans)
+        return frozenset().union(*(nameable & touched or nameable for touched in touched_each_time)) or nameable
 
 
-def _by_time(row: Labelled) -> tuple[int, int, str]:
+def _by_time(row: LabelledSpan) -> tuple[int, int, str]:
     return row[1], row[2], row[0]

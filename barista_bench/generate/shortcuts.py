@@ -26,7 +26,7 @@ GUESSERS: tuple[Guesser, ...] = get_args(Guesser)
 """The cheaper ones first."""
 
 
-class AskedChoices(NamedTuple):
+class TextQuestion(NamedTuple):
     """One question as a guesser sees it. `correct` are indices of `choices`; `form` is its wording without what is
     filled in, `difficulty` its level, empty where they are not known."""
 
@@ -55,9 +55,9 @@ class GuessedSet(NamedTuple):
     p_value: float
 
 
-def guess(questions: Sequence[AskedChoices], guesser: Guesser) -> GuessedSet | None:
-    """A guesser's result; None where there are fewer than two videos to learn from and be asked about, or no
-    question has what it goes by."""
+def guess(questions: Sequence[TextQuestion], guesser: Guesser) -> GuessedSet | None:
+    """A guesser's result on a set; None where there are fewer than two videos to learn from and be asked about, or no
+    question has the label that the guesser goes by."""
     videos = sorted({question.video_id for question in questions})
     if len(videos) < 2:
         return None
@@ -81,21 +81,21 @@ def _p_value(hits: float, chances: Sequence[float]) -> float:
     return float(min(1.0, distribution[int(np.floor(hits + 1e-9)) :].sum()))
 
 
-def _text_scores(questions: Sequence[AskedChoices]) -> list[NDArray[np.float64]]:
+def _text_scores(questions: Sequence[TextQuestion]) -> list[NDArray[np.float64]]:
     rows = [features for question in questions for features in _features(question)]
-    counted = CountVectorizer(analyzer=list, binary=True).fit_transform(rows)
+    counts = CountVectorizer(analyzer=list, binary=True).fit_transform(rows)
     right = np.array([at in question.correct for question in questions for at in range(len(question.choices))])
-    item = np.repeat(np.arange(len(questions)), [len(question.choices) for question in questions])
-    videos = np.array([question.video_id for question in questions])[item]
+    question_of_choice = np.repeat(np.arange(len(questions)), [len(question.choices) for question in questions])
+    videos = np.array([question.video_id for question in questions])[question_of_choice]
     scores = np.zeros(len(right))
-    for train, test in GroupKFold(min(FOLDS, len(set(videos.tolist())))).split(counted, right, videos):
+    for train, test in GroupKFold(min(FOLDS, len(set(videos.tolist())))).split(counts, right, videos):
         if right[train].any() and not right[train].all():
-            model = LogisticRegression(solver="liblinear", class_weight="balanced").fit(counted[train], right[train])
-            scores[test] = model.decision_function(counted[test])
-    return np.split(scores, np.flatnonzero(np.diff(item)) + 1)
+            model = LogisticRegression(solver="liblinear", class_weight="balanced").fit(counts[train], right[train])
+            scores[test] = model.decision_function(counts[test])
+    return np.split(scores, np.flatnonzero(np.diff(question_of_choice)) + 1)
 
 
-def _features(question: AskedChoices) -> Iterator[list[str]]:
+def _features(question: TextQuestion) -> Iterator[list[str]]:
     question_words = _words(question.question)
     lengths = sorted({len(choice) for choice in question.choices})
     for at, choice in enumerate(question.choices):
@@ -114,55 +114,55 @@ def _words(text: str) -> list[str]:
     return words + [f"{a} {b}" for a, b in pairwise(words)]
 
 
-def _prior_scores(questions: Sequence[AskedChoices], labels: Sequence[str] | None = None) -> list[NDArray[np.float64]]:
+def _prior_scores(questions: Sequence[TextQuestion], labels: Sequence[str] | None = None) -> list[NDArray[np.float64]]:
     """Score of each choice of each question: how often its text was right, of the times it stood in other videos.
 
     With `labels` only questions of the same label count, and the same fraction for the choice's place (first,
     second, ...) is added. Each fraction is smoothed by one more choice, which is right as often as all choices are.
     """
-    shown: Counter[tuple[str, ...]] = Counter()
-    right: Counter[tuple[str, ...]] = Counter()
+    times_shown: Counter[tuple[str, ...]] = Counter()
+    times_right: Counter[tuple[str, ...]] = Counter()
     keys = [
         [((label, choice), *([(label, f"place {at}")] if labels else [])) for at, choice in enumerate(question.choices)]
         for question, label in zip(questions, labels or [""] * len(questions), strict=True)
     ]
-    for question, of_choices in zip(questions, keys, strict=True):
-        for at, of_choice in enumerate(of_choices):
-            for key in of_choice:
+    for question, question_keys in zip(questions, keys, strict=True):
+        for at, choice_keys in enumerate(question_keys):
+            for key in choice_keys:
                 for video_id in ("", question.video_id):
-                    shown[(video_id, *key)] += 1
-                    right[(video_id, *key)] += at in question.correct
-    usual = sum(len(question.correct) for question in questions) / sum(len(question.choices) for question in questions)
+                    times_shown[(video_id, *key)] += 1
+                    times_right[(video_id, *key)] += at in question.correct
+    base_rate = sum(len(q.correct) for q in questions) / sum(len(q.choices) for q in questions)
 
     def fraction(key: tuple[str, ...], video_id: str) -> float:
-        count = shown[("", *key)] - shown[(video_id, *key)]
-        return (right[("", *key)] - right[(video_id, *key)] + usual) / (count + 1)
+        count = times_shown[("", *key)] - times_shown[(video_id, *key)]
+        return (times_right[("", *key)] - times_right[(video_id, *key)] + base_rate) / (count + 1)
 
     return [
-        np.array([sum(fraction(key, question.video_id) for key in of_choice) for of_choice in of_choices])
-        for question, of_choices in zip(questions, keys, strict=True)
+        np.array([sum(fraction(key, question.video_id) for key in choice_keys) for choice_keys in question_keys])
+        for question, question_keys in zip(questions, keys, strict=True)
     ]
 
 
-def guessable(questions: Sequence[AskedChoices], ceiling: float | None = None) -> list[int]:
+def guessable_indices(questions: Sequence[TextQuestion], ceiling: float | None = None) -> list[int]:
     """Indices of questions to leave out, so that no guesser beats chance any more (p < .05), or `ceiling` where it
     is given: those that are guessed, as many as are too many, round by round.
 
     Args:
         ceiling: accuracy, 0 to 1, that a guesser may reach.
     """
-    kept = list(range(len(questions)))
-    while kept:
-        left = [questions[at] for at in kept]
+    kept_indices = list(range(len(questions)))
+    while kept_indices:
+        kept_questions = [questions[at] for at in kept_indices]
         # What a cheaper guesser makes us leave out the dearer ones need not look at.
-        excess = next(filter(None, (_excess(left, guesser, ceiling) for guesser in GUESSERS)), frozenset())
+        excess = next(filter(None, (_excess(kept_questions, guesser, ceiling) for guesser in GUESSERS)), frozenset())
         if not excess:
             break
-        kept = [at for number, at in enumerate(kept) if number not in excess]
-    return sorted(set(range(len(questions))) - set(kept))
+        kept_indices = [at for number, at in enumerate(kept_indices) if number not in excess]
+    return sorted(set(range(len(questions))) - set(kept_indices))
 
 
-def _excess(questions: Sequence[AskedChoices], guesser: Guesser, ceiling: float | None) -> frozenset[int]:
+def _excess(questions: Sequence[TextQuestion], guesser: Guesser, ceiling: float | None) -> frozenset[int]:
     """Guessed questions beyond what chance, or the ceiling, allows; the last ones first."""
     guesses = guess(questions, guesser)
     if guesses is None or (guesses.accuracy <= ceiling if ceiling is not None else guesses.p_value >= 0.05):

@@ -33,21 +33,21 @@ def names_of(video: VideoGraph, domain: Domain, wholes: Related, owners: Related
         owners: what they belong to.
     """
     kinds, colours = _constant_values(video, KIND), _constant_values(video, COLOUR)
-    plain: dict[SceneObject, str] = {}
+    plain_names: dict[SceneObject, str] = {}
     for item in video.objects:
         kind, category = kinds.get(item.id, ""), item.category.lower()
         is_better = category in domain.vague or domain.same_noun(kind, category)
         name = kind.lower() if kind and is_better else category
         name = domain.names.get(name, name)
         if name != "unknown" and domain.side(item.category) is None:
-            plain[item] = name
-    names = dict(plain)
-    for item, name in _namesakes(plain):
+            plain_names[item] = name
+    names = dict(plain_names)
+    for item, name in _namesakes(plain_names):
         colour = colours.get(item.id, "").lower()
         names[item] = name if colour in name else f"{colour} {name}"
-    bare_parts = [(item, name) for item, name in plain.items() if item.id in wholes and name == item.category.lower()]
+    parts = [(item, name) for item, name in plain_names.items() if item.id in wholes and name == item.category.lower()]
     by_id = {item.id: name for item, name in names.items()}
-    for item, name in (*_namesakes(names), *bare_parts):
+    for item, name in (*_namesakes(names), *parts):
         owner_names = [by_id[owner] for owner in by_id if owner in owners.get(item.id, ())]
         names[item] = f"{name}{OF}{owner_names[0]}" if len(owner_names) == 1 else name
     return names
@@ -55,11 +55,11 @@ def names_of(video: VideoGraph, domain: Domain, wholes: Related, owners: Related
 
 def _constant_values(video: VideoGraph, attribute_type: str) -> dict[str, str]:
     """Object id to its value of an attribute; without those whose value changes."""
-    seen: dict[str, set[str]] = {}
+    values_of: dict[str, set[str]] = {}
     for attribute in video.attributes():
         if attribute.type == attribute_type:
-            seen.setdefault(attribute.object.id, set()).add(attribute.value)
-    return {object_id: values.pop() for object_id, values in seen.items() if len(values) == 1}
+            values_of.setdefault(attribute.object.id, set()).add(attribute.value)
+    return {object_id: values.pop() for object_id, values in values_of.items() if len(values) == 1}
 
 
 def _namesakes(names: Mapping[SceneObject, str]) -> list[tuple[SceneObject, str]]:
@@ -69,7 +69,7 @@ def _namesakes(names: Mapping[SceneObject, str]) -> list[tuple[SceneObject, str]
 
 
 SIDES: tuple[Side, ...] = ("left", "right")
-Labelled: TypeAlias = tuple[str, int, int]
+LabelledSpan: TypeAlias = tuple[str, int, int]
 """A value, or the like, over frames [start, end)."""
 
 
@@ -97,7 +97,7 @@ class HandUse(NamedTuple):
     thing: NamedObject
     start: int
     end: int
-    contacts: tuple[Labelled, ...]
+    contacts: tuple[LabelledSpan, ...]
     begins: bool
 
 

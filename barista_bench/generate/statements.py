@@ -18,7 +18,7 @@ import msgspec
 from barista_bench.generate.scene import Scene, cached_by_scene
 from barista_bench.generate.spans import ActionSpan, HandUse, PlaceSpan, SpanT, noun_of, overlapping, verb_of
 from barista_bench.scene_graph import Layer
-from barista_bench.scene_graph.domain import Side, excluded
+from barista_bench.scene_graph.domain import Side, is_excluded
 
 Truth: TypeAlias = "bool | None"
 
@@ -44,7 +44,7 @@ class Statement(msgspec.Struct, frozen=True, tag=True, tag_field="says"):
         if self not in scene.memo:
             truth = self.recorded_truth(scene)
             if truth is not None and scene.coverage.is_partial:
-                is_proved = all(map(scene.coverage.layer, self.true_needs if truth else self.false_needs))
+                is_proved = all(map(scene.coverage.covers_layer, self.true_needs if truth else self.false_needs))
                 truth = truth if is_proved else None
             scene.memo[self] = truth
         known: Truth = scene.memo[self]
@@ -61,8 +61,8 @@ def all_of(truths: Iterable[Truth]) -> Truth:
     >>> all_of([True, None]), all_of([None, False]), all_of([True])
     (None, False, True)
     """
-    kinds = set(truths)
-    return False if False in kinds else None if None in kinds else True
+    distinct = set(truths)
+    return False if False in distinct else None if None in distinct else True
 
 
 class Seen(Statement, frozen=True):
@@ -74,7 +74,7 @@ class Seen(Statement, frozen=True):
     frame: int
 
     def recorded_truth(self, scene: Scene) -> Truth:
-        return scene.visible(self.object, self.frame)
+        return scene.is_visible(self.object, self.frame)
 
 
 class Unique(Statement, frozen=True):
@@ -86,7 +86,7 @@ class Unique(Statement, frozen=True):
     frames: tuple[int, ...]
 
     def recorded_truth(self, scene: Scene) -> Truth:
-        return scene.unique(scene.things[self.object], self.frames)
+        return scene.is_unique(scene.things[self.object], self.frames)
 
 
 class AllOf(Statement, frozen=True):
@@ -119,9 +119,9 @@ class OnlyDuring(Statement, frozen=True):
     end: int
 
     def recorded_truth(self, scene: Scene) -> Truth:
-        meant, domain = ActionSpan(self.action, self.start, self.end), scene.domain
-        alike = [a for a in scene.actions if domain.same_verb(meant.verb, a.verb)]
-        return [a for a in alike if domain.same_noun(meant.noun, a.noun)] == [meant] or None
+        action, domain = ActionSpan(self.action, self.start, self.end), scene.domain
+        alike = [a for a in scene.actions if domain.same_verb(action.verb, a.verb)]
+        return [a for a in alike if domain.same_noun(action.noun, a.noun)] == [action] or None
 
 
 class Touches(Statement, frozen=True):
@@ -139,22 +139,22 @@ class Touches(Statement, frozen=True):
     contact: str | None = None
 
     def recorded_truth(self, scene: Scene) -> Truth:
-        near = uses_near(scene, self.frame, self.frame + 1, side=self.side, object_id=self.object)
-        if not near:
+        uses = uses_near(scene, self.frame, self.frame + 1, side=self.side, object_id=self.object)
+        if not uses:
             hand = scene.hand_id(self.side)
-            if hand is None or not scene.visible(hand, self.frame) or not scene.visible(self.object, self.frame):
+            if hand is None or not scene.is_visible(hand, self.frame) or not scene.is_visible(self.object, self.frame):
                 return None
             is_known = is_known_to_touch(scene, self.side, self.frame)
-            return False if is_known and scene.apart(hand, self.object, self.frame) else None
-        values = {value for use in near for value, start, end in use.contacts if start <= self.frame < end}
-        seen = scene.hand_visible(self.side, self.frame) and scene.visible(self.object, self.frame)
-        if not values or not seen or not lasting(scene, near, self.frame):
+            return False if is_known and scene.are_apart(hand, self.object, self.frame) else None
+        values = {value for use in uses for value, start, end in use.contacts if start <= self.frame < end}
+        are_seen = scene.is_hand_visible(self.side, self.frame) and scene.is_visible(self.object, self.frame)
+        if not values or not are_seen or not lasting_spans(scene, uses, self.frame):
             return None
         if is_seen_apart(scene, self.side, self.object, self.frame):
             return None
         if self.contact is None or self.contact in values:
             return True
-        return False if excluded(scene.domain.contacts, self.contact, values) else None
+        return False if is_excluded(scene.domain.contacts, self.contact, values) else None
 
 
 class TouchedDuring(Statement, frozen=True):
@@ -171,15 +171,15 @@ class TouchedDuring(Statement, frozen=True):
     end: int
 
     def recorded_truth(self, scene: Scene) -> Truth:
-        if near := uses_near(scene, self.start, self.end, object_id=self.object):
-            rows = [row for use in near for row in use.contacts]
+        if uses := uses_near(scene, self.start, self.end, object_id=self.object):
+            rows = [row for use in uses for row in use.contacts]
             return any(min(row[2], self.end) - max(row[1], self.start) > scene.margin for row in rows) or None
         is_free = all(self._is_free(scene, frame) for frame in moments_of(scene, self.start, self.end))
         return False if is_free else None
 
     def _is_free(self, scene: Scene, frame: int) -> bool:
-        is_seen = scene.visible(self.object, frame) is True
-        return is_seen and all(scene.apart(hand, self.object, frame) for hand in scene.hands_at(frame))
+        is_seen = scene.is_visible(self.object, frame) is True
+        return is_seen and all(scene.are_apart(hand, self.object, frame) for hand in scene.hands_at(frame))
 
 
 class HasValue(Statement, frozen=True):
@@ -195,13 +195,13 @@ class HasValue(Statement, frozen=True):
     def recorded_truth(self, scene: Scene) -> Truth:
         if not scene.is_settled(self.object, self.type, self.frame):
             return None
-        spans = lasting(scene, scene.values_of(self.object, self.type), self.frame)
-        related = [scene.domain.relation_of(self.type, span.value, self.value) for span in spans]
-        if any(span.value == self.value for span in spans) or "synonym" in related:
+        spans = lasting_spans(scene, scene.values_of(self.object, self.type), self.frame)
+        relations = [scene.domain.relation_of(self.type, span.value, self.value) for span in spans]
+        if any(span.value == self.value for span in spans) or "synonym" in relations:
             return True
         if goes_on(scene, self.value, self.object, self.frame - scene.margin, self.frame + scene.margin + 1):
             return None
-        return False if "exclusive" in related else None
+        return False if "exclusive" in relations else None
 
 
 class Changes(Statement, frozen=True):
@@ -226,8 +226,8 @@ class Changes(Statement, frozen=True):
         if first is not True or last is not True:
             return all_of([first, last])
         inside = [c for c in scene.changes if c[1].thing.id == self.object and self.start < c[1].start < self.end]
-        turns = sum(change[1].type == self.type for change in inside)
-        return turns == (self.before != self.after) or None
+        count = sum(change[1].type == self.type for change in inside)
+        return count == (self.before != self.after) or None
 
 
 class Located(Statement, frozen=True):
@@ -244,15 +244,15 @@ class Located(Statement, frozen=True):
 
     def recorded_truth(self, scene: Scene) -> Truth:
         near = places_near(scene, self.object, self.other, self.frame)
-        whole = lasting(scene, near, self.frame)
-        if any((s.thing.id, s.predicate) == (self.object, self.predicate) for s in whole):
+        places = lasting_spans(scene, near, self.frame)
+        if any((s.thing.id, s.predicate) == (self.object, self.predicate) for s in places):
             return True
-        if excluded(scene.domain.places, self.predicate, {s.predicate for s in whole if s.thing.id == self.object}):
+        if is_excluded(scene.domain.places, self.predicate, {s.predicate for s in places if s.thing.id == self.object}):
             return False
-        seen = all(scene.visible(item, self.frame) for item in (self.object, self.other))
+        are_seen = all(scene.is_visible(item, self.frame) for item in (self.object, self.other))
         is_joined = bool(near) or scene.is_part_of_other(self.object, self.other)
-        is_free = seen and not is_joined and scene.coverage.layer("relations", self.frame, self.frame + 1)
-        return False if is_free and scene.apart(self.object, self.other, self.frame) else None
+        is_free = are_seen and not is_joined and scene.coverage.covers_layer("relations", self.frame, self.frame + 1)
+        return False if is_free and scene.are_apart(self.object, self.other, self.frame) else None
 
 
 class Does(Statement, frozen=True):
@@ -268,12 +268,12 @@ class Does(Statement, frozen=True):
     frame: int
 
     def recorded_truth(self, scene: Scene) -> Truth:
-        now = [a for a in scene.actions if a.start + scene.margin <= self.frame < a.end - scene.margin]
-        if any(action.name == self.action for action in now):
+        current = [a for a in scene.actions if a.start + scene.margin <= self.frame < a.end - scene.margin]
+        if any(action.name == self.action for action in current):
             return True
-        gap = scene.frames(scene.domain.lengths.gap)
+        gap = scene.frames_in(scene.domain.lengths.gap)
         near = [a for a in scene.actions if a.start - gap <= self.frame < a.end + gap]
-        return False if now and all(differ(scene, self.action, action.name, self.frame) for action in near) else None
+        return False if current and all(differ(scene, self.action, a.name, self.frame) for a in near) else None
 
 
 class DoesNext(Statement, frozen=True):
@@ -329,18 +329,18 @@ def uses_near(
 def is_seen_apart(scene: Scene, side: Side, object_id: str, frame: int) -> bool:
     """Whether a hand and an object are clearly apart in the picture, whatever is recorded of them."""
     hand = scene.hand_id(side)
-    return hand is not None and scene.apart(hand, object_id, frame)
+    return hand is not None and scene.are_apart(hand, object_id, frame)
 
 
 def is_known_to_touch(scene: Scene, side: Side, frame: int) -> bool:
     """Whether all that a hand touches around a frame is recorded, as far as anything is annotated there."""
-    annotated = scene.coverage.frames(frame - scene.margin, frame + scene.margin + 1).tolist()
-    return all(scene.coverage.hand(scene.hand_id(side), at, at + 1) for at in {frame, *annotated})
+    annotated = scene.coverage.annotated_frames(frame - scene.margin, frame + scene.margin + 1).tolist()
+    return all(scene.coverage.covers_hand(scene.hand_id(side), at, at + 1) for at in {frame, *annotated})
 
 
-def lasting(scene: Scene, spans: Iterable[SpanT], frame: int) -> list[SpanT]:
+def lasting_spans(scene: Scene, spans: Iterable[SpanT], frame: int) -> list[SpanT]:
     """Spans that hold on a frame and the domain's `margin` around it, as far as the video is annotated there."""
-    near: list[int] = scene.coverage.frames(frame - scene.margin, frame + scene.margin + 1).tolist()
+    near: list[int] = scene.coverage.annotated_frames(frame - scene.margin, frame + scene.margin + 1).tolist()
     low, high = min(near, default=frame), max(near, default=frame)
     return [span for span in spans if span.start <= low and high < span.end]
 
@@ -355,7 +355,7 @@ def goes_on(scene: Scene, value: str, object_id: str, start: int, end: int) -> b
     """Whether an activity or step in [start, end) does to a thing, by its verb, what goes on while it has a value; or
     one may that is not recorded."""
     noun, verbs = scene.things[object_id].noun, scene.domain.ongoing.get(value, ())
-    if verbs and not scene.coverage.layer("activities", start, end):
+    if verbs and not scene.coverage.covers_layer("activities", start, end):
         return True
     rows = overlapping((*scene.actions, *scene.steps), start, end)
     return any(row.verb in verbs and scene.domain.same_noun(row.noun, noun) for row in rows)
@@ -363,7 +363,7 @@ def goes_on(scene: Scene, value: str, object_id: str, start: int, end: int) -> b
 
 def moments_of(scene: Scene, start: int, end: int) -> range:
     """Frames of [start, end), four a second; the same ones of a video whichever span they are in."""
-    step = scene.frames(0.25)
+    step = scene.frames_in(0.25)
     return range(-(-max(0, start) // step) * step, min(end, scene.frame_count), step)
 
 
@@ -387,8 +387,8 @@ def differ(scene: Scene, said: str, recorded: str, frame: int) -> bool:
 @cached_by_scene
 def _belongs(scene: Scene, noun: str, owner: str) -> bool:
     """Whether something that a noun could name is a part of, or belongs to, something that another could."""
-    named = {item: thing.noun for item, thing in scene.things.items()}
+    nouns = {item: thing.noun for item, thing in scene.things.items()}
     return any(
-        scene.domain.same_noun(noun, named[item]) and any(scene.domain.same_noun(owner, named[o]) for o in owners)
-        for item, owners in ((item, scene.owners.get(item, frozenset()) & named.keys()) for item in named)
+        scene.domain.same_noun(noun, nouns[item]) and any(scene.domain.same_noun(owner, nouns[o]) for o in owners)
+        for item, owners in ((item, scene.owners.get(item, frozenset()) & nouns.keys()) for item in nouns)
     )

@@ -24,7 +24,7 @@ from barista_bench.benchmarks.tog_bench.release import (
 )
 from barista_bench.core.boxes import xywh_to_xyxy
 from barista_bench.generate.candidates import Choice, Item, QuestionCandidate, by_video
-from barista_bench.generate.family import Family, place_video, section
+from barista_bench.generate.family import Family, family_words, place_video
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import NamedObject
 from barista_bench.generate.statements import Statement, TouchedDuring
@@ -38,10 +38,10 @@ from barista_bench.generate.tog_bench_statements import (
     Trackable,
     Unmistakable,
     serves,
-    stretches,
+    visible_spans,
     whole_seconds,
 )
-from barista_bench.generate.wordings import plain
+from barista_bench.generate.wordings import plain_text
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain, DomainRecord
 
@@ -97,72 +97,72 @@ class ToGBenchFamily(Family):
 
     def __init__(self, domain: Domain) -> None:
         super().__init__(domain)
-        self.words = section(domain, self.name, TogWords)
+        self.words = family_words(domain, self.name, TogWords)
 
     def distractors_needed(self, candidate: QuestionCandidate) -> int:
         return 0
 
     def candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
-        known: set[tuple[str, tuple[str, ...]]] = set()
-        for candidate in (*self._brought_about(scene), *self._of_instructions(scene)):
+        yielded_keys: set[tuple[str, tuple[str, ...]]] = set()
+        for candidate in (*self._brought_about_candidates(scene), *self._instruction_candidates(scene)):
             key = candidate.question, tuple(sorted(candidate.objects))
-            if key not in known:
-                known.add(key)
+            if key not in yielded_keys:
+                yielded_keys.add(key)
                 yield candidate
 
-    def _of_instructions(self, scene: Scene) -> Iterator[QuestionCandidate]:
+    def _instruction_candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
         for instruction in (*self.words.explicit, *self.words.implicit):
-            say, takes = instruction.say, instruction.takes
+            template, takes = instruction.say, instruction.takes
             evidence: list[Statement] = [
-                Fillable(kinds) for letter, kinds in zip(LETTERS, takes, strict=False) if letter not in say
+                Fillable(kinds) for letter, kinds in zip(LETTERS, takes, strict=False) if letter not in template
             ]
             evidence += [NoneInView(instruction.unless)] if instruction.unless else []
             spans = [(step.start, step.end) for step in scene.steps if step.name == instruction.step][:1]
             for things in _fillings(scene, takes) if spans or not instruction.step else ():
                 touched = [TouchedDuring(thing.id, *span) for span in spans for thing in things]
-                yield self._candidate(scene, say, things, takes, [*evidence, *touched])
+                yield self._candidate(scene, template, things, takes, [*evidence, *touched])
 
-    def _brought_about(self, scene: Scene) -> Iterator[QuestionCandidate]:
+    def _brought_about_candidates(self, scene: Scene) -> Iterator[QuestionCandidate]:
         """Places and states that hands bring things into: each once."""
         for span in scene.places:
-            say = self.words.places.get(span.predicate)
-            if say is not None and span.start > 0:
+            template = self.words.places.get(span.predicate)
+            if template is not None and span.start > 0:
                 things = (span.thing, span.other)
                 takes = ((span.thing.name,), (span.other.name,))
-                done = BroughtAbout(span.thing.id, span.predicate, span.start, span.other.id)
-                yield self._candidate(scene, say, things, takes, [done])
+                proof = BroughtAbout(span.thing.id, span.predicate, span.start, span.other.id)
+                yield self._candidate(scene, template, things, takes, [proof])
         for _, after in scene.changes:
-            say = self.words.states.get(after.value)
-            if say is not None:
-                done = BroughtAbout(after.thing.id, after.value, after.start)
-                yield self._candidate(scene, say, (after.thing,), ((after.thing.name,),), [done])
+            template = self.words.states.get(after.value)
+            if template is not None:
+                proof = BroughtAbout(after.thing.id, after.value, after.start)
+                yield self._candidate(scene, template, (after.thing,), ((after.thing.name,),), [proof])
 
     def _candidate(
-        self, scene: Scene, say: str, things: Sequence[NamedObject], takes: Slots, evidence: Sequence[Statement]
+        self, scene: Scene, template: str, things: Sequence[NamedObject], takes: Slots, evidence: Sequence[Statement]
     ) -> QuestionCandidate:
-        named = {letter: thing for letter, thing in zip(LETTERS, things, strict=False) if letter in say}
-        text = say
-        for letter, thing in named.items():
+        explicit = {letter: thing for letter, thing in zip(LETTERS, things, strict=False) if letter in template}
+        text = template
+        for letter, thing in explicit.items():
             text = text.replace(letter, thing.name)
         wording, slots = self._wording(text)
         singular = self.domain.singular
-        handled = [thing for thing in things if not {thing.noun, thing.category.lower()} & {*singular}]
-        if any(self._is_like_another(thing, things, scene) for thing in handled):
-            slots["end"], handled = f" {self.words.handled}", list(things)
-        kinds: list[Kind] = ["explicit" if letter in named else "implicit" for letter in LETTERS[: len(things)]]
+        handled_things = [thing for thing in things if not {thing.noun, thing.category.lower()} & {*singular}]
+        if any(self._is_like_another(thing, things, scene) for thing in handled_things):
+            slots["end"], handled_things = f" {self.words.handled}", list(things)
+        kinds: list[Kind] = ["explicit" if letter in explicit else "implicit" for letter in LETTERS[: len(things)]]
         ids = tuple(thing.id for thing in things)
         return QuestionCandidate(
             subtask=f"{'implicit' if 'implicit' in kinds else 'explicit'}_{min(len(things), 3)}",
             video_id=scene.video_id,
-            question=plain(wording, slots),
+            question=plain_text(wording, slots),
             wording=wording,
             slots=slots,
             right=tuple(Choice(thing.name, Fills(thing.id, slot)) for thing, slot in zip(things, takes, strict=True)),
             given=(
                 *evidence,
                 NotParts(ids),
-                *(Unmistakable(thing.id) for thing in named.values()),
-                *(Handled(thing.id) for thing in handled),
+                *(Unmistakable(thing.id) for thing in explicit.values()),
+                *(Handled(thing.id) for thing in handled_things),
                 *(Trackable(object_id) for object_id in ids),
             ),
             span=(0, scene.frame_count),
@@ -177,8 +177,8 @@ class ToGBenchFamily(Family):
     def _wording(text: str) -> tuple[str, dict[str, str]]:
         """An instruction's wording and slots: a command begins with its verb, a wish with one of `WISHES`."""
         kind = "wish" if text.partition(" ")[0] in WISHES else "command"
-        said = text.removesuffix(".") if kind == "wish" else text[:1].lower() + text[1:].removesuffix(".")
-        return f"tog_bench/{kind}", {kind: said, "end": ""}
+        slot_text = text.removesuffix(".") if kind == "wish" else text[:1].lower() + text[1:].removesuffix(".")
+        return f"tog_bench/{kind}", {kind: slot_text, "end": ""}
 
     def _is_like_another(self, thing: NamedObject, chosen: Sequence[NamedObject], scene: Scene) -> bool:
         """Whether something else in the video is of another kind that can be called the same: a jug, beside a kettle.
@@ -193,34 +193,34 @@ class ToGBenchFamily(Family):
 
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
         videos, tasks = [], []
-        for video_id, of_video in by_video(items):
+        for video_id, video_items in by_video(items):
             scene = Scene(source[video_id], self.domain)
             size = scene.video.video.width, scene.video.video.height
             videos.append(VideoRecord(video_id, *size, scene.fps, scene.frame_count, self.words.scene))
-            tasks += [self._task(item, scene) for item in of_video]
+            tasks += [self._task_record(item, scene) for item in video_items]
             place_video(source, video_id, out / video_file(video_id))
         (out / ANNOTATIONS).write_bytes(msgspec.json.encode(AnnotationFile("tog_bench", 1, videos, tasks)))
 
-    def _task(self, item: Item, scene: Scene) -> TaskRecord:
+    def _task_record(self, item: Item, scene: Scene) -> TaskRecord:
         candidate = item.candidate
         kind: Kind = "implicit" if candidate.subtask.startswith("implicit") else "explicit"
         objects = [
-            self._record(scene, scene.things[object_id], kind_of_object)
+            self._object_record(scene, scene.things[object_id], kind_of_object)
             for object_id, kind_of_object in zip(candidate.objects, candidate.extra["kinds"], strict=True)
         ]
         return TaskRecord(item.id, candidate.video_id, candidate.question, kind, objects)
 
-    def _record(self, scene: Scene, thing: NamedObject, kind: Kind) -> ObjectRecord:
+    def _object_record(self, scene: Scene, thing: NamedObject, kind: Kind) -> ObjectRecord:
         category = thing.category.lower()
-        kinds = [thing.noun, *([] if category in self.domain.vague else [category])]
-        further = [word for kind in kinds for word in (kind, *self.words.synonyms.get(kind, ()))]
-        synonyms = [word for word in dict.fromkeys(further) if word != thing.name]
-        spans = stretches(scene, thing.id)
+        names = [thing.noun, *([] if category in self.domain.vague else [category])]
+        words = [word for kind in names for word in (kind, *self.words.synonyms.get(kind, ()))]
+        synonyms = [word for word in dict.fromkeys(words) if word != thing.name]
+        spans = visible_spans(scene, thing.id)
         intervals = [(round(start / scene.fps, 3), round(end / scene.fps, 3)) for start, end in spans]
         boxes = [
             BoxAt(float(second), xywh_to_xyxy(list(scene.boxes(frame)[thing.id])))
             for second, frame in whole_seconds(scene)
-            if any(start <= frame < end for start, end in spans) and scene.visible(thing.id, frame)
+            if any(start <= frame < end for start, end in spans) and scene.is_visible(thing.id, frame)
         ]
         return ObjectRecord(thing.name, intervals, boxes, kind, synonyms, thing.id)
 
@@ -233,7 +233,7 @@ def _fillings(scene: Scene, takes: Slots) -> Iterator[tuple[NamedObject, ...]]:
     """
     things = list(scene.things.values())
     if len(takes) > 1:
-        things = [thing for thing in things if scene.coverage.category(thing.category)]
+        things = [thing for thing in things if scene.coverage.covers_category(thing.category)]
     pools = [[thing for thing in things if serves(thing, kinds)] for kinds in takes]
     if len(set(takes)) == 1:
         return combinations(pools[0], len(takes))

@@ -26,7 +26,7 @@ class Fillable(Statement, frozen=True):
     kinds: tuple[str, ...]
 
     def recorded_truth(self, scene: Scene) -> Truth:
-        return all(map(scene.coverage.category, self.kinds)) and len(_in_view(scene, self.kinds)) == 1
+        return all(map(scene.coverage.covers_category, self.kinds)) and len(_things_in_view(scene, self.kinds)) == 1
 
 
 class NoneInView(Statement, frozen=True):
@@ -37,7 +37,7 @@ class NoneInView(Statement, frozen=True):
     kinds: tuple[str, ...]
 
     def recorded_truth(self, scene: Scene) -> Truth:
-        return all(map(scene.coverage.category, self.kinds)) and not _in_view(scene, self.kinds)
+        return all(map(scene.coverage.covers_category, self.kinds)) and not _things_in_view(scene, self.kinds)
 
 
 class Unmistakable(Statement, frozen=True):
@@ -49,7 +49,7 @@ class Unmistakable(Statement, frozen=True):
 
     def recorded_truth(self, scene: Scene) -> Truth:
         frames = {frame for _, frame in whole_seconds(scene)} | set(shown_frames(scene))
-        return scene.unique(scene.things[self.object], sorted(frames))
+        return scene.is_unique(scene.things[self.object], sorted(frames))
 
 
 class Handled(Statement, frozen=True):
@@ -75,7 +75,7 @@ class NotParts(Statement, frozen=True):
     objects: tuple[str, ...]
 
     def recorded_truth(self, scene: Scene) -> Truth:
-        is_known = len(self.objects) < 2 or scene.coverage.layer("relations")
+        is_known = len(self.objects) < 2 or scene.coverage.covers_layer("relations")
         return is_known and not any(scene.is_part_of_other(*pair) for pair in combinations(self.objects, 2))
 
 
@@ -87,9 +87,10 @@ class Trackable(Statement, frozen=True):
     object: str
 
     def recorded_truth(self, scene: Scene) -> Truth:
-        shown = [frame for frame in shown_frames(scene) if scene.visible(self.object, frame)]
-        spans = stretches(scene, self.object) if scene.coverage.category(scene.things[self.object].category) else []
-        return bool(spans) and all(any(start <= frame < end for frame in shown) for start, end in spans)
+        seen_frames = [frame for frame in shown_frames(scene) if scene.is_visible(self.object, frame)]
+        category = scene.things[self.object].category
+        spans = visible_spans(scene, self.object) if scene.coverage.covers_category(category) else []
+        return bool(spans) and all(any(start <= frame < end for frame in seen_frames) for start, end in spans)
 
 
 class Fills(Statement, frozen=True):
@@ -113,12 +114,12 @@ class BroughtAbout(Statement, frozen=True):
     other: str | None = None
 
     def recorded_truth(self, scene: Scene) -> Truth:
-        near = scene.frames(scene.domain.lengths.gap)
+        gap = scene.frames_in(scene.domain.lengths.gap)
         uses = [use for use in scene.uses if use.thing.id == self.object]
-        is_used = any(use.start - near <= self.frame <= use.end + near for use in uses)
-        begun = {(s.thing.id, s.value, None) for s in scene.values if s.start == self.frame}
-        placed = {(s.thing.id, s.predicate, s.other.id) for s in scene.places if s.start == self.frame}
-        return (is_used and (self.object, self.value, self.other) in begun | placed) or None
+        is_used = any(use.start - gap <= self.frame <= use.end + gap for use in uses)
+        begun_values = {(s.thing.id, s.value, None) for s in scene.values if s.start == self.frame}
+        begun_places = {(s.thing.id, s.predicate, s.other.id) for s in scene.places if s.start == self.frame}
+        return (is_used and (self.object, self.value, self.other) in begun_values | begun_places) or None
 
 
 def serves(thing: NamedObject, kinds: tuple[str, ...]) -> bool:
@@ -128,8 +129,8 @@ def serves(thing: NamedObject, kinds: tuple[str, ...]) -> bool:
 
 def shown_frames(scene: Scene) -> list[int]:
     """The frames that the benchmark's task shows."""
-    every = scene.fps / RATE
-    return [round(number * every) for number in range(int((scene.frame_count - 1) / every) + 1)]
+    step = scene.fps / RATE
+    return [round(number * step) for number in range(int((scene.frame_count - 1) / step) + 1)]
 
 
 def whole_seconds(scene: Scene) -> Iterator[tuple[int, int]]:
@@ -138,18 +139,18 @@ def whole_seconds(scene: Scene) -> Iterator[tuple[int, int]]:
     return ((second, round(second * scene.fps)) for second in seconds if round(second * scene.fps) < scene.frame_count)
 
 
-def stretches(scene: Scene, object_id: str) -> list[tuple[int, int]]:
+def visible_spans(scene: Scene, object_id: str) -> list[tuple[int, int]]:
     """Spans [start, end) of frames in which an object is to be seen, from the first to the last frame on which it is
     well so; in seconds' precision, as the benchmark's: shorter holes and shorter spans are left out."""
-    second = scene.frames(1.0)
+    second = scene.frames_in(1.0)
     frames = scene.frames_of(object_id)
     spans = []
     for run in np.split(frames, np.flatnonzero(np.diff(frames) > second) + 1):
-        seen = [frame for frame in run.tolist() if scene.visible(object_id, frame)]
-        if seen and seen[-1] + 1 - seen[0] >= second:
-            spans.append((seen[0], seen[-1] + 1))
+        seen_frames = [frame for frame in run.tolist() if scene.is_visible(object_id, frame)]
+        if seen_frames and seen_frames[-1] + 1 - seen_frames[0] >= second:
+            spans.append((seen_frames[0], seen_frames[-1] + 1))
     return spans
 
 
-def _in_view(scene: Scene, kinds: tuple[str, ...]) -> list[NamedObject]:
+def _things_in_view(scene: Scene, kinds: tuple[str, ...]) -> list[NamedObject]:
     return [thing for thing in scene.things.values() if serves(thing, kinds) and len(scene.frames_of(thing.id))]

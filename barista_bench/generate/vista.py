@@ -31,15 +31,15 @@ from barista_bench.generate.candidates import (
     QuestionCandidate,
     Tally,
     by_video,
-    once_an_event,
+    one_per_event,
     thin,
 )
-from barista_bench.generate.family import Family, section
+from barista_bench.generate.family import Family, family_words
 from barista_bench.generate.missing import UndecidedCandidates
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import noun_of
-from barista_bench.generate.vista_clips import ASKED, Order, Sequences, VistaWords, foundation_candidates
-from barista_bench.generate.wordings import Phrases, in_seeded_order, plain, say
+from barista_bench.generate.vista_clips import REVIEW_QUESTION, Order, Sequences, VistaWords, foundation_candidates
+from barista_bench.generate.wordings import Phrases, fill_form, plain_text, shuffled_forms
 from barista_bench.media.video import open_reader
 from barista_bench.mini.cutting import Picture, encode_video, resized
 from barista_bench.scene_graph import SceneGraph
@@ -49,7 +49,7 @@ FOUNDATION = ("objects", "containers", "on_v_off", "pick_v_put", "opening_v_clos
 LEVELS = range(2, 9)
 LARGEST_FOUNDATION = 8
 """Descriptions of one set of level 1 at the most."""
-OF_A_LABEL = 4
+MOST_PER_LABEL = 4
 """Videos of one description of level 1 at the most."""
 
 
@@ -65,7 +65,7 @@ class VistaFamily(Family):
 
     def __init__(self, domain: Domain) -> None:
         super().__init__(domain)
-        self.words = section(domain, self.name, VistaWords)
+        self.words = family_words(domain, self.name, VistaWords)
 
     def distractors_needed(self, candidate: QuestionCandidate) -> int:
         """Distractors that a video takes: all of its set above level 1, where what a set describes is chosen before."""
@@ -81,30 +81,30 @@ class VistaFamily(Family):
                 yield from self._set_of(sequences, f"level_{level}_permutation", orders)
 
     def decide_all(
-        self, scene: Scene, tally: Tally, waiting: UndecidedCandidates | None = None
+        self, scene: Scene, tally: Tally, undecided: UndecidedCandidates | None = None
     ) -> Iterator[QuestionCandidate]:
         for reason in Sequences(scene).refused:
             for subtask in self.subtasks:
                 tally[subtask, f"an action: {reason}"] += 1
-        yield from super().decide_all(scene, tally, waiting)
+        yield from super().decide_all(scene, tally, undecided)
 
     def _set_of(self, sequences: Sequences, subtask: str, orders: Sequence[Order]) -> Iterator[QuestionCandidate]:
         scene = sequences.scene
         slots = [{"deeds": self._phrases(scene, [sequences.clips[at].name for at in order])} for order in orders]
-        texts = [plain("vista/steps", row) for row in slots]
+        texts = [plain_text("vista/steps", row) for row in slots]
         base = orders[0]
         breaks = [at for at in range(1, len(base)) if base[at] != base[at - 1] + 1]
         starts = "_".join(f"{at}_from_{sequences.clips[base[at]].start:05d}" for at in (0, *breaks))
         for order, text, phrases in zip(orders, texts, slots, strict=True):
             spans = [(sequences.clips[at].start, sequences.clips[at].end) for at in order]
-            others = [(other, words) for other, words in zip(orders, texts, strict=True) if other != order]
+            other_orders = [(other, text) for other, text in zip(orders, texts, strict=True) if other != order]
             shared = next((at for at, (a, b) in enumerate(zip(order, base, strict=True)) if a != b), len(order))
             yield QuestionCandidate(
                 subtask=subtask,
                 video_id=scene.video_id,
-                question=ASKED,
-                right=(Choice(text, sequences.says(order, order)),),
-                distractors=tuple(Choice(words, sequences.says(other, order)) for other, words in others),
+                question=REVIEW_QUESTION,
+                right=(Choice(text, sequences.depiction(order, order)),),
+                distractors=tuple(Choice(text, sequences.depiction(other, order)) for other, text in other_orders),
                 given=sequences.joints(order),
                 span=(min(start for start, _ in spans), max(end for _, end in spans)),
                 frames=tuple(start for start, _ in spans),
@@ -120,56 +120,56 @@ class VistaFamily(Family):
 
     def _phrases(self, scene: Scene, actions: Sequence[str]) -> Phrases:
         """Actions in words; "it" is the one thing that the action before was done to as well."""
-        said = [scene.in_words(action) for action in actions]
-        phrases = list(map(self.words.action, said))
-        for at in range(1, 0 if scene.coverage.is_partial else len(said)):
-            is_same = noun_of(said[at]) == noun_of(said[at - 1])
-            if is_same and len(scene.done_to(actions[at - 1]) | scene.done_to(actions[at])) == 1:
-                phrases[at] = self.words.action_on_it(said[at])
+        actions_in_words = [scene.action_in_words(action) for action in actions]
+        phrases = list(map(self.words.action, actions_in_words))
+        for at in range(1, 0 if scene.coverage.is_partial else len(actions_in_words)):
+            is_same = noun_of(actions_in_words[at]) == noun_of(actions_in_words[at - 1])
+            if is_same and len(scene.things_done_to(actions[at - 1]) | scene.things_done_to(actions[at])) == 1:
+                phrases[at] = self.words.action_on_it(actions_in_words[at])
         return Phrases(phrases)
 
     def offer(
-        self, scene: Scene, tally: Tally, most: int, seed: int, waiting: UndecidedCandidates | None = None
+        self, scene: Scene, tally: Tally, most: int, seed: int, undecided: UndecidedCandidates | None = None
     ) -> list[QuestionCandidate]:
         """Clips of level 1, one of each description; above it whole sets, no two with the same descriptions."""
-        clips, sets = _clips_and_sets(self.decide_all(scene, tally, waiting), seed)
-        kept = once_an_event(clips, seed, tally)
-        described: set[tuple[str, ...]] = set()
+        clips, sets = _clips_and_sets(self.decide_all(scene, tally, undecided), seed)
+        candidates = one_per_event(clips, seed, tally)
+        described_texts: set[tuple[str, ...]] = set()
         for (subtask, _), members in sets.items():
             texts = subtask, *sorted(member.right_text for member in members)
-            if texts in described:
+            if texts in described_texts:
                 tally.update({(subtask, DECIDED): -len(members), (subtask, REPEATED): len(members)})
             else:
-                described.add(texts)
-                kept += members
-        return self.thin_out(kept, most, seed)
+                described_texts.add(texts)
+                candidates += members
+        return self.thin_out(candidates, most, seed)
 
     def thin_out(self, candidates: Sequence[QuestionCandidate], most: int, seed: int) -> list[QuestionCandidate]:
         """Whole sets above level 1, of each subtask until `most` is reached."""
         clips, sets = _clips_and_sets(candidates, seed)
-        taken: Counter[str] = Counter()
-        kept = thin(clips, most, seed)
+        counts: Counter[str] = Counter()
+        thinned = thin(clips, most, seed)
         for (subtask, _), members in sets.items():
-            if taken[subtask] < most:
-                taken[subtask] += len(members)
-                kept += members
-        return kept
+            if counts[subtask] < most:
+                counts[subtask] += len(members)
+                thinned += members
+        return thinned
 
-    def sample_subtask(self, subtask: str, offered: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
-        clips, sequences = _clips_and_sets(offered, seed)
+    def sample_subtask(self, subtask: str, candidates: Sequence[QuestionCandidate], size: int, seed: int) -> list[Item]:
+        clips, sequences = _clips_and_sets(candidates, seed)
         sets = {name: members for (_, name), members in sequences.items() if len(members) > 1}
         return _sample_sets(subtask, _foundation_sets(clips, seed) | sets, size, seed)
 
     def deal_forms(self, items: Sequence[Item], seed: int) -> list[Item]:
         """Set by set: all descriptions of one have the same form, the next set's has the next one."""
         reworded: list[Item] = []
-        orders: dict[str, Iterator[str]] = {}
+        forms_in_turn: dict[str, Iterator[str]] = {}
         for _, members in groupby(items, key=lambda item: item.id.rpartition("/")[0]):
-            rows = list(members)
-            wording = rows[0].candidate.wording
-            if wording not in orders:
-                orders[wording] = cycle(in_seeded_order(wording, seed))
-            reworded += _in_form(rows, next(orders[wording]))
+            set_items = list(members)
+            wording = set_items[0].candidate.wording
+            if wording not in forms_in_turn:
+                forms_in_turn[wording] = cycle(shuffled_forms(wording, seed))
+            reworded += _items_in_form(set_items, next(forms_in_turn[wording]))
         return reworded
 
     def write(self, items: Sequence[Item], source: SceneGraph, out: Path) -> None:
@@ -196,28 +196,28 @@ def _foundation_sets(candidates: Sequence[QuestionCandidate], seed: int) -> dict
     sets = {}
     for key, by_text in sorted(groups.items()):
         number = 0
-        while members := _one_set(by_text):
+        while members := _exclusive_set(by_text):
             sets[f"{key}_{number}"] = members
             number += 1
-            chosen = {id(member) for member in members}
+            used_ids = {id(member) for member in members}
             for text, clips in by_text.items():
-                by_text[text] = [clip for clip in clips if id(clip) not in chosen]
+                by_text[text] = [clip for clip in clips if id(clip) not in used_ids]
     return sets
 
 
-def _one_set(by_text: dict[str, list[QuestionCandidate]]) -> list[QuestionCandidate]:
+def _exclusive_set(by_text: dict[str, list[QuestionCandidate]]) -> list[QuestionCandidate]:
     """Descriptions by their number of clips, each joining where it and those before it exclude each other; none if
     there are not two."""
-    chosen: dict[str, list[QuestionCandidate]] = {}
+    set_clips: dict[str, list[QuestionCandidate]] = {}
     for text in sorted(by_text, key=lambda text: (-len(by_text[text]), text)):
-        if len(chosen) == LARGEST_FOUNDATION:
+        if len(set_clips) == LARGEST_FOUNDATION:
             break
-        clips = [clip for clip in by_text[text] if _excludes(clip, chosen)]
-        kept = {other: [clip for clip in rows if _excludes(clip, [text])] for other, rows in chosen.items()}
-        if clips and all(kept.values()):
-            chosen = {**kept, text: clips}
-    each = min(OF_A_LABEL, *(len(clips) for clips in chosen.values())) if chosen else 0
-    return [clip for clips in chosen.values() for clip in clips[:each]] if len(chosen) > 1 else []
+        clips = [clip for clip in by_text[text] if _excludes(clip, set_clips)]
+        other_clips = {other: [clip for clip in rows if _excludes(clip, [text])] for other, rows in set_clips.items()}
+        if clips and all(other_clips.values()):
+            set_clips = {**other_clips, text: clips}
+    clips_each = min(MOST_PER_LABEL, *(len(clips) for clips in set_clips.values())) if set_clips else 0
+    return [clip for clips in set_clips.values() for clip in clips[:clips_each]] if len(set_clips) > 1 else []
 
 
 def _excludes(clip: QuestionCandidate, texts: Sequence[str] | dict[str, list[QuestionCandidate]]) -> bool:
@@ -245,29 +245,29 @@ def _sample_sets(subtask: str, sets: dict[str, list[QuestionCandidate]], size: i
     return items
 
 
-def _in_form(members: Sequence[Item], form: str) -> Iterator[Item]:
+def _items_in_form(members: Sequence[Item], form: str) -> Iterator[Item]:
     """A set with its descriptions in another form; each is what one of its members shows."""
-    texts = {item.candidate.right[0].text: say(form, item.candidate.slots) for item in members}
+    texts = {item.candidate.right[0].text: fill_form(form, item.candidate.slots) for item in members}
 
-    def in_form(choices: Sequence[Choice]) -> tuple[Choice, ...]:
+    def reword(choices: Sequence[Choice]) -> tuple[Choice, ...]:
         return tuple(Choice(texts[choice.text], choice.statement) for choice in choices if choice.text in texts)
 
     for item in members:
         candidate = msgspec.structs.replace(
             item.candidate,
-            right=in_form(item.candidate.right),
-            distractors=in_form(item.candidate.distractors),
+            right=reword(item.candidate.right),
+            distractors=reword(item.candidate.distractors),
             origins={texts[text]: origin for text, origin in item.candidate.origins.items() if text in texts},
             form=form,
         )
-        yield msgspec.structs.replace(item, candidate=candidate, choices=in_form(item.choices))
+        yield msgspec.structs.replace(item, candidate=candidate, choices=reword(item.choices))
 
 
 ENVIRONMENT = "real_life"
 """Folder of the release in which all sets lie."""
 EXTRA_TYPES = frozenset({"opening_v_closing"})
 """Types of level 1 that lie in `extrapyramidal`, as in the release; the others in `foundation`."""
-CLIPS = 24
+CACHED_CLIPS = 24
 """Clips of one video that are kept decoded, in the small size of the release."""
 
 
@@ -276,8 +276,8 @@ def write_release(items: Sequence[Item], source: SceneGraph, out: Path, words: V
     rows: list[MetadataRow] = []
     for name, members in groupby(items, key=lambda item: item.id.rpartition("/")[0]):
         rows += _write_set(name, list(members), out, words)
-    for video_id, of_video in by_video(items):
-        _write_videos(of_video, source, video_id, out, words)
+    for video_id, video_items in by_video(items):
+        _write_videos(video_items, source, video_id, out, words)
     table = io.StringIO(newline="")
     writer = csv.writer(table)
     writer.writerow(MetadataRow.__struct_fields__)
@@ -285,7 +285,7 @@ def write_release(items: Sequence[Item], source: SceneGraph, out: Path, words: V
     write_whole(out / TABLE, table.getvalue().encode())
 
 
-def _folder(item: Item) -> tuple[str, str]:
+def _level_and_type(item: Item) -> tuple[str, str]:
     """(level, type) as folders of the release."""
     subtask = item.candidate.subtask
     if subtask.startswith("level_"):
@@ -294,35 +294,35 @@ def _folder(item: Item) -> tuple[str, str]:
     return "extrapyramidal" if subtask in EXTRA_TYPES else "foundation", subtask
 
 
-def _path(item: Item) -> str:
+def _entry_path(item: Item) -> str:
     _, name, number = item.id.split("/")
-    return "/".join((*_folder(item), name, f"take_{number}.mp4"))
+    return "/".join((*_level_and_type(item), name, f"take_{number}.mp4"))
 
 
 def _write_set(name: str, members: Sequence[Item], out: Path, words: VistaWords) -> Iterator[MetadataRow]:
     first = members[0]
-    level, kind = _folder(first)
+    level, kind = _level_and_type(first)
     labels = {choice.text: f"label_{at}" for at, choice in enumerate(first.choices)}
-    base = out / TASKS_FOLDER / ENVIRONMENT / level / kind / name.rpartition("/")[2]
-    entries = [{"path": _path(item), "label": labels[item.candidate.right[0].text]} for item in members]
+    stem = out / TASKS_FOLDER / ENVIRONMENT / level / kind / name.rpartition("/")[2]
+    entries = [{"path": _entry_path(item), "label": labels[item.candidate.right[0].text]} for item in members]
     actions = list(dict.fromkeys(action for item in members for action in item.candidate.extra["actions"]))
     metadata: dict[str, object] = {
         "concepts": {"high_level_actions": actions, "objects": list(dict.fromkeys(map(noun_of, actions)))}
     }
     if kind == "remix":
-        shared = {item.candidate.right[0].text: item.candidate.extra["shared"] for item in members}
-        metadata["prefix_lens"] = [{"description": text, "shared_prefix": steps} for text, steps in shared.items()]
+        prefixes = {item.candidate.right[0].text: item.candidate.extra["shared"] for item in members}
+        metadata["prefix_lens"] = [{"description": text, "shared_prefix": steps} for text, steps in prefixes.items()]
     prompts = {label: text for text, label in labels.items()}
     content = {"label_prompts": prompts, "prompt_gpt": words.prompt, "example_gpt": words.example, "metadata": metadata}
-    base.parent.mkdir(parents=True, exist_ok=True)
-    described = yaml.safe_dump(content, allow_unicode=True, sort_keys=False)
-    write_whole(base.with_name(f"{base.name}.yaml"), described.encode())
-    write_whole(base.with_name(base.name + ENTRIES_END), json.dumps(entries, indent=1).encode())
-    problem_set = f"{base.relative_to(out).as_posix()}.yaml"
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    yaml_text = yaml.safe_dump(content, allow_unicode=True, sort_keys=False)
+    write_whole(stem.with_name(f"{stem.name}.yaml"), yaml_text.encode())
+    write_whole(stem.with_name(stem.name + ENTRIES_END), json.dumps(entries, indent=1).encode())
+    problem_set = f"{stem.relative_to(out).as_posix()}.yaml"
     number = int(level.removeprefix("level_")) if level.startswith("level_") else 1
     for item in members:
         text = item.candidate.right[0].text
-        yield MetadataRow(f"{ENVIRONMENT}/{_path(item)}", number, text, ENVIRONMENT, kind, problem_set)
+        yield MetadataRow(f"{ENVIRONMENT}/{_entry_path(item)}", number, text, ENVIRONMENT, kind, problem_set)
 
 
 def _write_videos(items: Sequence[Item], source: SceneGraph, video_id: str, out: Path, words: VistaWords) -> None:
@@ -331,13 +331,13 @@ def _write_videos(items: Sequence[Item], source: SceneGraph, video_id: str, out:
     with open_reader(source.video_path(video_id)) as reader:
         size = _video_size(*reader.size, words.width)
 
-        @lru_cache(maxsize=CLIPS)  # sets share clips, and decoding is what takes the time
+        @lru_cache(maxsize=CACHED_CLIPS)  # sets share clips, and decoding is what takes the time
         def pictures(start: int, end: int) -> list[Picture]:
             frames = list(_frames_at_rate(start, end, fps or reader.fps, words.fps))
             return list(resized(reader.read(frames), size))
 
         for item in items:
-            path = out / ENVIRONMENT / _path(item)
+            path = out / ENVIRONMENT / _entry_path(item)
             path.parent.mkdir(parents=True, exist_ok=True)
             clips = (pictures(start, end) for start, end in item.candidate.extra["spans"])
             encode_video(path, chain.from_iterable(clips), size=size, fps=words.fps)

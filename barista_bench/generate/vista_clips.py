@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import islice, pairwise, product, zip_longest
+from itertools import chain, islice, pairwise, product, zip_longest
 from typing import NamedTuple, TypeAlias
 
 from barista_bench.generate.candidates import Choice, QuestionCandidate
@@ -21,26 +21,27 @@ from barista_bench.generate.vista_statements import (
     Depicts,
     HandsAtWork,
     NothingInside,
+    could_be,
     fits,
-    taken_for,
-    taken_in,
+    used_things,
 )
-from barista_bench.generate.wordings import Phrases, Slots, plain
+from barista_bench.generate.wordings import Phrases, Slots, plain_text
 from barista_bench.scene_graph.domain import DomainRecord
 
 Order: TypeAlias = tuple[int, ...]
 """Indices of clips, in the order in which they are joined."""
 Saying: TypeAlias = tuple[Slots, Statement]
 """Words about a clip, in a wording's slots, and the statement that they make."""
-ASKED = "Which of these describes the clip?"
+REVIEW_QUESTION = "Which of these describes the clip?"
 """The question to people who check a description; models are asked in the benchmark's own way."""
 LARGEST_SET = 9
 """Descriptions of a general set; the release's have as many."""
 PERMUTATIONS = 3
 """Orders of a permutation set, 2 at level 2."""
-STEPS = 20_000
-"""Clips that are tried to find a set's sequences, `TRIED` sequences at the most: in a long video there is no end."""
-TRIED = 500
+PATHS_TRIED = 20_000
+"""Clips that are tried, at the most, to find a set's sequences: in a long video there is no end."""
+SEQUENCES_TRIED = 500
+"""Sequences out of which a set's are chosen, at the most."""
 
 
 _PARTICLES = ("", "up", "down", "on", "off", "in", "out", "away", "back", "over")
@@ -83,8 +84,8 @@ class VistaWords(DomainRecord, frozen=True):
 
     def action_on_it(self, name: str) -> str:
         """An activity with "it" for its noun: "pick it up"."""
-        first, _, rest = self.phrases.get(verb_of(name), verb_of(name)).partition(" ")
-        return f"{first} it {rest}".strip() if rest in _PARTICLES else f"{first} {rest} it"
+        first, _, particle = self.phrases.get(verb_of(name), verb_of(name)).partition(" ")
+        return f"{first} it {particle}".strip() if particle in _PARTICLES else f"{first} {particle} it"
 
 
 class ActionClip(NamedTuple):
@@ -125,28 +126,29 @@ class Sequences:
     def joints(self, order: Order) -> tuple[Statement, ...]:
         """Conditions for the clips to be joined in this order."""
         joints = (self.joint(a, b) for a, b in pairwise(order))
-        return *joints, *(left for at in range(1, len(order)) for left in self._conditions_left(order[:at], order[at]))
+        as_left = (self._as_left_conditions(order[:at], order[at]) for at in range(1, len(order)))
+        return *joints, *chain.from_iterable(as_left)
 
     def is_possible(self, path: Order, at: int) -> bool:
         """Whether a clip can follow the clips of a path, which is possible itself."""
-        is_next = not path or at in self.after[path[-1]]
-        return is_next and all(left.truth(self.scene) for left in self._conditions_left(path, at))
+        is_next = not path or at in self.followers[path[-1]]
+        return is_next and all(condition.truth(self.scene) for condition in self._as_left_conditions(path, at))
 
-    def _conditions_left(self, path: Order, at: int) -> Iterator[AsLeft]:
+    def _as_left_conditions(self, path: Order, at: int) -> Iterator[AsLeft]:
         """Conditions for a clip to follow a path: the things that it takes are as they were at every joint before."""
         for first, second in pairwise((*path, at)):
-            yield AsLeft(tuple(sorted(self._taken[at])), self.clips[first].end - 1, self.clips[second].start)
+            yield AsLeft(tuple(sorted(self._used_ids[at])), self.clips[first].end - 1, self.clips[second].start)
 
     @cached_property
-    def _taken(self) -> list[frozenset[str]]:
+    def _used_ids(self) -> list[frozenset[str]]:
         """Ids of what hands use in each clip."""
-        return [frozenset(thing.id for thing in taken_in(self.scene, clip.start, clip.end)) for clip in self.clips]
+        return [frozenset(thing.id for thing in used_things(self.scene, clip.start, clip.end)) for clip in self.clips]
 
     def joint(self, first: int, second: int) -> Continues:
         return Continues(self.clips[first].end - 1, self.clips[second].start, self.clips[second].end)
 
     @cached_property
-    def after(self) -> list[list[int]]:
+    def followers(self) -> list[list[int]]:
         """Clips that can follow each clip, the ones that do so in the video first."""
         clips = range(len(self.clips))
         return [
@@ -157,12 +159,12 @@ class Sequences:
             for a in clips
         ]
 
-    def says(self, order: Order, of: Order) -> Depicts:
-        """The statement that the clips `of` show what the clips `order` are called."""
-        spans = tuple((self.clips[at].start, self.clips[at].end) for at in of)
-        return Depicts(self._names(order), spans)
+    def depiction(self, order: Order, shown: Order) -> Depicts:
+        """The statement that the clips `shown` show what the clips `order` are called."""
+        spans = tuple((self.clips[at].start, self.clips[at].end) for at in shown)
+        return Depicts(self._action_names(order), spans)
 
-    def _names(self, order: Order) -> tuple[str, ...]:
+    def _action_names(self, order: Order) -> tuple[str, ...]:
         return tuple(self.clips[at].name for at in order)
 
     def runs(self, length: int) -> Iterator[Order]:
@@ -175,8 +177,8 @@ class Sequences:
     def general_set(self, base: Order) -> list[Order]:
         """The base, and sequences that share its first steps and then differ: all but the last one, all but the last
         two, and so on down to none; by turns, up to `LARGEST_SET`."""
-        ways = [self._paths(base[:at], len(base), {base[at]}) for at in reversed(range(len(base)))]
-        by_turns = (order for row in zip_longest(*ways) for order in row if order is not None)
+        branches = [self._paths(base[:at], len(base), {base[at]}) for at in reversed(range(len(base)))]
+        by_turns = (order for row in zip_longest(*branches) for order in row if order is not None)
         return self._distinct_orders([base], by_turns, LARGEST_SET)
 
     def permutation_sets(self, length: int) -> Iterator[list[Order]]:
@@ -184,32 +186,32 @@ class Sequences:
         that is nearest to the video's first."""
         orders: dict[frozenset[int], list[Order]] = defaultdict(list)
         for start in range(len(self.clips)):
-            for order in islice(self._paths((start,), length, set()), TRIED):
+            for order in islice(self._paths((start,), length, set()), SEQUENCES_TRIED):
                 orders[frozenset(order)].append(order)
-        for _, same in sorted(orders.items(), key=lambda row: sorted(row[0])):
-            base, *others = sorted(same)
+        for _, same_clips in sorted(orders.items(), key=lambda row: sorted(row[0])):
+            base, *others = sorted(same_clips)
             yield self._distinct_orders([base], iter(others), min(length, PERMUTATIONS))
 
     def _paths(self, prefix: Order, length: int, barred: set[int]) -> Iterator[Order]:
         """Sequences that begin with `prefix` and go on with none of `barred`; each clip once."""
         paths = [prefix]
-        for _ in range(STEPS):
+        for _ in range(PATHS_TRIED):
             if not paths:
                 return
             path = paths.pop()
             if len(path) == length:
                 yield path
                 continue
-            following = self.after[path[-1]] if path else list(range(len(self.clips)))
+            following = self.followers[path[-1]] if path else list(range(len(self.clips)))
             paths += [
                 (*path, at)
                 for at in reversed(following)
                 if at not in path and not (len(path) == len(prefix) and at in barred) and self.is_possible(path, at)
             ]
 
-    def _distinct_orders(self, chosen: list[Order], offered: Iterator[Order], most: int) -> list[Order]:
+    def _distinct_orders(self, chosen: list[Order], orders: Iterator[Order], most: int) -> list[Order]:
         """Add orders, in turn, that cannot be taken for any chosen before, nor those for them, up to `most`."""
-        for order in islice(offered, TRIED):
+        for order in islice(orders, SEQUENCES_TRIED):
             if len(chosen) == most:
                 break
             if all(self._excludes(order, other) and self._excludes(other, order) for other in chosen):
@@ -217,40 +219,40 @@ class Sequences:
         return chosen
 
     def _excludes(self, said: Order, shown: Order) -> bool:
-        """Whether `Depicts` does: quickly, since it is asked of thousands."""
-        clips = [self.clips[at] for at in shown]
-        return not fits(self._names(said), clips, lambda name, clip: taken_for(self.scene, name, clip.start, clip.end))
+        """Whether the clips `shown` exclude the words for `said`, as `Depicts` tells it; quickly, for thousands."""
+        spans = [(self.clips[at].start, self.clips[at].end) for at in shown]
+        return not fits(self._action_names(said), spans, lambda name, span: could_be(self.scene, name, *span))
 
 
 def foundation_candidates(scene: Scene, clips: Sequence[ActionClip], words: VistaWords) -> Iterator[QuestionCandidate]:
     """Clips of level 1, `extra` with the key of the sets that a clip can be in."""
     for clip in clips:
-        yield from _of_actions(scene, clip, words)
-        yield from _of_places(scene, clip, words)
-    yield from _of_states(scene, words)
+        yield from _action_candidates(scene, clip, words)
+        yield from _place_candidates(scene, clip, words)
+    yield from _state_candidates(scene, words)
 
 
-def _of_actions(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[QuestionCandidate]:
+def _action_candidates(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[QuestionCandidate]:
     """Which of many things an action is done to; whether a thing is picked up or put down, opened or closed."""
     verb, _, noun = clip.name.partition(" ")
-    kinds = [("objects", verb, [f"{verb} {other}" for other in words.objects if other != noun.lower()])]
+    sets = [("objects", verb, [f"{verb} {other}" for other in words.objects if other != noun.lower()])]
     for subtask, pairs in words.opposites.items():
         opposites = [pair[1 - pair.index(verb.lower())].capitalize() for pair in pairs if verb.lower() in pair]
         if opposites:
-            kinds.append((subtask, noun, [f"{opposite} {noun}" for opposite in opposites]))
+            sets.append((subtask, noun, [f"{opposite} {noun}" for opposite in opposites]))
     span = clip.start, clip.end
-    for subtask, key, others in kinds:
+    for subtask, key, others in sets:
         sayings: list[Saying] = [
-            ({"deeds": Phrases([words.action(scene.in_words(name))])}, Depicts((name,), (span,)))
+            ({"deeds": Phrases([words.action(scene.action_in_words(name))])}, Depicts((name,), (span,)))
             for name in (clip.name, *others)
         ]
         yield _candidate(scene, subtask, key.lower(), "vista/act", sayings, span, clip.start, (clip.name,))
 
 
-def _of_places(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[QuestionCandidate]:
+def _place_candidates(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[QuestionCandidate]:
     """The question where the thing ends up that hands move."""
     clip_span, last = (clip.start, clip.end), clip.end - 1
-    used = taken_in(scene, *clip_span)
+    used = used_things(scene, *clip_span)
     kinds = {thing.id: _kind(scene, thing) for thing in scene.things.values()}
     times = Counter(kinds.values())
     for span in scene.places:
@@ -273,9 +275,9 @@ def _of_places(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[Qu
         yield _candidate(scene, "containers", *arguments, [Seen(item, last) for item in objects])
 
 
-def _of_states(scene: Scene, words: VistaWords) -> Iterator[QuestionCandidate]:
+def _state_candidates(scene: Scene, words: VistaWords) -> Iterator[QuestionCandidate]:
     """The question in which state a thing is, in clips half as long as an action may be."""
-    length = scene.frames(scene.domain.lengths.action_max / 2)
+    length = scene.frames_in(scene.domain.lengths.action_max / 2)
     for span in scene.values:
         kind, item = _kind(scene, span.thing), span.thing.id
         values = words.states.get(kind, {})
@@ -284,7 +286,7 @@ def _of_states(scene: Scene, words: VistaWords) -> Iterator[QuestionCandidate]:
         first, stop = span.start + scene.margin, span.end - scene.margin
         for start in range(first, stop, length):
             end = min(start + length, stop)
-            if end - start < scene.frames(scene.domain.lengths.action_min):
+            if end - start < scene.frames_in(scene.domain.lengths.action_min):
                 continue
             sayings: list[Saying] = [
                 ({"thing": kind, "state": values[value]}, Changes(item, "state", value, value, start, end))
@@ -311,11 +313,11 @@ def _candidate(
     given: Sequence[Statement] = (),
 ) -> QuestionCandidate:
     """A clip that can be in sets of a key; of what can be said of it the first is right."""
-    right, *distractors = [Choice(plain(wording, slots), statement) for slots, statement in sayings]
+    right, *distractors = [Choice(plain_text(wording, slots), statement) for slots, statement in sayings]
     return QuestionCandidate(
         subtask=subtask,
         video_id=scene.video_id,
-        question=ASKED,
+        question=REVIEW_QUESTION,
         right=(right,),
         distractors=tuple(distractors),
         given=tuple(given),

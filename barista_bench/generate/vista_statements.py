@@ -36,25 +36,25 @@ class Depicts(Statement, frozen=True):
             return True
         if not all(overlapping(scene.actions, *span) for span in self.spans):
             return None
-        return None if fits(self.actions, self.spans, lambda said, span: taken_for(scene, said, *span)) else False
+        return None if fits(self.actions, self.spans, lambda said, span: could_be(scene, said, *span)) else False
 
 
-def fits(actions: Sequence[str], clips: Sequence[ClipT], taken: Callable[[str, ClipT], Sequence[bool]]) -> bool:
+def fits(actions: Sequence[str], clips: Sequence[ClipT], can_be: Callable[[str, ClipT], Sequence[bool]]) -> bool:
     """Whether clips can be taken for actions in their order, one recorded activity also for several of them.
 
     Args:
-        taken: whether each of the activities of a clip, by time, can be taken for an action.
+        can_be: whether each of the activities of a clip, by time, can be taken for an action.
     """
-    fitted = 0
+    fitted_count = 0
     for clip in clips:
-        for at in range(len(taken(actions[0], clip))):
-            while fitted < len(actions) and taken(actions[fitted], clip)[at]:
-                fitted += 1
-    return fitted == len(actions)
+        for at in range(len(can_be(actions[0], clip))):
+            while fitted_count < len(actions) and can_be(actions[fitted_count], clip)[at]:
+                fitted_count += 1
+    return fitted_count == len(actions)
 
 
 @cached_by_scene
-def taken_for(scene: Scene, said: str, start: int, end: int) -> tuple[bool, ...]:
+def could_be(scene: Scene, said: str, start: int, end: int) -> tuple[bool, ...]:
     """Whether each activity that is recorded in a clip can be taken for another one, `said`; what a value says to go on
     can be taken for all of its verbs."""
     values = {span.value for span in overlapping(scene.values, start, end)}
@@ -75,9 +75,9 @@ class HandsAtWork(Statement, frozen=True):
 
     def recorded_truth(self, scene: Scene) -> Truth:
         moments = list(moments_of(scene, self.start, self.end))
-        seen = [any(scene.hand_visible(side, frame) for side in scene.hands) for frame in moments]
+        seen = [any(scene.is_hand_visible(side, frame) for side in scene.hands) for frame in moments]
         is_used = any(
-            use.start <= frame < use.end and scene.visible(use.thing.id, frame)
+            use.start <= frame < use.end and scene.is_visible(use.thing.id, frame)
             for use in scene.uses
             for frame in moments
         )
@@ -103,19 +103,19 @@ class Continues(Statement, frozen=True):
     def recorded_truth(self, scene: Scene) -> Truth:
         if follow_each_other(scene, self.last, self.first):
             return True
-        if _held(scene, self.last) != _held(scene, self.first):
+        if _holdings(scene, self.last) != _holdings(scene, self.first):
             return False
-        taken = taken_in(scene, self.first, self.end)
-        around = {span.other for span in scene.places if span.thing in taken and span.start <= self.first < span.end}
-        wholes = {thing.id for thing in taken | around}
+        used = used_things(scene, self.first, self.end)
+        supports = {span.other for span in scene.places if span.thing in used and span.start <= self.first < span.end}
+        wholes = {thing.id for thing in used | supports}
         parts = {thing for thing in scene.things.values() if scene.wholes.get(thing.id, frozenset()) & wholes}
-        between = taken_in(scene, *sorted((self.last, self.first)))
-        for thing in taken:
+        between = used_things(scene, *sorted((self.last, self.first)))
+        for thing in used:
             before, after = (_states(scene, thing, at) | _places(scene, thing, at) for at in (self.last, self.first))
             # Of what nothing is recorded nobody knows how a hand left it.
             if before != after or (not before and thing in between):
                 return False
-        return all(_states(scene, thing, self.last) == _states(scene, thing, self.first) for thing in around | parts)
+        return all(_states(scene, thing, self.last) == _states(scene, thing, self.first) for thing in supports | parts)
 
 
 class AsLeft(Statement, frozen=True):
@@ -131,7 +131,7 @@ class AsLeft(Statement, frozen=True):
 
     def recorded_truth(self, scene: Scene) -> Truth:
         return follow_each_other(scene, self.last, self.first) or all(
-            _is_same(scene, item, self.last, self.first) for item in self.objects
+            _is_unchanged(scene, item, self.last, self.first) for item in self.objects
         )
 
 
@@ -170,33 +170,33 @@ class AloneInView(Statement, frozen=True):
             if self.kind in (thing.name, thing.category.lower()) or f" {thing.noun}".endswith(f" {self.kind}")
         ]
         frames = moments_of(scene, self.start, self.end)
-        is_known = scene.coverage.category(scene.things[self.object].category, self.start, self.end)
+        is_known = scene.coverage.covers_category(scene.things[self.object].category, self.start, self.end)
         return is_known and not any(
-            scene.annotated(other, frame) for other in others if other != self.object for frame in frames
+            scene.is_annotated(other, frame) for other in others if other != self.object for frame in frames
         )
 
 
-def _held(scene: Scene, frame: int) -> frozenset[tuple[str, str]]:
+def _holdings(scene: Scene, frame: int) -> frozenset[tuple[str, str]]:
     return frozenset((use.side, use.thing.id) for use in scene.uses if use.start <= frame < use.end)
 
 
 def follow_each_other(scene: Scene, last: int, first: int) -> bool:
     """Whether the second of two frames comes after the first, within the domain's `gap`, with no activity between."""
-    is_next = 0 < first - last <= scene.frames(scene.domain.lengths.gap)
+    is_next = 0 < first - last <= scene.frames_in(scene.domain.lengths.gap)
     return is_next and not overlapping(scene.actions, last + 1, first)
 
 
-def taken_in(scene: Scene, start: int, end: int) -> set[NamedObject]:
+def used_things(scene: Scene, start: int, end: int) -> set[NamedObject]:
     """Things that hands use at some time in [start, end)."""
     return {use.thing for use in overlapping(scene.uses, start, end)}
 
 
 @cached_by_scene
-def _is_same(scene: Scene, object_id: str, last: int, first: int) -> bool:
+def _is_unchanged(scene: Scene, object_id: str, last: int, first: int) -> bool:
     """Whether recorded state, place and holder of an object are the same on two frames."""
     thing = scene.things[object_id]
     before, after = (
-        (_states(scene, thing, at), _places(scene, thing, at), {s for s, o in _held(scene, at) if o == object_id})
+        (_states(scene, thing, at), _places(scene, thing, at), {s for s, o in _holdings(scene, at) if o == object_id})
         for at in (last, first)
     )
     return before == after
@@ -207,7 +207,7 @@ def _states(scene: Scene, thing: NamedObject, frame: int) -> frozenset[tuple[str
     return frozenset(
         (span.type, span.value)
         for span in scene.values
-        if span.thing == thing and span.start <= frame < span.end and _changes(scene, thing, span.type)
+        if span.thing == thing and span.start <= frame < span.end and _ever_changes(scene, thing, span.type)
     )
 
 
@@ -222,6 +222,6 @@ def _places(scene: Scene, thing: NamedObject, frame: int) -> frozenset[tuple[str
     )
 
 
-def _changes(scene: Scene, thing: NamedObject, attribute_type: str) -> bool:
+def _ever_changes(scene: Scene, thing: NamedObject, attribute_type: str) -> bool:
     spans = [span for span in scene.values if span.thing == thing and span.type == attribute_type]
     return any(first.value != second.value for first, second in pairwise(spans))

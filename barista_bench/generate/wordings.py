@@ -18,7 +18,7 @@ from barista_bench.files.reading import load_yaml
 from barista_bench.generate.candidates import Item
 from barista_bench.scene_graph.graph_words import third_person
 
-TWO = " and then "
+JOIN_TWO = " and then "
 """Between the only two of several phrases."""
 _ALTERNATIVES = re.compile(r"\[([^\]]*)\]")
 Slots = Mapping[str, Any]
@@ -36,7 +36,7 @@ class Phrases(tuple[str, ...]):
     def __format__(self, spec: str) -> str:
         between, _, last = spec.partition("|")
         *before, ending = map(third_person, self)
-        last = last if len(before) > 1 else TWO
+        last = last if len(before) > 1 else JOIN_TWO
         return f"{between.join(before)}{last if before else ''}{ending}"
 
 
@@ -44,7 +44,7 @@ class Phrases(tuple[str, ...]):
 def forms(wording: str) -> tuple[str, ...]:
     """All forms of a wording, `family/key` of the file, the plain one first."""
     family, _, key = wording.partition("/")
-    return tuple(dict.fromkeys(form for template in _templates()[family][key] for form in _expanded(template)))
+    return tuple(dict.fromkeys(form for template in _templates()[family][key] for form in _expansions(template)))
 
 
 @functools.cache
@@ -53,10 +53,10 @@ def _templates() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
     return msgspec.convert(content, dict[str, dict[str, tuple[str, ...]]])
 
 
-def _expanded(template: str) -> Iterable[str]:
+def _expansions(template: str) -> Iterable[str]:
     """A template with each choice of its alternatives.
 
-    >>> list(_expanded("[What|Which thing] is [it|that]?"))
+    >>> list(_expansions("[What|Which thing] is [it|that]?"))
     ['What is it?', 'What is that?', 'Which thing is it?', 'Which thing is that?']
     """
     fixed, alternatives = _ALTERNATIVES.split(template)[::2], _ALTERNATIVES.findall(template)
@@ -64,18 +64,18 @@ def _expanded(template: str) -> Iterable[str]:
         yield "".join(part for pair in zip(fixed, (*chosen, ""), strict=True) for part in pair)
 
 
-def say(form: str, slots: Slots) -> str:
+def fill_form(form: str, slots: Slots) -> str:
     """A form with its slots filled, as a sentence."""
     text = form.format_map(slots)
     return text[:1].upper() + text[1:]
 
 
-def plain(wording: str, slots: Slots) -> str:
+def plain_text(wording: str, slots: Slots) -> str:
     """A question in the first form of its wording."""
-    return say(forms(wording)[0], slots)
+    return fill_form(forms(wording)[0], slots)
 
 
-def in_seeded_order(wording: str, seed: int) -> list[str]:
+def shuffled_forms(wording: str, seed: int) -> list[str]:
     order = list(forms(wording))
     random.Random(content_seed("wording", seed, wording)).shuffle(order)  # noqa: S311
     return order
@@ -90,8 +90,8 @@ def deal_forms(items: Sequence[Item], seed: int) -> list[Item]:
     by_id = {item.id: item for item in items}
     for wording, members in by_wording.items():
         members.sort(key=lambda item: (item.candidate.answer_class, item.correct, content_seed("form", seed, item.id)))
-        for item, form in zip(members, cycle(in_seeded_order(wording, seed)) if wording else (), strict=False):
-            question = say(form, item.candidate.slots)
+        for item, form in zip(members, cycle(shuffled_forms(wording, seed)) if wording else (), strict=False):
+            question = fill_form(form, item.candidate.slots)
             candidate = msgspec.structs.replace(item.candidate, question=question, form=form)
             by_id[item.id] = msgspec.structs.replace(item, candidate=candidate)
     return [by_id[item.id] for item in items]

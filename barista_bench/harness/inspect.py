@@ -25,7 +25,7 @@ from barista_bench.harness.questions import QuestionSet, question_set, question_
 from barista_bench.models.served.requests import data_url
 from barista_bench.models.served.settings import ServedSettings
 from barista_bench.models.settings import checked, part_of
-from barista_bench.runs.log.asked import sample_seed
+from barista_bench.runs.log.inputs import sample_seed
 
 
 def _declare(benchmark: str, name: str) -> None:
@@ -159,7 +159,9 @@ def answers() -> Scorer:
         questions, sample = ours.sample_of(state)
         values = questions.task.score(sample.example, sample.prediction)
         return Score(
-            value={name: None if math.isnan(value) or not sample.counts else value for name, value in values.items()},
+            value={
+                name: None if math.isnan(value) or not sample.is_counted else value for name, value in values.items()
+            },
             answer=sample.record.text,
             explanation=sample.record.error,
             metadata={"status": str(sample.record.status), **ours.kept_fields(sample, state)},

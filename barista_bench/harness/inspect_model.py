@@ -40,7 +40,7 @@ def chat(prompt: Prompt, images: Sequence[str] = ()) -> list[ai.ChatMessage]:
     """The prompt as a conversation, images (as URLs) in their places between the texts."""
     content: list[ai.Content] = [
         ai.ContentText(text=part.text) if isinstance(part, TextPart) else ai.ContentImage(image=images[part.index])
-        for part in prompt.joined
+        for part in prompt.joined_parts
     ]
     system: list[ai.ChatMessage] = [ai.ChatMessageSystem(content=prompt.system)] if prompt.system else []
     return [*system, ai.ChatMessageUser(content=content)]

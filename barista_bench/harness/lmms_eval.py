@@ -23,7 +23,7 @@ from barista_bench.errors import ConfigError
 from barista_bench.files.writing import write_whole
 from barista_bench.harness.questions import QuestionSet, question_set, question_sets
 from barista_bench.models import Completion, GenerationConfig
-from barista_bench.runs.log.asked import digest
+from barista_bench.runs.log.inputs import digest
 
 if TYPE_CHECKING:
     from datasets import Dataset

@@ -23,10 +23,10 @@ from barista_bench.core.task import Example, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError
 from barista_bench.models import Completion
-from barista_bench.runs.ask.answered import answer_fields, answer_status
+from barista_bench.runs.ask.answers import answer_fields, answer_status
 from barista_bench.runs.ask.config import QUESTION_SETTINGS, RunConfig, checked
 from barista_bench.runs.ask.opening import OpenedTask, open_questions
-from barista_bench.runs.log.asked import digest
+from barista_bench.runs.log.inputs import digest
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.score.samples import Counted, ScoredSample, counted_samples, read_sample
 from barista_bench.runs.score.scoring import shared_figures
@@ -99,7 +99,7 @@ class QuestionSet:
 
     def figures(self, samples: Sequence[ScoredSample]) -> dict[str, float]:
         """The results of these samples: figures, means over repetitions, and how many samples of each status."""
-        details = [group.resampled.statistics.published() for group in self.by_repetition(samples).values()]
+        details = [group.resampled.statistics.published_figures() for group in self.by_repetition(samples).values()]
         statuses = status_counts(sample.record.status for sample in samples)
         return {
             **{name: statistics.fmean(values) for name, values in shared_figures(details).items()},

@@ -23,7 +23,7 @@ from barista_bench.core.leaderboards import RULES_FILE
 from barista_bench.errors import DataError
 from barista_bench.hub import checks
 from barista_bench.judging.results import MEAN, JudgedResults, read_judged
-from barista_bench.runs.score.comparability import SHORT, Comparability, told_apart
+from barista_bench.runs.score.comparability import SHORT, Comparability, distinguishing_parts
 from barista_bench.runs.score.costs import COST_NAMES
 from barista_bench.runs.score.results import Results, read_results
 from barista_bench.tables import Table, Value
@@ -168,7 +168,7 @@ def tables(board: Board) -> list[Table]:
     Texts come from submissions and must not be shown as HTML or Markdown.
     """
     groups = _groups(board)
-    apart = told_apart(list(groups))
+    apart = distinguishing_parts(list(groups))
     return [_table(record, group, why) for (record, group), why in zip(groups.items(), apart, strict=True)]
 
 

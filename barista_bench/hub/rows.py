@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from pydantic import BaseModel, ValidationError
 
 from barista_bench.benchmarks import get_benchmark, get_task
-from barista_bench.core.prompt import PromptTexts, by_hash
+from barista_bench.core.prompt import PromptTexts, hashed_wording
 from barista_bench.core.task import Task
 from barista_bench.errors import DataError
 from barista_bench.hub.checks import count_open_verdicts, is_floor, leaderboard_name, published
@@ -31,7 +31,7 @@ from barista_bench.judging.scoring import read_judged_run
 from barista_bench.judging.session import judge_questions
 from barista_bench.models import ModelIdentity
 from barista_bench.models.base import tells_own_times
-from barista_bench.runs.log.asked import asked_inputs, plain_json, prompts_digest, sample_keys
+from barista_bench.runs.log.inputs import asked_inputs, plain_json, prompts_digest, sample_keys
 from barista_bench.runs.log.sample_log import decode_record, log_files, whole_lines
 from barista_bench.runs.run_folder import CONFIG_FILE, JUDGE_FILE, read_run, run_description
 from barista_bench.runs.score.results import RESULTS_FILE, Figure, Results, read_results
@@ -147,7 +147,7 @@ def check_log(paths: Iterable[Path], expected: Expected, remedy: str) -> None:
                 where = f"{path}: line {number}"
                 if record is None:
                     raise DataError(f"{where}: is damaged. Remedy: take it out, and ask for what is missing again")
-                if not record.finished:
+                if not record.is_finished:
                     continue
                 if expected.get(record.key) != (record.example_id, record.run, record.fingerprint):
                     raise DataError(
@@ -206,7 +206,7 @@ class SubmissionRow:
         """Gaps of the row, and the remedy of each: samples, a judge's verdicts, or examples."""
         coverage, limit = self.results.coverage, self.results.dataset.limit
         gaps = {}
-        if not coverage.complete:
+        if not coverage.is_complete:
             n_missing = coverage.missing
             gaps[f"{n_missing} of {coverage.expected} samples missing"] = "finish the run and score it"
         if self.judged:
@@ -283,7 +283,7 @@ def _check_wording(task: Task, where: str) -> None:
         is_true = _texts(prompts) != _texts(plain)
     else:
         kind = prompts.wording.partition(":")[0]
-        is_true = prompts.wording == by_hash(kind, prompts.sha256)
+        is_true = prompts.wording == hashed_wording(kind, prompts.sha256)
     if not is_true:
         raise DataError(
             f"{where}: prompts: are called {prompts.wording!r}, which they are not for this version of the package. "
@@ -301,7 +301,7 @@ def _expected_answers(run: ScoredRun, where: str) -> Expected:
     if task.prompts.wording.startswith(IMPORTED):
         records = [sample.record for sample in run.samples]
         return {record.key: AskedLine(record.example_id, record.run, record.fingerprint) for record in records}
-    model, box_format = identity.model.asked_as, identity.model.box_format.parsed
+    model, box_format = identity.model.asked_as, identity.model.box_format.format
     inputs = asked_inputs(task, run.examples, box_format, timed=tells_own_times(ModelIdentity(**model)))
     derived = run_description(
         run.folder,

@@ -68,8 +68,8 @@ class RepetitionFiles:
     ) -> None:
         self._own_run, self._run, self._contents, self._judging = own_run, run, contents, judging
         self._task: Task = own_run.task
-        self._model = own_run.described.identity.model
-        self._box_format = self._model.box_format.parsed
+        self._model = own_run.description.identity.model
+        self._box_format = self._model.box_format.format
         self._samples = [sample for sample in own_run.samples if sample.record.run == run]
 
     def folder(self) -> released_folder.ReleasedFolder:
@@ -91,7 +91,7 @@ class RepetitionFiles:
         # Figures that we make, since those of a file may lack anything, and what only the file can say.
         runner_metrics = released_folder.RUNNER_METRICS
         shown_metrics = figures | {k: v for k, v in metrics.items() if k in runner_metrics and v is not None}
-        source = contents.text(released_folder.EXAMPLES_SOURCE, f"{self._own_run.described.data.path}\n")
+        source = contents.text(released_folder.EXAMPLES_SOURCE, f"{self._own_run.description.data.path}\n")
         directory = self._contents.text(released_folder.DIRECTORY, str(self._own_run.folder))
         total = _tokens(predictions, "total_tokens")
         summary = released_folder.summary_text(self._task.upstream_name, shown_metrics, directory, total_tokens=total)
@@ -105,7 +105,7 @@ class RepetitionFiles:
         )
 
     def _config(self) -> JsonObject:
-        data, generation = self._own_run.described.data, self._own_run.described.identity.generation
+        data, generation = self._own_run.description.data, self._own_run.description.identity.generation
         systems = {self._task.prompt(sample.example, self._box_format).system for sample in self._samples}
         return {
             "concurrency": 1,
@@ -165,7 +165,7 @@ class RepetitionFiles:
 
     def _prediction(self, sample: ScoredSample, line: JsonObject) -> JsonObject:
         record, example = sample.record, sample.example
-        failed = not record.finished
+        failed = not record.is_finished
         parts = self._task.prompt(example, self._box_format).parts
         return {
             "error": _error(sample),
@@ -216,13 +216,13 @@ class RepetitionFiles:
             **common_metrics(records),
             **task_metrics(self._task, records, (config.get("task_params") or {}).get("geval_criteria")),
             **_token_totals(released_records),
-            "wall_clock_ms": seconds * 1000 / self._own_run.described.runs,
+            "wall_clock_ms": seconds * 1000 / self._own_run.description.runs,
             "concurrency": config.get("concurrency"),
         }
 
 
 def _error(sample: ScoredSample) -> str | None:
-    if not sample.record.finished:
+    if not sample.record.is_finished:
         error, begin = sample.record.error or "no answer", released_folder.PROVIDER_ERROR
         return error if error.startswith(begin) else f"{begin} {error}"
     return released_folder.UNREADABLE if sample.prediction is None else None
@@ -299,7 +299,7 @@ def export_run(
     if len(runs) == 1:
         names = ["."]
     else:  # folders are called as before the import, if that tells them apart
-        imported = [source.folder for source in own_run.described.imported]
+        imported = [source.folder for source in own_run.description.imported]
         is_usable = len(set(imported)) == len(imported) > 1 and all(map(valid_video_id, imported))
         names = [imported[run] if is_usable else f"run_{run}" for run in runs]
     with replacing_folder(out) as partial:

@@ -91,7 +91,7 @@ def _samples(scored: ScoredRun, folder: Path, left_out: list[str]) -> Iterator[D
 
 def _sample(scored: ScoredRun, sample: ScoredSample, position: int, image: Image.Image, path: str) -> Document:
     task, example, record, results = scored.task, sample.example, sample.record, scored.results
-    box_format = results.model.box_format.parsed
+    box_format = results.model.box_format.format
     name = f"{results.model.label} {results.dataset.content_hash} {example.example_id} {record.run} {position}"
     overlays = [overlay for overlay in task.overlays(example, sample.prediction) if overlay.image == position]
     reference = task.reference_answer(example, box_format) if position == 0 and task.has_answer(example) else None

@@ -28,7 +28,7 @@ from barista_bench.benchmarks import get_task, task_class
 from barista_bench.core.boxes import FAMILY_FORMATS, BoxFormat
 from barista_bench.core.example import Status
 from barista_bench.core.guarding import attempt
-from barista_bench.core.prompt import PromptTexts, by_hash
+from barista_bench.core.prompt import PromptTexts, hashed_wording
 from barista_bench.core.task import ParseError, Task
 from barista_bench.errors import ConfigError
 from barista_bench.files.hashes import file_sha256
@@ -53,7 +53,7 @@ from barista_bench.interchange.released_run import ReleasedRun, check_same, read
 from barista_bench.judging.released_verdicts import ReleasedScore, ReleasedScores, write_released_judge
 from barista_bench.models import ModelIdentity
 from barista_bench.runs.ask.config import Shard
-from barista_bench.runs.log.asked import digest, sample_keys
+from barista_bench.runs.log.inputs import digest, sample_keys
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.run_folder import RunDescription, data_location, run_description
 from barista_bench.runs.score.samples import read_samples
@@ -154,7 +154,7 @@ def _prompts(released: Sequence[ReleasedRun]) -> PromptTexts:
     prompt_texts = sorted({record.prompt_text or "" for run in released for record in run.predictions})
     text = "The released harness asked this in its own words: see prompt_text in its predictions.jsonl."
     sha256 = digest(*prompt_texts)
-    return PromptTexts(version=0, system="", user=text, sha256=sha256, wording=by_hash("released run", sha256))
+    return PromptTexts(version=0, system="", user=text, sha256=sha256, wording=hashed_wording("released run", sha256))
 
 
 class _Importer:

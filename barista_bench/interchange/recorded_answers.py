@@ -12,15 +12,15 @@ from pathlib import Path
 
 from barista_bench.benchmarks import BENCHMARKS, RecordedAnswer, RecordedAnswers, get_benchmark, get_task
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
-from barista_bench.core.prompt import PromptTexts, by_hash
+from barista_bench.core.prompt import PromptTexts, hashed_wording
 from barista_bench.core.task import Example, Task
 from barista_bench.data.frozen import content_hash, refuse_unusable, write_frozen
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import check_place, check_target, replacing_folder
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity
-from barista_bench.runs.ask.answered import answer_status
+from barista_bench.runs.ask.answers import answer_status
 from barista_bench.runs.ask.config import MAX_RUNS, Shard
-from barista_bench.runs.log.asked import digest, sample_keys
+from barista_bench.runs.log.inputs import digest, sample_keys
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord
 from barista_bench.runs.run_folder import OWN_EXAMPLES, RunDescription, data_location, run_description, write_run
 from barista_bench.runs.score.samples import read_samples
@@ -79,7 +79,7 @@ def import_recorded(
         task_options = {name: value for name, value in (options or {}).items() if name in answers.task.options}
         text = f"Another harness asked this in its own words; read from the format {form}."
         sha256 = digest(text)
-        prompts = PromptTexts(0, "", text, sha256, wording=by_hash("recorded", sha256))
+        prompts = PromptTexts(0, "", text, sha256, wording=hashed_wording("recorded", sha256))
         task = get_task(answers.task.benchmark, answers.task.name, prompts, options=task_options)
         planned.append((task, answers, Path(out).absolute() / task.name))
     for folder, count in Counter(folder for _, _, folder in planned).items():
@@ -175,10 +175,10 @@ def write_submission_file(
     benchmark = get_benchmark(own_run.task.benchmark)
     if benchmark.submission is None:
         raise ConfigError(f"{benchmark.name} takes no submission file. Remedy: use `barista-bench submit` for the Hub")
-    samples = [s for s in own_run.samples if s.record.run == run and s.record.finished]
+    samples = [s for s in own_run.samples if s.record.run == run and s.record.is_finished]
     if not samples:
         raise DataError(f"{folder}: run {run} has no finished sample. Remedy: finish it, or name another run")
-    limit = own_run.described.data.limit
+    limit = own_run.description.data.limit
     if limit is not None and not allow_incomplete:
         raise DataError(
             f"{folder}: was run on the first {limit} questions alone. "

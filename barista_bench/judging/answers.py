@@ -22,7 +22,7 @@ from barista_bench.core.task import Example, Judged, Prediction, Rationale, Task
 from barista_bench.errors import ConfigError
 from barista_bench.judging.verdicts import REASONING_FORM, ReplyForm
 from barista_bench.models.base import ScriptedModel
-from barista_bench.runs.log.asked import digest
+from barista_bench.runs.log.inputs import digest
 from barista_bench.runs.score.samples import ScoredSample
 from barista_bench.runs.score.scoring import ScoredRun
 
@@ -32,10 +32,10 @@ REASONING: Final = "reasoning"
 
 @dataclass(frozen=True, slots=True)
 class DistinctAnswer:
-    """One distinct answer: `item` is the digest of `shown`, `sample` the first one that gave it."""
+    """One distinct answer: `item` is the digest of the judge's `view` of it, `sample` the first one that gave it."""
 
     item: str
-    shown: Judged | Rationale
+    view: Judged | Rationale
     text: str
     sample: ScoredSample
 
@@ -69,10 +69,10 @@ class RunAnswers:
 
     @classmethod
     def of(cls, run: AnsweredRun) -> RunAnswers:
-        samples = [sample for sample in run.samples if sample.record.finished]
-        seen: dict[str, DistinctAnswer] = {}
-        answers = [_answer(run.task, sample) for sample in samples]
-        return cls(samples, [seen.setdefault(answer.item, answer) if answer else None for answer in answers])
+        samples = [sample for sample in run.samples if sample.record.is_finished]
+        by_item: dict[str, DistinctAnswer] = {}
+        answers = [_distinct_answer(run.task, sample) for sample in samples]
+        return cls(samples, [by_item.setdefault(answer.item, answer) if answer else None for answer in answers])
 
     @property
     def distinct(self) -> list[DistinctAnswer]:
@@ -85,7 +85,7 @@ def asks_for_reasons(task: Task) -> bool:
 
 
 def form_id(form: ReplyForm, item: str, criterion: str) -> str:
-    """Identity of one form on one answer; reasoning has a single criterion."""
+    """The id of the form on one answer and criterion; reasoning has a single criterion."""
     return item if form is REASONING_FORM else f"{item}:{criterion}"
 
 
@@ -99,11 +99,11 @@ def offline_judge(name: str, form: ReplyForm, figures: Mapping[str, str | None],
     for answer in RunAnswers.of(run).distinct:
         for criterion, figure in figures.items():
             if name == "lexical":
-                score, reason = _lexical(form, criterion, figure, answer)
+                score, reason = _lexical_score(form, criterion, figure, answer)
             else:
-                score, reason = _oracle(form, run, answer)
+                score, reason = _oracle_score(form, run, answer)
             replies[form_id(form, answer.item, criterion)] = json.dumps({form.score: score, form.reason: reason})
-    return ScriptedModel(name, lambda asked, seed: replies[asked])
+    return ScriptedModel(name, lambda request_id, seed: replies[request_id])
 
 
 def whole_score(fraction: float, top: int) -> int:
@@ -115,26 +115,26 @@ def whole_score(fraction: float, top: int) -> int:
     return min(top, max(0, math.floor(fraction * top + 0.5)))
 
 
-def _answer(task: Task, sample: ScoredSample) -> DistinctAnswer | None:
+def _distinct_answer(task: Task, sample: ScoredSample) -> DistinctAnswer | None:
     prediction, example = sample.prediction, sample.example
     if prediction is None:
         return None
-    shown = attempt(task, "judged", example, lambda: _view_of_judge(task, example, prediction), None)
-    if shown is None or not _graded_text(shown).strip():
+    view = attempt(task, "judged", example, lambda: _judge_view(task, example, prediction), None)
+    if view is None or not _graded_text(view).strip():
         return None
-    kind = REASONING if isinstance(shown, Rationale) else "item"
-    return DistinctAnswer(digest(kind, asdict(shown)), shown, _graded_text(shown), sample)
+    kind = REASONING if isinstance(view, Rationale) else "item"
+    return DistinctAnswer(digest(kind, asdict(view)), view, _graded_text(view), sample)
 
 
-def _view_of_judge(task: Task, example: Example, prediction: Prediction) -> Judged | Rationale | None:
+def _judge_view(task: Task, example: Example, prediction: Prediction) -> Judged | Rationale | None:
     return task.rationale(example, prediction) if asks_for_reasons(task) else task.judged(example, prediction)
 
 
-def _graded_text(shown: Judged | Rationale) -> str:
-    return shown.reasoning if isinstance(shown, Rationale) else shown.answer
+def _graded_text(view: Judged | Rationale) -> str:
+    return view.reasoning if isinstance(view, Rationale) else view.answer
 
 
-def _lexical(form: ReplyForm, criterion: str, figure: str | None, answer: DistinctAnswer) -> tuple[int, str]:
+def _lexical_score(form: ReplyForm, criterion: str, figure: str | None, answer: DistinctAnswer) -> tuple[int, str]:
     scores = answer.sample.scores
     if figure is None or figure not in scores:
         raise ConfigError(
@@ -145,12 +145,12 @@ def _lexical(form: ReplyForm, criterion: str, figure: str | None, answer: Distin
     return whole_score(fraction, form.top), f"{figure} is {fraction:.3f}; words were counted, not read"
 
 
-def _oracle(form: ReplyForm, run: ScoredRun, answer: DistinctAnswer) -> tuple[int, str]:
+def _oracle_score(form: ReplyForm, run: ScoredRun, answer: DistinctAnswer) -> tuple[int, str]:
     """Full marks where an answer is the reference as the task's parser reads it out of a model's answer, else 0."""
     info = run.results.model.box_format
     box_format, example = BoxFormat(info.order, info.scale), answer.sample.example
     parsed = run.task.parse(run.task.reference_answer(example, box_format), example.inputs, box_format)
-    reference = _view_of_judge(run.task, example, parsed) if isinstance(parsed, Prediction) else None
+    reference = _judge_view(run.task, example, parsed) if isinstance(parsed, Prediction) else None
     if reference is not None and _graded_text(reference) == answer.text:
         return form.top, "the reference's own answer"
     return 0, "another answer than the reference's own"

@@ -102,16 +102,16 @@ class SampleAgreement(msgspec.Struct, frozen=True):
     tau: float | None
 
 
-class LabelledRun(NamedTuple):
+class LabelledJudgedRun(NamedTuple):
     """The results of one judge on one run, under names that tell both apart from the others of their task."""
 
-    judged: JudgedRun
+    judged_run: JudgedRun
     judge: str
     model: str
 
     @property
     def results(self) -> JudgedResults:
-        return self.judged.results
+        return self.judged_run.results
 
     @property
     def task(self) -> str:
@@ -150,7 +150,7 @@ def compare(metric: str, scores: MetricScores, first: str, second: str) -> Judge
 
 def compare_all(scores: Mapping[str, MetricScores]) -> tuple[JudgeComparison, ...]:
     """Every pair of judges on every metric."""
-    pairs = (compare(metric, judged, *pair) for metric, judged in scores.items() for pair in combinations(judged, 2))
+    pairs = (compare(metric, judges, *pair) for metric, judges in scores.items() for pair in combinations(judges, 2))
     return tuple(pair for pair in pairs if pair)
 
 
@@ -209,14 +209,14 @@ def vendor_of(name: str) -> str | None:
     return next(vendors, None)
 
 
-def cross_judge(judged: Sequence[JudgedRun], vendors: Mapping[str, str] | None = None) -> CrossJudge:
+def cross_judge(judged_runs: Sequence[JudgedRun], vendors: Mapping[str, str] | None = None) -> CrossJudge:
     """Everything about several judges on several runs, as `all_judged` gives them, over all runs.
 
     `vendors` are by names of judges or models, over what these names say. Raises ConfigError where no run has two
     judges, a run is given twice, or they cannot be compared: other examples, or another rubric.
     """
-    _refuse_unlike(judged)
-    labels = label_runs(judged)
+    _refuse_unlike(judged_runs)
+    labels = label_runs(judged_runs)
     _refuse_lone_judges(labels)
     scores: dict[str, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
     coverage: dict[str, dict[str, float]] = defaultdict(dict)
@@ -234,40 +234,40 @@ def cross_judge(judged: Sequence[JudgedRun], vendors: Mapping[str, str] | None =
     )
 
 
-def label_runs(judged: Sequence[JudgedRun]) -> list[LabelledRun]:
+def label_runs(judged_runs: Sequence[JudgedRun]) -> list[LabelledJudgedRun]:
     """Every judged run with its labels, ordered by task, judge and model.
 
     Raises ConfigError where two are of the same task, judge and model, as when a run is given twice.
     """
-    by_name: dict[tuple[str, str, str], LabelledRun] = {}
-    for label in map(LabelledRun, judged, judge_labels(judged), model_labels(judged)):
+    by_name: dict[tuple[str, str, str], LabelledJudgedRun] = {}
+    for label in map(LabelledJudgedRun, judged_runs, judge_labels(judged_runs), model_labels(judged_runs)):
         first = by_name.setdefault((label.task, label.judge, label.model), label)
         if first is not label:
             raise ConfigError(
-                f"{label.judged.folder} and {first.judged.folder}: both are {label.model!r} judged by {label.judge!r} "
-                f"on {label.task}. Remedy: name each run once"
+                f"{label.judged_run.folder} and {first.judged_run.folder}: both are {label.model!r} "
+                f"judged by {label.judge!r} on {label.task}. Remedy: name each run once"
             )
     return [by_name[name] for name in sorted(by_name)]
 
 
-def judge_labels(judged: Sequence[JudgedRun]) -> list[str]:
+def judge_labels(judged_runs: Sequence[JudgedRun]) -> list[str]:
     """Judges' names; the digest of their folder tells two settings of one judge apart."""
-    names = [(each.results.dataset.task, each.results.judge.name) for each in judged]
+    names = [(judged_run.results.dataset.task, judged_run.results.judge.name) for judged_run in judged_runs]
     folders: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for each, name in zip(judged, names, strict=True):
-        folders[name].add(each.folder.name)
+    for judged_run, name in zip(judged_runs, names, strict=True):
+        folders[name].add(judged_run.folder.name)
     return [
-        name[1] if len(folders[name]) == 1 else f"{name[1]} ({each.folder.name.rpartition('-')[2]})"
-        for each, name in zip(judged, names, strict=True)
+        name[1] if len(folders[name]) == 1 else f"{name[1]} ({judged_run.folder.name.rpartition('-')[2]})"
+        for judged_run, name in zip(judged_runs, names, strict=True)
     ]
 
 
-def model_labels(judged: Sequence[JudgedRun]) -> list[str]:
+def model_labels(judged_runs: Sequence[JudgedRun]) -> list[str]:
     """Models' names; runs of one model on one task are told apart by their folder's name, then by number.
 
-    Numbers count the folders' resolved paths in sorted order, so that the order of `judged` does not matter.
+    Numbers count the folders' resolved paths in sorted order, so that the order of `judged_runs` does not matter.
     """
-    runs = [(each.results.dataset.task, each.run.folder, each.run.results.model.label) for each in judged]
+    runs = [(each.results.dataset.task, each.run.folder, each.run.results.model.label) for each in judged_runs]
     return labels_of_runs(runs)
 
 
@@ -282,27 +282,27 @@ def labels_of_runs(runs: Sequence[tuple[str, Path, str]]) -> list[str]:
 
 def _distinct_labels(names: Mapping[Path, str]) -> dict[Path, str]:
     counts = Counter(names.values())
-    named = {path: f"{name} ({path.name})" if counts[name] > 1 else name for path, name in sorted(names.items())}
-    counts, numbers = Counter(named.values()), Counter[str]()
+    with_folders = {path: f"{name} ({path.name})" if counts[name] > 1 else name for path, name in sorted(names.items())}
+    counts, numbers = Counter(with_folders.values()), Counter[str]()
     labels = {}
-    for path, name in named.items():
+    for path, name in with_folders.items():
         numbers[name] += 1
         labels[path] = f"{name} ({numbers[name]})" if counts[name] > 1 else name
     return labels
 
 
-def _vendors(labels: Sequence[LabelledRun], given: Mapping[str, str]) -> dict[str, str]:
+def _vendors(labels: Sequence[LabelledJudgedRun], vendors_set: Mapping[str, str]) -> dict[str, str]:
     """Vendors by label: as given for the label, else by the name proper, since a folder's name tells no vendor."""
     vendors = {}
-    for each in labels:
-        for label, name in ((each.judge, each.results.judge.name), (each.model, each.results.model)):
-            vendor = given.get(label) or given.get(name) or vendor_of(name)
+    for label in labels:
+        for name, model_name in ((label.judge, label.results.judge.name), (label.model, label.results.model)):
+            vendor = vendors_set.get(name) or vendors_set.get(model_name) or vendor_of(model_name)
             if vendor:
-                vendors[label] = vendor
+                vendors[name] = vendor
     return vendors
 
 
-def _metrics(label: LabelledRun) -> Iterator[tuple[str, float]]:
+def _metrics(label: LabelledJudgedRun) -> Iterator[tuple[str, float]]:
     """All figures of a judged run by name: over everything, then the mean of each category."""
     for name, figure in label.results.figures.items():
         if name != MEAN or len(label.results.rubric.criteria) > 1:
@@ -312,25 +312,25 @@ def _metrics(label: LabelledRun) -> Iterator[tuple[str, float]]:
             yield f"{label.task} / {category}: {MEAN}", figures.figures[MEAN].mean
 
 
-def _refuse_unlike(judged: Sequence[JudgedRun]) -> None:
+def _refuse_unlike(judged_runs: Sequence[JudgedRun]) -> None:
     """Refuse judges of a task that have not read comparable answers, by the same rubric."""
     firsts: dict[str, JudgedRun] = {}
-    for each in judged:
-        task = each.results.dataset.task
-        first = firsts.setdefault(task, each)
-        apart = differences(first.results.answers, each.results.answers)
-        rubrics = [of.results.rubric.sha256[:12] for of in (first, each)]
+    for other in judged_runs:
+        task = other.results.dataset.task
+        first = firsts.setdefault(task, other)
+        conditions = differences(first.results.answers, other.results.answers)
+        rubrics = [of.results.rubric.sha256[:12] for of in (first, other)]
         if rubrics[0] != rubrics[1]:
-            apart["rubric"] = " and ".join(rubrics)
-        for what, values in apart.items():
+            conditions["rubric"] = " and ".join(rubrics)
+        for condition, values in conditions.items():
             raise ConfigError(
-                f"{each.folder}: other {what} than {first.folder} for {task} ({values}). "
+                f"{other.folder}: other {condition} than {first.folder} for {task} ({values}). "
                 "Remedy: compare judges over the same examples, asked in the same words and read by the same options, "
                 "with the same rubric"
             )
 
 
-def _refuse_lone_judges(labels: Sequence[LabelledRun]) -> None:
+def _refuse_lone_judges(labels: Sequence[LabelledJudgedRun]) -> None:
     """Refuse runs of which none has two judges, since judges are compared on one and the same run."""
     judges: dict[tuple[str, str], set[str]] = defaultdict(set)
     for label in labels:
@@ -343,11 +343,11 @@ def _refuse_lone_judges(labels: Sequence[LabelledRun]) -> None:
         )
 
 
-def _agreement(labels: Sequence[LabelledRun]) -> Iterator[SampleAgreement]:
+def _agreement(labels: Sequence[LabelledJudgedRun]) -> Iterator[SampleAgreement]:
     """The agreement of each pair of judges, over the samples that both have verdicts on."""
     by_criterion: dict[str, dict[str, dict[tuple[str, str, int], float]]] = defaultdict(lambda: defaultdict(dict))
     for label in labels:
-        for (example, run), verdicts in label.judged.verdicts.items():
+        for (example, run), verdicts in label.judged_run.verdicts.items():
             for criterion, score in raw_scores(verdicts).items():
                 by_criterion[f"{label.task}: {criterion}"][label.judge][label.model, example, run] = score
     for criterion, scores in by_criterion.items():

@@ -21,37 +21,37 @@ def _tables(analysis: CrossJudge, human: Sequence[HumanAgreement]) -> Iterator[T
         side_by_side = ((model, *(scores.get(model) for scores in judges.values())) for model in models)
         yield Table.of(metric, (*text_columns("model"), *number_columns("", *judges)), side_by_side)
     fractions = ((judge, *fraction) for judge, of_judge in analysis.coverage.items() for fraction in of_judge.items())
-    answered = ((judge, model, _percent(fraction)) for judge, model, fraction in fractions)
-    yield Table.of("Coverage", (*text_columns("judge", "model"), *number_columns("", "answers judged")), answered)
+    coverage_rows = ((judge, model, _percent(fraction)) for judge, model, fraction in fractions)
+    yield Table.of("Coverage", (*text_columns("judge", "model"), *number_columns("", "answers judged")), coverage_rows)
     columns = (*text_columns("metric", "judge", "other judge"), *number_columns("", "models", "tau-b", "shift"))
-    compared = ((c.metric, *c.judges, len(c.models), c.tau, c.shift, c.shift_sd) for c in analysis.comparisons)
-    yield Table.of("Rankings and shifts", (*columns, *number_columns("", "sd of shift")), compared)
+    comparison_rows = ((c.metric, *c.judges, len(c.models), c.tau, c.shift, c.shift_sd) for c in analysis.comparisons)
+    yield Table.of("Rankings and shifts", (*columns, *number_columns("", "sd of shift")), comparison_rows)
     yield from answer_agreement(analysis)
     if analysis.own_vendor:
         figures = number_columns("", "rank", "rank elsewhere", "gain", "gain of others", "preference")
         others = [f"{o.other_rank} ({o.other_judge})" for o in analysis.own_vendor]
-        preferred = (
+        preference_rows = (
             (o.metric, o.judge, o.model, o.rank, other, o.gain, o.gain_of_others, o.preference)
             for o, other in zip(analysis.own_vendor, others, strict=True)
         )
         names = text_columns("metric", "judge", "model of its family")
-        yield Table.of("Self-preference", (*names, *figures), preferred)
+        yield Table.of("Self-preference", (*names, *figures), preference_rows)
     if human:
         figures = number_columns("", "rated", "judged", "exact", "within 1", "QWK", "shift (points)")
-        rated = ((h.judge, h.criterion, h.rated, h.n, h.exact, h.within_1, h.qwk, h.shift) for h in human)
-        yield Table.of("Agreement with people", (*text_columns("judge", "criterion"), *figures), rated)
+        human_rows = ((h.judge, h.criterion, h.rated, h.n, h.exact, h.within_1, h.qwk, h.shift) for h in human)
+        yield Table.of("Agreement with people", (*text_columns("judge", "criterion"), *figures), human_rows)
 
 
 def answer_agreement(analysis: CrossJudge) -> Iterator[Table]:
     """Each pair of judges answer by answer; no table where none judged the same ones."""
     if analysis.agreement:
         names = text_columns("criterion", "judge", "other judge", "n", "coverage")
-        agreed = (
+        rows = (
             (a.criterion, *a.judges, str(a.n), _percent(a.coverage), a.exact, a.within_1, a.qwk, a.tau)
             for a in analysis.agreement
         )
         figures = number_columns("", "exact", "within 1", "QWK", "tau-b")
-        yield replace(Table.of("Answer by answer", (*names, *figures), agreed), drawn="heat")
+        yield replace(Table.of("Answer by answer", (*names, *figures), rows), drawn="heat")
 
 
 def _percent(fraction: float) -> str:

@@ -27,17 +27,17 @@ def judge_prompts(name: str) -> PromptTexts:
 
 
 def form_prompts(
-    rubric: Rubric | None, steps: Mapping[str, Sequence[str]], shown: Judged | Rationale
+    rubric: Rubric | None, steps: Mapping[str, Sequence[str]], view: Judged | Rationale
 ) -> dict[str, Prompt]:
     """The forms on one answer, by criterion. Without a rubric the reasoning is graded.
 
     Raises KeyError where a criterion has no steps, TypeError where answers are graded without a rubric.
     """
-    if rubric is None and isinstance(shown, Rationale):
-        return {"reasoning": reasoning_prompt(shown)}
-    if rubric is None or isinstance(shown, Rationale):
+    if rubric is None and isinstance(view, Rationale):
+        return {"reasoning": reasoning_prompt(view)}
+    if rubric is None or isinstance(view, Rationale):
         raise TypeError("reasoning has no rubric, and answers have one")
-    return {each.name: form_prompt(rubric, each, steps[each.name], shown) for each in rubric.criteria}
+    return {each.name: form_prompt(rubric, each, steps[each.name], view) for each in rubric.criteria}
 
 
 def form_prompt(rubric: Rubric, criterion: Criterion, steps: Sequence[str], judged: Judged) -> Prompt:
@@ -64,7 +64,7 @@ def reasoning_prompt(rationale: Rationale) -> Prompt:
 
 
 def steps_prompt(rubric: Rubric, criterion: Criterion) -> Prompt:
-    """Asks the judge itself for the steps of a criterion."""
+    """The prompt that asks the judge itself for the steps of a criterion."""
     return _prompt(
         "steps", introduction=rubric.introduction, name=criterion.name, criterion=criterion.text, bands=criterion.scale
     )

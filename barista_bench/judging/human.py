@@ -86,30 +86,29 @@ def read_ratings(path: str | Path) -> list[Rating]:
     return list(ratings.values())
 
 
-def human_agreement(judged: Sequence[JudgedRun], ratings: Sequence[Rating]) -> list[HumanAgreement]:
+def human_agreement(judged_runs: Sequence[JudgedRun], ratings: Sequence[Rating]) -> list[HumanAgreement]:
     """How well each judge agrees with people. Ratings of answers that have changed since are left out, with a warning.
 
     Raises ConfigError where a rating names no model though several were judged, nothing that was judged is rated, or a
     run is given twice.
     """
-    labels = label_runs(judged)
+    labels = label_runs(judged_runs)
     models = {label.model for label in labels}
     if len(models) > 1 and any(rating.model is None for rating in ratings):
         raise ConfigError(f"ratings name no model, but {len(models)} were judged. Remedy: add a column model")
     pairs: dict[tuple[str, str], list[tuple[float | None, int]]] = defaultdict(list)
     stale = set[Rating]()
     for label in labels:
-        verdicts, answered = label.judged.verdicts, RunAnswers.of(label.judged.run)
-        tokens = {
-            s.name: None if a is None else a.token for s, a in zip(answered.samples, answered.answers, strict=True)
-        }
+        verdicts, finished = label.judged_run.verdicts, RunAnswers.of(label.judged_run.run)
+        answers = zip(finished.samples, finished.answers, strict=True)
+        tokens = {sample.name: answer.token if answer else None for sample, answer in answers}
         for rating in ratings:
-            answer = (rating.example_id, rating.run)
-            is_judged = rating.model in (None, label.model) and answer in verdicts
-            if is_judged and not rating.is_of(tokens.get(answer)):
+            sample_name = (rating.example_id, rating.run)
+            is_judged = rating.model in (None, label.model) and sample_name in verdicts
+            if is_judged and not rating.is_of(tokens.get(sample_name)):
                 stale.add(rating)
             elif is_judged and rating.criterion in label.results.rubric.criteria:
-                score = raw_scores(verdicts[answer]).get(rating.criterion)
+                score = raw_scores(verdicts[sample_name]).get(rating.criterion)
                 pairs[label.judge, f"{label.task}: {rating.criterion}"].append((score, rating.score))
     if stale:
         log.warning("%d ratings are of answers that have changed since: not counted. Remedy: rate them", len(stale))
@@ -136,8 +135,8 @@ def _csv_ratings(path: Path, text: str) -> Iterable[tuple[int, Rating]]:
     reader = csv.DictReader(io.StringIO(text, newline=""))
     try:
         for row in reader:
-            filled = {name: value for name, value in row.items() if value not in (None, "")}
-            yield reader.line_num, msgspec.convert(filled, Rating, strict=False)
+            fields = {name: value for name, value in row.items() if value not in (None, "")}
+            yield reader.line_num, msgspec.convert(fields, Rating, strict=False)
     except (csv.Error, msgspec.ValidationError, TypeError) as error:
         raise DataError(f"{path}: line {reader.line_num}: no rating ({error}). {_REMEDY}") from error
 

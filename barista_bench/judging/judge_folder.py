@@ -24,7 +24,7 @@ from barista_bench.judging.forms import judge_prompts
 from barista_bench.judging.verdicts import GEVAL_FORM, REASONING_FORM, ReplyForm
 from barista_bench.models import GenerationConfig
 from barista_bench.runs.ask.replies import draw_keys
-from barista_bench.runs.log.asked import digest
+from barista_bench.runs.log.inputs import digest
 from barista_bench.runs.run_folder import JUDGE_FILE
 from barista_bench.runs.score.costs import Prices
 
@@ -63,17 +63,17 @@ class JudgeDescription(msgspec.Struct, frozen=True, kw_only=True):
         return GenerationConfig(**{**self.generation, "stop": tuple(self.generation["stop"])})
 
 
-def verdict_keys(described: JudgeDescription) -> Callable[[str, str], dict[int, str]]:
-    """A function of an answer's item and a criterion: draw -> key of the verdict in the log."""
-    form, draws = described.form, range(described.draws)
+def verdict_keys(description: JudgeDescription) -> Callable[[str, str], dict[int, str]]:
+    """A function of an answer's item and a criterion, which gives: draw -> key of the verdict in the log."""
+    form, draws = description.form, range(description.draws)
     if form is REASONING_FORM:
-        named = ("model", "reason_length")
-        identity = {name: described.identity[name] for name in named if name in described.identity}
+        fields = ("model", "reason_length")
+        identity = {name: description.identity[name] for name in fields if name in description.identity}
         identity["prompt"] = judge_prompts(REASONING).sha256
         draws = range(1)  # whatever the file says
     else:
-        identity = {**described.identity, "steps": digest(described.steps)}
-    return lambda item, criterion: draw_keys(form_id(form, item, criterion), identity, described.generation, draws)
+        identity = {**description.identity, "steps": digest(description.steps)}
+    return lambda item, criterion: draw_keys(form_id(form, item, criterion), identity, description.generation, draws)
 
 
 def read_judge(folder: str | Path) -> JudgeDescription:

@@ -1,4 +1,4 @@
-"""From the verdicts on a run to its figures, whatever the method of judging.
+"""The figures of a run from the verdicts on it, whatever the method of judging.
 
 Figures are means over the model's runs, of those that have a verdict at all; intervals are over resampling units.
 """
@@ -23,7 +23,7 @@ from barista_bench.files.writing import atomic_write
 from barista_bench.judging.answers import REASONING
 from barista_bench.judging.judge_folder import JudgeDescription
 from barista_bench.judging.results import MEAN, CategoryFigures, JudgedCoverage, JudgedResults, JudgeInfo, RubricInfo
-from barista_bench.runs.log.asked import digest
+from barista_bench.runs.log.inputs import digest
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.score.costs import costs_of, token_sums
 from barista_bench.runs.score.results import RESULTS_FILE, SCORES_FILE, Figure, write_results
@@ -102,9 +102,10 @@ class JudgedRun:
     verdicts: Mapping[tuple[str, int], Verdicts]
 
     @classmethod
-    def of(cls, run: ScoredRun, folder: Path, described: JudgeDescription, read: LogVerdicts) -> JudgedRun:
-        names = [sample.name for sample in read.samples]
-        return cls(folder, run, _results(run, described, read), dict(zip(names, read.verdicts, strict=True)))
+    def of(cls, run: ScoredRun, folder: Path, description: JudgeDescription, log_verdicts: LogVerdicts) -> JudgedRun:
+        names = [sample.name for sample in log_verdicts.samples]
+        verdicts = dict(zip(names, log_verdicts.verdicts, strict=True))
+        return cls(folder, run, _results(run, description, log_verdicts), verdicts)
 
     def write(self) -> None:
         """Write `results.json` and `scores.jsonl` to the judge's folder."""
@@ -129,31 +130,31 @@ def raw_scores(verdicts: Sequence[SampleVerdict]) -> dict[str, float]:
     return {name: statistics.fmean(values) for name, values in draws.items()}
 
 
-def _results(run: ScoredRun, described: JudgeDescription, read: LogVerdicts) -> JudgedResults:
-    identity, info = described.identity, run.results
-    verdicts = [verdict for of_sample in read.verdicts for verdict in of_sample]
+def _results(run: ScoredRun, description: JudgeDescription, log_verdicts: LogVerdicts) -> JudgedResults:
+    identity, info = description.identity, run.results
+    verdicts = [verdict for sample in log_verdicts.verdicts for verdict in sample]
     statuses = Counter(verdict.status for verdict in verdicts)
     scoring = Counter(verdict.scoring for verdict in verdicts)
-    tokens_in, tokens_out, cached = token_sums(read.records)
-    tables = GroupFigures(run.task, read)
-    everything = range(len(read.samples))
+    tokens_in, tokens_out, cached = token_sums(log_verdicts.records)
+    tables = GroupFigures(run.task, log_verdicts)
+    everything = range(len(log_verdicts.samples))
     return JudgedResults(
         barista_bench=__version__,
         method=identity["method"],
-        scale=read.scale,
-        tops=dict(read.tops),
+        scale=log_verdicts.scale,
+        tops=dict(log_verdicts.tops),
         judge=JudgeInfo(**{name: identity["model"][name] for name in ("name", "revision", "settings")}),
-        generation=described.generation,
+        generation=description.generation,
         rubric=RubricInfo(
-            version=described.rubric["version"],
+            version=description.rubric["version"],
             sha256=identity["rubric"],
-            wording=described.rubric["wording"],
-            criteria=described.criteria,
+            wording=description.rubric["wording"],
+            criteria=description.criteria,
         ),
         prompt_sha256=identity["prompt"],
         steps=identity["steps"],
-        steps_sha256=digest(described.steps),
-        draws=described.draws,
+        steps_sha256=digest(description.steps),
+        draws=description.draws,
         model=info.model.name,
         model_revision=info.model.revision,
         answers=info.comparability,
@@ -161,9 +162,9 @@ def _results(run: ScoredRun, described: JudgeDescription, read: LogVerdicts) -> 
         runs=info.runs,
         coverage=JudgedCoverage(
             expected=info.coverage.expected,
-            finished=len(read.samples),
-            answered=sum(any(verdict.scoring != BY_RULE for verdict in given) for given in read.verdicts),
-            judged=tables.judged(everything),
+            finished=len(log_verdicts.samples),
+            answered=sum(any(verdict.scoring != BY_RULE for verdict in sample) for sample in log_verdicts.verdicts),
+            judged=tables.judged_count(everything),
             verdicts={**status_counts(statuses.elements()), MISSING: statuses[MISSING]},
         ),
         scoring={
@@ -173,29 +174,29 @@ def _results(run: ScoredRun, described: JudgeDescription, read: LogVerdicts) -> 
             **({BY_RULE: scoring[BY_RULE]} if identity["method"] == REASONING else {}),
         },
         figures=tables.figures(everything),
-        sd_draws={name: read.sd_draws.get(name) for name in (MEAN, *described.criteria)},
-        per_category=tables.groups([sample.example.label for sample in read.samples]),
+        sd_draws={name: log_verdicts.sd_draws.get(name) for name in (MEAN, *description.criteria)},
+        per_category=tables.groups([sample.example.label for sample in log_verdicts.samples]),
         breakdowns={
-            key: tables.groups([str(sample.example.metadata[key]) for sample in read.samples])
-            for key in read.breakdown_keys
+            key: tables.groups([str(sample.example.metadata[key]) for sample in log_verdicts.samples])
+            for key in log_verdicts.breakdown_keys
         },
         input_tokens=tokens_in,
         output_tokens=tokens_out,
-        cost=described.prices.cost(tokens_in, tokens_out, cached),
-        costs=costs_of(read.records, described.prices),
+        cost=description.prices.cost(tokens_in, tokens_out, cached),
+        costs=costs_of(log_verdicts.records, description.prices),
     )
 
 
 class GroupFigures:
     """Figures of groups of samples, which are given as their positions."""
 
-    def __init__(self, task: Task, read: LogVerdicts) -> None:
-        self._read = read
-        self._runs = [sample.record.run for sample in read.samples]
-        self._units = [unit_of(task, sample.example) for sample in read.samples]
+    def __init__(self, task: Task, log_verdicts: LogVerdicts) -> None:
+        self._log_verdicts = log_verdicts
+        self._runs = [sample.record.run for sample in log_verdicts.samples]
+        self._units = [unit_of(task, sample.example) for sample in log_verdicts.samples]
 
-    def judged(self, positions: Sequence[int]) -> int:
-        values = self._read.figures[MEAN].values
+    def judged_count(self, positions: Sequence[int]) -> int:
+        values = self._log_verdicts.figures[MEAN].values
         return sum(values[at] is not None for at in positions)
 
     def values(self, positions: Sequence[int]) -> dict[str, list[float]]:
@@ -204,20 +205,20 @@ class GroupFigures:
         for at in positions:
             by_run[self._runs[at]].append(at)
         values = {
-            name: [value for number in sorted(by_run) if (value := made_of.of(by_run[number])) is not None]
-            for name, made_of in self._read.figures.items()
+            name: [value for number in sorted(by_run) if (value := figure_values.of(by_run[number])) is not None]
+            for name, figure_values in self._log_verdicts.figures.items()
         }
         return {name: of_runs for name, of_runs in values.items() if of_runs}
 
     def figures(self, positions: Sequence[int]) -> dict[str, Figure]:
         return {
-            name: self._with_interval(figure(values), positions, self._read.figures[name])
+            name: self._with_interval(figure(values), positions, self._log_verdicts.figures[name])
             for name, values in self.values(positions).items()
         }
 
-    def _with_interval(self, bare: Figure, positions: Sequence[int], made_of: FigureValues) -> Figure:
+    def _with_interval(self, bare: Figure, positions: Sequence[int], figure_values: FigureValues) -> Figure:
         """The figure with its interval. A sample that has no part in it weighs nothing in the draws either."""
-        values = {at: value for at in positions if (value := made_of.of([at])) is not None}
+        values = {at: value for at in positions if (value := figure_values.of([at])) is not None}
         interval = ratio_interval(
             np.array(list(values.values()), dtype=np.float64),
             np.ones(len(values)),
@@ -233,9 +234,9 @@ class GroupFigures:
             groups[label].append(at)
         return {
             label: CategoryFigures(
-                examples=len({self._read.samples[at].example.example_id for at in positions}),
+                examples=len({self._log_verdicts.samples[at].example.example_id for at in positions}),
                 expected=len(positions),
-                judged=self.judged(positions),
+                judged=self.judged_count(positions),
                 figures=self.figures(positions),
             )
             for label, positions in sorted(groups.items())

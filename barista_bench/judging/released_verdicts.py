@@ -21,7 +21,7 @@ from barista_bench.judging.judge_folder import VERDICTS_FILE, JudgeDescription, 
 from barista_bench.judging.judged_run import FigureValues, LogVerdicts, SampleVerdict
 from barista_bench.judging.results import MEAN
 from barista_bench.models import ModelIdentity
-from barista_bench.runs.log.asked import digest
+from barista_bench.runs.log.inputs import digest
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, counting_records
 from barista_bench.runs.run_folder import JUDGE_FILE, JUDGES
 from barista_bench.runs.score.scoring import ScoredRun
@@ -53,7 +53,7 @@ ReleasedScores = Mapping[SampleName, Mapping[str, ReleasedScore]]
 
 
 def write_released_judge(run: Path, judge: str, provider: str | None, scores: ReleasedScores) -> Path:
-    """Make the folder of a judge whose verdicts are given; returns it."""
+    """Make the folder of a judge from its verdicts; returns the folder."""
     criteria = list(dict.fromkeys(name for by_criterion in scores.values() for name in by_criterion))
     identity = {
         "method": METHOD,
@@ -66,8 +66,8 @@ def write_released_judge(run: Path, judge: str, provider: str | None, scores: Re
     with SampleLog(folder / VERDICTS_FILE) as log:
         for (example_id, number), by_criterion in scores.items():
             for criterion, (score, reason) in by_criterion.items():
-                log.append(_record(example_id, number, _Verdict(criterion, score, reason)))
-    described = JudgeDescription(
+                log.append(_verdict_record(example_id, number, _Verdict(criterion, score, reason)))
+    description = JudgeDescription(
         identity=identity,
         generation={},
         steps={},
@@ -76,16 +76,16 @@ def write_released_judge(run: Path, judge: str, provider: str | None, scores: Re
         prompt={},
         barista_bench=__version__,
     )
-    write_json(folder / JUDGE_FILE, described)
+    write_json(folder / JUDGE_FILE, description)
     return folder
 
 
 def verdict_key(example_id: str, run: int, criterion: str) -> str:
-    """Identity of one verdict in the judge's log."""
+    """The key of one verdict in the judge's log."""
     return digest(METHOD, example_id, run, criterion)
 
 
-def _record(example_id: str, run: int, verdict: _Verdict) -> SampleRecord:
+def _verdict_record(example_id: str, run: int, verdict: _Verdict) -> SampleRecord:
     key = verdict_key(example_id, run, verdict.criterion)
     return SampleRecord(
         key=key,
@@ -116,19 +116,19 @@ def _scores_by_sample(records: Mapping[str, SampleRecord]) -> ReleasedScores:
     return scores
 
 
-def read_released_log(run: ScoredRun, described: JudgeDescription, records: Mapping[str, SampleRecord]) -> LogVerdicts:
+def read_released_log(run: ScoredRun, judge: JudgeDescription, records: Mapping[str, SampleRecord]) -> LogVerdicts:
     """The verdicts on a run in such a judge's log."""
     scores = _scores_by_sample(records)
-    samples = [sample for sample in run.samples if sample.record.finished]
-    of_samples = [scores.get(sample.name, {}) for sample in samples]
-    values = {MEAN: [mean_score([score for score, _ in scored.values()]) for scored in of_samples]}
-    for name in described.criteria:
-        values[name] = [scored[name].score if name in scored else None for scored in of_samples]
+    samples = [sample for sample in run.samples if sample.record.is_finished]
+    sample_scores = [scores.get(sample.name, {}) for sample in samples]
+    values = {MEAN: [mean_score([score for score, _ in by_criterion.values()]) for by_criterion in sample_scores]}
+    for name in judge.criteria:
+        values[name] = [by_criterion[name].score if name in by_criterion else None for by_criterion in sample_scores]
     keys = run.task.breakdown_keys
     return LogVerdicts(
         scale=SCALE,
         samples=samples,
-        verdicts=[_verdicts(scored) for scored in of_samples],
+        verdicts=[_verdicts(by_criterion) for by_criterion in sample_scores],
         figures={name: FigureValues(column, _mean) for name, column in values.items()},
         records=list(records.values()),
         breakdown_keys=[key for key in keys if all(key in sample.example.metadata for sample in samples)],
@@ -146,8 +146,8 @@ def _verdicts(scores: Mapping[str, ReleasedScore]) -> tuple[SampleVerdict, ...]:
 
 def mean_score(scores: Sequence[float | None]) -> float | None:
     """The mean of the scores that there are, added up one by one as the release does; None without any."""
-    known = [score for score in scores if score is not None]
-    return _mean(known) if known else None
+    present = [score for score in scores if score is not None]
+    return _mean(present) if present else None
 
 
 def _mean(scores: Sequence[float]) -> float:

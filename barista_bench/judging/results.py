@@ -10,7 +10,7 @@ from pydantic import Field, JsonValue, computed_field
 from barista_bench.files.reading import Strict, read_model
 from barista_bench.runs.score.comparability import Comparability, JudgeRecord
 from barista_bench.runs.score.costs import Cost
-from barista_bench.runs.score.results import DatasetInfo, Figure, Recorded, Wording
+from barista_bench.runs.score.results import DatasetInfo, Figure, RecordedFigures, Wording
 
 MEAN = "mean"
 """Name of the figure over all criteria; each criterion's own figure has its name."""
@@ -60,7 +60,7 @@ class CategoryFigures(Strict):
     figures: dict[str, Figure]
 
 
-class JudgedResults(Recorded):
+class JudgedResults(RecordedFigures):
     """The results of one judge on one run. A verdict that is missing is in no figure.
 
     Figures run from 0 to 1 unless `tops` names another end; those of G-Eval are the judge's scores divided by `scale`.

@@ -17,7 +17,7 @@ from typing import Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from barista_bench.benchmarks import get_benchmark
-from barista_bench.core.prompt import by_hash, in_domain_words, named_domain, our_wording, released_clone
+from barista_bench.core.prompt import hashed_wording, in_domain_words, named_domain, our_wording, released_clone
 from barista_bench.core.task import Task
 from barista_bench.errors import ConfigError
 from barista_bench.files.reading import MAX_YAML, first_complaint, load_yaml, read_bounded
@@ -123,7 +123,7 @@ def load_rubric(task: Task, path: str | Path | None = None) -> Rubric:
         return _released_rubric(task, clone)
     remedy = "write one, or leave --rubric out"
     data = read_bounded(path, MAX_YAML, what="no rubric file", remedy=remedy, error=ConfigError)
-    return _read(data, str(path), task.prompt_package)
+    return _read_rubric(data, str(path), task.prompt_package)
 
 
 def _released_rubric(task: Task, clone: Path) -> Rubric:
@@ -148,20 +148,21 @@ def _domain_rubric(package: str, task: str, domain_file: Path | None) -> Rubric:
             f"no judge scores the task {task}. Remedy: give a rubric file with --rubric, or judge another"
         )
     words = load_domain(domain_file).categories if domain_file else None
-    rubric = _read(in_domain_words(path.read_bytes(), domain_file), f"{package}/rubrics/{task}.yaml", package, words)
+    data = in_domain_words(path.read_bytes(), domain_file)
+    rubric = _read_rubric(data, f"{package}/rubrics/{task}.yaml", package, words)
     return rubric.model_copy(update={"wording": our_wording(rubric.version, rubric.sha256, domain_file)})
 
 
-def _read(data: bytes, name: str, package: str, categories: Mapping[str, str] | None = None) -> Rubric:
+def _read_rubric(data: bytes, name: str, package: str, categories: Mapping[str, str] | None = None) -> Rubric:
     """The rubric in a file's bytes; `categories` stand in for the benchmark's own, where it shows them."""
     content = _checked_content(load_yaml(data, name, remedy="correct it, docs/judging.md shows one"), name)
-    hashed = hashlib.sha256(data)
+    file_hash = hashlib.sha256(data)
     words: dict[str, str] = {}
     if content.vocabulary:
         words = dict(categories) if categories is not None else _vocabulary(package, name)
-        hashed.update(json.dumps(words).encode())
-    sha256 = hashed.hexdigest()
-    return Rubric(**content.model_dump(), words=words, sha256=sha256, wording=by_hash("file", sha256))
+        file_hash.update(json.dumps(words).encode())
+    sha256 = file_hash.hexdigest()
+    return Rubric(**content.model_dump(), words=words, sha256=sha256, wording=hashed_wording("file", sha256))
 
 
 def _checked_content(content: object, name: str) -> _RubricFile:

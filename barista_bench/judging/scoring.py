@@ -1,4 +1,4 @@
-"""From a judge's log to figures. Replies are read anew; the judge is not asked.
+"""Figures from a judge's log. Replies are read anew; the judge is not asked.
 
 A verdict that is missing or unusable is in no figure, and lowers the coverage.
 
@@ -76,21 +76,21 @@ def score_judged(run: ScoredRun, folder: str | Path) -> JudgedRun:
 
     Raises DataError where the folder is not a judge's.
     """
-    judged = read_judged_run(run, folder)
-    judged.write()
-    return judged
+    judged_run = read_judged_run(run, folder)
+    judged_run.write()
+    return judged_run
 
 
 def read_judged_run(run: ScoredRun, folder: str | Path) -> JudgedRun:
     """The figures of one judge on a run, as `score_judged` has them; writes nothing."""
     folder = Path(folder)
-    described = read_judge(folder)
+    description = read_judge(folder)
     records = counting_records(folder / VERDICTS_FILE)
-    if described.identity["method"] == RELEASED:
-        read = read_released_log(run, described, records)
+    if description.identity["method"] == RELEASED:
+        log_verdicts = read_released_log(run, description, records)
     else:
-        read = read_replies(run, described, records)
-    return JudgedRun.of(run, folder, described, read)
+        log_verdicts = read_replies(run, description, records)
+    return JudgedRun.of(run, folder, description, log_verdicts)
 
 
 def all_judged(run: ScoredRun) -> list[JudgedRun]:
@@ -98,31 +98,30 @@ def all_judged(run: ScoredRun) -> list[JudgedRun]:
     return [read_judged_run(run, folder) for folder in judge_folders(run.folder)]
 
 
-def read_replies(run: AnsweredRun, described: JudgeDescription, records: Mapping[str, SampleRecord]) -> LogVerdicts:
+def read_replies(run: AnsweredRun, description: JudgeDescription, records: Mapping[str, SampleRecord]) -> LogVerdicts:
     """The verdicts in a judge's replies, by key, of G-Eval or of a judge of reasons."""
-    answers, keys, form = RunAnswers.of(run), verdict_keys(described), described.form
-    criteria = described.criteria if form is GEVAL_FORM else [REASONING]
-    ten_is_split = splits_ten(tokens for record in records.values() if (tokens := _tokens(record)))
+    answers, keys, form = RunAnswers.of(run), verdict_keys(description), description.form
+    criteria = description.criteria if form is GEVAL_FORM else [REASONING]
+    ten_is_split = splits_ten(tokens for record in records.values() if (tokens := _token_logprobs(record)))
     verdicts: dict[str, Verdicts] = {}
-    counted: list[SampleRecord] = []
+    counting: list[SampleRecord] = []
     for answer in answers.distinct:
         draws = [(name, *draw) for name in criteria for draw in keys(answer.item, name).items()]
         verdicts[answer.item] = tuple(
             _verdict(name, draw, records.get(key), form, ten_is_split=ten_is_split) for name, draw, key in draws
         )
-        counted += [records[key] for _, _, key in draws if key in records]
+        counting += [records[key] for _, _, key in draws if key in records]
     unanswered = () if form is GEVAL_FORM else (_NO_REASONING,)
-    of_samples = [verdicts[answer.item] if answer else unanswered for answer in answers.answers]
-    read = partial(LogVerdicts, scale=float(form.top), samples=answers.samples, verdicts=of_samples, records=counted)
+    by_sample = [verdicts[answer.item] if answer else unanswered for answer in answers.answers]
+    log_verdicts = partial(
+        LogVerdicts, scale=float(form.top), samples=answers.samples, verdicts=by_sample, records=counting
+    )
     if form is GEVAL_FORM:
-        is_paper = run.task.follows_paper
-        return read(
-            figures=_geval_figures(of_samples, criteria, on_all_criteria=is_paper),
-            sd_draws=_sd_draws(of_samples, criteria),
-        )
+        figures = _geval_figures(by_sample, criteria, on_all_criteria=run.task.follows_paper)
+        return log_verdicts(figures=figures, sd_draws=_sd_draws(by_sample, criteria))
     is_right = [sample.scores[run.task.sample_score] == 1 for sample in answers.samples]
-    return read(
-        figures=_reasoning_figures([verdict.score for (verdict,) in of_samples], is_right),
+    return log_verdicts(
+        figures=_reasoning_figures([verdict.score for (verdict,) in by_sample], is_right),
         tops={"r": float(form.top)},
         breakdown_keys=run.task.breakdown_keys,
     )
@@ -138,7 +137,7 @@ def _verdict(
     reply = read_verdict(record.text, form)
     if isinstance(reply, Unusable):
         return SampleVerdict(criterion, draw, None, str(Status.PARSE_ERROR), "", reply.why)
-    tokens = _tokens(record) if form is GEVAL_FORM else None
+    tokens = _token_logprobs(record) if form is GEVAL_FORM else None
     weighted = weighted_score(tokens, reply.score, ten_is_split=ten_is_split)
     if weighted is None:
         return SampleVerdict(criterion, draw, float(reply.score), str(Status.OK), "plain", reply.reason)
@@ -146,13 +145,13 @@ def _verdict(
     return SampleVerdict(criterion, draw, weighted.score, str(Status.OK), scoring, reply.reason)
 
 
-def _tokens(record: SampleRecord) -> list[TokenLogprob] | None:
+def _token_logprobs(record: SampleRecord) -> list[TokenLogprob] | None:
     """Logged tokens as a completion has them; None stands for minus infinity in the log."""
     if record.logprobs is None:
         return None
     return [
-        TokenLogprob(logged.token, _number(logged.logprob), tuple((text, _number(value)) for text, value in logged.top))
-        for logged in record.logprobs
+        TokenLogprob(token.token, _number(token.logprob), tuple((text, _number(value)) for text, value in token.top))
+        for token in record.logprobs
     ]
 
 
@@ -202,10 +201,10 @@ def _spurious_fraction(scores: Sequence[float]) -> float:
 def _sd_draws(verdicts: Sequence[Verdicts], criteria: Sequence[str]) -> dict[str, float | None]:
     """The spread of draws on the same answer, as the metric `judge_score` has it."""
     rows = [
-        {name: [verdict.score for verdict in given if verdict.criterion == name] for name in criteria}
-        if given
+        {name: [verdict.score for verdict in sample_verdicts if verdict.criterion == name] for name in criteria}
+        if sample_verdicts
         else None
-        for given in verdicts
+        for sample_verdicts in verdicts
     ]
     score = judge_score(rows, criteria=criteria, scale=GEVAL_FORM.top)
     return {MEAN: score["sd_draws"]} | {name: score["per_criterion"][name]["sd_draws"] for name in criteria}

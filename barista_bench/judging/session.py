@@ -34,13 +34,13 @@ from barista_bench.judging.judge_folder import (
 from barista_bench.judging.rubric import Criterion, Rubric, load_rubric
 from barista_bench.judging.verdicts import GEVAL_FORM, REASONING_FORM, JudgeVerdict, read_verdict, score_tokens
 from barista_bench.models import Completion, GenerationConfig, Model, ModelIdentity, TokenLogprob
-from barista_bench.runs.ask.answered import Spending, logged_tokens, prices_of
+from barista_bench.runs.ask.answers import Spending, logged_tokens, prices_of
 from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.ask.cluster_model import ClusterModel
 from barista_bench.runs.ask.config import checked
-from barista_bench.runs.ask.replies import KeptTokens, ReadReply, RepeatedPrompt, Unusable, ask, draw_keys
+from barista_bench.runs.ask.replies import ReadReply, RepeatedPrompt, TokensToLog, Unusable, ask, draw_keys
 from barista_bench.runs.ask.session import AskCounts
-from barista_bench.runs.log.asked import plain_json
+from barista_bench.runs.log.inputs import plain_json
 from barista_bench.runs.log.sample_log import SampleLog
 from barista_bench.runs.run_folder import JUDGE_FILE, JUDGES
 from barista_bench.runs.score.scoring import ScoredRun, read_scored
@@ -63,7 +63,7 @@ Steps = dict[str, tuple[str, ...]]
 
 @dataclass(slots=True)
 class JudgeSession(AskCounts):
-    """One start: what it did, and where."""
+    """The counts of one start of a judge, the run that it judges, and the judge's folder."""
 
     folder: Path
     run: ScoredRun
@@ -83,10 +83,10 @@ def judge(run: str | Path, judge: str, **settings: object) -> JudgeSession:
 def judge_config(config: JudgeConfig) -> JudgeSession:
     """Judge as `judge` does, by settings that are put together already."""
     run = read_scored(config.run, data=config.data, root=config.root, options={})
-    by_reasons = asks_for_reasons(run.task)
-    if by_reasons and (config.rubric is not None or config.steps == "generate"):
+    grades_reasons = asks_for_reasons(run.task)
+    if grades_reasons and (config.rubric is not None or config.steps == "generate"):
         raise ConfigError(f"{run.task.name}: its reasons are judged by one rubric. Remedy: give no rubric and no steps")
-    rubric = None if by_reasons else load_rubric(run.task, config.rubric)
+    rubric = None if grades_reasons else load_rubric(run.task, config.rubric)
     if config.is_offline:
         form, figures = REASONING_FORM, dict[str, str | None]({REASONING: "lexical_f1"})
         if rubric:
@@ -96,34 +96,36 @@ def judge_config(config: JudgeConfig) -> JudgeSession:
         model = ClusterModel(config.as_model, config.cluster, [])
     else:
         model = load_model(config.as_model, [])
-    described = describe_judge(config, model.identity, rubric)
-    folder = config.run / JUDGES / judge_folder_name(model.identity.name, described.identity, described.generation)
+    description = describe_judge(config, model.identity, rubric)
+    folder = config.run / JUDGES / judge_folder_name(model.identity.name, description.identity, description.generation)
     session = JudgeSession(folder, run)
     with SampleLog(folder / VERDICTS_FILE) as log:
         spent = logged_tokens([folder / VERDICTS_FILE], [folder / STEPS_LOG])
-        spending = Spending(config, described.prices, described.config, spent)
-        if rubric and described.identity["steps"] == "generate":
+        spending = Spending(config, description.prices, description.config, spent)
+        if rubric and description.identity["steps"] == "generate":
             steps = _frozen_steps(folder, rubric, model, config.generation, spending)
-            described = msgspec.structs.replace(described, steps=steps)
-        write_json(folder / JUDGE_FILE, described)
-        questions = judge_questions(described, RunAnswers.of(run).distinct)
-        read, kept = reply_reading(described)
-        generation = described.config
-        ask(model, generation, questions, log, read, session, kept=kept, spending=spending, progress=config.progress)
+            description = msgspec.structs.replace(description, steps=steps)
+        write_json(folder / JUDGE_FILE, description)
+        questions = judge_questions(description, RunAnswers.of(run).distinct)
+        read, to_log = reply_reading(description)
+        generation = description.config
+        ask(
+            model, generation, questions, log, read, session, to_log=to_log, spending=spending, progress=config.progress
+        )
     return session
 
 
-def judge_questions(described: JudgeDescription, answers: Sequence[DistinctAnswer]) -> list[RepeatedPrompt]:
+def judge_questions(description: JudgeDescription, answers: Sequence[DistinctAnswer]) -> list[RepeatedPrompt]:
     """One form an answer and criterion, as `judge.json` says it is filled in.
 
-    Raises KeyError, TypeError or ValidationError where `described` was changed by hand, and is no judge's any more.
+    Raises KeyError, TypeError or ValidationError where `description` was changed by hand, and is no judge's any more.
     """
-    form, keys = described.form, verdict_keys(described)
-    rubric = None if form is REASONING_FORM else Rubric.model_validate(described.rubric)
+    form, keys = description.form, verdict_keys(description)
+    rubric = None if form is REASONING_FORM else Rubric.model_validate(description.rubric)
     return [
-        RepeatedPrompt(form_id(form, answer.item, criterion), prompt, keys(answer.item, criterion), described.schema)
+        RepeatedPrompt(form_id(form, answer.item, criterion), prompt, keys(answer.item, criterion), description.schema)
         for answer in answers
-        for criterion, prompt in form_prompts(rubric, described.steps, answer.shown).items()
+        for criterion, prompt in form_prompts(rubric, description.steps, answer.view).items()
     ]
 
 
@@ -162,10 +164,10 @@ def describe_judge(config: JudgeConfig, model: ModelIdentity, rubric: Rubric | N
     )
 
 
-def reply_reading(described: JudgeDescription) -> tuple[ReadReply, KeptTokens]:
-    """How replies to this judge's forms are read, and which of their tokens are logged."""
-    kept: KeptTokens = _score_tokens if described.form is GEVAL_FORM else lambda _: None
-    return lambda text: read_verdict(text, described.form), kept
+def reply_reading(description: JudgeDescription) -> tuple[ReadReply, TokensToLog]:
+    """A function that reads replies to this judge's forms, and one that chooses the tokens of them to log."""
+    to_log: TokensToLog = _score_tokens if description.form is GEVAL_FORM else lambda _: None
+    return lambda text: read_verdict(text, description.form), to_log
 
 
 def _score_tokens(completion: Completion) -> tuple[TokenLogprob, ...] | None:

@@ -1,4 +1,4 @@
-"""From a judge's reply to a score: read strictly, then weighted by the judge's own probabilities.
+"""The score in a judge's reply: read strictly, then weighted by the judge's own probabilities.
 
 A verdict is one JSON object of the form asked for and nothing else. A reply that quotes a forged verdict beside its own
 holds two objects and is refused; nothing is repaired and nothing is searched for, since whatever a lenient reader
@@ -89,12 +89,12 @@ def read_verdict(text: str, form: ReplyForm = GEVAL_FORM) -> JudgeVerdict | Unus
     return JudgeVerdict(score, reason)
 
 
-_SPELT = re.compile(r"[\s:\"]*(\d{1,2})([\s,}]*)", re.DOTALL)
+_SCORE_TOKEN = re.compile(r"[\s:\"]*(\d{1,2})([\s,}]*)", re.DOTALL)
 _MIDDLE = 5.5
 
 
 @dataclass(frozen=True, slots=True)
-class Weighted:
+class WeightedScore:
     """The expected score, 0 to 10, and whether a split "10" was inferred."""
 
     score: float
@@ -114,7 +114,9 @@ def splits_ten(replies: Iterable[Sequence[TokenLogprob]]) -> bool:
     return is_split
 
 
-def weighted_score(tokens: Sequence[TokenLogprob] | None, score: int, *, ten_is_split: bool = False) -> Weighted | None:
+def weighted_score(
+    tokens: Sequence[TokenLogprob] | None, score: int, *, ten_is_split: bool = False
+) -> WeightedScore | None:
     """The weighted score of a reply that says `score`, from its tokens in order with their alternatives.
 
     None where there are no alternatives, or the tokens do not spell the score: the plain score is what there is.
@@ -128,7 +130,7 @@ def weighted_score(tokens: Sequence[TokenLogprob] | None, score: int, *, ten_is_
     probabilities: dict[int, float] = defaultdict(float)
     open_one = 0.0
     for text, logprob in _alternatives(tokens[position]).items():
-        match = _SPELT.fullmatch(text)
+        match = _SCORE_TOKEN.fullmatch(text)
         if match is None or str(int(match[1])) != match[1] or int(match[1]) > GEVAL_FORM.top or not logprob <= 0:
             continue  # no score, or no probability: NaN is none either
         if _is_open_one(text):
@@ -141,7 +143,7 @@ def weighted_score(tokens: Sequence[TokenLogprob] | None, score: int, *, ten_is_
     mass = math.fsum(probabilities.values())
     if mass <= 0:
         return None
-    return Weighted(_weighted_sum(probabilities) / mass, inferred)
+    return WeightedScore(_weighted_sum(probabilities) / mass, inferred)
 
 
 def _weighted_sum(probabilities: Mapping[int, float]) -> float:
@@ -152,14 +154,14 @@ def _score_position(tokens: Sequence[TokenLogprob], score: int) -> int | None:
     """Index of the token in which the score's first digit stands."""
     text = "".join(token.token for token in tokens)
     # Within a JSON string the quotes are escaped, so this matches the key alone.
-    key = re.search(rf'(?<!\\)"{GEVAL_FORM.score}"\s*:\s*({score})(?!\d)', text)
-    if key is None:
+    match = re.search(rf'(?<!\\)"{GEVAL_FORM.score}"\s*:\s*({score})(?!\d)', text)
+    if match is None:
         return None
     end = 0
     for index, token in enumerate(tokens):
         end += len(token.token)
-        if key.start(1) < end:
-            return index if _SPELT.fullmatch(token.token) else None
+        if match.start(1) < end:
+            return index if _SCORE_TOKEN.fullmatch(token.token) else None
     return None
 
 
@@ -169,7 +171,7 @@ def _alternatives(token: TokenLogprob) -> dict[str, float]:
 
 def _is_open_one(text: str) -> bool:
     """Whether a token is a 1 that the next one may make a 10: it does not itself end the number."""
-    match = _SPELT.fullmatch(text)
+    match = _SCORE_TOKEN.fullmatch(text)
     return match is not None and match[1] == "1" and not match[2]
 
 
@@ -185,13 +187,13 @@ def _divide_open_one(
     has_ten = 10 in probabilities  # as one token
     if not has_ten and _is_open_one(tokens[0].token) and len(tokens) > 1:
         following = _alternatives(tokens[1]).items()
-        ten = math.fsum(math.exp(value) for text, value in following if text.startswith("0") and value <= 0)
-        probabilities[10] += open_one * min(ten, 1.0)
-        probabilities[1] += open_one * max(1.0 - ten, 0.0)
+        zero = math.fsum(math.exp(value) for text, value in following if text.startswith("0") and value <= 0)
+        probabilities[10] += open_one * min(zero, 1.0)
+        probabilities[1] += open_one * max(1.0 - zero, 0.0)
         return False
     if not has_ten and ten_is_split:
-        others = math.fsum(probabilities.values())
-        mean = _weighted_sum(probabilities) / others if others else float(score)
+        mass = math.fsum(probabilities.values())
+        mean = _weighted_sum(probabilities) / mass if mass else float(score)
         probabilities[10 if mean > _MIDDLE else 1] += open_one
         return True
     probabilities[1] += open_one

@@ -38,13 +38,13 @@ def encode_video(out: str | Path, pictures: Iterable[Picture], *, size: tuple[in
         raise ConfigError(f"{target}: {width}x{height} px cannot be encoded. Remedy: give even sizes of 2 or more")
     if rate <= 0:
         raise ConfigError(f"{target}: {rate} frames a second. Remedy: give a positive number")
-    every = max(1, round(rate))
+    keyframe_interval = max(1, round(rate))
     options = {
         "preset": "superfast",
         "crf": "20",
-        "x264-params": f"keyint={every}:min-keyint={every}:scenecut=0:open-gop=0:bframes=2",
+        "x264-params": f"keyint={keyframe_interval}:min-keyint={keyframe_interval}:scenecut=0:open-gop=0:bframes=2",
     }
-    written = 0
+    frame_number = 0
     with atomic_write(target) as part:
         with av.open(str(part), "w", format="mp4", options={"movflags": "+faststart"}) as container:
             stream = container.add_stream("libx264", rate=rate, options=options)
@@ -53,15 +53,15 @@ def encode_video(out: str | Path, pictures: Iterable[Picture], *, size: tuple[in
             for picture in pictures:
                 if picture.shape != (height, width, 3):
                     raise DataError(
-                        f"{target}: frame {written} has shape {picture.shape}, not {(height, width, 3)}. "
+                        f"{target}: frame {frame_number} has shape {picture.shape}, not {(height, width, 3)}. "
                         "Remedy: give pictures of one size"
                     )
                 frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(picture), format="rgb24")
-                frame.pts, frame.time_base = written, 1 / rate
+                frame.pts, frame.time_base = frame_number, 1 / rate
                 container.mux(stream.encode(frame))
-                written += 1
+                frame_number += 1
             container.mux(stream.encode())
-        if not written:
+        if not frame_number:
             raise DataError(f"{target}: there is no frame to write. Remedy: choose frames that the source has")
     return target
 

@@ -72,11 +72,11 @@ class Canvas:
     kind: str = "paint"
     opacity: int = 255
 
-    def fine(self, outlines: Iterable[Iterable[Point]], colour: RGB) -> None:
+    def add_outlines(self, outlines: Iterable[Iterable[Point]], colour: RGB) -> None:
         self.shapes.append(Shape(tuple(tuple(o) for o in outlines), colour, self.opacity, self.kind))
 
     def poly(self, points: Sequence[Point], colour: RGB) -> None:
-        self.fine([[(x * FINE, y * FINE) for x, y in points]], colour)
+        self.add_outlines([[(x * FINE, y * FINE) for x, y in points]], colour)
 
     def rect(self, x0: int, y0: int, x1: int, y1: int, colour: RGB, radius: int = 0) -> None:
         """The rectangle from (x0, y0) to (x1, y1), with round corners if `radius` is given."""
@@ -86,14 +86,14 @@ class Canvas:
         outline = []
         for n, (x, y) in enumerate(((right, bottom), (left, bottom), (left, top), (right, top))):
             outline += _arc(x, y, 2 * radius, 2 * radius, range(n * _QUARTER, (n + 1) * _QUARTER + 1, 2))
-        self.fine([outline], colour)
+        self.add_outlines([outline], colour)
 
     def oval(self, cx: int, cy: int, rx: int, ry: int, colour: RGB) -> None:
-        self.fine([_ellipse(cx, cy, rx, ry)], colour)
+        self.add_outlines([_ellipse(cx, cy, rx, ry)], colour)
 
     def ring(self, cx: int, cy: int, rx: int, ry: int, width: int, colour: RGB) -> None:
         """An ellipse with a hole; `width` is the rim's."""
-        self.fine([_ellipse(cx, cy, rx, ry), _ellipse(cx, cy, rx - width, ry - width)], colour)
+        self.add_outlines([_ellipse(cx, cy, rx, ry), _ellipse(cx, cy, rx - width, ry - width)], colour)
 
     def bone(self, x0: int, y0: int, x1: int, y1: int, width: int, colour: RGB, end: int | None = None) -> None:
         """A thick line with round ends, `width` wide at its start, `end` (default: `width`) at its end."""
@@ -103,9 +103,9 @@ class Canvas:
         corners = []
         for x, y, half in ((x0, y0, width), (x1, y1, end), (x1, y1, -end), (x0, y0, -width)):
             corners.append((x * FINE + nx * half * 32 // length, y * FINE + ny * half * 32 // length))
-        self.fine([corners], colour)
-        self.fine([_circle(x0, y0, width)], colour)
-        self.fine([_circle(x1, y1, end)], colour)
+        self.add_outlines([corners], colour)
+        self.add_outlines([_circle(x0, y0, width)], colour)
+        self.add_outlines([_circle(x1, y1, end)], colour)
 
     def shade(self, opacity: int = 255) -> Canvas:
         """A view of this canvas that draws only within what is painted so far."""
@@ -119,8 +119,8 @@ class Canvas:
 
     def shadow(self, cx: int, cy: int, rx: int, ry: int) -> None:
         """A soft shadow on whatever lies below. It belongs to no mask."""
-        for grow in (4, 2, 0):
-            Canvas(self.shapes, "shadow", 28).oval(cx, cy, rx + grow, max(1, ry + grow // 2), (20, 12, 8))
+        for growth in (4, 2, 0):
+            Canvas(self.shapes, "shadow", 28).oval(cx, cy, rx + growth, max(1, ry + growth // 2), (20, 12, 8))
 
 
 def _ellipse(cx: int, cy: int, rx: int, ry: int) -> list[Point]:
@@ -163,28 +163,28 @@ def make_sprite(canvas: Canvas, height: int, angle: int = 0) -> Sprite:
     shapes = [(s, [_scaled_outline(o, height, angle) for o in s.outlines]) for s in canvas.shapes]
     left, top, right, bottom = _pixel_bounds([o for s, os in shapes if s.kind != "shade" for o in os])
     opacity = np.zeros((bottom - top, right - left), np.int64)
-    owned = np.zeros_like(opacity)
+    ownership = np.zeros_like(opacity)
     weighted = np.zeros((*opacity.shape, 3), np.int64)
     for shape, outlines in shapes:
         x0, y0, x1, y1 = _pixel_bounds(outlines)
         x0, y0, x1, y1 = max(x0, left), max(y0, top), min(x1, right), min(y1, bottom)
         if x0 >= x1 or y0 >= y1:
             continue
-        cover = _coverage([o - (x0 * FINE, y0 * FINE) for o in outlines], (y1 - y0, x1 - x0))
+        coverage = _coverage([o - (x0 * FINE, y0 * FINE) for o in outlines], (y1 - y0, x1 - x0))
         part = (slice(y0 - top, y1 - top), slice(x0 - left, x1 - left))
-        alpha = cover * shape.opacity // 255
+        alpha = coverage * shape.opacity // 255
         below = opacity[part]
         fraction = alpha * below // 255 if shape.kind == "shade" else alpha
         weighted[part] = fraction[..., None] * np.array(shape.colour) + weighted[part] * (255 - alpha)[..., None] // 255
         if shape.kind != "shade":
             opacity[part] = alpha + below * (255 - alpha) // 255
         if shape.kind == "paint":
-            owned[part] = cover + owned[part] * (255 - cover) // 255
+            ownership[part] = coverage + ownership[part] * (255 - coverage) // 255
     weighted = np.minimum(weighted, 255 * opacity[..., None])
     return Sprite(
         weighted.astype(np.uint16),
         (255 - opacity)[..., None].astype(np.uint16),
-        np.asfortranarray(owned >= 128),
+        np.asfortranarray(ownership >= 128),
         left,
         top,
     )
@@ -199,8 +199,8 @@ def _pixel_bounds(outlines: list[NDArray[np.int64]]) -> tuple[int, int, int, int
 
 def _scaled_outline(outline: tuple[Point, ...], height: int, angle: int) -> NDArray[np.int64]:
     """The outline in 1/FINE pixels."""
-    turned = [turn(x, y, angle) for x, y in outline] if angle else outline
-    return np.array(turned, np.int64) * height // REFERENCE_HEIGHT
+    points = [turn(x, y, angle) for x, y in outline] if angle else outline
+    return np.array(points, np.int64) * height // REFERENCE_HEIGHT
 
 
 def _coverage(outlines: list[NDArray[np.int64]], size: tuple[int, int]) -> NDArray[np.int64]:
@@ -235,8 +235,8 @@ PALETTE = _TABLES.colours
 
 def paint(canvas: Canvas, painter: str, colour: str, variant: int = 0) -> None:
     """Draw an object in a named colour."""
-    if painter in _CHANGING:
-        _CHANGING[painter](canvas, PALETTE[colour], variant)
+    if painter in _VARIED_PAINTERS:
+        _VARIED_PAINTERS[painter](canvas, PALETTE[colour], variant)
         return
     for line in _TABLES.sprites[painter]:
         _draw(canvas, line, PALETTE[colour])
@@ -252,23 +252,23 @@ def _draw(canvas: Canvas, line: str, base: RGB) -> None:
         return
     kind, opacity = (*mode, "255")[:2] if mode else ("paint", "255")
     view = Canvas(canvas.shapes, "paint" if kind == "glass" else kind, int(opacity))
-    filled = _colour(colour, base)
+    fill_colour = _colour(colour, base)
     if word == "poly":
-        view.poly(list(zip(numbers[::2], numbers[1::2], strict=True)), filled)
+        view.poly(list(zip(numbers[::2], numbers[1::2], strict=True)), fill_colour)
     elif word == "rect":
         left, top, right, bottom, *radius = numbers
         times, step = map(int, repeat[1:] or (1, 0))
         for shift in range(times):
-            view.rect(left + shift * step, top, right + shift * step, bottom, filled, *radius)
+            view.rect(left + shift * step, top, right + shift * step, bottom, fill_colour, *radius)
     elif word == "bone":
         x0, y0, x1, y1, width, *end = numbers
-        view.bone(x0, y0, x1, y1, width, filled, *end)
+        view.bone(x0, y0, x1, y1, width, fill_colour, *end)
     elif word == "oval":
         x, y, rx, ry = numbers
-        view.oval(x, y, rx, ry, filled)
+        view.oval(x, y, rx, ry, fill_colour)
     else:
         x, y, rx, ry, width = numbers
-        view.ring(x, y, rx, ry, width, filled)
+        view.ring(x, y, rx, ry, width, fill_colour)
 
 
 def _colour(words: list[str], base: RGB) -> RGB:
@@ -351,7 +351,7 @@ def _hand(c: Canvas, colour: RGB, pose: int) -> None:
         c.shade(80).bone(x0 + 2, y0 + 5, x0 + 7, y0 + 4, 2, edge)
 
 
-_CHANGING: dict[str, Callable[[Canvas, RGB, int], None]] = {
+_VARIED_PAINTERS: dict[str, Callable[[Canvas, RGB, int], None]] = {
     "surface": _surface,
     "stream": _stream,
     "steam": _steam,

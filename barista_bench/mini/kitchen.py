@@ -89,11 +89,11 @@ class Video:
         self.plan = plan
         self._text = f"{plan.seed}:{plan.video_id}"
         self.blocks = script.script_of(plan.preparation, plan.turn, plan.seed)
-        self.line = Stage(plan.preparation, self._homes()).play(self.blocks)
+        self.timeline = Stage(plan.preparation, self._homes()).play(self.blocks)
         shortest, longest = (round(s * FPS) for s in plan.seconds)
-        self.frame_count = min(max(self.line.length * FPS // (BEATS * TICKS_PER_SECOND), shortest), longest)
+        self.frame_count = min(max(self.timeline.length * FPS // (BEATS * TICKS_PER_SECOND), shortest), longest)
         self.colours = self._colours()
-        self.keys = (*self.line.props, *script.HAND_CATEGORIES)
+        self.keys = (*self.timeline.props, *script.HAND_CATEGORIES)
         """All objects, in the order of the object map: number 1 is the first."""
         self.ids = {key: str(uuid.uuid5(KITCHEN_IDS, f"object:{self._text}:{key}")) for key in self.keys}
 
@@ -102,8 +102,8 @@ class Video:
         homes = {}
         for key, prop in script.props_of(self.plan.preparation).items():
             if not prop.home.parent and key not in ("machine", "store", "mill"):
-                x = prop.home.x + script.number(f"x:{self._text}:{key}", 25) - 12
-                y = prop.home.y + script.number(f"y:{self._text}:{key}", 9) - 4
+                x = prop.home.x + script.seeded_number(f"x:{self._text}:{key}", 25) - 12
+                y = prop.home.y + script.seeded_number(f"y:{self._text}:{key}", 9) - 4
                 homes[key] = script.PropPlace("", x, y, prop.home.depth)
         return homes
 
@@ -115,25 +115,25 @@ class Video:
         plan = self.plan
         sleeve = script.spread(f"sleeve:{plan.seed}", _SLEEVES, plan.index)
         colours = {"sleeve": sleeve, **dict.fromkeys(script.HAND_CATEGORIES, "skin")}
-        for key, prop in self.line.props.items():
+        for key, prop in self.timeline.props.items():
             colour = script.spread(f"colour:{plan.seed}:{plan.preparation}:{key}", prop.colours, plan.turn)
             colours[key] = colours[colour[1:]] if colour.startswith("=") else colour
         return colours
 
     def beat(self, frame: int) -> int:
         """The moment that a frame shows."""
-        return frame * self.line.length // self.frame_count
+        return frame * self.timeline.length // self.frame_count
 
     def frames_of(self, beats: BeatRange) -> BeatRange:
         """The frames, [start, end), whose moments lie in [start, end) beats."""
-        start, end = (-(-b * self.frame_count // self.line.length) for b in beats)
+        start, end = (-(-b * self.frame_count // self.timeline.length) for b in beats)
         return min(start, self.frame_count), min(end, self.frame_count)
 
     def frames(self) -> Iterator[tuple[Picture, NDArray[np.uint8]]]:
         """Every frame's picture and object map, as `Renderer.frame` returns them."""
         width, height = self.plan.width, self.plan.height
         view = -(-width * REFERENCE_HEIGHT // height)
-        scene = KitchenScene(self.line, self.colours, view, script.pick(f"shake:{self._text}", range(4000)))
+        scene = KitchenScene(self.timeline, self.colours, view, script.pick(f"shake:{self._text}", range(4000)))
         renderer = Renderer(paint_room(self._text, height), width, height, self.keys)
         for frame in range(self.frame_count):
             beat = self.beat(frame)
@@ -160,9 +160,9 @@ def _annotations(
         yield ReleaseAnnotation(frame, ids[owner - 1], tuple(box), segmentation)
 
 
-def outline(video: Video) -> ReleaseFile:
-    """The graph without boxes and masks: no frame has to be drawn for it."""
-    categories = {key: prop.category for key, prop in video.line.props.items()} | script.HAND_CATEGORIES
+def graph_outline(video: Video) -> ReleaseFile:
+    """A video's graph without boxes and masks: no frame has to be drawn for it."""
+    categories = {key: prop.category for key, prop in video.timeline.props.items()} | script.HAND_CATEGORIES
     plan, frames = video.plan, video.frame_count
     return ReleaseFile(
         video_metadata=[ReleaseVideo(plan.width, plan.height, frames, float(FPS), frames * 1000 / FPS, *plan.device)],
@@ -171,19 +171,19 @@ def outline(video: Video) -> ReleaseFile:
         annotations=[],
         attributes=_attributes(video),
         relations=_relations(video),
-        activities=_segments(video, "activity", video.line.activities),
-        process_steps=_segments(video, "step", video.line.steps),
+        activities=_segments(video, "activity", video.timeline.activities),
+        process_steps=_segments(video, "step", video.timeline.steps),
     )
 
 
 def _attributes(video: Video) -> list[ReleaseAttribute]:
-    always = [ReleaseRange(0, video.frame_count)]
+    whole_video = [ReleaseRange(0, video.frame_count)]
     attributes = []
     for key in video.keys:
-        attributes.append(ReleaseAttribute(video.ids[key], "color", video.colours[key], always))
-        if key in video.line.props and (kind := video.line.props[key].type):
-            attributes.append(ReleaseAttribute(video.ids[key], "type", kind, always))
-    for (key, value), beats in video.line.states.items():
+        attributes.append(ReleaseAttribute(video.ids[key], "color", video.colours[key], whole_video))
+        if key in video.timeline.props and (kind := video.timeline.props[key].type):
+            attributes.append(ReleaseAttribute(video.ids[key], "type", kind, whole_video))
+    for (key, value), beats in video.timeline.states.items():
         if ranges := _ranges(video, beats):
             attributes.append(ReleaseAttribute(video.ids[key], "state", value, ranges))
     return attributes
@@ -192,7 +192,7 @@ def _attributes(video: Video) -> list[ReleaseAttribute]:
 def _relations(video: Video) -> list[ReleaseRelation]:
     hands = {name: key for key, name in script.HAND_CATEGORIES.items()}
     relations = []
-    for (source, value, target), beats in video.line.relations.items():
+    for (source, value, target), beats in video.timeline.relations.items():
         if ranges := _ranges(video, beats):
             kind = "human_actions" if value in HUMAN_ACTIONS else "position"
             source_id, target_id = video.ids[hands.get(source, source)], video.ids[target]
@@ -206,9 +206,9 @@ def _ranges(video: Video, beats: list[BeatRange]) -> list[ReleaseRange]:
 
 
 def _segments(
-    video: Video, kind: Literal["activity", "step"], parts: list[tuple[BeatRange, str]]
+    video: Video, kind: Literal["activity", "step"], segments: list[tuple[BeatRange, str]]
 ) -> list[ReleaseSegment]:
-    rows = [(*video.frames_of(beats), name) for beats, name in parts]
+    rows = [(*video.frames_of(beats), name) for beats, name in segments]
     return [
         ReleaseSegment(ReleaseRange(start, end), class_id(kind, name), name) for start, end, name in rows if start < end
     ]
@@ -252,8 +252,8 @@ def write_kitchen(
     """
     plans = plan_kitchen(videos=videos, seed=seed, width=width, height=height, seconds=seconds)
     with replacing_folder(Path(out), KITCHEN) as folder:
-        written = map_in_processes(partial(write_video, root=folder), plans, num_proc)
-        for _ in tqdm(written, total=len(plans), desc="mini kitchen", unit="video", disable=not progress):
+        folders = map_in_processes(partial(write_video, root=folder), plans, num_proc)
+        for _ in tqdm(folders, total=len(plans), desc="mini kitchen", unit="video", disable=not progress):
             pass
     return sorted(Path(out) / plan.video_id for plan in plans)
 
@@ -261,7 +261,7 @@ def write_kitchen(
 def write_video(plan: VideoPlan, root: Path) -> Path:
     """Render one video and its annotation into `<root>/<video_id>`."""
     video = Video(plan)
-    release, ids = outline(video), list(video.ids.values())
+    release, ids = graph_outline(video), list(video.ids.values())
     # One buffer for all frames: asking for this much memory anew costs more than filling it.
     buffer = np.empty((plan.height, plan.width, len(ids)), np.uint8, order="F")
     folder = root / plan.video_id

@@ -56,13 +56,13 @@ class PlacedSprite:
 class KitchenScene:
     """The timeline seen through a camera. `view_width` is the picture's width in kitchen units."""
 
-    def __init__(self, line: Timeline, colours: dict[str, str], view_width: int, shake_seed: int) -> None:
-        self._line = line
+    def __init__(self, timeline: Timeline, colours: dict[str, str], view_width: int, shake_seed: int) -> None:
+        self._timeline = timeline
         self._colours = colours
         self._view = view_width
         self._shake = shake_seed
-        self._contacts = {hand: sorted(c, key=lambda c: (c.start, c.end)) for hand, c in line.contacts.items()}
-        self._starts = {key: [leg.start for leg in legs] for key, legs in line.legs.items()}
+        self._contacts = {hand: sorted(c, key=lambda c: (c.start, c.end)) for hand, c in timeline.contacts.items()}
+        self._starts = {key: [leg.start for leg in legs] for key, legs in timeline.legs.items()}
         self._path = self._camera_path()
 
     # -- camera
@@ -70,12 +70,12 @@ class KitchenScene:
     def _camera_path(self) -> list[tuple[int, int]]:
         """Corner of the view at every tick, in 1/FINE units: it smoothly follows what is acted on."""
         path: list[tuple[int, int]] = []
-        goals = self._line.focus
+        goals = self._timeline.focus
         x = y = vx = vy = 0
-        for tick in range(self._line.length // BEATS + 1):
-            reached = bisect_right([beat for beat, _ in goals], (tick + 8) * BEATS) - 1
-            pose = self.pose(goals[max(0, reached)][1], tick * BEATS)
-            goal_x, goal_y = self._within(pose.x - self._view * FINE // 2, pose.y - 250 * FINE)
+        for tick in range(self._timeline.length // BEATS + 1):
+            current = bisect_right([beat for beat, _ in goals], (tick + 8) * BEATS) - 1
+            pose = self.pose(goals[max(0, current)][1], tick * BEATS)
+            goal_x, goal_y = self._clamped_corner(pose.x - self._view * FINE // 2, pose.y - 250 * FINE)
             if not path:
                 x, y = goal_x, goal_y
             # A damped spring: no jerk when the goal jumps.
@@ -92,9 +92,9 @@ class KitchenScene:
         x, y = xa + (xb - xa) * rest // BEATS, ya + (yb - ya) * rest // BEATS
         x += _wave(beat, 73 * BEATS, self._shake) * 3 // 64 + _wave(beat, 29 * BEATS, self._shake) // 64
         y += _wave(beat, 59 * BEATS, self._shake + 9) * 2 // 64 + _wave(beat, 23 * BEATS, 3) // 96
-        return self._within(x, y)
+        return self._clamped_corner(x, y)
 
-    def _within(self, x: int, y: int) -> tuple[int, int]:
+    def _clamped_corner(self, x: int, y: int) -> tuple[int, int]:
         """The corner nearest to (x, y) whose view does not leave the room."""
         right, bottom = (ROOM_WIDTH - self._view) * FINE, (ROOM_BOTTOM - REFERENCE_HEIGHT) * FINE
         return min(max(x, 0), right), min(max(y, ROOM_TOP * FINE), bottom)
@@ -102,7 +102,7 @@ class KitchenScene:
     # -- objects
 
     def pose(self, key: str, beat: int) -> Pose:
-        legs = self._line.legs[key]
+        legs = self._timeline.legs[key]
         index = max(0, bisect_right(self._starts[key], beat) - 1)
         leg = legs[index]
         pose = self._resolve(leg.at, beat)
@@ -119,7 +119,7 @@ class KitchenScene:
         if not at.parent:
             return Pose(x, y, at.y * 10 + at.depth, at.angle)
         parent = self.pose(at.parent, beat)
-        if parent.angle and not self._line.props[at.parent].steady:
+        if parent.angle and not self._timeline.props[at.parent].steady:
             x, y = turn(x, y, parent.angle)
         return Pose(parent.x + x, parent.y + y, parent.depth + at.depth, parent.angle + at.angle)
 
@@ -132,18 +132,21 @@ class KitchenScene:
         last = contacts[index] if index >= 0 else None
         if last and beat < last.end:
             return (*self._grip(hand, last, beat), last.pose)
-        after = contacts[index + 1] if index + 1 < len(contacts) else None
+        coming = contacts[index + 1] if index + 1 < len(contacts) else None
         home = self._home(hand, beat)
-        if last and after and after.start - last.end <= 2 * REACH:
-            done = (beat - last.end) * 1024 // (after.start - last.end)
-            x, y = _ease(self._grip(hand, last, last.end - 1), self._grip(hand, after, after.start), done)
-            return x, y, last.pose if done < 256 else 0 if done < 640 else after.pose
-        if after and after.start - beat < REACH:
-            done = 1024 - (after.start - beat) * 1024 // REACH
-            return (*_ease(home, self._grip(hand, after, after.start), done), 0 if done < 512 else after.pose)
+        if last and coming and coming.start - last.end <= 2 * REACH:
+            progress = (beat - last.end) * 1024 // (coming.start - last.end)
+            x, y = _ease(self._grip(hand, last, last.end - 1), self._grip(hand, coming, coming.start), progress)
+            return x, y, last.pose if progress < 256 else 0 if progress < 640 else coming.pose
+        if coming and coming.start - beat < REACH:
+            progress = 1024 - (coming.start - beat) * 1024 // REACH
+            return (
+                *_ease(home, self._grip(hand, coming, coming.start), progress),
+                0 if progress < 512 else coming.pose,
+            )
         if last and beat - last.end < REACH:
-            done = (beat - last.end) * 1024 // REACH
-            return (*_ease(self._grip(hand, last, last.end - 1), home, done), last.pose if done < 200 else 0)
+            progress = (beat - last.end) * 1024 // REACH
+            return (*_ease(self._grip(hand, last, last.end - 1), home, progress), last.pose if progress < 200 else 0)
         return (*home, 0)
 
     def _grip(self, hand: str, contact: HandContact, beat: int) -> tuple[int, int]:
@@ -151,7 +154,7 @@ class KitchenScene:
         x, y = contact.offset
         if hand == "left" and pose.angle == 0:
             x = -x
-        prop = self._line.props[contact.thing]
+        prop = self._timeline.props[contact.thing]
         x, y = turn(x * FINE, y * FINE, 0 if prop.steady else pose.angle)
         return pose.x + x, pose.y + y
 
@@ -164,26 +167,26 @@ class KitchenScene:
 
     def placed_sprites(self, beat: int) -> list[PlacedSprite]:
         """Everything in painter's order, farthest first."""
-        things = []
-        for key, prop in self._line.props.items():
+        sprites = []
+        for key, prop in self._timeline.props.items():
             pose = self.pose(key, beat)
-            drawn_as = (key, prop.painter, self._colours[key], self._variant(key, prop.painter, beat))
+            fields = (key, prop.painter, self._colours[key], self._variant(key, prop.painter, beat))
             angle = 0 if prop.steady else pose.angle
-            things.append(PlacedSprite(*drawn_as, pose.x, pose.y, pose.depth, angle, aloft=pose.depth >= AIR))
-        things += self._streams_and_steam(beat)
+            sprites.append(PlacedSprite(*fields, pose.x, pose.y, pose.depth, angle, aloft=pose.depth >= AIR))
+        sprites += self._streams_and_steam(beat)
         for order, hand in enumerate(("left", "right")):
             x, y, pose_number = self.hand(hand, beat)
             depth, left = HANDS_DEPTH + 10 * order, hand == "left"
-            things.append(PlacedSprite(hand, "hand", "skin", pose_number, x, y, depth, 0, left))
-            things.append(PlacedSprite("", "sleeve", self._colours["sleeve"], 0, x, y, depth + 1, 0, left))
-        return sorted(things, key=lambda thing: thing.depth)
+            sprites.append(PlacedSprite(hand, "hand", "skin", pose_number, x, y, depth, 0, left))
+            sprites.append(PlacedSprite("", "sleeve", self._colours["sleeve"], 0, x, y, depth + 1, 0, left))
+        return sorted(sprites, key=lambda sprite: sprite.depth)
 
     def _variant(self, key: str, painter: str, beat: int) -> int:
         if painter == "button":
             pressed = (c for hand in self._contacts.values() for c in hand if c.thing == key)
             return int(any(c.start <= beat < c.end for c in pressed))
         if painter == "surface":
-            flows = [f for f in self._line.flows if f.content == key and f.start <= beat]
+            flows = [f for f in self._timeline.flows if f.content == key and f.start <= beat]
             if not flows:
                 return 8
             start, end, full = flows[-1].start, flows[-1].end, flows[-1].full
@@ -191,19 +194,19 @@ class KitchenScene:
         return 0
 
     def _streams_and_steam(self, beat: int) -> list[PlacedSprite]:
-        things = []
-        for flow in (flow for flow in self._line.flows if flow.start <= beat < flow.end):
+        sprites = []
+        for flow in (flow for flow in self._timeline.flows if flow.start <= beat < flow.end):
             source, goal = self._resolve(PropPlace(*flow.spout), beat), self.pose(flow.content, beat)
             # Steps of two units, so that a swaying vessel does not ask for a new sprite on every frame.
             height = max(0, goal.y - source.y) // (2 * FINE) * 2
             colour = self._colours[flow.content]
             depth = max(goal.depth, source.depth) + 1 if source.depth > AIR else goal.depth + 1
-            things.append(PlacedSprite(flow.content, "stream", colour, height, source.x, source.y, depth))
-        busy = [r for value in ("extracting", "rinsing") for r in self._line.states.get(("machine", value), ())]
-        if any(start <= beat < end for start, end in busy):
+            sprites.append(PlacedSprite(flow.content, "stream", colour, height, source.x, source.y, depth))
+        steaming = [r for value in ("extracting", "rinsing") for r in self._timeline.states.get(("machine", value), ())]
+        if any(start <= beat < end for start, end in steaming):
             tray = self._resolve(PropPlace("machine", 0, -60, 40), beat)
-            things.append(PlacedSprite("", "steam", "white", beat // (6 * BEATS) % 4, tray.x, tray.y, tray.depth))
-        return things
+            sprites.append(PlacedSprite("", "steam", "white", beat // (6 * BEATS) % 4, tray.x, tray.y, tray.depth))
+        return sprites
 
 
 def _wave(beat: int, period: int, shift: int) -> int:
@@ -214,17 +217,17 @@ def _wave(beat: int, period: int, shift: int) -> int:
     return height if phase < 2048 else -height
 
 
-def _ease(a: tuple[int, int], b: tuple[int, int], done: int) -> tuple[int, int]:
-    """Between a and b, slow at both ends. `done` is the part of the way, from 0 to 1024."""
-    fraction = done * done * (3 * 1024 - 2 * done) >> 20
+def _ease(a: tuple[int, int], b: tuple[int, int], progress: int) -> tuple[int, int]:
+    """The point between a and b, slow at both ends. `progress` is the part of the way, from 0 to 1024."""
+    fraction = progress * progress * (3 * 1024 - 2 * progress) >> 20
     return a[0] + (b[0] - a[0]) * fraction // 1024, a[1] + (b[1] - a[1]) * fraction // 1024
 
 
 def _pose_on_way(a: Pose, b: Pose, leg: Leg, beat: int) -> Pose:
-    done = (beat - leg.start) * 1024 // (leg.end - leg.start)
-    x, y = _ease((a.x, a.y), (b.x, b.y), done)
-    angle, _ = _ease((a.angle, 0), (b.angle, 0), done)
-    y -= leg.lift * FINE * done * (1024 - done) * 4 >> 20
+    progress = (beat - leg.start) * 1024 // (leg.end - leg.start)
+    x, y = _ease((a.x, a.y), (b.x, b.y), progress)
+    angle, _ = _ease((a.angle, 0), (b.angle, 0), progress)
+    y -= leg.lift * FINE * progress * (1024 - progress) * 4 >> 20
     depth = AIR + max(a.depth % AIR, b.depth % AIR) if leg.carried else b.depth
     return Pose(x, y, depth, angle)
 
@@ -238,7 +241,7 @@ class _Layer:
     corner: tuple[int, int]
 
 
-def _same_start(a: Sequence[PlacedSprite], b: Sequence[PlacedSprite]) -> list[PlacedSprite]:
+def _common_start(a: Sequence[PlacedSprite], b: Sequence[PlacedSprite]) -> list[PlacedSprite]:
     """The things at the start that are the same in both."""
     return [x for x, _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False))]
 
@@ -258,30 +261,30 @@ class Renderer:
         self._room = room
         self._origin = (0, drawing.to_pixels(ROOM_TOP * drawing.FINE, height))
         self._layer = _Layer(room.copy(), np.zeros(room.shape[:2], np.uint8, order="F"), self._origin)
-        self._kept: list[PlacedSprite] = []
-        self._before: list[PlacedSprite] = []
+        self._painted: list[PlacedSprite] = []
+        self._last_things: list[PlacedSprite] = []
 
     def frame(self, things: Sequence[PlacedSprite], camera: tuple[int, int]) -> tuple[Picture, NDArray[np.uint8]]:
         """The picture, (height, width, 3) RGB, and the object map, (height, width) in Fortran order."""
-        self._keep(_same_start(self._before, things))
-        self._before = list(things)
+        self._update_layer(_common_start(self._last_things, things))
+        self._last_things = list(things)
         (height, width), (x0, y0) = self._size, self._origin
         left, top = (drawing.to_pixels(c, height) for c in camera)
         view = (slice(top - y0, top - y0 + height), slice(left - x0, left - x0 + width))
         layer = _Layer(self._layer.picture[view].copy(), self._layer.owners[view].copy(order="F"), (left, top))
-        for thing in things[len(self._kept) :]:
+        for thing in things[len(self._painted) :]:
             self._paint(layer, thing)
         return layer.picture, layer.owners
 
-    def _keep(self, still: list[PlacedSprite]) -> None:
-        """Have the kept layer show these things, by adding to it where that is enough."""
-        if _same_start(self._kept, still) != self._kept:
+    def _update_layer(self, still_things: list[PlacedSprite]) -> None:
+        """Paint the kept layer with these things, by adding to it where that is enough."""
+        if _common_start(self._painted, still_things) != self._painted:
             self._layer.picture[...] = self._room
             self._layer.owners[...] = 0
-            self._kept = []
-        for thing in still[len(self._kept) :]:
+            self._painted = []
+        for thing in still_things[len(self._painted) :]:
             self._paint(self._layer, thing)
-        self._kept = still
+        self._painted = still_things
 
     def _paint(self, layer: _Layer, thing: PlacedSprite) -> None:
         sprite = self._sprite(thing)
@@ -340,8 +343,8 @@ def paint_room(text: str, height: int) -> NDArray[np.uint8]:
     # The wall darkens towards the counter, where light does not reach.
     contact = np.clip(COUNTER_TOP * 4 - y, 0, 48)
     falloff = np.where(y < COUNTER_TOP * 4, 256 - (48 - contact), 256)
-    lit: NDArray[np.uint8] = np.clip(room * falloff[..., None] // 256, 0, 255).astype(np.uint8)
-    return lit
+    shaded: NDArray[np.uint8] = np.clip(room * falloff[..., None] // 256, 0, 255).astype(np.uint8)
+    return shaded
 
 
 def _noise(x: NDArray[np.int64], y: NDArray[np.int64], salt: int) -> NDArray[np.int64]:

@@ -159,16 +159,16 @@ def script_of(preparation: str, turn: int, seed: int) -> list[tuple[str, list[Ac
 T = TypeVar("T")
 
 
-def number(text: str, limit: int) -> int:
+def seeded_number(text: str, limit: int) -> int:
     """A whole number in [0, limit) that depends on the text only."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") % limit
 
 
 def pick(text: str, options: Sequence[T]) -> T:
     """One of the options, chosen by the text."""
-    return options[number(text, len(options))]
+    return options[seeded_number(text, len(options))]
 
 
 def spread(text: str, options: Sequence[T], turn: int) -> T:
     """Like `pick`, but consecutive turns take different options."""
-    return options[(number(text, len(options)) + turn) % len(options)]
+    return options[(seeded_number(text, len(options)) + turn) % len(options)]

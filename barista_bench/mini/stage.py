@@ -85,52 +85,52 @@ class Stage:
         """`homes` replaces the places where objects stand at first."""
         props = props_of(preparation)
         props |= {key: msgspec.structs.replace(props[key], home=home) for key, home in homes.items()}
-        self.line = Timeline(props)
+        self.timeline = Timeline(props)
         self._places = places_of(preparation)
-        self._held: dict[str, tuple[str, int, int]] = {}
+        self._in_hand: dict[str, tuple[str, int, int]] = {}
         """The thing in each hand, since when it is held, and how far outside its usual grip."""
         self._since: dict[tuple[str, str, str], int] = {}
         self._changes: dict[str, list[tuple[int, str]]] = {}
         self._now = 0
         for key, prop in props.items():
-            self.line.legs[key] = [Leg(0, 0, prop.home)]
+            self.timeline.legs[key] = [Leg(0, 0, prop.home)]
             self._begin_relations(key, prop.home, 0)
             if prop.state:
                 self._changes[key] = [(0, prop.state)]
 
     def play(self, blocks: list[tuple[str, list[Act]]]) -> Timeline:
-        """The whole script, and some moments before and after it in which nothing is done."""
+        """Play the whole script, with some moments before and after it in which nothing is done; its timeline."""
         self._now = _LEAD * BEATS
         for step, acts in blocks:
-            first = self._now
+            start = self._now
             for act in acts:
                 self._play(act)
-            steps = self.line.steps
+            steps = self.timeline.steps
             if steps and steps[-1][1] == step:
-                first = steps.pop()[0][0]
-            steps.append(((first, self._now), step))
+                start = steps.pop()[0][0]
+            steps.append(((start, self._now), step))
         self._finish(self._now + _TAIL * BEATS)
-        return self.line
+        return self.timeline
 
     def _play(self, act: Act) -> None:
         start = self._now - act.early * BEATS
         end = start + act.ticks * BEATS
         self._now = max(self._now, end)
         if act.name:
-            self.line.activities.append(((start, end), act.name))
-            self.line.focus.append((start, act.thing))
+            self.timeline.activities.append(((start, end), act.name))
+            self.timeline.focus.append((start, act.thing))
             if act.to and act.kind != "pour":
                 target = self._place(act, act.to).parent or act.thing
-                self.line.focus.append((start + (end - start) // 3, target))
-        kinds = {
+                self.timeline.focus.append((start + (end - start) // 3, target))
+        players = {
             "grasp": self._grasp, "place": self._put, "carry": self._carry, "slide": self._slide,
             "press": self._press, "pour": self._pour, "work": self._work,
         }  # fmt: skip
         if act.kind != "pause":
-            kinds[act.kind](act, start, end)
+            players[act.kind](act, start, end)
         if act.helps:
             other = "left" if act.hand == "right" else "right"
-            self._touch(other, act.helps, _part(start, end, 20), _part(start, end, 85), ("holds",), 1)
+            self._touch(other, act.helps, _beat_after(start, end, 20), _beat_after(start, end, 85), ("holds",), 1)
         for change in act.changes:
             self._change(change, start, end)
         for fill in act.fills:
@@ -139,48 +139,48 @@ class Stage:
     # -- the kinds of acts
 
     def _grasp(self, act: Act, start: int, end: int) -> None:
-        contact = _part(start, end, 45)
+        contact = _beat_after(start, end, 45)
         for hand in _hands(act):
-            self._held[hand] = act.thing, contact, _apart(act)
+            self._in_hand[hand] = act.thing, contact, _grip_gap(act)
             if act.value:
-                self._log(HAND_CATEGORIES[hand], act.value, act.thing, contact, end)
-        x, y, angle = self._rest(act.thing)
-        self._go(act.thing, contact, end, PropPlace("", x, y - 30, AIR, (), angle))
+                self._add_relation(HAND_CATEGORIES[hand], act.value, act.thing, contact, end)
+        x, y, angle = self._resting_point(act.thing)
+        self._move(act.thing, contact, end, PropPlace("", x, y - 30, AIR, (), angle))
 
     def _put(self, act: Act, start: int, end: int) -> None:
-        release = _part(start, end, 85)
-        self._go(act.thing, start, release, self._place(act, act.to), lift=14)
+        release = _beat_after(start, end, 85)
+        self._move(act.thing, start, release, self._place(act, act.to), lift=14)
         for hand in _hands(act):
             self._let_go(hand, release)
             if act.value:
-                self._log(HAND_CATEGORIES[hand], act.value, act.thing, _part(start, end, 35), release)
+                self._add_relation(HAND_CATEGORIES[hand], act.value, act.thing, _beat_after(start, end, 35), release)
 
     def _carry(self, act: Act, start: int, end: int) -> None:
-        contact, release = _part(start, end, 30), _part(start, end, 88)
-        self._go(act.thing, contact, release, self._place(act, act.to), lift=30)
+        contact, release = _beat_after(start, end, 30), _beat_after(start, end, 88)
+        self._move(act.thing, contact, release, self._place(act, act.to), lift=30)
         values = ("holds", act.value) if act.value else ("holds",)
         for hand in _hands(act):
-            self._touch(hand, act.thing, contact, release, values, 1, _apart(act))
+            self._touch(hand, act.thing, contact, release, values, 1, _grip_gap(act))
 
     def _slide(self, act: Act, start: int, end: int) -> None:
-        contact, release = _part(start, end, 40), _part(start, end, 90)
-        self._go(act.thing, contact + 2 * BEATS, release, self._place(act, act.to), carried=False)
+        contact, release = _beat_after(start, end, 40), _beat_after(start, end, 90)
+        self._move(act.thing, contact + 2 * BEATS, release, self._place(act, act.to), carried=False)
         self._touch(act.hand, act.thing, contact, release, (act.value,), 1)
 
     def _press(self, act: Act, start: int, end: int) -> None:
         pose = 1 if act.value == "holds" else 2
-        self._touch(act.hand, act.thing, _part(start, end, 40), _part(start, end, 78), (act.value,), pose)
+        self._touch(act.hand, act.thing, _beat_after(start, end, 40), _beat_after(start, end, 78), (act.value,), pose)
 
     def _pour(self, act: Act, start: int, end: int) -> None:
-        prop, vessel = self.line.props[act.thing], self.line.props[act.to]
-        x, y, _ = self._rest(act.to)
+        prop, vessel = self.timeline.props[act.thing], self.timeline.props[act.to]
+        x, y, _ = self._resting_point(act.to)
         spout_x, spout_y = turn(*prop.spout, prop.tilt)
         x, y = x + vessel.mouth[0] - spout_x, y + vessel.mouth[1] - 26 - spout_y
         upright, tilted = PropPlace("", x, y, AIR), PropPlace("", x, y, AIR, (), prop.tilt)
-        marks = [_part(start, end, p) for p in (0, 34, 46, 82, 96)]
-        self._go(act.thing, marks[0], marks[1], upright, lift=20)
-        self._go(act.thing, marks[1], marks[2], tilted)
-        self._go(act.thing, marks[3], marks[4], upright)
+        marks = [_beat_after(start, end, p) for p in (0, 34, 46, 82, 96)]
+        self._move(act.thing, marks[0], marks[1], upright, lift=20)
+        self._move(act.thing, marks[1], marks[2], tilted)
+        self._move(act.thing, marks[3], marks[4], upright)
         if act.content:
             to = {"machine": "hopper", "cup_a": "top_up", "frother": "in_frother", "pitcher": "in_pitcher"}[act.to]
             spout = (act.thing, *prop.spout)
@@ -189,91 +189,91 @@ class Stage:
             self._fill(Fill(act.content, to, act.to, spout, 46, lasts, full), start, end)
 
     def _work(self, act: Act, start: int, end: int) -> None:
-        reach, leave = _part(start, end, 28), _part(start, end, 84)
-        x, y, _ = self._rest(act.thing)
+        reach, leave = _beat_after(start, end, 28), _beat_after(start, end, 84)
+        x, y, _ = self._resting_point(act.thing)
         goal = self._place(act, act.to)
-        self._go(act.thing, start, reach, goal, lift=16, sway=act.sway)
-        self._go(act.thing, leave, end, PropPlace("", x, y, AIR), lift=10)
+        self._move(act.thing, start, reach, goal, lift=16, sway=act.sway)
+        self._move(act.thing, leave, end, PropPlace("", x, y, AIR), lift=10)
         if act.value:
             for hand in _hands(act):
                 target = goal.parent if act.value == "touches" else act.thing
-                self._log(HAND_CATEGORIES[hand], act.value, target, reach, leave)
+                self._add_relation(HAND_CATEGORIES[hand], act.value, target, reach, leave)
 
     # -- what acts are made of
 
     def _place(self, act: Act, name: str) -> PropPlace:
-        return self.line.props[act.thing].home if name == "home" else self._places[name]
+        return self.timeline.props[act.thing].home if name == "home" else self._places[name]
 
-    def _rest(self, key: str) -> tuple[int, int, int]:
+    def _resting_point(self, key: str) -> tuple[int, int, int]:
         """The point at which the object comes to rest after its last leg so far, and its angle."""
-        at = self.line.legs[key][-1].at
+        at = self.timeline.legs[key][-1].at
         if not at.parent:
             return at.x, at.y, at.angle
-        x, y, _ = self._rest(at.parent)
+        x, y, _ = self._resting_point(at.parent)
         return x + at.x, y + at.y, at.angle
 
-    def _go(
+    def _move(
         self, key: str, start: int, end: int, at: PropPlace, lift: int = 0, sway: Offset = (0, 0), carried: bool = True
     ) -> None:
         """Move an object: its old position relations end as it leaves, the new ones begin as it arrives."""
-        for triple in _triples(key, self.line.legs[key][-1].at):
-            self._log(*triple, self._since.pop(triple), start)
-        self.line.legs[key].append(Leg(start, end, at, lift, sway, carried))
+        for triple in _triples(key, self.timeline.legs[key][-1].at):
+            self._add_relation(*triple, self._since.pop(triple), start)
+        self.timeline.legs[key].append(Leg(start, end, at, lift, sway, carried))
         self._begin_relations(key, at, end)
 
     def _begin_relations(self, key: str, at: PropPlace, beat: int) -> None:
         for triple in _triples(key, at):
             self._since[triple] = beat
 
-    def _log(self, source: str, value: str, target: str, start: int, end: int) -> None:
+    def _add_relation(self, source: str, value: str, target: str, start: int, end: int) -> None:
         if start < end:
-            self.line.relations.setdefault((source, value, target), []).append((start, end))
+            self.timeline.relations.setdefault((source, value, target), []).append((start, end))
 
     def _touch(
-        self, hand: str, thing: str, start: int, end: int, values: tuple[str, ...], pose: int, apart: int = 0
+        self, hand: str, thing: str, start: int, end: int, values: tuple[str, ...], pose: int, gap: int = 0
     ) -> None:
-        """A hand is at a thing, or at the part by which it is held, `apart` units outside the usual grip."""
-        prop = self.line.props[thing]
+        """Have a hand at a thing, or at the part by which it is held, `gap` units outside the usual grip."""
+        prop = self.timeline.props[thing]
         part = "" if hand == prop.body_hand else prop.grip_part
-        x, y = self.line.props[part or thing].grip
-        self.line.contacts[hand].append(HandContact(start, end, part or thing, (x + apart, y), pose))
+        x, y = self.timeline.props[part or thing].grip
+        self.timeline.contacts[hand].append(HandContact(start, end, part or thing, (x + gap, y), pose))
         for value in values:
-            self._log(HAND_CATEGORIES[hand], value, thing, start, end)
+            self._add_relation(HAND_CATEGORIES[hand], value, thing, start, end)
         if part:
-            self._log(HAND_CATEGORIES[hand], "holds", part, start, end)
+            self._add_relation(HAND_CATEGORIES[hand], "holds", part, start, end)
 
     def _let_go(self, hand: str, beat: int) -> None:
-        thing, since, apart = self._held.pop(hand)
-        self._touch(hand, thing, since, beat, ("holds",), 1, apart)
+        thing, since, gap = self._in_hand.pop(hand)
+        self._touch(hand, thing, since, beat, ("holds",), 1, gap)
 
     def _change(self, change: PropChange, start: int, end: int) -> None:
-        beat = _part(start, end, change.after)
+        beat = _beat_after(start, end, change.after)
         changes = self._changes.setdefault(change.thing, [])
-        back = [(beat + change.lasts * BEATS, changes[-1][1] if changes else "")] if change.lasts else []
-        changes += [(beat, change.value), *back]
+        reverted = [(beat + change.lasts * BEATS, changes[-1][1] if changes else "")] if change.lasts else []
+        changes += [(beat, change.value), *reverted]
 
     def _fill(self, fill: Fill, start: int, end: int) -> None:
-        beat = _part(start, end, fill.after)
-        self._go(fill.content, beat, beat, self._places[fill.to])
+        beat = _beat_after(start, end, fill.after)
+        self._move(fill.content, beat, beat, self._places[fill.to])
         if not fill.lasts:
             return
         until = beat + fill.lasts * BEATS
-        self.line.flows.append(Flow(beat, until, fill.content, fill.spout, fill.full))
+        self.timeline.flows.append(Flow(beat, until, fill.content, fill.spout, fill.full))
         changes = self._changes.get(fill.vessel, [])
         if changes and changes[-1][1] == "empty":
             changes.append((until, "full"))
 
     def _finish(self, end: int) -> None:
-        self.line.length = end
-        for hand in sorted(self._held):
+        self.timeline.length = end
+        for hand in sorted(self._in_hand):
             self._let_go(hand, end)
         for triple, start in self._since.items():
-            self._log(*triple, start, end)
+            self._add_relation(*triple, start, end)
         for key, changes in self._changes.items():
             changes.sort(key=lambda change: change[0])
             for (beat, value), (until, _) in zip(changes, [*changes[1:], (end, "")], strict=True):
                 if value and beat < min(until, end):
-                    self.line.states.setdefault((key, value), []).append((beat, min(until, end)))
+                    self.timeline.states.setdefault((key, value), []).append((beat, min(until, end)))
 
 
 def _triples(key: str, at: PropPlace) -> list[tuple[str, str, str]]:
@@ -291,10 +291,10 @@ def _hands(act: Act) -> tuple[str, ...]:
     return ("right", "left") if act.hand == "both" else (act.hand,)
 
 
-def _apart(act: Act) -> int:
+def _grip_gap(act: Act) -> int:
     """Two hands on one thing stay this far outside their usual grips, so that the thing is seen between them."""
     return 12 if act.hand == "both" else 0
 
 
-def _part(start: int, end: int, percent: int) -> int:
+def _beat_after(start: int, end: int, percent: int) -> int:
     return start + (end - start) * percent // 100

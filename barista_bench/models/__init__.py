@@ -1,7 +1,7 @@
 """Models: each answers requests in batches or as a stream, and knows nothing of tasks."""
 
 from barista_bench.models.base import (
-    Answered as Answered,
+    AnsweredRequest as AnsweredRequest,
     Completion as Completion,
     Failure as Failure,
     GenerationConfig as GenerationConfig,

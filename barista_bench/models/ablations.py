@@ -28,7 +28,7 @@ from barista_bench.core.model_names import ABLATIONS
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.errors import ConfigError
 from barista_bench.models.base import (
-    Answered,
+    AnsweredRequest,
     Completion,
     Failure,
     GenerationConfig,
@@ -54,12 +54,12 @@ def ablated(model: Model, ablation: str) -> Model:
     return (_StreamingAblation if isinstance(model, StreamingModel) else _Ablation)(model, ablation)
 
 
-def unwrapped(model: Model) -> tuple[Model, Change]:
+def unwrap_ablations(model: Model) -> tuple[Model, Change]:
     """The model behind its ablations, and what they make of a request before it gets there."""
     if not isinstance(model, _Ablation):
         return model, lambda request: request
-    inner, then = unwrapped(model.model)
-    return inner, lambda request: then(model.changed(request))
+    inner, inner_change = unwrap_ablations(model.model)
+    return inner, lambda request: inner_change(model.change(request))
 
 
 def text_only(request: Request) -> Request:
@@ -92,19 +92,19 @@ def shuffled_frames(request: Request) -> Request:
 _CHANGES: Mapping[str, Change] = dict(zip(ABLATIONS, (text_only, first_frame, shuffled_frames), strict=True))
 
 
-def _with_images(request: Request, kept: Sequence[int]) -> Request:
+def _with_images(request: Request, indices: Sequence[int]) -> Request:
     """The request with these images alone, numbered anew."""
     parts: list[TextPart | ImagePart] = []
     for part in request.prompt.parts:
         if isinstance(part, TextPart):
             parts.append(part)
-        elif part.index in kept:
-            parts.append(ImagePart(kept.index(part.index)))
-    times = request.times and request.times.of(kept)
-    return replace(request.with_images(kept), prompt=Prompt(request.prompt.system, tuple(parts)), times=times)
+        elif part.index in indices:
+            parts.append(ImagePart(indices.index(part.index)))
+    times = request.times and request.times.of_images(indices)
+    return replace(request.with_images(indices), prompt=Prompt(request.prompt.system, tuple(parts)), times=times)
 
 
-_OPTIONAL = frozenset({"sends_files", "reads_text_alone", "versions", "batch_check"})
+_OPTIONAL_ATTRIBUTES = frozenset({"sends_files", "reads_text_alone", "versions", "batch_check"})
 """Attributes that only some models have, and a runner asks for."""
 
 
@@ -120,14 +120,14 @@ class _Ablation:
         self.identity = ModelIdentity(f"{ablation}:{inner.name}", inner.revision, settings)
         self._change = _CHANGES[ablation]
 
-    def changed(self, request: Request) -> Request:
+    def change(self, request: Request) -> Request:
         """The request that the wrapped model is given instead."""
         request.check_images()  # dropping images must not hide that a caller miscounted them
         return self._change(request)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401  (what only some models say)
         """An attribute of the wrapped model. None of its methods: they would be given requests unchanged."""
-        if name not in _OPTIONAL:
+        if name not in _OPTIONAL_ATTRIBUTES:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(self.model, name)
 
@@ -141,7 +141,7 @@ class _Ablation:
         self.model.batch_size = size
 
     def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
-        return self.model.generate([self.changed(request) for request in requests], config)
+        return self.model.generate([self.change(request) for request in requests], config)
 
 
 class _StreamingAblation(_Ablation):
@@ -152,14 +152,14 @@ class _StreamingAblation(_Ablation):
         """The wrapped model's."""
         return self.model.window
 
-    def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[Answered]:
+    def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[AnsweredRequest]:
         """Requests are changed one by one as the model takes them; each answer comes with the request as it was."""
-        asked: dict[str, Request] = {}
+        originals: dict[str, Request] = {}
 
-        def all_changed() -> Iterator[Request]:
+        def changed_requests() -> Iterator[Request]:
             for request in requests:
-                asked[request.request_id] = request
-                yield self.changed(request)
+                originals[request.request_id] = request
+                yield self.change(request)
 
-        for answered in self.model.stream(all_changed(), config):
-            yield replace(answered, request=asked.pop(answered.request.request_id))
+        for answered in self.model.stream(changed_requests(), config):
+            yield replace(answered, request=originals.pop(answered.request.request_id))

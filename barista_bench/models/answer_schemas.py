@@ -18,25 +18,25 @@ Schema = Mapping[str, object]
 # way would write nothing else until its tokens are used up.
 _SEPARATORS = {"whitespace_flexible": False, "item_separator": ", ?", "key_separator": ": ?"}
 _AFTER_THOUGHT = r"/[ \n]{0,2}/"
-_SEVERAL = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
-_VALUES = frozenset({"enum", "const", "default", "examples"})
+_NAMED_SCHEMAS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+_VALUE_KEYWORDS = frozenset({"enum", "const", "default", "examples"})
 
 
-def require_holding(purpose: str) -> None:
+def require_llguidance(purpose: str) -> None:
     """Raise ModelError, with the command that installs it, where the library that holds answers is missing."""
     require_extra(purpose, "llguidance", extra="run")
 
 
-def holds(schema: Schema | None) -> bool:
+def is_restrictive(schema: Schema | None) -> bool:
     """Whether a schema says anything: an answer is free under none, and under `{}`."""
     return bool(schema)
 
 
-def answer_grammar(schema: Schema, thought: tuple[str, str] | None = None, *, opened: bool = False) -> str:
+def answer_grammar(schema: Schema, thought: tuple[str, str] | None = None, *, opens_thinking: bool = False) -> str:
     """Grammar of one answer in llguidance's Lark: perhaps a thought, then one JSON value.
 
     Args:
-        schema: the answer's, which is free where `holds` is false.
+        schema: the answer's, which is free where `is_restrictive` is false.
         thought: opening and closing tag as Lark writes them: as texts (JSON), or where the vocabulary has them as
             special tokens, by their numbers (`<[5]>`); None where the model has no tags.
         opened: the prompt has opened the thought: it has to be closed first.
@@ -46,12 +46,12 @@ def answer_grammar(schema: Schema, thought: tuple[str, str] | None = None, *, op
         return f"start: / ?/ answer\nanswer: %json {value}\n"
     opening, closing = thought
     if closing.startswith("<"):  # a token of its own, which no text can be taken for
-        rest = f"thought {closing} {_AFTER_THOUGHT}"
+        thought_end = f"thought {closing} {_AFTER_THOUGHT}"
         rule = "thought: /(?s:.*)/"
     else:
-        rest = f"thought {_AFTER_THOUGHT}"
+        thought_end = f"thought {_AFTER_THOUGHT}"
         rule = f"thought[suffix={closing}]: /(?s:.*)/"
-    start = f"{rest} answer" if opened else f"({opening} {rest})? / ?/ answer"
+    start = f"{thought_end} answer" if opens_thinking else f"({opening} {thought_end})? / ?/ answer"
     return f"start: {start}\n{rule}\nanswer: %json {value}\n"
 
 
@@ -61,14 +61,14 @@ def complaint(schema: Schema | None) -> str:
     >>> complaint({"type": "object", "properties": {"boxes": {"type": "array", "uniqueItems": True}}})
     'properties/boxes: Unimplemented keys: ["uniqueItems"]'
     """
-    if schema is None or not holds(schema) or not (refusal := _refusal(schema)):
+    if schema is None or not is_restrictive(schema) or not (refusal := _refusal(schema)):
         return ""
     path: list[str] = []
     part: Schema = schema
     definitions = {name: schema[name] for name in ("$defs", "definitions") if name in schema}
-    while found := next((item for item in _parts(part) if _refusal({**definitions, **item[1]}) == refusal), None):
-        path += found[0]
-        part = found[1]
+    while inner := next((one for one in _inner_schemas(part) if _refusal({**definitions, **one[1]}) == refusal), None):
+        path += inner[0]
+        part = inner[1]
     return f"{'/'.join(path) or 'the schema itself'}: {refusal}"
 
 
@@ -83,13 +83,13 @@ def _refusal(schema: Schema) -> str:
     return " ".join(refusal[0].split()) if is_wrong else ""
 
 
-def _parts(schema: Schema) -> Iterator[tuple[list[str], dict[str, Any]]]:
+def _inner_schemas(schema: Schema) -> Iterator[tuple[list[str], dict[str, Any]]]:
     """The schemas directly inside of one, each with the steps to it."""
     for key, value in schema.items():
-        if key in _VALUES:
+        if key in _VALUE_KEYWORDS:
             continue
         if isinstance(value, Mapping):
-            if key not in _SEVERAL:
+            if key not in _NAMED_SCHEMAS:
                 yield [key], dict(value)
                 continue
             yield from (([key, name], dict(part)) for name, part in value.items() if isinstance(part, Mapping))

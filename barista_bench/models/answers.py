@@ -51,7 +51,7 @@ def split_reasoning(text: str, tags: tuple[str, str] = THINK_TAGS) -> tuple[str 
 
     >>> split_reasoning("<think>The cup is left of the jug.</think>left")
     ('The cup is left of the jug.', 'left')
-    >>> split_reasoning("The template opened the thinking.</think>yes")
+    >>> split_reasoning("The template opens_thinking the thinking.</think>yes")
     ('The template opened the thinking.', 'yes')
     >>> split_reasoning("<think>the cup, or perhaps the ju")
     ('the cup, or perhaps the ju', '')
@@ -59,12 +59,12 @@ def split_reasoning(text: str, tags: tuple[str, str] = THINK_TAGS) -> tuple[str 
     (None, 'no thoughts')
     """
     opening, closing = tags
-    thought, closed, rest = text.rpartition(closing)
-    if opening in rest:  # never closed: what stands before the tag is not an answer either
-        thought, rest = text, ""
+    thought, closed, answer = text.rpartition(closing)
+    if opening in answer:  # never closed: what stands before the tag is not an answer either
+        thought, answer = text, ""
     elif not closed:
         return None, text.lstrip(" ")
-    return thought.replace(opening, "").replace(closing, "").strip(), rest.strip()
+    return thought.replace(opening, "").replace(closing, "").strip(), answer.strip()
 
 
 def thought_before(text: str, tags: tuple[str, str] = THINK_TAGS) -> tuple[str, str]:
@@ -109,7 +109,7 @@ _NEVER = -9000.0  # log-probabilities of what a schema does not allow: -infinity
 
 
 @dataclass(frozen=True, slots=True)
-class Generated:
+class GeneratedRow:
     """One row as it was generated, padding behind its end included.
 
     Args:
@@ -123,13 +123,13 @@ class Generated:
     """
 
     tokens: Sequence[int]
-    opened: bool
-    stopped: int | None
+    opens_thinking: bool
+    stop_length: int | None
     prompt_tokens: int
     cached: int | None
     rows: int | None
     scores: TokenScores | None = None
-    held: bool = False
+    is_held: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,36 +157,39 @@ class AnswerReader:
         end_ids = ends if isinstance(ends, list) else [] if ends is None else [ends]
         return cls(tokenizer, tags, frozenset(end_ids), frozenset(hidden))
 
-    def read(self, row: Generated, stop: Sequence[str]) -> Completion:
+    def read(self, row: GeneratedRow, stop: Sequence[str]) -> Completion:
         """The completion of one row; `stop` are the texts that end an answer.
 
         Thinking that never closed counts as cut off (`thinking`), whatever ended it: there is no answer.
         """
-        ended = next((n for n, token in enumerate(row.tokens, start=1) if token in self.end_ids), None)
-        lengths = [n for n in (ended, row.stopped) if n is not None]
+        end = next((n for n, token in enumerate(row.tokens, start=1) if token in self.end_ids), None)
+        lengths = [n for n in (end, row.stop_length) if n is not None]
         tokens = row.tokens[: min(lengths, default=len(row.tokens))]
         visible = [n for n, token in enumerate(tokens) if token not in self.hidden_ids | self.end_ids]
         text = self._decode([tokens[n] for n in visible])
-        with_tags = self.tags[0] + text if row.opened else text
-        free, held = thought_before(with_tags, self.tags) if row.held else (with_tags, "")
-        reasoning, uncut = split_reasoning(free, self.tags)
-        uncut += held.strip()
+        tagged_text = self.tags[0] + text if row.opens_thinking else text
+        free_text, held_answer = thought_before(tagged_text, self.tags) if row.is_held else (tagged_text, "")
+        reasoning, uncut = split_reasoning(free_text, self.tags)
+        uncut += held_answer.strip()
         answer = cut_at_stop(uncut, stop)
-        thinking = is_still_thinking(free, self.tags)
-        finished = bool(lengths) or answer != uncut
+        is_cut_off = is_still_thinking(free_text, self.tags)
+        is_finished = bool(lengths) or answer != uncut
+        thinking_tokens = len(tokens)
+        if not is_cut_off:
+            thinking_tokens = self._thinking_tokens(row, visible, text.removesuffix(held_answer))
         return Completion(
             text=answer,
-            finish_reason="thinking" if thinking else "stop" if finished else "length",
+            finish_reason="thinking" if is_cut_off else "stop" if is_finished else "length",
             reasoning=reasoning,
             input_tokens=row.prompt_tokens,
             output_tokens=len(tokens),
-            thinking_tokens=len(tokens) if thinking else self._thinking_tokens(row, visible, text.removesuffix(held)),
+            thinking_tokens=thinking_tokens,
             cached_tokens=row.cached,
             logprobs=None if row.scores is None else self._logprobs(row, row.scores, visible, text, answer),
             batch_size=row.rows,
         )
 
-    def _thinking_tokens(self, row: Generated, steps: Sequence[int], text: str) -> int:
+    def _thinking_tokens(self, row: GeneratedRow, steps: Sequence[int], text: str) -> int:
         """Generated tokens up to the last closing tag and with it."""
         before, closed, _ = text.rpartition(self.tags[1])
         if not closed:
@@ -195,21 +198,22 @@ class AnswerReader:
         last = bisect_left(range(len(steps) + 1), len(before + closed), key=written)
         return steps[last - 1] + 1
 
-    def _characters_by_step(self, row: Generated, steps: Sequence[int]) -> Callable[[int], int]:
+    def _characters_by_step(self, row: GeneratedRow, steps: Sequence[int]) -> Callable[[int], int]:
         """A function of a number of these steps: the characters that so many have written."""
         tokens = [row.tokens[step] for step in steps]
         return lambda count: len(self._decode(tokens[:count]))
 
     def _logprobs(
-        self, row: Generated, scores: TokenScores, steps: Sequence[int], text: str, answer: str
+        self, row: GeneratedRow, scores: TokenScores, steps: Sequence[int], text: str, answer: str
     ) -> tuple[TokenLogprob, ...]:
         """Log-probabilities of the tokens that wrote a character of the answer."""
         if not answer:
             return ()
         _, closed, after = text.rpartition(self.tags[1])
         start = len(text) - len(after.lstrip(None if closed else " "))
-        if row.held:
-            start = len(text) - len(thought_before(self.tags[0] + text if row.opened else text, self.tags)[1].lstrip())
+        if row.is_held:
+            tagged_text = self.tags[0] + text if row.opens_thinking else text
+            start = len(text) - len(thought_before(tagged_text, self.tags)[1].lstrip())
         counts, written = range(len(steps) + 1), self._characters_by_step(row, steps)
         first = bisect_right(counts, start, key=written) - 1
         last = bisect_left(counts, start + len(answer), key=written)

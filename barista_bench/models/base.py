@@ -103,10 +103,10 @@ class Request:
     files: tuple[bytes | None, ...] = ()
     times: FrameTimes | None = None
 
-    def with_images(self, kept: Sequence[int]) -> Request:
+    def with_images(self, indices: Sequence[int]) -> Request:
         """The request with these of its images, in this order; `times` stay those of the places."""
-        files = tuple(self.files[index] for index in kept) if self.files else ()
-        return replace(self, images=tuple(self.images[index] for index in kept), files=files)
+        files = tuple(self.files[index] for index in indices) if self.files else ()
+        return replace(self, images=tuple(self.images[index] for index in indices), files=files)
 
     def check_images(self) -> None:
         """Raise ValueError, naming the request, unless its prompt places each image exactly once."""
@@ -165,12 +165,12 @@ class Failure:
         return cls(str(error), isinstance(error, TaskError))
 
 
-def repeated(entry: Completion | Failure, count: int) -> list[Completion | Failure]:
+def repeated(answer: Completion | Failure, count: int) -> list[Completion | Failure]:
     """A greedy answer for so many seeds: its copies count no tokens, so that sums are what was taken."""
-    if isinstance(entry, Failure):
-        return [entry] * count
-    zero: dict[str, Any] = {name: 0 for name in TOKEN_COUNTS if getattr(entry, name) is not None}
-    return [entry, *[replace(entry, **zero)] * (count - 1)]
+    if isinstance(answer, Failure):
+        return [answer] * count
+    no_tokens: dict[str, Any] = {name: 0 for name in TOKEN_COUNTS if getattr(answer, name) is not None}
+    return [answer, *[replace(answer, **no_tokens)] * (count - 1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +211,7 @@ class Model(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class AnsweredRequest:
     """A request that is done: one entry for each of its seeds, and the seconds of generation that it took."""
 
     request: Request
@@ -229,7 +229,7 @@ class StreamingModel(Model, Protocol):
 
     window: int
 
-    def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[Answered]:
+    def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[AnsweredRequest]:
         """Every request once. Taking the next request may block while its frames are decoded: what is finished is
         handed back first, so that it can be logged."""
 
@@ -239,7 +239,7 @@ class NumberedStream:
 
     def _numbered(
         self, requests: Iterable[Request], config: GenerationConfig, *, at_once: bool
-    ) -> Iterator[tuple[int, Answered]]:
+    ) -> Iterator[tuple[int, AnsweredRequest]]:
         """Every request once, in any order; `at_once` may take all of them before the first answer."""
         raise NotImplementedError
 
@@ -250,7 +250,7 @@ class NumberedStream:
         answers = {number: answered.completions for number, answered in self._numbered(requests, config, at_once=True)}
         return [answers[number] for number in range(len(requests))]
 
-    def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[Answered]:
+    def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[AnsweredRequest]:
         """Answers as they come.
 
         Raises:
@@ -311,25 +311,25 @@ def parts_with_clips(request: Request, fps: float | None) -> list[TextPart | Ima
     """
     times, count = request.times, len(request.images)
     if times is not None and len(times.indices) != count:
-        what = f"it has {count} images, and the times of {len(times.indices)} frames"
-        raise ValueError(f"{what}. Remedy: say in the task's `image_frames` which frame each image shows")
-    shown: list[TextPart | ImagePart | VideoClip] = []
-    for _, run in groupby(request.prompt.joined, lambda part: isinstance(part, ImagePart)):
-        parts = list(run)
-        images = tuple(part.index for part in parts if isinstance(part, ImagePart))
-        own = times.of(images) if times is not None and images else None
-        if len(images) < 2 or (own is not None and not own.span):
-            shown += parts
+        counts = f"it has {count} images, and the times of {len(times.indices)} frames"
+        raise ValueError(f"{counts}. Remedy: say in the task's `image_frames` which frame each image shows")
+    parts: list[TextPart | ImagePart | VideoClip] = []
+    for _, group in groupby(request.prompt.joined_parts, lambda part: isinstance(part, ImagePart)):
+        neighbours = list(group)
+        images = tuple(part.index for part in neighbours if isinstance(part, ImagePart))
+        clip_times = times.of_images(images) if times is not None and images else None
+        if len(images) < 2 or (clip_times is not None and not clip_times.span):
+            parts += neighbours
         elif fps is not None:
-            shown.append(VideoClip(images, FrameTimes(fps, tuple(range(len(images))))))
-        elif own is None:
+            parts.append(VideoClip(images, FrameTimes(fps, tuple(range(len(images))))))
+        elif clip_times is None:
             raise ValueError(
                 "it is not known when its frames were filmed, neither by the example nor by its media. "
                 "Remedy: build the set again, or say video_fps (frames a second of those shown)"
             )
         else:
-            shown.append(VideoClip(images, own))
-    return shown
+            parts.append(VideoClip(images, clip_times))
+    return parts
 
 
 def video_settings(frames_as: FramesAs, fps: float | None, input_names: Sequence[str] = ()) -> dict[str, str]:
@@ -341,8 +341,8 @@ def video_settings(frames_as: FramesAs, fps: float | None, input_names: Sequence
     """
     if frames_as == "images":
         return {}
-    own = ONE_RATE if knows_one_rate(input_names) else OWN_TIMES
-    return {"frames_as": frames_as, TIMES_SETTING: own if fps is None else f"{fps} a second"}
+    times_told = ONE_RATE if knows_one_rate(input_names) else OWN_TIMES
+    return {"frames_as": frames_as, TIMES_SETTING: times_told if fps is None else f"{fps} a second"}
 
 
 def sees_videos(identity: ModelIdentity) -> bool:

@@ -105,7 +105,7 @@ class PredictionsModel:
                 runs and `seeds_of` is not given.
         """
         path = Path(path)
-        header, answers, revision = _read(path)
+        header, answers, revision = _read_file(path)
         box_format = _box_format(path, header, box_format)
         if seeds_of is None and any(None not in runs for runs in answers.values()):
             raise ConfigError(f"{path}: its lines name runs. Remedy: leave `run` out, or give seeds_of")
@@ -113,13 +113,13 @@ class PredictionsModel:
         model = cls(ModelIdentity(f"predictions:{name}", revision), answers, box_format, seeds_of)
         if example_ids is None or not (unknown := sorted(answers.keys() - set(example_ids))):
             return model
-        model.unknown, named = tuple(unknown), ", ".join(unknown[:MAX_NAMED])
+        model.unknown, examples_named = tuple(unknown), ", ".join(unknown[:MAX_NAMED])
         if len(unknown) == len(answers):
             raise DataError(
-                f"{path}: none of its {len(unknown)} examples is in the run, e.g. {named}. "
+                f"{path}: none of its {len(unknown)} examples is in the run, e.g. {examples_named}. "
                 "Remedy: use the ids of the dataset's example_id column"
             )
-        log.warning("%s: %d examples are not in the run: left out, e.g. %s", path, len(unknown), named)
+        log.warning("%s: %d examples are not in the run: left out, e.g. %s", path, len(unknown), examples_named)
         for example_id in unknown:
             del answers[example_id]
         return model
@@ -134,11 +134,11 @@ class PredictionsModel:
         for run, text in runs.items():
             if run is None or (self._seeds_of is not None and seed in self._seeds_of(example_id, run)):
                 return Completion(text)
-        listed = ", ".join(str(run) for run in sorted(run for run in runs if run is not None))
-        return Failure(f"no prediction for this run of {example_id} in {self.identity.name}; it has runs {listed}")
+        known_runs = ", ".join(str(run) for run in sorted(run for run in runs if run is not None))
+        return Failure(f"no prediction for this run of {example_id} in {self.identity.name}; it has runs {known_runs}")
 
 
-def _read(path: Path) -> tuple[PredictionHeader | None, Answers, str]:
+def _read_file(path: Path) -> tuple[PredictionHeader | None, Answers, str]:
     """The header where there is one, the answers, and the SHA-256 of the file."""
     header: PredictionHeader | None = None
     answers: Answers = {}
@@ -146,7 +146,7 @@ def _read(path: Path) -> tuple[PredictionHeader | None, Answers, str]:
         for number, line in bounded_lines(path, MAX_LINE, max_file=MAX_FILE):
             if number == 1 and (header := _header(path, line)) is not None:
                 continue
-            _add(path, number, _row(path, number, line), answers)
+            _add_answer(path, number, _row(path, number, line), answers)
         digest = file_sha256(path)
     except OSError as error:
         remedy = "give a file of predictions, one answer a line, in files of up to 1 GiB"
@@ -159,10 +159,10 @@ def _read(path: Path) -> tuple[PredictionHeader | None, Answers, str]:
 def _header(path: Path, line: bytes) -> PredictionHeader | None:
     """The header in a first line; None where that is an answer already: a header is an object with `format`."""
     try:
-        first = msgspec.json.decode(line)
+        first_value = msgspec.json.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None  # read as an answer, it is refused with its line number
-    if not isinstance(first, Mapping) or "format" not in first:
+    if not isinstance(first_value, Mapping) or "format" not in first_value:
         return None
     try:
         return _HEADER.decode(line)
@@ -186,7 +186,7 @@ def _row(path: Path, number: int, line: bytes) -> PredictionRow:
     return row
 
 
-def _add(path: Path, number: int, row: PredictionRow, answers: Answers) -> None:
+def _add_answer(path: Path, number: int, row: PredictionRow, answers: Answers) -> None:
     runs = answers.setdefault(row.example_id, {})
     # An answer to all runs beside one to a single run would leave open which of them counts.
     if runs and (row.run in runs or row.run is None or None in runs):
@@ -196,19 +196,19 @@ def _add(path: Path, number: int, row: PredictionRow, answers: Answers) -> None:
     runs[row.run] = row.answer if row.answer is not None else bytes(row.value).decode("utf-8")
 
 
-def _box_format(path: Path, header: PredictionHeader | None, given: BoxFormat | None) -> BoxFormat:
+def _box_format(path: Path, header: PredictionHeader | None, run_format: BoxFormat | None) -> BoxFormat:
     """The one box format that header and caller name."""
-    declared = header.box_format if header else None
-    if declared is None:
-        if given is None:
+    header_text = header.box_format if header else None
+    if header_text is None:
+        if run_format is None:
             example = f'{{"format": "{FORMAT}", "box_format": "xyxy/pixels"}}'
             raise ConfigError(f"{path}: nothing says how its boxes are written. Remedy: begin the file with {example}")
-        return given
+        return run_format
     try:
-        from_header = BoxFormat.parse(declared)
+        header_format = BoxFormat.parse(header_text)
     except ValueError as error:
         remedy = "write e.g. xyxy/pixels, yxyx/1000 or xyxy/1"
-        raise DataError(f"{path}: line 1: box_format {declared[:20]!r} is unknown. Remedy: {remedy}") from error
-    if given is not None and given != from_header:
-        raise ConfigError(f"{path}: its header says boxes are {declared}, the run says otherwise. Remedy: keep one")
-    return from_header
+        raise DataError(f"{path}: line 1: box_format {header_text[:20]!r} is unknown. Remedy: {remedy}") from error
+    if run_format is not None and run_format != header_format:
+        raise ConfigError(f"{path}: its header says boxes are {header_text}, the run says otherwise. Remedy: keep one")
+    return header_format

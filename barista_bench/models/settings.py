@@ -38,12 +38,12 @@ def _split_names(value: object) -> object:
 
 
 def one_or_all(value: object) -> object:
-    """A single text is a list of one: stop strings may hold commas."""
+    """A single text as a list of one: stop strings may hold commas."""
     return (value,) if isinstance(value, str) else value
 
 
 def _read_json(value: object) -> object:
-    """Flags and variables hold JSON text."""
+    """The value of JSON text, which flags and variables hold; any other value as it is."""
     if not isinstance(value, str):
         return value
     try:
@@ -53,7 +53,7 @@ def _read_json(value: object) -> object:
 
 
 def json_object(name: str, value: dict[str, Any]) -> dict[str, Any]:
-    """A setting that can be written as JSON, and holds no key."""
+    """The setting as it is. Raises ValueError unless it can be written as JSON, and holds no credentials."""
     refuse_credentials(name, value)  # of JSON text, which was not looked into before
     try:
         json.dumps(value, allow_nan=False)
@@ -86,7 +86,7 @@ class SettingsTable(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _refuse_credentials(cls, values: object) -> object:
-        """First of all, since later errors show values: no setting is a key, whatever it is called."""
+        """Refuse credentials in any setting, whatever it is called; before all else, since later errors show values."""
         if isinstance(values, Mapping):
             for name, value in values.items():
                 if name == "base_url" and isinstance(value, str):
@@ -150,47 +150,48 @@ class GeneratorSettings(SettingsTable):
 SettingsT = TypeVar("SettingsT", bound=SettingsTable)
 
 
-def checked(kind: type[SettingsT], values: Mapping[str, Any]) -> SettingsT:
+def checked(table: type[SettingsT], values: Mapping[str, Any]) -> SettingsT:
     """The settings of a table.
 
     Raises:
         ConfigError: a setting is unknown (names the nearest one) or its value cannot be used.
     """
     for name in values:
-        check_known(name, "setting", kind)
+        check_known(name, "setting", table)
     try:
-        return kind(**values)
+        return table(**values)
     except ValidationError as error:
-        raise ConfigError(_first_complaint(error, kind)) from error
+        raise ConfigError(_first_complaint(error, table)) from error
 
 
-def part_of(settings: SettingsTable, kind: type[SettingsTable]) -> dict[str, Any]:
-    """The settings that are also in the table `kind`, by name."""
-    return {name: getattr(settings, name) for name in kind.model_fields}
+def part_of(settings: SettingsTable, table: type[SettingsTable]) -> dict[str, Any]:
+    """The settings that `table` has too, by name."""
+    return {name: getattr(settings, name) for name in table.model_fields}
 
 
-def check_known(name: object, what: str, kind: type[SettingsTable]) -> None:
+def check_known(name: object, noun: str, table: type[SettingsTable]) -> None:
     """Raise ConfigError, with the nearest name, for a name that is not in the table."""
-    if name in kind.model_fields:
+    if name in table.model_fields:
         return
-    shown = _value_text(name)
-    near = difflib.get_close_matches(str(name) if len(shown) < MAX_SHOWN else shown, kind.model_fields, n=1, cutoff=0)
-    raise ConfigError(f"no {what} {shown}. Remedy: the nearest is {near[0]!r}")
+    name_text = _value_text(name)
+    wrong = str(name) if len(name_text) < MAX_SHOWN else name_text
+    near = difflib.get_close_matches(wrong, table.model_fields, n=1, cutoff=0)
+    raise ConfigError(f"no {noun} {name_text}. Remedy: the nearest is {near[0]!r}")
 
 
-def _first_complaint(error: ValidationError, kind: type[SettingsTable]) -> str:
-    first = error.errors()[0]
-    name = str(first["loc"][0]) if first["loc"] else "settings"
-    if first["type"] == "missing":
+def _first_complaint(error: ValidationError, table: type[SettingsTable]) -> str:
+    complaint = error.errors()[0]
+    name = str(complaint["loc"][0]) if complaint["loc"] else "settings"
+    if complaint["type"] == "missing":
         return (
             f"{name} is missing. Remedy: give it as a flag, in the run file, or as {ENVIRONMENT_PREFIX}{name.upper()}"
         )
-    field = kind.model_fields.get(name)
-    wanted = f" ({field.description})" if field else ""
+    field = table.model_fields.get(name)
+    description = f" ({field.description})" if field else ""
     # What no single field is to blame for has all settings as its input.
-    hidden = not first["loc"] or name in _NEVER_SHOWN
-    got = "" if hidden else f", got {_value_text(first['input'])}"
-    return f"{name}: {first['msg']}{got}. Remedy: give another value{wanted}"
+    is_hidden = not complaint["loc"] or name in _NEVER_SHOWN
+    value_text = "" if is_hidden else f", got {_value_text(complaint['input'])}"
+    return f"{name}: {complaint['msg']}{value_text}. Remedy: give another value{description}"
 
 
 def _value_text(value: object) -> str:
@@ -248,8 +249,8 @@ class VllmSettings(WeightSettings, GeneratorSettings):
     @field_validator("engine_args")
     @classmethod
     def _are_free(cls, arguments: dict[str, Any]) -> dict[str, Any]:
-        if taken := sorted(_RESERVED_ARGUMENTS & set(arguments)):
-            raise ValueError(f"sets {taken}, which other settings decide, or nothing may")
+        if reserved := sorted(_RESERVED_ARGUMENTS & set(arguments)):
+            raise ValueError(f"sets {reserved}, which other settings decide, or nothing may")
         return json_object("engine_args", arguments)
 
     @property

@@ -79,22 +79,22 @@ def make_checkpoint(folder: Path, architecture: str, builder: Builder, seed: int
     import transformers
 
     folder = Path(folder)
-    wanted = {"architecture": architecture, "seed": seed, "recipe": _RECIPE, "transformers": transformers.__version__}
-    if _read_marker(folder) == wanted:
+    marker = {"architecture": architecture, "seed": seed, "recipe": _RECIPE, "transformers": transformers.__version__}
+    if _read_marker(folder) == marker:
         return folder
     if folder.exists() and _read_marker(folder) is None and any(folder.iterdir()):
         raise ModelError(f"{folder}: holds files that are no tiny model. Remedy: choose another folder")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as scratch:
-        built = Path(scratch) / "model"
-        _build(built, builder, seed)
-        (built / _MARKER).write_text(json.dumps(wanted))
+        new_folder = Path(scratch) / "model"
+        _build(new_folder, builder, seed)
+        (new_folder / _MARKER).write_text(json.dumps(marker))
         if folder.exists():
             folder.rename(Path(scratch) / "replaced")
         try:
-            built.rename(folder)
+            new_folder.rename(folder)
         except OSError:  # where another process was faster with the same model, that one is kept
-            if _read_marker(folder) != wanted:
+            if _read_marker(folder) != marker:
                 raise
     return folder
 

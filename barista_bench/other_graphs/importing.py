@@ -1,4 +1,5 @@
-"""From another dataset to a root of graphs, video by video: each is written whole, so that a later call can go on."""
+"""The import of another dataset as a root of graphs, video by video: each is written whole, so that a later call can
+go on."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from barista_bench.files.owned_folders import refuse_inside, replacing_folder
 from barista_bench.files.reading import confined, read_bounded, valid_video_id
 from barista_bench.files.writing import place_file, write_whole
 from barista_bench.media.video import open_reader
-from barista_bench.other_graphs.source import OpenedSource, Tally, graph_source
+from barista_bench.other_graphs.source import ImportTally, OpenedSource, graph_source
 from barista_bench.scene_graph.domain import load_domain
 from barista_bench.scene_graph.release import ANNOTATION_FILE, MALFORMED, VIDEO_FILE, encode
 from barista_bench.scene_graph.terms import TERMS_FILE, Terms, read_terms, terms_bytes
@@ -28,7 +29,7 @@ MAX_RECORD = 2**20
 """Bytes of a video's record."""
 
 
-class VideoRecord(msgspec.Struct, frozen=True):
+class ImportRecord(msgspec.Struct, frozen=True):
     """`import.json` in a video's folder: which annotations and domain file it was made from (SHA-256), and what was
     counted."""
 
@@ -36,8 +37,8 @@ class VideoRecord(msgspec.Struct, frozen=True):
     counts: dict[str, dict[str, int]]
 
     @property
-    def tally(self) -> Tally:
-        return Tally(*(Counter(self.counts.get(name)) for name in Tally.__struct_fields__))
+    def tally(self) -> ImportTally:
+        return ImportTally(*(Counter(self.counts.get(name)) for name in ImportTally.__struct_fields__))
 
 
 @dataclass
@@ -46,16 +47,16 @@ class ImportReport:
 
     videos: int = 0
     resumed: int = 0
-    tally: Tally = field(default_factory=Tally)
+    tally: ImportTally = field(default_factory=ImportTally)
     lost: dict[str, str] = field(default_factory=dict)
 
     def lines(self) -> Iterator[str]:
         """The report for people; counts from the largest on."""
         yield f"{self.videos} videos, {self.resumed} of them imported before, {len(self.lost)} lost"
-        for name in Tally.__struct_fields__:
-            for what, count in getattr(self.tally, name).most_common():
+        for name in ImportTally.__struct_fields__:
+            for label, count in getattr(self.tally, name).most_common():
                 if count:
-                    yield f"{name.replace('_', ' ')}: {count} {what}"
+                    yield f"{name.replace('_', ' ')}: {count} {label}"
         for video_id, reason in self.lost.items():
             yield f"lost: {video_id}: {reason}"
 
@@ -89,21 +90,21 @@ def import_graphs(
     if not source.is_dir():
         raise DataError(f"{source}: no such folder. Remedy: name the dataset's folder")
     refuse_inside(out, source)
-    words = load_domain(domain)
-    opened = reader.open(source, words)
-    if unknown := sorted(set(videos).difference(opened.video_ids)):
-        raise ConfigError(f"videos: {source} has no {unknown[0]!r}. Remedy: choose among its {len(opened.video_ids)}")
-    _prepare(out, reader.terms)
+    loaded_domain = load_domain(domain)
+    dataset = reader.open(source, loaded_domain)
+    if unknown := sorted(set(videos).difference(dataset.video_ids)):
+        raise ConfigError(f"videos: {source} has no {unknown[0]!r}. Remedy: choose among its {len(dataset.video_ids)}")
+    _prepare_root(out, reader.terms)
     report = ImportReport()
-    for video_id in tqdm(sorted(videos) or opened.video_ids, "importing", unit="video", disable=not progress):
+    for video_id in tqdm(sorted(videos) or dataset.video_ids, "importing", unit="video", disable=not progress):
         try:
             if not valid_video_id(video_id):
                 raise DataError(f"{video_id!r}: is not a usable name. Remedy: rename the video")
             folder = confined(out, video_id)
-            digest = hashlib.sha256(opened.digest(video_id).encode() + msgspec.json.encode(words)).hexdigest()
-            record = _record(folder, digest)
+            digest = hashlib.sha256(dataset.digest(video_id).encode() + msgspec.json.encode(loaded_domain)).hexdigest()
+            record = _earlier_record(folder, digest)
             report.resumed += record is not None
-            tally = record.tally if record else _write(opened, video_id, folder, digest)
+            tally = record.tally if record else _write_video(dataset, video_id, folder, digest)
         except DataError as error:
             report.lost[video_id] = str(error)
             continue
@@ -114,7 +115,7 @@ def import_graphs(
     return report
 
 
-def _prepare(out: Path, terms: Terms) -> None:
+def _prepare_root(out: Path, terms: Terms) -> None:
     """Make the root, or check that it is one of the same dataset."""
     if out.is_dir() and any(out.iterdir()) and read_terms(out) != terms:
         raise ConfigError(f"{out}: holds something else. Remedy: choose a new folder")
@@ -122,13 +123,13 @@ def _prepare(out: Path, terms: Terms) -> None:
     write_whole(out / TERMS_FILE, terms_bytes(terms))
 
 
-def _record(folder: Path, digest: str) -> VideoRecord | None:
+def _earlier_record(folder: Path, digest: str) -> ImportRecord | None:
     """The record of a video that is there already, made from these annotations."""
     path, remedy = folder / RECORD_FILE, "remove the folder, and import again"
     if not folder.exists():
         return None
     try:
-        record = msgspec.json.decode(read_bounded(path, MAX_RECORD, remedy=remedy), type=VideoRecord)
+        record = msgspec.json.decode(read_bounded(path, MAX_RECORD, remedy=remedy), type=ImportRecord)
     except MALFORMED as error:
         raise DataError(f"{path}: {error}. Remedy: {remedy}") from error
     if record.digest != digest:
@@ -136,25 +137,25 @@ def _record(folder: Path, digest: str) -> VideoRecord | None:
     return record
 
 
-def _write(opened: OpenedSource, video_id: str, folder: Path, digest: str) -> Tally:
-    video = opened.read(video_id)
-    facts = video.release.video_metadata[0]
-    with replacing_folder(folder) as fresh:
-        _place(video.pictures, fresh / VIDEO_FILE)
-        with open_reader(fresh / VIDEO_FILE) as pictures:
-            if (len(pictures), pictures.size) != (facts.frame_count, (facts.width, facts.height)):
-                has = f"{len(pictures)} frames of {pictures.size}"
-                is_due = f"{facts.frame_count} of {(facts.width, facts.height)}"
-                raise DataError(f"{folder.name}: its pictures are {has}, not {is_due}. Remedy: fetch them again")
-        write_whole(fresh / ANNOTATION_FILE, encode(video.release))
+def _write_video(dataset: OpenedSource, video_id: str, folder: Path, digest: str) -> ImportTally:
+    video = dataset.read(video_id)
+    metadata = video.release.video_metadata[0]
+    with replacing_folder(folder) as new_folder:
+        _place_pictures(video.pictures, new_folder / VIDEO_FILE)
+        with open_reader(new_folder / VIDEO_FILE) as pictures:
+            if (len(pictures), pictures.size) != (metadata.frame_count, (metadata.width, metadata.height)):
+                actual = f"{len(pictures)} frames of {pictures.size}"
+                expected = f"{metadata.frame_count} of {(metadata.width, metadata.height)}"
+                raise DataError(f"{folder.name}: its pictures are {actual}, not {expected}. Remedy: fetch them again")
+        write_whole(new_folder / ANNOTATION_FILE, encode(video.release))
         if video.notes:
-            write_whole(fresh / NOTES_FILE, msgspec.json.format(msgspec.json.encode(video.notes), indent=1))
-        record = VideoRecord(digest, msgspec.to_builtins(video.tally))
-        write_whole(fresh / RECORD_FILE, msgspec.json.encode(record))
+            write_whole(new_folder / NOTES_FILE, msgspec.json.format(msgspec.json.encode(video.notes), indent=1))
+        record = ImportRecord(digest, msgspec.to_builtins(video.tally))
+        write_whole(new_folder / RECORD_FILE, msgspec.json.encode(record))
     return video.tally
 
 
-def _place(pictures: Path | Sequence[Path], target: Path) -> None:
+def _place_pictures(pictures: Path | Sequence[Path], target: Path) -> None:
     """A video, or the pictures of all frames as a folder whose order is theirs."""
     if isinstance(pictures, Path):
         place_file(pictures.resolve(), target)

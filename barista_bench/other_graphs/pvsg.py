@@ -25,9 +25,9 @@ from barista_bench.other_graphs.source import (
     GraphSource,
     GraphWriter,
     ImportedVideo,
+    ImportTally,
     Name,
     OpenedSource,
-    Tally,
     rles_of,
 )
 from barista_bench.scene_graph.domain import Domain
@@ -130,29 +130,29 @@ class Pvsg(OpenedSource):
     def read(self, video_id: str) -> ImportedVideo:
         where = f"{ANNOTATIONS}: {video_id!r}"
         if video_id in self._repeated or video_id not in self._parts:
-            what = (
+            problem = (
                 "stands there twice" if video_id in self._repeated else "is in no split, which says where its masks are"
             )
-            raise DataError(f"{where}: {what}. Remedy: {_REMEDY}")
+            raise DataError(f"{where}: {problem}. Remedy: {_REMEDY}")
         try:
             video = msgspec.json.decode(self._raws[video_id], type=_Video)
         except MALFORMED as error:
             raise DataError(f"{where}: {error}. Remedy: correct that field") from error
         part = confined(self._root, self._parts[video_id])
-        pictures, index, frame_count, fps = _pictures(part, video_id, video.meta)
-        writer = GraphWriter("pvsg", video_id, (video.meta.width, video.meta.height), Tally())
-        objects = {item.object_id: writer.object(str(item.object_id), item.category) for item in video.objects}
-        annotated, whole = _add_masks(confined(part, "masks", video_id), index, objects, writer)
-        writer.complete = dict.fromkeys(self._vocabulary, whole)
-        self._add_relations(video, objects, index, writer)
-        release = writer.release(frame_count, fps, annotated)
+        pictures, graph_frames, frame_count, fps = _pictures(part, video_id, video.meta)
+        writer = GraphWriter("pvsg", video_id, (video.meta.width, video.meta.height), ImportTally())
+        objects = {item.object_id: writer.add_object(str(item.object_id), item.category) for item in video.objects}
+        annotated_frames, complete_frames = _add_masks(confined(part, "masks", video_id), graph_frames, objects, writer)
+        writer.complete = dict.fromkeys(self._vocabulary, complete_frames)
+        self._add_relations(video, objects, graph_frames, writer)
+        release = writer.release(frame_count, fps, annotated_frames)
         notes = msgspec.to_builtins({"captions": video.captions, "questions": video.qa_pairs, "summary": video.summary})
-        n_texts = {"captions, as notes": len(video.captions), "questions, as notes": len(video.qa_pairs)}
-        writer.tally.taken.update(n_texts)
+        text_counts = {"captions, as notes": len(video.captions), "questions, as notes": len(video.qa_pairs)}
+        writer.tally.taken.update(text_counts)
         return ImportedVideo(release, pictures, writer.tally, {name: text for name, text in notes.items() if text})
 
     def _add_relations(
-        self, video: _Video, objects: Mapping[int, str], index: Sequence[int], writer: GraphWriter
+        self, video: _Video, objects: Mapping[int, str], graph_frames: Sequence[int], writer: GraphWriter
     ) -> None:
         tally, last = writer.tally, video.meta.num_frames - 1
         for raw in video.relations:
@@ -172,7 +172,8 @@ class Pvsg(OpenedSource):
                     tally.left_out["spans of relations that end before they begin, or begin after the video"] += 1
                     continue
                 tally.left_out["ends of relations past the end of the video"] += end > last
-                writer.relate(objects[first], objects[second], words, index[start], index[min(end, last)] + 1)
+                span = graph_frames[start], graph_frames[min(end, last)] + 1
+                writer.add_relation(objects[first], objects[second], words, *span)
 
 
 def _pictures(part: Path, video_id: str, meta: _Meta) -> tuple[Path | list[Path], Sequence[int], int, float]:
@@ -205,11 +206,11 @@ def _pictures(part: Path, video_id: str, meta: _Meta) -> tuple[Path | list[Path]
 
 
 def _add_masks(
-    folder: Path, index: Sequence[int], objects: Mapping[int, str], writer: GraphWriter
+    folder: Path, graph_frames: Sequence[int], objects: Mapping[int, str], writer: GraphWriter
 ) -> tuple[list[int], list[int]]:
-    """Adds the masks of all frames; the frames that have masks, and those whose masks are all of listed objects."""
-    annotated, whole = list[int](), list[int]()
-    for number, frame in enumerate(index):
+    """Add the masks of all frames; the frames that have masks, and those whose masks are all of listed objects."""
+    annotated_frames, complete_frames = list[int](), list[int]()
+    for number, frame in enumerate(graph_frames):
         try:
             labels = _labels(confined(folder, f"{number:04d}.png"), writer.size)
         except DataError as error:
@@ -218,13 +219,13 @@ def _add_masks(
         rles = rles_of(labels)
         unlisted = rles.keys() - objects.keys()
         writer.tally.left_out["masks of a number that is not listed"] += len(unlisted)
-        writer.masks(frame, {objects[label]: rle for label, rle in rles.items() if label in objects})
-        annotated.append(frame)
+        writer.add_masks(frame, {objects[label]: rle for label, rle in rles.items() if label in objects})
+        annotated_frames.append(frame)
         if not unlisted:
-            whole.append(frame)
-    if not annotated:
+            complete_frames.append(frame)
+    if not annotated_frames:
         raise DataError(f"{folder}: no frame has a mask that can be read. Remedy: {_REMEDY}")
-    return annotated, whole
+    return annotated_frames, complete_frames
 
 
 def _labels(path: Path, size: tuple[int, int]) -> NDArray[np.uint8]:

@@ -36,14 +36,14 @@ _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "other-graphs.barista-bench")
 Name: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
 
-class Tally(msgspec.Struct):
+class ImportTally(msgspec.Struct):
     """Counts, by what they are of: what was taken over, what was guessed, what was left out and why."""
 
     taken: Counter[str] = msgspec.field(default_factory=Counter)
     guessed: Counter[str] = msgspec.field(default_factory=Counter)
     left_out: Counter[str] = msgspec.field(default_factory=Counter)
 
-    def update(self, other: Tally) -> None:
+    def update(self, other: ImportTally) -> None:
         for name in self.__struct_fields__:
             getattr(self, name).update(getattr(other, name))
 
@@ -59,12 +59,12 @@ class ImportedVideo:
 
     release: ReleaseFile
     pictures: Path | Sequence[Path]
-    tally: Tally
+    tally: ImportTally
     notes: Mapping[str, Any] = field(default_factory=dict)
 
 
 class OpenedSource(ABC):
-    """A dataset on disk. `video_ids` are sorted."""
+    """A dataset on disk, opened for reading. `video_ids` are sorted."""
 
     video_ids: Sequence[str]
 
@@ -104,7 +104,7 @@ class GraphWriter:
         tally: counts what is taken over.
     """
 
-    def __init__(self, dataset: str, video_id: str, size: tuple[int, int], tally: Tally) -> None:
+    def __init__(self, dataset: str, video_id: str, size: tuple[int, int], tally: ImportTally) -> None:
         self.dataset, self.video_id, self.size, self.tally = dataset, video_id, size, tally
         self.objects: dict[str, str] = {}
         """Object id to category."""
@@ -115,14 +115,14 @@ class GraphWriter:
         """Hand to the frames on which it surely touches nothing."""
         self._annotations: list[ReleaseAnnotation] = []
 
-    def object(self, key: str, category: str) -> str:
-        """The id of an object, by what the source knows it by."""
+    def add_object(self, key: str, category: str) -> str:
+        """Add an object, by the key that the source has for it; its id."""
         object_id = str(uuid.uuid5(_NAMESPACE, f"{self.dataset}/{self.video_id}/{key}"))
         self.objects[object_id] = category
         return object_id
 
-    def masks(self, frame: int, rles: Mapping[str, Rle]) -> set[str]:
-        """Adds masks of objects, by id, on a frame, but those without a pixel; the ids of those added."""
+    def add_masks(self, frame: int, rles: Mapping[str, Rle]) -> set[str]:
+        """Add masks of objects, by id, on a frame, but those without a pixel; the ids of those added."""
         width, height = self.size
         boxes = mask_boxes([rle.counts for rle in rles.values()], height, width).tolist()
         added = [
@@ -133,12 +133,12 @@ class GraphWriter:
         self._annotations += added
         return {annotation.object_id for annotation in added}
 
-    def relate(self, source: str, target: str, words: tuple[str, str], start: int, end: int) -> None:
-        """(type, value) holds between two objects on frames [start, end)."""
+    def add_relation(self, source: str, target: str, words: tuple[str, str], start: int, end: int) -> None:
+        """Add that (type, value) holds between two objects on frames [start, end)."""
         self.relations.setdefault((source, target, *words), []).append((start, end))
 
     def release(self, frame_count: int, fps: float | None, annotated: Iterable[int]) -> ReleaseFile:
-        """The file; `annotated` are the frames on which objects are."""
+        """The annotation file; `annotated` are the frames on which objects are annotated."""
         self.tally.taken.update(
             frames=frame_count, objects=len(self.objects), masks=len(self._annotations), relations=len(self.relations)
         )
@@ -186,8 +186,8 @@ def rles_of(labels: NDArray[np.uint8]) -> dict[int, Rle]:
     values = pixels[starts]
     rles: dict[int, Rle] = {}
     for number in np.unique(values[values > 0]).tolist():
-        is_number = values == number
-        turns = np.stack([starts[is_number], ends[is_number]], axis=1).ravel()
+        has_number = values == number
+        turns = np.stack([starts[has_number], ends[has_number]], axis=1).ravel()
         counts = np.diff(turns, prepend=0, append=pixels.size).tolist()
         counts = counts if counts[-1] else counts[:-1]  # as encoders write it
         encoded = coco.frPyObjects({"size": [height, width], "counts": counts}, height, width)

@@ -22,7 +22,7 @@ from PIL import Image
 from barista_bench.errors import DataError
 from barista_bench.files.reading import confined, read_bounded, valid_video_id
 from barista_bench.media.video import video_facts
-from barista_bench.other_graphs.source import GraphSource, GraphWriter, ImportedVideo, Name, OpenedSource, Tally
+from barista_bench.other_graphs.source import GraphSource, GraphWriter, ImportedVideo, ImportTally, Name, OpenedSource
 from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.masks import Rle, parse_segmentations
 from barista_bench.scene_graph.release import MALFORMED
@@ -84,7 +84,7 @@ class _File(msgspec.Struct):
     video_annotations: list[msgspec.Raw]
 
 
-class _Annotated(NamedTuple):
+class _AnnotatedPicture(NamedTuple):
     """An annotated picture: its number, its file, and what it shows."""
 
     number: int
@@ -97,11 +97,11 @@ class Visor(OpenedSource):
 
     def __init__(self, folder: Path, domain: Domain) -> None:
         self._root = confined(folder, RELEASE) if (folder / RELEASE).is_dir() else folder
-        self._touches = (
+        self._touch_label = (
             domain.contact_type,
             next((v for v, words in domain.contacts.items() if words.do == "touch"), "touches"),
         )
-        self._worn = domain.place_type, "on"
+        self._glove_label = domain.place_type, "on"
         self._files: dict[str, tuple[str, Path]] = {}
         for split in _SPLITS:
             annotations = confined(self._root, "annotations", split)
@@ -116,26 +116,26 @@ class Visor(OpenedSource):
 
     def read(self, video_id: str) -> ImportedVideo:
         split, path = self._files[video_id]
-        data, tally = read_bounded(path, MAX_BYTES, remedy=_REMEDY), Tally()
+        data, tally = read_bounded(path, MAX_BYTES, remedy=_REMEDY), ImportTally()
         try:
             raws = msgspec.json.decode(data, type=_File).video_annotations
         except MALFORMED as error:
             raise DataError(f"{path}: {error}. Remedy: {_REMEDY}") from error
-        annotated = self._annotated_pictures(video_id, split, raws, tally)
-        if not annotated:
-            why = "; ".join(+tally.left_out) or "it lists none"
-            raise DataError(f"{path}: no annotated picture can be used ({why}). Remedy: {_REMEDY}")
-        pictures, index, frame_count, fps = self._timeline(video_id, annotated, tally)
-        size = _picture_size(annotated[0].path) if isinstance(pictures, list) else SIZE
+        annotated_pictures = self._annotated_pictures(video_id, split, raws, tally)
+        if not annotated_pictures:
+            reasons = "; ".join(+tally.left_out) or "it lists none"
+            raise DataError(f"{path}: no annotated picture can be used ({reasons}). Remedy: {_REMEDY}")
+        pictures, index, frame_count, fps = self._timeline(video_id, annotated_pictures, tally)
+        size = _picture_size(annotated_pictures[0].path) if isinstance(pictures, list) else SIZE
         writer = GraphWriter("visor", video_id, size, tally)
-        self._add(dict(zip(index, annotated, strict=True)), writer)
+        self._add_pictures(dict(zip(index, annotated_pictures, strict=True)), writer)
         return ImportedVideo(writer.release(frame_count, fps, index), pictures, tally)
 
     def _annotated_pictures(
-        self, video_id: str, split: str, raws: Sequence[msgspec.Raw], tally: Tally
-    ) -> list[_Annotated]:
+        self, video_id: str, split: str, raws: Sequence[msgspec.Raw], tally: ImportTally
+    ) -> list[_AnnotatedPicture]:
         """The annotated pictures, by number."""
-        annotated: dict[int, _Annotated] = {}
+        by_number: dict[int, _AnnotatedPicture] = {}
         for raw in raws:
             try:
                 frame = msgspec.json.decode(raw, type=_Frame)
@@ -145,16 +145,16 @@ class Visor(OpenedSource):
             number = _NUMBER.search(frame.image.name)
             if number is None or frame.image.video != video_id or not valid_video_id(frame.image.name):
                 tally.left_out["pictures without a frame number, or of another video"] += 1
-            elif int(number[1]) in annotated:
+            elif int(number[1]) in by_number:
                 tally.left_out["pictures that stand there twice"] += 1
             else:
                 path = self._picture(video_id, split, frame.image.name)
-                annotated[int(number[1])] = _Annotated(int(number[1]), path, frame)
+                by_number[int(number[1])] = _AnnotatedPicture(int(number[1]), path, frame)
         if self._video(video_id) is None:
-            missing = [number for number, row in annotated.items() if not row.path.is_file()]
+            missing = [number for number, picture in by_number.items() if not picture.path.is_file()]
             tally.left_out["pictures whose file is missing"] += len(missing)
-            annotated = {number: row for number, row in annotated.items() if number not in missing}
-        return [annotated[number] for number in sorted(annotated)]
+            by_number = {number: picture for number, picture in by_number.items() if number not in missing}
+        return [by_number[number] for number in sorted(by_number)]
 
     def _picture(self, video_id: str, split: str, name: str) -> Path:
         """A picture: `rgb_frames/<split>/<participant>/<video>/<name>`, or without some of these folders."""
@@ -169,18 +169,18 @@ class Visor(OpenedSource):
         return next((path for path in paths if has_mapping and path.is_file()), None)
 
     def _timeline(
-        self, video_id: str, annotated: Sequence[_Annotated], tally: Tally
+        self, video_id: str, pictures: Sequence[_AnnotatedPicture], tally: ImportTally
     ) -> tuple[Path | list[Path], list[int], int, float | None]:
         """Pictures, the frame of each annotated one, how many frames there are, and frames a second."""
         video = self._video(video_id)
         if video is None:
             rate = _NEW_RATE if re.search(r"_\d{3}\Z", video_id) else _OLD_RATE
-            seconds = (annotated[-1].number - annotated[0].number) / rate
-            fps = (len(annotated) - 1) / seconds if seconds else None
+            seconds = (pictures[-1].number - pictures[0].number) / rate
+            fps = (len(pictures) - 1) / seconds if seconds else None
             tally.guessed["frame rates: the mean of pictures that are not evenly apart"] += fps is not None
-            return [row.path for row in annotated], list(range(len(annotated))), len(annotated), fps
+            return [picture.path for picture in pictures], list(range(len(pictures))), len(pictures), fps
         facts, mapping = video_facts(video), self._mapping(video_id)
-        frames = [mapping.get(row.frame.image.name, 0) - 1 for row in annotated]  # the mapping counts from 1
+        frames = [mapping.get(picture.frame.image.name, 0) - 1 for picture in pictures]  # the mapping counts from 1
         if not all(a < b for a, b in zip([-1, *frames], [*frames, facts.frame_count], strict=True)):
             raise DataError(
                 f"{video}: {MAPPING} names no frame of it for a picture, or in another order. Remedy: {_REMEDY}"
@@ -198,25 +198,25 @@ class Visor(OpenedSource):
             rows = msgspec.json.decode(read_bounded(path, MAX_BYTES, remedy=_REMEDY), type=_Mapping)
         except MALFORMED as error:
             raise DataError(f"{path}: {error}. Remedy: {_REMEDY}") from error
-        nested = rows.get(video_id)
-        named = {name.partition("/")[2]: frame for name, frame in rows.items() if name.startswith(f"{video_id}/")}
+        nested_rows = rows.get(video_id)
+        flat_rows = {name.partition("/")[2]: frame for name, frame in rows.items() if name.startswith(f"{video_id}/")}
         numbers: dict[str, int] = {}
-        for name, frame in (nested if isinstance(nested, dict) else named).items():
+        for name, frame in (nested_rows if isinstance(nested_rows, dict) else flat_rows).items():
             number = _NUMBER.search(frame) if isinstance(frame, str) else None
             numbers[name] = int(number[1]) if number else frame if isinstance(frame, int) else 0
         return numbers
 
-    def _add(self, annotated: Mapping[int, _Annotated], writer: GraphWriter) -> None:
-        """Adds everything on the pictures, by frame of the graph."""
-        names_on = {at: Counter(entity.plain_name for entity in row.frame.annotations) for at, row in annotated.items()}
-        repeated = {
-            (row.frame.image.subsequence, name)
-            for at, row in annotated.items()
+    def _add_pictures(self, by_frame: Mapping[int, _AnnotatedPicture], writer: GraphWriter) -> None:
+        """Add everything on the pictures, which are given by their frame in the graph."""
+        names_on = {at: Counter(e.plain_name for e in picture.frame.annotations) for at, picture in by_frame.items()}
+        repeated_names = {
+            (picture.frame.image.subsequence, name)
+            for at, picture in by_frame.items()
             for name, times in names_on[at].items()
             if times > 1
         }
-        guessed = set[str]()
-        for at, (number, _, frame) in annotated.items():
+        guesses = set[str]()
+        for at, (number, _, frame) in by_frame.items():
             ids: dict[str, str] = {}
             for entity in frame.annotations:
                 name, subsequence = entity.plain_name, frame.image.subsequence
@@ -224,43 +224,43 @@ class Visor(OpenedSource):
                     writer.tally.left_out["things whose id stands twice on a picture"] += 1
                     continue
                 key = name if name in _HANDS else f"{subsequence}/{name}"
-                if names_on[at][name] > 1 if name in _HANDS else (subsequence, name) in repeated:
+                if names_on[at][name] > 1 if name in _HANDS else (subsequence, name) in repeated_names:
                     key = f"{number}/{entity.id}"
                     writer.tally.left_out["identities of things whose name stands twice on a picture"] += 1
                 else:
-                    guessed.add(key)
-                ids[entity.id] = writer.object(key, name)
-            masked = _add_masks(at, frame.annotations, ids, writer)
+                    guesses.add(key)
+                ids[entity.id] = writer.add_object(key, name)
+            masked_ids = _add_masks(at, frame.annotations, ids, writer)
             for name in names_on[at]:
-                same = [entity for entity in frame.annotations if entity.plain_name == name]
-                if all(entity.exhaustive == "y" and ids.get(entity.id) in masked for entity in same):
+                namesakes = [entity for entity in frame.annotations if entity.plain_name == name]
+                if all(entity.exhaustive == "y" and ids.get(entity.id) in masked_ids for entity in namesakes):
                     writer.complete.setdefault(name, []).append(at)
             self._add_contacts(at, frame.annotations, ids, writer)
-        writer.tally.guessed["identities of things: one name in one subsequence; hands, in the video"] += len(guessed)
+        writer.tally.guessed["identities of things: one name in one subsequence; hands, in the video"] += len(guesses)
 
     def _add_contacts(self, at: int, entities: Sequence[_Entity], ids: Mapping[str, str], writer: GraphWriter) -> None:
-        """Adds what hands and gloves are said to touch, and the hands that touch nothing."""
-        gloved = {side for entity in entities for side in entity.hands}
+        """Add what hands and gloves are said to touch, and the hands that touch nothing."""
+        gloved_hands = {side for entity in entities for side in entity.hands}
         hands = {entity.plain_name: ids[entity.id] for entity in entities if entity.plain_name in _HANDS}
         for entity in entities:
             for side in entity.hands:
                 if side in hands:
-                    writer.relate(ids[entity.id], hands[side], self._worn, at, at + 1)
-            touched = entity.in_contact_object
-            if touched in ids and touched != entity.id:
-                writer.relate(ids[entity.id], ids[str(touched)], self._touches, at, at + 1)
-            elif touched in _FREE:
+                    writer.add_relation(ids[entity.id], hands[side], self._glove_label, at, at + 1)
+            contact = entity.in_contact_object
+            if contact in ids and contact != entity.id:
+                writer.add_relation(ids[entity.id], ids[str(contact)], self._touch_label, at, at + 1)
+            elif contact in _FREE:
                 # What is not in contact may have a glove on that is.
-                if entity.plain_name not in gloved:
+                if entity.plain_name not in gloved_hands:
                     writer.idle.setdefault(ids[entity.id], []).append(at)
-            elif touched in _UNKNOWN:
+            elif contact in _UNKNOWN:
                 writer.tally.left_out["contacts that are inconclusive, or with nothing that is named"] += 1
-            elif touched is not None:
+            elif contact is not None:
                 writer.tally.left_out["contacts with what is not on the picture"] += 1
 
 
 def _add_masks(at: int, entities: Sequence[_Entity], ids: Mapping[str, str], writer: GraphWriter) -> set[str]:
-    """Adds the masks that can be used; the ids of what has one."""
+    """Add the masks that can be used; the ids of what has one."""
     width, height = writer.size
     scale = (width / SIZE[0], height / SIZE[1])
     raws = [
@@ -275,7 +275,7 @@ def _add_masks(at: int, entities: Sequence[_Entity], ids: Mapping[str, str], wri
             masks[ids[entity.id]] = mask
         else:
             writer.tally.left_out[f"masks: {re.sub(r'[0-9]+', 'N', mask)}"] += 1
-    return writer.masks(at, masks)
+    return writer.add_masks(at, masks)
 
 
 def _picture_size(path: Path) -> tuple[int, int]:

@@ -20,7 +20,7 @@ from barista_bench.reporting.figures import report_figures
 from barista_bench.reporting.html import render_html
 from barista_bench.reporting.pages import Details
 from barista_bench.reporting.pictures import Album, album
-from barista_bench.reporting.view import Report, build_report, distinct, report_samples
+from barista_bench.reporting.view import Report, build_report, distinct_names, report_samples
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.tables import to_csv, to_latex, to_markdown
 
@@ -79,18 +79,18 @@ def write_report(
     if figures:
         require_extra("drawing figures", "matplotlib", extra="viz")
     runs = list({run.folder: run for run in runs}.values())
-    judged = {run.folder: all_judged(run) for run in runs}
-    report = build_report(runs, title=title, judged=judged, analyses=analyse(runs, compare=compare))
-    shown = _fitting(report, samples, max_bytes)
-    bare = len(_bytes(render_html(report, shown, Album())))
+    judged_runs = {run.folder: all_judged(run) for run in runs}
+    report = build_report(runs, title=title, judged_runs=judged_runs, analyses=analyse(runs, compare=compare))
+    details = _fitting_details(report, samples, max_bytes)
+    bare_size = len(_bytes(render_html(report, details, Album())))
     sources = [(section.runs[0].examples, section.runs[0].task) for section in report.sections]
-    page = render_html(report, shown, album(shown.samples, sources, max_bytes - bare), studio=studio)
+    page = render_html(report, details, album(details.samples, sources, max_bytes - bare_size), studio=studio)
     with replacing_folder(Path(out), REPORT) as folder:
         (folder / PAGE).write_bytes(_bytes(page))
         (folder / TEXT).write_bytes(_bytes(_markdown_page(report, PAGE)))
         if tables:
             (folder / TABLE_FOLDER).mkdir()
-            names = distinct(f"{heading} {table.title}" for heading, table in report.tables)
+            names = distinct_names(f"{heading} {table.title}" for heading, table in report.tables)
             for name, (_, table) in zip(names, report.tables, strict=True):
                 (folder / TABLE_FOLDER / f"{name}.csv").write_bytes(to_csv(table).encode())
                 (folder / TABLE_FOLDER / f"{name}.tex").write_bytes(to_latex(table).encode())
@@ -101,13 +101,13 @@ def write_report(
     return Path(out) / PAGE, Path(out) / TEXT
 
 
-def _fitting(report: Report, wanted: int, max_bytes: int) -> Details:
-    """As many samples, and answers as long, as leave half of the page to pictures and tables."""
+def _fitting_details(report: Report, max_samples: int, max_bytes: int) -> Details:
+    """The details of as many samples, with answers as long, as leave half of the page to pictures and tables."""
     for fraction, max_text in _SIZES:
-        fitting = Details(report_samples(report, round(wanted * fraction), max_text))
-        if sum(len(text) for _, text in fitting.bare) < max_bytes // 2:
+        details = Details(report_samples(report, round(max_samples * fraction), max_text))
+        if sum(len(text) for _, text in details.chunks_without_pictures) < max_bytes // 2:
             break
-    return fitting
+    return details
 
 
 def _markdown_page(report: Report, page: str) -> str:
@@ -139,5 +139,5 @@ def _markdown_page(report: Report, page: str) -> str:
 
 
 def _bytes(text: str) -> bytes:
-    """Models and file names can bring lone surrogates, which have no UTF-8 form."""
+    """The text as UTF-8; lone surrogates, which models and file names can bring, become escapes."""
     return text.encode(errors="backslashreplace")

@@ -24,8 +24,8 @@ from barista_bench.stats.breakdowns import (
     by_thinking,
     failure_rows,
 )
-from barista_bench.stats.comparison import Comparison, compare_pair, corrected, turned
-from barista_bench.stats.labels import Labels, comparable, run_labels
+from barista_bench.stats.comparison import Comparison, compare_pair, corrected, swapped_sides
+from barista_bench.stats.labels import Labels, comparable_groups, run_labels
 from barista_bench.stats.propagation import PropagationGraph, propagation
 
 MOST_GROUPS = 12
@@ -62,12 +62,12 @@ def analyse(runs: Sequence[ScoredRun], *, compare: bool = True, resamples: int =
         compare: whether to make the paired comparisons, which take longest.
         resamples: resamples of each comparison.
     """
-    groups = list(comparable(runs).values())
+    groups = list(comparable_groups(runs).values())
     labels = run_labels(runs)
     left_out: list[str] = []
     comparisons, gaps = dict[Path, Comparison](), list[BaselineGap]()
     if compare:
-        compare_once = _comparing_once(resamples)
+        compare_once = _cached_comparer(resamples)
         comparisons = dict(_comparisons(groups, labels, compare_once, left_out))
         gaps = list(_gaps(groups, labels, compare_once, left_out))
     return Analyses(
@@ -75,10 +75,10 @@ def analyse(runs: Sequence[ScoredRun], *, compare: bool = True, resamples: int =
         comparisons=dict(zip(comparisons, corrected(list(comparisons.values())), strict=True)),
         agreements=list(_agreements(runs, labels, left_out)),
         gaps=gaps,
-        consistency=[replace(same, model=labels[run.folder]) for run in runs if (same := consistency(run)) is not None],
+        consistency=[replace(row, model=labels[run.folder]) for run in runs if (row := consistency(run)) is not None],
         graphs=list(_graphs(runs, labels, left_out)),
         failures={run.folder: failure_rows(run) for run in runs},
-        breakdowns={run.folder: _further_breakdowns(run) for run in runs},
+        breakdowns={run.folder: _other_breakdowns(run) for run in runs},
         thoughts={run.folder: by_thinking(run) for run in runs},
         left_out=left_out,
     )
@@ -87,17 +87,17 @@ def analyse(runs: Sequence[ScoredRun], *, compare: bool = True, resamples: int =
 _Compare = Callable[[ScoredRun, ScoredRun], Comparison]
 
 
-def _comparing_once(resamples: int) -> _Compare:
-    """What compares each pair of runs once: a model and a baseline are wanted as a pair, and as a gap."""
-    known: dict[tuple[Path, Path], Comparison] = {}
+def _cached_comparer(resamples: int) -> _Compare:
+    """A function that compares each pair of runs once: a model and a baseline are wanted as a pair, and as a gap."""
+    comparisons: dict[tuple[Path, Path], Comparison] = {}
 
     def compare(first: ScoredRun, second: ScoredRun) -> Comparison:
         key = first.folder, second.folder
-        if key[::-1] in known:
-            return turned(known[key[::-1]])
-        if key not in known:
-            known[key] = compare_pair(first, second, resamples=resamples)
-        return known[key]
+        if key[::-1] in comparisons:
+            return swapped_sides(comparisons[key[::-1]])
+        if key not in comparisons:
+            comparisons[key] = compare_pair(first, second, resamples=resamples)
+        return comparisons[key]
 
     return compare
 
@@ -120,11 +120,11 @@ def _comparisons(
 def best_first(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
     """Runs of one task in the order of a leaderboard: models by their primary figure, then what is not ranked."""
 
-    def place(run: ScoredRun) -> tuple[int, float]:
+    def rank_key(run: ScoredRun) -> tuple[int, float]:
         figure = run.results.primary_figure
         return tier(run), -figure.mean if figure else math.inf
 
-    return sorted(runs, key=place)
+    return sorted(runs, key=rank_key)
 
 
 def _gaps(
@@ -153,16 +153,16 @@ def _agreements(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) 
         parts.append(("", list(runs)))
     for benchmark, members in parts:
         ranked = [run for run in members if not is_unranked(run)]
-        answered = Counter(labels[run.folder] for run in ranked)
-        tasks = len(comparable(members))
+        task_counts = Counter(labels[run.folder] for run in ranked)
+        tasks = len(comparable_groups(members))
         if tasks < 2:
             continue
-        complete = sum(count >= tasks for count in answered.values())
+        complete_models = sum(count >= tasks for count in task_counts.values())
         try:
-            yield benchmark, rank_agreement(ranked if complete >= FEWEST_MODELS else members, labels=labels)
+            yield benchmark, rank_agreement(ranked if complete_models >= FEWEST_MODELS else members, labels=labels)
         except BaristaError as error:
-            where = f" of {benchmark}" if benchmark and len(parts) > 1 else ""
-            left_out.append(f"Rank agreement between tasks{where}: {error}")
+            scope = f" of {benchmark}" if benchmark and len(parts) > 1 else ""
+            left_out.append(f"Rank agreement between tasks{scope}: {error}")
 
 
 def tier(run: ScoredRun) -> int:
@@ -184,10 +184,10 @@ def _graphs(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) -> I
     by_model: dict[tuple[str, str], list[ScoredRun]] = defaultdict(list)
     for run in runs:
         by_model[labels[run.folder], run.task.benchmark].append(run)
-    several = {key: members for key, members in by_model.items() if len(members) > 1}
-    ranked = {key: members for key, members in several.items() if not is_unranked(members[0])}
+    with_pairs = {key: members for key, members in by_model.items() if len(members) > 1}
+    ranked = {key: members for key, members in with_pairs.items() if not is_unranked(members[0])}
     graphs = list[PropagationGraph]()
-    for (label, _), members in (ranked or several).items():  # as above: these are no models
+    for (label, _), members in (ranked or with_pairs).items():  # as above: these are no models
         try:
             graph = propagation(members, label=label)
         except BaristaError as error:
@@ -204,7 +204,7 @@ def _graphs(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) -> I
         left_out.append(f"Error propagation of {len(graphs) - MAX_GRAPHS} models: only {MAX_GRAPHS} are shown")
 
 
-def _further_breakdowns(run: ScoredRun) -> Mapping[str, Sequence[BreakdownRow]]:
+def _other_breakdowns(run: ScoredRun) -> Mapping[str, Sequence[BreakdownRow]]:
     """Breakdowns without intervals, which would take long; those of the results' own breakdowns are left to them."""
     keys = [key for key in breakdown_keys(run) if key not in run.results.breakdowns]
     return breakdowns(run, keys, resamples=0, most=MOST_GROUPS)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from barista_bench.generate.audit import MOST_SHOWN, TaskAudit
+from barista_bench.generate.audit import MOST_NAMED, TaskAudit
 from barista_bench.generate.shortcuts import Guesser
 from barista_bench.reporting.html import content_policy, own_template, page_environment
 
@@ -52,7 +52,7 @@ def verdict(audits: Sequence[TaskAudit]) -> str:
 def audit_page(title: str, audits: Sequence[TaskAudit], runs: Sequence[AblatedRun] = ()) -> str:
     """The page as HTML, with its styles inside and no script."""
     style = own_template("report.css") + _STYLE
-    known = {result.guesser for audit in audits for result in audit.guessers} or set(_GUESSERS)
+    guessers_used = {result.guesser for audit in audits for result in audit.guessers} or set(_GUESSERS)
     return (
         page_environment()
         .get_template("audit.html.j2")
@@ -60,10 +60,10 @@ def audit_page(title: str, audits: Sequence[TaskAudit], runs: Sequence[AblatedRu
             title=title,
             verdict=verdict(audits),
             audits=audits,
-            guessers={name: said for name, said in _GUESSERS.items() if name in known},
+            guessers={name: title for name, title in _GUESSERS.items() if name in guessers_used},
             runs=runs,
             level=LEVEL,
-            most=MOST_SHOWN,
+            most=MOST_NAMED,
             style=Markup(style),  # noqa: S704  (our own file)
             policy=content_policy(style),
         )

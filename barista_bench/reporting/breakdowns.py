@@ -44,23 +44,23 @@ def key_groups(
         rows: by run, what its results do not hold already.
     """
     by_key: dict[str, dict[str, dict[str, Breakdown]]] = defaultdict(lambda: defaultdict(dict))
-    for label, run, others in zip(labels, runs, rows, strict=True):
+    for label, run, further_rows in zip(labels, runs, rows, strict=True):
         for key, parts in run.results.breakdowns.items():
             for value, part in parts.items():
                 by_key[key][value][label] = part
-        for key in others.keys() - run.results.breakdowns.keys():
-            for row in sorted(others[key], key=lambda row: row.order):
+        for key in further_rows.keys() - run.results.breakdowns.keys():
+            for row in sorted(further_rows[key], key=lambda row: row.order):
                 by_key[key][row.value][label] = Breakdown(examples=row.examples, figure=row.figure)
-    compared = [label for label, run in zip(labels, runs, strict=True) if not is_unranked(run)] or list(labels)
-    seen: set[frozenset[frozenset[str]]] = set()
-    kept = []
+    compared_labels = [label for label, run in zip(labels, runs, strict=True) if not is_unranked(run)] or list(labels)
+    partitions: set[frozenset[frozenset[str]]] = set()
+    kept_groups = []
     for key in sorted(by_key, key=lambda key: (all(key not in run.results.breakdowns for run in runs), key)):
-        groups = KeyGroups(key, by_key[key], separation(by_key[key], compared))
-        cut = _partition(runs[0].task, runs[0].examples.examples, key)
-        if sum(count > 1 for count in groups.examples.values()) > 1 and cut not in seen:
-            seen.add(cut)
-            kept.append(groups)
-    return sorted(kept, key=lambda groups: -groups.separation)
+        groups = KeyGroups(key, by_key[key], separation(by_key[key], compared_labels))
+        partition = _partition(runs[0].task, runs[0].examples.examples, key)
+        if sum(count > 1 for count in groups.examples.values()) > 1 and partition not in partitions:
+            partitions.add(partition)
+            kept_groups.append(groups)
+    return sorted(kept_groups, key=lambda groups: -groups.separation)
 
 
 def separation(values: Mapping[str, Mapping[str, Breakdown]], labels: Sequence[str]) -> float:
@@ -79,7 +79,8 @@ def separation(values: Mapping[str, Mapping[str, Breakdown]], labels: Sequence[s
     if len(labels) == 1:
         return max(map(max, means)) - min(map(min, means))
     weights = [group[0][0] for group in large]
-    return sum(weight * (max(of) - min(of)) for weight, of in zip(weights, means, strict=True)) / sum(weights)
+    ranges = [max(group_means) - min(group_means) for group_means in means]
+    return sum(weight * width for weight, width in zip(weights, ranges, strict=True)) / sum(weights)
 
 
 def _partition(task: Task, examples: Sequence[Example], key: str) -> frozenset[frozenset[str]]:

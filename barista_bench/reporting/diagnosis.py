@@ -40,12 +40,14 @@ def agreement(ranks: RankAgreement, benchmark: str = "") -> Table:
 
 def thoughts(models: Sequence[tuple[str, Sequence[ThoughtBin]]], primary: str) -> Table | None:
     """The primary figure of each model against its tokens of thought; None where no model thought."""
-    thinking = [(label, {f"{each.tokens:g}": each for each in bins}) for label, bins in models if bins]
-    if not thinking:
+    bins_by_median = {label: {f"{each.tokens:g}": each for each in bins} for label, bins in models if bins}
+    if not bins_by_median:
         return None
-    columns = (*text_columns("tokens of thought"), *number_columns(words(primary), *(label for label, _ in thinking)))
-    medians = sorted({median for _, bins in thinking for median in bins}, key=float)
-    rows = ((Cell(median), *(_thought(bins.get(median)) for _, bins in thinking)) for median in medians)
+    columns = (*text_columns("tokens of thought"), *number_columns(words(primary), *bins_by_median))
+    medians = sorted({median for bins in bins_by_median.values() for median in bins}, key=float)
+    rows = (
+        (Cell(median), *(_thought_cell(bins.get(median)) for bins in bins_by_median.values())) for median in medians
+    )
     note = (
         "Samples of a model by how many tokens they thought, in bins of about as many samples, each at its median; "
         "with the 95% interval. Hard questions are thought about longer: a fall to the right is no harm of thinking."
@@ -53,21 +55,21 @@ def thoughts(models: Sequence[tuple[str, Sequence[ThoughtBin]]], primary: str) -
     return replace(Table.of("Score against tokens of thought", columns, rows, note), drawn="line")
 
 
-def _thought(thought: ThoughtBin | None) -> Cell:
-    if thought is None:
+def _thought_cell(thought_bin: ThoughtBin | None) -> Cell:
+    if thought_bin is None:
         return Cell(None)
-    figure, row = thought.row.figure, thought.row
+    figure, row = thought_bin.row.figure, thought_bin.row
     samples = f"{row.samples} samples, {row.value} tokens"
     if figure.low is None or figure.high is None:
         return Cell(figure.mean, notes=(samples,))
     return Cell(Ranged(figure.mean, figure.low, figure.high), notes=(interval(figure.low, figure.high), samples))
 
 
-def comparisons(compared: Sequence[Comparison]) -> Table:
+def comparisons(pairs: Sequence[Comparison]) -> Table:
     """One row a pair of models of one task; the numbers of examples lead to these."""
     columns = (
         *text_columns("first", "second"),
-        *number_columns(words(compared[0].name), "first", "second", "difference", "p", "p (Holm)"),
+        *number_columns(words(pairs[0].name), "first", "second", "difference", "p", "p (Holm)"),
         *number_columns("sample score", "difference", "effect size"),
         *number_columns("examples", "first better", "equal", "second better", "compared"),
     )
@@ -78,16 +80,16 @@ def comparisons(compared: Sequence[Comparison]) -> Table:
             *(p_text(pair.p_value), p_text(pair.p_adjusted)),
             Cell(_signed(pair.sample_difference), notes=_interval(pair.sample_low, pair.sample_high)),
             _signed(pair.effect_size),
-            _ahead(pair.wins, pair.first, pair.second),
+            _count_cell(pair.wins, pair.first, pair.second),
             pair.ties,
-            _ahead(pair.losses, pair.second, pair.first),
+            _count_cell(pair.losses, pair.second, pair.first),
             Cell(
                 f"{number(pair.examples)} of {number(pair.expected_examples)}",
-                notes=tuple(f"{name} lacks {missing:,} samples" for name, missing in pair.incomplete.items()),
-                warn=bool(pair.incomplete),
+                notes=tuple(f"{name} lacks {missing:,} samples" for name, missing in pair.missing_by_model.items()),
+                warn=bool(pair.missing_by_model),
             ),
         )
-        for pair in compared
+        for pair in pairs
     )
     note = (
         "First minus second on the samples that both have, with the 95% interval of a paired bootstrap over resampling "
@@ -97,20 +99,20 @@ def comparisons(compared: Sequence[Comparison]) -> Table:
     return Table.of("Each model and the next", columns, rows, note)
 
 
-def _ahead(count: int, better: str, worse: str) -> Cell:
+def _count_cell(count: int, better: str, worse: str) -> Cell:
     return Cell(count, query=(("better", better), ("worse", worse)))
 
 
 def baselines(gaps: Sequence[BaselineGap]) -> Table:
     """The gain of a score from images, their order, or anything but guessing."""
-    several = len({gap.comparison.benchmark for gap in gaps}) > 1
+    has_several = len({gap.comparison.benchmark for gap in gaps}) > 1
     columns = (
         *text_columns("task", "model", "without"),
         *number_columns("", "model's figure", "baseline's figure", "gap", "p (Holm)"),
     )
     rows = (
         (
-            f"{gap.comparison.benchmark} / {words(gap.comparison.task)}" if several else words(gap.comparison.task),
+            f"{gap.comparison.benchmark} / {words(gap.comparison.task)}" if has_several else words(gap.comparison.task),
             gap.model,
             _WITHOUT[gap.kind],
             gap.comparison.first_value,
@@ -145,9 +147,9 @@ def consistency(runs: Sequence[Consistency]) -> Table:
 def failures(by_model: Sequence[tuple[str, Sequence[FailureRow]]]) -> Table | None:
     """Kinds of failure by model label, in the order of their description; None where nothing failed."""
     labels = tuple(label for label, _ in by_model)
-    rows_of = {(label, row.kind): row for label, rows in by_model for row in rows if row.count}
+    rows_of = {(label, row.kind): row for label, model_rows in by_model for row in model_rows if row.count}
     kinds = [kind for kind in FAILURE_KINDS if any((label, kind) in rows_of for label in labels)]
-    lines: list[Row] = [
+    rows: list[Row] = [
         (
             Cell(words(kind), query=(("failure", kind),)),
             FAILURE_KINDS[kind],
@@ -160,7 +162,7 @@ def failures(by_model: Sequence[tuple[str, Sequence[FailureRow]]]) -> Table | No
         "several ways."
     )
     columns = (*text_columns("kind", "meaning"), *number_columns("", *labels))
-    return replace(Table.of("What went wrong", columns, lines, note), drawn="stack") if lines else None
+    return replace(Table.of("What went wrong", columns, rows, note), drawn="stack") if rows else None
 
 
 def _failure_cell(label: str, row: FailureRow) -> Cell:
@@ -178,7 +180,7 @@ def propagation(graph: PropagationGraph) -> Table:
     )
     rows = (
         (
-            *(words(edge.source), words(edge.target), Cell(_ratio(edge.odds_ratio), notes=_ratios(edge))),
+            *(words(edge.source), words(edge.target), Cell(_ratio(edge.odds_ratio), notes=_ratio_interval(edge))),
             *(edge.n, edge.videos, edge.risk_with, edge.risk_without),
             *(edge.both, edge.source_only, edge.target_only, edge.neither),
         )
@@ -192,7 +194,7 @@ def propagation(graph: PropagationGraph) -> Table:
     return Table.of(f"Error propagation: {graph.model}", columns, rows, note)
 
 
-def _ratios(edge: PropagationEdge) -> tuple[str, ...]:
+def _ratio_interval(edge: PropagationEdge) -> tuple[str, ...]:
     return () if edge.low is None or edge.high is None else (f"[{_ratio(edge.low)}, {_ratio(edge.high)}]",)
 
 

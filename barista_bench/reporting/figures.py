@@ -15,7 +15,7 @@ from barista_bench.judging.cross_text import answer_agreement
 from barista_bench.reporting.analyses import analyse, is_unranked
 from barista_bench.reporting.leaderboard import MEAN
 from barista_bench.reporting.tables import figure_cell, shortened
-from barista_bench.reporting.view import Report, Section, build_report, distinct
+from barista_bench.reporting.view import Report, Section, build_report, distinct_names
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.tables import Row, Table, number_columns, text_columns, words
 
@@ -40,34 +40,34 @@ def report_figures(report: Report) -> dict[str, Table]:
     tables += [("", table) for table in report.across]
     tables += [(part.heading, table) for part in report.papers for table in part.tables]
     for section in report.sections:
-        of_section = (*section.figures, *section.breakdowns[:KEYS], *section.failures, *_beside(section))
+        of_section = (*section.figures, *section.breakdowns[:KEYS], *section.failures, *_further_figures(section))
         tables += [(section.heading, table) for table in of_section]
-    return drawn(tables)
+    return drawn_tables(tables)
 
 
-def drawn(tables: Sequence[tuple[str, Table]]) -> dict[str, Table]:
+def drawn_tables(tables: Sequence[tuple[str, Table]]) -> dict[str, Table]:
     """Those of some tables, each with its heading, that are drawn, by the names of their files."""
-    chosen = [(heading, table) for heading, table in tables if table.drawn and table.rows]
-    names = distinct(f"{heading} {table.title.removesuffix(': the numbers')}" for heading, table in chosen)
-    return {name: table for name, (_, table) in zip(names, chosen, strict=True)}
+    to_draw = [(heading, table) for heading, table in tables if table.drawn and table.rows]
+    names = distinct_names(f"{heading} {table.title.removesuffix(': the numbers')}" for heading, table in to_draw)
+    return {name: table for name, (_, table) in zip(names, to_draw, strict=True)}
 
 
 def _radar(board: Table) -> Iterator[Table]:
     """The tasks of a leaderboard as axes, where there are three of them."""
-    kept = [at for at, column in enumerate(board.columns) if column.name != MEAN]
-    if len(kept) > 3:
-        columns = tuple(replace(board.columns[at], name=board.columns[at].name.partition(":")[0]) for at in kept)
-        rows = tuple(tuple(row[at] for at in kept) for row in board.rows)
+    axes = {at: column for at, column in enumerate(board.columns) if column.name != MEAN}
+    if len(axes) > 3:
+        columns = tuple(replace(column, name=column.name.partition(":")[0]) for column in axes.values())
+        rows = tuple(tuple(row[at] for at in axes) for row in board.rows)
         yield replace(board, title=f"Tasks: {board.title}", columns=columns, rows=rows, drawn="radar")
 
 
-def _beside(section: Section) -> Iterator[Table]:
+def _further_figures(section: Section) -> Iterator[Table]:
     """Figures of a task that are no table of the page."""
     ranked = [(name, run) for name, run in section.standing.runs.items() if not is_unranked(run)]
     if (costs := score_and_costs(ranked)) is not None:
         yield costs
-    if (confused := confusion(*(ranked or list(section.standing.runs.items()))[0])) is not None:
-        yield confused
+    if (matrix := confusion(*(ranked or list(section.standing.runs.items()))[0])) is not None:
+        yield matrix
     try:
         yield from answer_agreement(cross_judge([judged for _, _, judged in section.judged]))
     except ConfigError:  # one judge alone, or judges that cannot be compared
@@ -76,15 +76,16 @@ def _beside(section: Section) -> Iterator[Table]:
 
 def score_and_costs(models: Sequence[tuple[str, ScoredRun]]) -> Table | None:
     """The primary figure beside what an answer took: tokens written and seconds; None where no log says it of two."""
-    known = [name for name in _COSTS if sum(name in run.results.timing.costs for _, run in models) > 1]
-    if not known:
+    cost_names = [name for name in _COSTS if sum(name in run.results.timing.costs for _, run in models) > 1]
+    if not cost_names:
         return None
     rows = []
     for label, run in models:
-        costs = (run.results.timing.costs.get(name) for name in known)
+        costs = (run.results.timing.costs.get(name) for name in cost_names)
         rows.append((label, figure_cell(run.results.primary_figure), *(cost.mean if cost else None for cost in costs)))
     primary = words(models[0][1].results.primary)
-    columns = (*text_columns("model"), *number_columns("", primary, *(f"{words(name)} a sample" for name in known)))
+    heads = (f"{words(name)} a sample" for name in cost_names)
+    columns = (*text_columns("model"), *number_columns("", primary, *heads))
     return replace(Table.of(f"{primary} against costs", columns, rows), drawn="scatter")
 
 
@@ -101,9 +102,9 @@ def confusion(label: str, run: ScoredRun) -> Table | None:
     classes = [name for name, count in examples.most_common(CLASSES) if count > 1]
     if len(classes) < 2:
         return None
-    counts = Counter((right, said if said in classes or said == UNREAD else OTHER) for _, right, said in pairs)
     heads = (*classes, OTHER, UNREAD)
-    rows: list[Row] = [(shortened(right), *(counts[right, said] for said in heads)) for right in classes]
+    counts = Counter((right, answered if answered in heads else OTHER) for _, right, answered in pairs)
+    rows: list[Row] = [(shortened(right), *(counts[right, answered] for answered in heads)) for right in classes]
     columns = (*text_columns("true class"), *number_columns("", *map(shortened, heads)))
     title = f"Answered classes of {label}"
     note = f"Samples by their true class (rows) and the answered one, of the {len(classes)} most frequent classes."
@@ -115,7 +116,8 @@ def _choice_texts(run: ScoredRun) -> list[tuple[str, str, str]]:
     rows = []
     for sample in run.samples:
         texts, right = run.task.choices(sample.example), run.task.correct_choices(sample.example)
-        if sample.counts and len(right) == 1:
-            said = run.task.answered_choices(sample.prediction) if sample.prediction is not None else ()
-            rows.append((sample.example.example_id, texts[right[0]], texts.get(said[0], OTHER) if said else UNREAD))
+        if sample.is_counted and len(right) == 1:
+            answered = run.task.answered_choices(sample.prediction) if sample.prediction is not None else ()
+            answer = texts.get(answered[0], OTHER) if answered else UNREAD
+            rows.append((sample.example.example_id, texts[right[0]], answer))
     return rows

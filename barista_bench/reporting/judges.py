@@ -22,7 +22,7 @@ OVERVIEW = "Judges"
 _UNUSABLE = [status for status in status_counts([]) if status != Status.OK] + [MISSING]
 
 
-def labelled(judged: Sequence[tuple[str, Sequence[JudgedRun]]]) -> list[LabelledJudge]:
+def labelled_judges(judged: Sequence[tuple[str, Sequence[JudgedRun]]]) -> list[LabelledJudge]:
     """One entry a model and judge; a folder's digest tells judges of one name apart."""
     entries = []
     for model, runs in judged:
@@ -38,13 +38,14 @@ def tables(judges: Sequence[LabelledJudge]) -> tuple[Table, ...]:
     by_rubric: dict[str, list[LabelledJudge]] = {}
     for judge in judges:
         by_rubric.setdefault(judge[2].results.rubric.sha256, []).append(judge)
-    made: list[Table] = []
+    section_tables: list[Table] = []
     for members in by_rubric.values():
         results = [judged_run.results for _, _, judged_run in members]
-        made += [_overview(members), *_by("category", [each.per_category for each in results], members)]
+        section_tables.append(_overview(members))
+        section_tables += _tables_by_key("category", [each.per_category for each in results], members)
         for key in dict.fromkeys(key for each in results for key in each.breakdowns):
-            made += _by(words(key), [each.breakdowns.get(key, {}) for each in results], members)
-    return tuple(made)
+            section_tables += _tables_by_key(words(key), [each.breakdowns.get(key, {}) for each in results], members)
+    return tuple(section_tables)
 
 
 def warnings(judges: Sequence[LabelledJudge]) -> list[str]:
@@ -63,8 +64,8 @@ def verdicts(judges: Sequence[LabelledJudge], model: str, max_text: int) -> Samp
     """The verdicts of each judge on each sample of one model, reasons cut at `max_text` characters."""
     lines_of: dict[tuple[str, int], list[tuple[str, str]]] = defaultdict(list)
     for label, judge, judged_run in judges:
-        for sample, given in judged_run.verdicts.items() if label == model else ():
-            lines_of[sample] += _in_words(judge, given, judged_run.results.scale, max_text)
+        for sample, sample_verdicts in judged_run.verdicts.items() if label == model else ():
+            lines_of[sample] += _verdict_lines(judge, sample_verdicts, judged_run.results.scale, max_text)
     return {sample: tuple(lines) for sample, lines in lines_of.items()}
 
 
@@ -89,8 +90,8 @@ def _overview(judges: Sequence[LabelledJudge]) -> Table:
         "the same judge and rubric, and measure no absolute quality. "
         f"Rubric: {rubric.wording}, sha256 {rubric.sha256[:12]}."
     )
-    if held := dict.fromkeys(judge for _, judge, judged_run in judges if judged_run.results.is_held):
-        note += f" {', '.join(held)}: held to the form's JSON Schema while writing."
+    if held_judges := dict.fromkeys(judge for _, judge, judged_run in judges if judged_run.results.is_held):
+        note += f" {', '.join(held_judges)}: held to the form's JSON Schema while writing."
     if any(judged_run.results.judge.name in OFFLINE for _, _, judged_run in judges):
         note += " lexical counts shared words and oracle knows the reference: neither is a published measure."
     return Table.of(OVERVIEW, columns, rows, note)
@@ -119,28 +120,27 @@ def _row(model: str, judge: str, results: JudgedResults, names: Sequence[str], s
     )
 
 
-def _by(key: str, parts: Sequence[Mapping[str, CategoryFigures]], judges: Sequence[LabelledJudge]) -> Iterator[Table]:
-    """Each judge's main figure by the values of a key: the mean over criteria, where there are several of them.
-
-    None for one value alone.
-    """
+def _tables_by_key(
+    key: str, parts: Sequence[Mapping[str, CategoryFigures]], judges: Sequence[LabelledJudge]
+) -> Iterator[Table]:
+    """One table of each judge's main figure by the values of a key; none for one value alone."""
     values = list(dict.fromkeys(value for part in parts for value in part))
     if len(values) < 2:
         return
-    names = [_main(judged_run.results) for _, _, judged_run in judges]
+    main_figures = [_main_figure(judged_run.results) for _, _, judged_run in judges]
     rows: list[Row] = []
     for value in values:
-        pairs = zip((part.get(value) for part in parts), names, strict=True)
-        figures = (of_judge.figures.get(name) if of_judge else None for of_judge, name in pairs)
+        pairs = zip((part.get(value) for part in parts), main_figures, strict=True)
+        figures = (category.figures.get(name) if category else None for category, name in pairs)
         rows.append((value, *map(figure_cell, figures)))
     columns = (*text_columns(key), *(Column(judge, model) for model, judge, _ in judges))
-    mains = dict.fromkeys(_with_end(name, judges) for name in names)
+    mains = dict.fromkeys(_with_end(name, judges) for name in main_figures)
     title = "mean over criteria" if list(mains) == [MEAN] else ", ".join(mains)
     yield Table.of(f"Judges by {key}: {title}", columns, rows)
 
 
-def _main(results: JudgedResults) -> str:
-    """The mean, which a judge of one criterion may leave out."""
+def _main_figure(results: JudgedResults) -> str:
+    """The name of the mean over criteria; of the one criterion of a judge that leaves the mean out."""
     criteria = results.rubric.criteria
     return MEAN if MEAN in results.figures or not criteria else criteria[0]
 
@@ -153,12 +153,14 @@ def _figures(judges: Sequence[LabelledJudge]) -> list[str]:
     return [MEAN, *names] if len(criteria) > 1 else list(names)
 
 
-def _in_words(judge: str, given: Sequence[SampleVerdict], scale: float, max_text: int) -> Iterator[tuple[str, str]]:
+def _verdict_lines(
+    judge: str, verdicts: Sequence[SampleVerdict], scale: float, max_text: int
+) -> Iterator[tuple[str, str]]:
     """One line a criterion: the scores of its draws, and the reason of the first usable one."""
-    for criterion in dict.fromkeys(draw.criterion for draw in given):
-        draws = [draw for draw in given if draw.criterion == criterion]
+    for criterion in dict.fromkeys(verdict.criterion for verdict in verdicts):
+        draws = [verdict for verdict in verdicts if verdict.criterion == criterion]
         scores = ", ".join(words(draw.status) if draw.score is None else f"{draw.score:.3g}" for draw in draws)
-        first = next((draw for draw in draws if draw.score is not None), draws[0])
+        first = next((verdict for verdict in draws if verdict.score is not None), draws[0])
         how = f" ({words(first.scoring)})" if first.scoring else ""
         reason = first.text if len(first.text) <= max_text else f"{first.text[:max_text]} […]"
         yield f"{judge}, {words(criterion)}", f"{scores} of {scale:g}{how}: {reason}"

@@ -51,7 +51,7 @@ class Leaderboard:
 def leaderboard(benchmark: str, title: str, tasks: Sequence[TaskStanding], analyses: Analyses) -> Leaderboard:
     """Models ordered by the mean of their primary figures; those without a figure in some task come after them."""
     labels = list(dict.fromkeys(label for task in tasks for label in task.runs))
-    means = {label: _mean(label, tasks) for label in labels}
+    means = {label: _mean_over_tasks(label, tasks) for label in labels}
     tiers = {label: max(tier(t.runs[label]) for t in tasks if label in t.runs) for label in labels}
 
     def rank(label: str) -> tuple[int, int, float]:
@@ -65,44 +65,44 @@ def leaderboard(benchmark: str, title: str, tasks: Sequence[TaskStanding], analy
     for label in sorted(labels, key=rank):
         mean, count = means[label]
         partial = "" if count == len(tasks) else f"{count} of {len(tasks)} tasks"
-        of_tasks = Cell(None if partial else mean, notes=(partial,) if partial else ())
-        scores = (_score(task.runs.get(label), analyses.comparisons) for task in tasks)
-        rows.append((label, *([of_tasks] if len(tasks) > 1 else []), *scores))
+        mean_cell = Cell(None if partial else mean, notes=(partial,) if partial else ())
+        scores = (_score_cell(task.runs.get(label), analyses.comparisons) for task in tasks)
+        rows.append((label, *([mean_cell] if len(tasks) > 1 else []), *scores))
     note = (
         "Primary figure of each task: mean ± standard deviation over runs, and the 95% interval over resampling units."
     )
     by_order = [ties([(label, run.results) for label, run in task.runs.items()]) for task in tasks]
     table = Table.of(f"Leaderboard: {title}", columns, rows, " ".join([note, *filter(None, by_order)]))
     unranked = sum(map(bool, tiers.values()))
-    return Leaderboard(benchmark, title, replace(table, drawn="forest", apart=unranked), unranked)
+    return Leaderboard(benchmark, title, replace(table, drawn="forest", unranked=unranked), unranked)
 
 
-def _mean(label: str, tasks: Sequence[TaskStanding]) -> tuple[float, int]:
+def _mean_over_tasks(label: str, tasks: Sequence[TaskStanding]) -> tuple[float, int]:
     """The mean primary figure over the tasks that the model has one of, and how many these are."""
     runs = [task.runs[label].results for task in tasks if label in task.runs]
     means = [figure.mean for results in runs if (figure := results.primary_figure)]
     return (fmean(means) if means else -math.inf), len(means)
 
 
-def _score(run: ScoredRun | None, ahead: Mapping[Path, Comparison]) -> Cell:
+def _score_cell(run: ScoredRun | None, ahead: Mapping[Path, Comparison]) -> Cell:
     """The figure; what it stands on only where samples are missing."""
     if run is None:
         return Cell(None)
     results = run.results
     cell = figure_cell(results.primary_figure)
-    incomplete = not results.coverage.complete
+    incomplete = not results.coverage.is_complete
     trained = (f"trained on {results.trained_on} of its videos: no rank",) if results.trained_on else ()
-    notes = (*cell.notes, *(_missing(results) if incomplete else ()), *trained)
-    return replace(cell, notes=notes, warn=incomplete or bool(trained), gap=_gap(ahead.get(run.folder)))
+    notes = (*cell.notes, *(_missing_samples(results) if incomplete else ()), *trained)
+    return replace(cell, notes=notes, warn=incomplete or bool(trained), gap=_gap_to_next(ahead.get(run.folder)))
 
 
-def _gap(pair: Comparison | None) -> GapToNext | None:
+def _gap_to_next(pair: Comparison | None) -> GapToNext | None:
     if pair is None:
         return None
     return GapToNext(pair.second, pair.difference, pair.p_adjusted, pair.certainty, pair.wins, pair.losses)
 
 
-def _missing(results: Results) -> Iterator[str]:
+def _missing_samples(results: Results) -> Iterator[str]:
     coverage = results.coverage
     yield f"{number(coverage.scored)} of {number(coverage.expected)} samples scored"
     for status in (Status.INFRA_ERROR, Status.TASK_ERROR):
@@ -120,44 +120,44 @@ def finding(standing: TaskStanding, analyses: Analyses, breakdown: KeyGroups | N
     if figure is None:
         return f"{label} has no scored sample."
     task = run.task.benchmark, run.task.name
-    compared = [gap for gap in analyses.gaps if (gap.comparison.benchmark, gap.comparison.task) == task]
-    gaps = [gap for gap in compared if gap.model == label]
-    parts = [_lead(label, figure.mean, analyses.comparisons.get(run.folder)), *_beside_baselines(gaps)]
+    task_gaps = [gap for gap in analyses.gaps if (gap.comparison.benchmark, gap.comparison.task) == task]
+    gaps = [gap for gap in task_gaps if gap.model == label]
+    parts = [_lead_sentence(label, figure.mean, analyses.comparisons.get(run.folder)), *_baselines_sentence(gaps)]
     failures = analyses.failures.get(run.folder, ())
     if total := sum(row.count for row in failures):
-        main = max(failures, key=lambda row: row.count)
-        parts.append(f"Failures: {number(main.count)} of {number(total)} {words(main.kind)}.")
-    return " ".join([*parts, *_weakest(label, breakdown)])
+        commonest = max(failures, key=lambda row: row.count)
+        parts.append(f"Failures: {number(commonest.count)} of {number(total)} {words(commonest.kind)}.")
+    return " ".join([*parts, *_weakest_group(label, breakdown)])
 
 
-def _lead(label: str, mean: float, ahead: Comparison | None) -> str:
+def _lead_sentence(label: str, mean: float, ahead: Comparison | None) -> str:
     if ahead is None:
         return f"{label} has {number(mean)}."
     if not ahead.difference:
         return f"{label} is level with {ahead.second}, at {number(mean)}."
-    more = f"{number(ahead.difference)} more"
+    lead = f"{number(ahead.difference)} more"
     if ahead.low is not None and ahead.high is not None:
-        more += f" {interval(ahead.low, ahead.high)}"
-    gap = f"({number(mean)}, {more}, p {p_text(ahead.p_adjusted)} on {number(ahead.units)} resampling units)"
+        lead += f" {interval(ahead.low, ahead.high)}"
+    gap = f"({number(mean)}, {lead}, p {p_text(ahead.p_adjusted)} on {number(ahead.units)} resampling units)"
     leads = {"sure": "leads", "likely": "is likely ahead of"}.get(ahead.certainty)
     return f"{label} {leads or 'is ahead of'} {ahead.second} {gap}{'' if leads else ', which may be chance'}."
 
 
-def _beside_baselines(gaps: Sequence[BaselineGap]) -> Iterator[str]:
+def _baselines_sentence(gaps: Sequence[BaselineGap]) -> Iterator[str]:
     same, unclear = "the same with", "not reliably better than"
     names = "above", "below", "likely above", "likely below", unclear, same
     sides: dict[str, list[str]] = {name: [] for name in names}
     for gap in gaps:
         difference, certainty = gap.comparison.difference, gap.comparison.certainty
         side = "above" if difference > 0 else "below"
-        named = {"sure": side, "likely": f"likely {side}", "none": same}.get(certainty, unclear)
-        amount = f" ({decimal(difference, sign=True)})" if named != same else ""
-        sides[named].append(f"{words(gap.kind)}{amount}")
-    if said := [f"{side} {', '.join(kinds)}" for side, kinds in sides.items() if kinds]:
-        yield f"It is {'; '.join(said)}."
+        relation = {"sure": side, "likely": f"likely {side}", "none": same}.get(certainty, unclear)
+        amount = f" ({decimal(difference, sign=True)})" if relation != same else ""
+        sides[relation].append(f"{words(gap.kind)}{amount}")
+    if phrases := [f"{side} {', '.join(kinds)}" for side, kinds in sides.items() if kinds]:
+        yield f"It is {'; '.join(phrases)}."
 
 
-def _weakest(label: str, breakdown: KeyGroups | None) -> Iterator[str]:
+def _weakest_group(label: str, breakdown: KeyGroups | None) -> Iterator[str]:
     groups = {
         value: of_value[label]
         for value, of_value in (breakdown.values.items() if breakdown else ())

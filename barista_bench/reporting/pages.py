@@ -47,7 +47,7 @@ def page_index(report: Report, samples: Sequence[Sample], album: Album) -> Field
         "tabs": [
             {
                 "address": f"benchmark-{number}",
-                "board": plain(board),
+                "board": page_value(board),
                 "tasks": [at for at, name in enumerate(benchmarks) if name == board.benchmark],
             }
             for number, board in enumerate(report.boards)
@@ -103,30 +103,30 @@ class Details:
         self._around = [_around_pictures(samples, number, by_frame) for number in range(len(samples))]
 
     @cached_property
-    def bare(self) -> tuple[tuple[str, str], ...]:
+    def chunks_without_pictures(self) -> tuple[tuple[str, str], ...]:
         """The `chunks` of a page without pictures."""
         return tuple(self._chunks(Album()))
 
     def chunks(self, album: Album) -> Iterable[tuple[str, str]]:
         """The details, those of `CHUNK` samples a piece, by the piece's id in the page."""
-        return self._chunks(album) if album.samples else self.bare
+        return self._chunks(album) if album.samples else self.chunks_without_pictures
 
     def _chunks(self, album: Album) -> Iterator[tuple[str, str]]:
         for start in range(0, len(self.samples), CHUNK):
             details = []
             for number, (before, after) in enumerate(self._around[start : start + CHUNK], start):
-                shown = album.of_sample(number)
-                pictures = _json({"pictures": plain(shown.pictures), "problem": shown.problem})[1:-1]
+                placed = album.of_sample(number)
+                pictures = _json({"pictures": page_value(placed.pictures), "problem": placed.problem})[1:-1]
                 details.append(f"{{{before},{pictures},{after}}}")
             yield f"chunk-{start // CHUNK}", _deflated(f"[{','.join(details)}]")
 
 
-def plain(value: Any) -> Any:  # noqa: ANN401  (whatever the blocks hold)
+def page_value(value: Any) -> Any:  # noqa: ANN401  (whatever the blocks hold)
     """Records as JSON objects without fields that hold their default, and None for numbers that JSON lacks.
 
     A page has a cell's text in place of its value, and what it draws of a table as numbers.
 
-    >>> plain([Cell("a"), Cell(0.5, warn=True), float("nan")])
+    >>> page_value([Cell("a"), Cell(0.5, warn=True), float("nan")])
     [{'text': 'a'}, {'text': '0.500', 'warn': True}, None]
     """
     if value is None or type(value) in (str, int):  # most of what there is
@@ -134,12 +134,12 @@ def plain(value: Any) -> Any:  # noqa: ANN401  (whatever the blocks hold)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [page_value(item) for item in value]
     if isinstance(value, Mapping):
-        return {key: plain(item) for key, item in value.items()}
+        return {key: page_value(item) for key, item in value.items()}
     if is_dataclass(value):
         fields = {
-            name: plain(item)
+            name: page_value(item)
             for name, default in _defaults(value.__class__)
             if (item := getattr(value, name)) != default  # which MISSING is of no value
         }
@@ -152,22 +152,25 @@ def plain(value: Any) -> Any:  # noqa: ANN401  (whatever the blocks hold)
 
 
 @cache
-def _defaults(kind: type) -> list[tuple[str, object]]:
+def _defaults(cls: type) -> list[tuple[str, object]]:
     """Each field of a dataclass, and its default."""
-    return [(field.name, field.default) for field in fields(kind) if (kind, field.name) not in _NOT_IN_PAGES]
+    return [(field.name, field.default) for field in fields(cls) if (cls, field.name) not in _NOT_IN_PAGES]
 
 
-_NOT_IN_PAGES = {(Cell, "value"), (Table, "drawn"), (Table, "apart")}
+_NOT_IN_PAGES = {(Cell, "value"), (Table, "drawn"), (Table, "unranked")}
 
 
 def _chart(table: Table) -> Fields:
     """A drawn table's series as points, each [x, y] or [x, y, low, high]."""
-    x, *others = table.columns
     series = [
-        {"name": name, "points": [[x, *(plain(y) if isinstance(y, Ranged) else [plain(y)])] for x, y in points.items()]}
+        {
+            "name": name,
+            "points": [[x, *(page_value(y) if isinstance(y, Ranged) else [page_value(y)])] for x, y in points.items()],
+        }
         for name, points in table.series.items()
     ]
-    axes = {"x": x.name, "y": others[0].group if others else ""}
+    x_column, *y_columns = table.columns
+    axes = {"x": x_column.name, "y": y_columns[0].group if y_columns else ""}
     return {"title": table.title.removesuffix(": the numbers"), **axes, "series": series, "kind": table.drawn}
 
 
@@ -180,7 +183,7 @@ def _deflated(text: str) -> str:
 
 
 def _block(content: object) -> str:
-    return _deflated(_json(plain(content)))
+    return _deflated(_json(page_value(content)))
 
 
 def _task_block(number: int, section: Section, samples: Sequence[Sample], album: Album) -> Fields:
@@ -209,7 +212,7 @@ def _filters(samples: Sequence[Sample]) -> list[Fields]:
     """The values of each key and, by sample, the numbers of those that the sample has."""
     filters = []
     for key in dict.fromkeys(name for sample in samples for name in sample.groups):
-        values = sorted({value for sample in samples for value in sample.groups.get(key, ())}, key=_natural)
+        values = sorted({value for sample in samples for value in sample.groups.get(key, ())}, key=_sort_key)
         if 1 < len(values) <= MAX_VALUES:
             number = {value: rank for rank, value in enumerate(values)}
             codes = [[number[value] for value in sample.groups.get(key, ())] for sample in samples]
@@ -218,7 +221,7 @@ def _filters(samples: Sequence[Sample]) -> list[Fields]:
     return filters
 
 
-def _natural(value: str) -> tuple[bool, float, str]:
+def _sort_key(value: str) -> tuple[bool, float, str]:
     """Numbers by size and before words."""
     digits = value.removeprefix("-")
     return (False, float(value), value) if digits.isascii() and digits.isdigit() else (True, 0.0, value)
@@ -233,7 +236,7 @@ def _around_pictures(
     names = ("captions", "boxes", "prompt", "reference", "metadata", "evidence")
     before = {name: getattr(sample, name) for name in names}
     after = {
-        "models": [plain(model.answers) for model in sample.models],
+        "models": [page_value(model.answers) for model in sample.models],
         "related": [[samples[other].section, samples[other].example_id, samples[other].label] for other in related],
     }
     return _json(before)[1:-1], _json(after)[1:-1]

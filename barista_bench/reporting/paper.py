@@ -15,13 +15,13 @@ from barista_bench.core.model_samples import ModelSamples, sample_name
 from barista_bench.data.dataset import config_names, open_examples
 from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.judging.judged_run import JudgedRun, raw_scores
-from barista_bench.reporting.judges import labelled
+from barista_bench.reporting.judges import labelled_judges
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.tables import Table
 
-LabelledRuns = Sequence[tuple[str, ScoredRun]]
+RunsByLabel = Sequence[tuple[str, ScoredRun]]
 """Runs of one benchmark by their models' labels."""
-Judged = Mapping[Path, Sequence[JudgedRun]]
+JudgedRuns = Mapping[Path, Sequence[JudgedRun]]
 """What judges say of a run, by its folder."""
 
 
@@ -35,12 +35,12 @@ class PaperPart:
     left_out: str = ""
 
 
-def paper_part(benchmark: Benchmark, heading: str, runs: LabelledRuns, judged: Judged) -> PaperPart:
+def paper_part(benchmark: Benchmark, heading: str, runs: RunsByLabel, judged_runs: JudgedRuns) -> PaperPart:
     """The tables that `benchmark.paper_tables` makes of these runs."""
     if benchmark.paper_tables is None:
         return PaperPart(benchmark.name, heading)
     try:
-        samples = [model_samples(label, run, judged.get(run.folder, ())) for label, run in runs]
+        samples = [model_samples(label, run, judged_runs.get(run.folder, ())) for label, run in runs]
         return PaperPart(benchmark.name, heading, tuple(benchmark.paper_tables(samples)))
     except BaristaError as error:
         return PaperPart(benchmark.name, heading, left_out=f"The tables of {heading}: {error}")
@@ -48,15 +48,15 @@ def paper_part(benchmark: Benchmark, heading: str, runs: LabelledRuns, judged: J
 
 def model_samples(label: str, run: ScoredRun, judges: Sequence[JudgedRun]) -> ModelSamples:
     """A run as `paper_tables` takes it: a judge's score of a sample is the mean over its criteria, if it has all."""
-    judged: dict[str, dict[str, float]] = {}
-    for _, judge, judged_run in labelled([(label, judges)]):
-        scores_of = judged.setdefault(judge, {})
+    scores_by_judge: dict[str, dict[str, float]] = {}
+    for _, judge, judged_run in labelled_judges([(label, judges)]):
+        scores_of = scores_by_judge.setdefault(judge, {})
         for (example_id, repetition), verdicts in judged_run.verdicts.items():
             scores = raw_scores(verdicts)
             if scores and len(scores) == len({verdict.criterion for verdict in verdicts}):
                 scores_of[sample_name(example_id, repetition)] = statistics.fmean(scores.values())
     runs = tuple(tuple(sample.as_scored for sample in group.samples) for group in run.counted.values())
-    return ModelSamples(label, run.task, runs, judged)
+    return ModelSamples(label, run.task, runs, scores_by_judge)
 
 
 def set_statistics(data: str | Path, benchmark: str) -> tuple[Table, ...]:

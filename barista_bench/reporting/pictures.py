@@ -68,39 +68,40 @@ def album(samples: Sequence[Sample], sources: Sources, budget: int) -> Album:
     Tasks take turns, each in an order of which every beginning is evenly spread. With a sample come all others of its
     frame: what tasks ask about one frame can then be seen side by side, and a picture that they share is stored once.
     """
-    made = Album()
+    new_album = Album()
     numbers: dict[bytes, int] = {}
     size = LARGE if len(samples) <= FEW else SMALL
-    for number in _order(samples):
+    for number in _picture_order(samples):
         examples, task = sources[samples[number].section]
-        budget = _add(made, numbers, number, examples, samples[number].index, task, size, budget)
+        budget = _add_pictures(new_album, numbers, number, examples, samples[number].index, task, size, budget)
         if budget < 0:
             break
-    return made
+    return new_album
 
 
-def _order(samples: Sequence[Sample]) -> Iterator[int]:
+def _picture_order(samples: Sequence[Sample]) -> Iterator[int]:
     """Places of all samples, each once, in the order in which they get pictures."""
     sections: dict[int, list[int]] = defaultdict(list)
     frames: dict[tuple[str, int], list[int]] = defaultdict(list)
     for number, sample in enumerate(samples):
         sections[sample.section].append(number)
-        frames[_frame(sample)].append(number)
+        frames[_first_frame(sample)].append(number)
     turns = zip_longest(*([members[at] for at in spread_order(len(members))] for members in sections.values()))
-    done: set[int] = set()
+    placed: set[int] = set()
     for number in (number for turn in turns for number in turn if number is not None):
-        if number not in done:
-            together = [number, *(other for other in frames[_frame(samples[number])] if other not in done | {number})]
-            done.update(together)
+        if number not in placed:
+            same_frame = frames[_first_frame(samples[number])]
+            together = [number, *(other for other in same_frame if other not in placed | {number})]
+            placed.update(together)
             yield from together
 
 
-def _frame(sample: Sample) -> tuple[str, int]:
+def _first_frame(sample: Sample) -> tuple[str, int]:
     return sample.frames[0].video_id, sample.frames[0].frame_index
 
 
-def _add(
-    made: Album,
+def _add_pictures(
+    album: Album,
     numbers: dict[bytes, int],
     number: int,
     examples: ExampleSet,
@@ -118,30 +119,30 @@ def _add(
     except (BaristaError, OSError) as error:
         if isinstance(error, TaskError):
             note_fault(str(error))
-        made.samples[number] = SamplePictures(problem=f"The images could not be read: {error}")
+        album.samples[number] = SamplePictures(problem=f"The images could not be read: {error}")
         return budget - 256
-    placed, new = [], list[bytes]()
-    added: dict[bytes, int] = {}
+    placed, new_files = [], list[bytes]()
+    new_numbers: dict[bytes, int] = {}
     for image in images:
         key = hashlib.sha256(repr((image.mode, image.size)).encode() + image.tobytes()).digest()
-        if key not in numbers and key not in added:
-            added[key] = len(made.files) + len(new)
+        if key not in numbers and key not in new_numbers:
+            new_numbers[key] = len(album.files) + len(new_files)
             small, file = image.convert("RGB"), io.BytesIO()
-            small.thumbnail(_shrunk(size, len(images)), Image.Resampling.LANCZOS)
+            small.thumbnail(_shrunk_size(size, len(images)), Image.Resampling.LANCZOS)
             small.save(file, "JPEG", quality=QUALITY, optimize=True)
-            new.append(file.getvalue())
-        placed.append(PlacedPicture(numbers.get(key, added.get(key, 0)), *image.size))
-    budget -= 256 + sum(4 * len(file) // 3 + 96 for file in new)
+            new_files.append(file.getvalue())
+        placed.append(PlacedPicture(numbers.get(key, new_numbers.get(key, 0)), *image.size))
+    budget -= 256 + sum(4 * len(file) // 3 + 96 for file in new_files)
     if budget >= 0:
-        numbers.update(added)
-        made.files.extend(new)
-        made.samples[number] = SamplePictures(tuple(placed))
+        numbers.update(new_numbers)
+        album.files.extend(new_files)
+        album.samples[number] = SamplePictures(tuple(placed))
     return budget
 
 
-def _shrunk(size: tuple[int, int], count: int) -> tuple[int, int]:
+def _shrunk_size(size: tuple[int, int], count: int) -> tuple[int, int]:
     """
-    >>> _shrunk((640, 960), 4), _shrunk((640, 960), 16), _shrunk((640, 960), 100)
+    >>> _shrunk_size((640, 960), 4), _shrunk_size((640, 960), 16), _shrunk_size((640, 960), 100)
     ((640, 960), (320, 480), (192, 288))
     """
     fraction = max(min(1.0, math.sqrt(STRIP / max(count, 1))), LEAST / size[0])

@@ -108,13 +108,13 @@ class Sample:
         return "; ".join(videos)
 
 
-def spread(count: int, wanted: int) -> list[int]:
-    """`wanted` places in range(count), evenly spread.
+def spread(count: int, most: int) -> list[int]:
+    """`most` places in range(count), evenly spread.
 
     >>> spread(10, 4), spread(3, 60)
     ([0, 2, 5, 7], [0, 1, 2])
     """
-    return [position * count // wanted for position in range(wanted)] if wanted < count else list(range(count))
+    return [position * count // most for position in range(most)] if most < count else list(range(count))
 
 
 def score_names(runs: Sequence[ScoredRun]) -> tuple[str, ...]:
@@ -125,7 +125,7 @@ def score_names(runs: Sequence[ScoredRun]) -> tuple[str, ...]:
 
 
 def section_samples(
-    section: int, runs: Sequence[ScoredRun], wanted: int, max_text: int, verdicts: Sequence[SampleVerdicts] = ()
+    section: int, runs: Sequence[ScoredRun], max_samples: int, max_text: int, verdicts: Sequence[SampleVerdicts] = ()
 ) -> tuple[Sample, ...]:
     """Evenly spread examples, the same ones for all models; `max_text` cuts each answer.
 
@@ -138,11 +138,11 @@ def section_samples(
         for sample in run.samples:
             samples_of[sample.example.example_id].append(sample)
     samples = []
-    for index in spread(len(examples.examples), wanted):
+    for index in spread(len(examples.examples), max_samples):
         example = examples.examples[index]
         answers = [
-            _model_answers(run, samples_of[example.example_id], names, max_text, judged)
-            for run, samples_of, judged in zip(runs, by_example, verdicts or [{}] * len(runs), strict=True)
+            _model_answers(run, samples_of[example.example_id], names, max_text, run_verdicts)
+            for run, samples_of, run_verdicts in zip(runs, by_example, verdicts or [{}] * len(runs), strict=True)
         ]
         samples.append(_sample(section, index, runs[0], example, tuple(answers), max_text))
     return tuple(samples)
@@ -152,7 +152,7 @@ def _sample(
     section: int, index: int, run: ScoredRun, example: Example, answers: tuple[ModelAnswers, ...], max_text: int
 ) -> Sample:
     """The prompt is shown with the first model's box format; models of other formats are asked the same in theirs."""
-    task, box_format = run.task, run.results.model.box_format.parsed
+    task, box_format = run.task, run.results.model.box_format.format
     return Sample(
         section=section,
         index=index,
@@ -164,9 +164,9 @@ def _sample(
         prompt=_cut(
             attempt(task, "prompt", example, lambda: task.prompt(example, box_format).as_text(), ""), MAX_PROMPT
         ),
-        reference=_cut(_indented(example.target), max_text),
-        metadata=_pairs(example.metadata),
-        evidence=_pairs(example.evidence),
+        reference=_cut(_indented_json(example.target), max_text),
+        metadata=_named_texts(example.metadata),
+        evidence=_named_texts(example.evidence),
         models=answers,
         groups={name: groups for name, value in facts(task, example).items() if (groups := _groups(value))},
     )
@@ -187,28 +187,28 @@ def _overlays(task: Task, example: Example, prediction: Prediction | None) -> tu
     Only those that can be drawn: finite, and no more than `MAX_BOXES` of them; a broken model can repeat itself.
     """
     overlays = attempt(task, "overlays", example, lambda: task.overlays(example, prediction), ())
-    wanted = [overlay for overlay in overlays if prediction is None or overlay.kind == "predicted"]
+    shown_overlays = [overlay for overlay in overlays if prediction is None or overlay.kind == "predicted"]
     return tuple(
-        (overlay.image, overlay.kind, _cut(overlay.label, MAX_GROUP), _within(overlay.box), _mask(overlay.mask))
-        for overlay in wanted[:MAX_BOXES]
-        if all(math.isfinite(number) for number in overlay.box)
+        (each.image, each.kind, _cut(each.label, MAX_GROUP), _drawable_box(each.box), _drawable_mask(each.mask))
+        for each in shown_overlays[:MAX_BOXES]
+        if all(math.isfinite(number) for number in each.box)
     )
 
 
-def _mask(rle: Rle | None) -> DrawnMask | None:
+def _drawable_mask(rle: Rle | None) -> DrawnMask | None:
     """A mask that can be drawn; one as ragged as noise is left out, its box stays."""
     if rle is None or len(rle.counts) > MAX_MASK or rle.size[0] * rle.size[1] > MAX_PIXELS:
         return None
     return DrawnMask(*rle.size, rle.counts)
 
 
-def _within(box: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
+def _drawable_box(box: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
     """The box, rounded to a tenth of a pixel and near enough to an image to be drawn."""
     x0, y0, x1, y1 = (round(min(max(number, -FAR), FAR), 1) for number in box)
     return x0, y0, x1, y1
 
 
-def _indented(value: Fields) -> str:
+def _indented_json(value: Fields) -> str:
     return json.dumps(value, ensure_ascii=False, indent=1, default=str)
 
 
@@ -218,33 +218,33 @@ def _model_answers(
     answers = tuple(_answer(run.task, sample, names, max_text, verdicts.get(sample.name, ())) for sample in samples)
     means = []
     for column in range(len(names)):
-        known = [score for answer in answers if (score := answer.scores[column]) is not None]
-        means.append(math.fsum(known) / len(known) if known else None)
+        scores = [score for answer in answers if (score := answer.scores[column]) is not None]
+        means.append(math.fsum(scores) / len(scores) if scores else None)
     return ModelAnswers(tuple(means), answers)
 
 
 def _answer(
     task: Task, sample: ScoredSample, names: Sequence[str], max_text: int, verdicts: tuple[tuple[str, str], ...]
 ) -> ShownAnswer:
-    record, scored = sample.record, sample.counts
+    record, is_counted = sample.record, sample.is_counted
     return ShownAnswer(
         run=record.run,
         status=str(record.status),
         error=_cut(record.error or "", max_text),
         text=None if record.text is None else _cut(record.text, max_text),
         reasoning=_cut(record.reasoning or "", max_text),
-        scores=tuple(_finite(sample.scores.get(name)) if scored else None for name in names),
+        scores=tuple(_finite(sample.scores.get(name)) if is_counted else None for name in names),
         facts=_facts(sample),
-        rows=_rows(task, sample, max_text) if scored else (),
-        parsed=_cut(_indented(sample.prediction.value), max_text) if sample.prediction else "",
+        rows=_explanation_rows(task, sample, max_text) if is_counted else (),
+        parsed=_cut(_indented_json(sample.prediction.value), max_text) if sample.prediction else "",
         boxes=_overlays(task, sample.example, sample.prediction) if sample.prediction else (),
         verdicts=verdicts,
-        failures=tuple(dict.fromkeys(failure.kind for failure in answer_failures(task, sample))) if scored else (),
+        failures=tuple(dict.fromkeys(failure.kind for failure in answer_failures(task, sample))) if is_counted else (),
         earlier=tuple(_cut(text, max_text) for text in (record.earlier or ())[:MAX_STEPS]),
     )
 
 
-def _rows(task: Task, sample: ScoredSample, max_text: int) -> tuple[ExplanationRow, ...]:
+def _explanation_rows(task: Task, sample: ScoredSample, max_text: int) -> tuple[ExplanationRow, ...]:
     """Explanation rows until they are as long as an answer may be; a broken model can repeat itself forever."""
     example, prediction = sample.example, sample.prediction
     rows = attempt(task, "explain", example, lambda: task.explain(example, prediction).rows, ())
@@ -266,21 +266,21 @@ def _facts(sample: ScoredSample) -> tuple[tuple[str, str], ...]:
     return tuple((name, str(value)) for name, value in facts.items() if value is not None)
 
 
-def _pairs(fields: Mapping[str, Json]) -> tuple[tuple[str, str], ...]:
-    return tuple((words(name), _plain(value)) for name, value in fields.items())
+def _named_texts(fields: Mapping[str, Json]) -> tuple[tuple[str, str], ...]:
+    return tuple((words(name), _readable(value)) for name, value in fields.items())
 
 
-def _plain(value: Json) -> str:
+def _readable(value: Json) -> str:
     """A JSON value as people read it: lists with commas, mappings as JSON."""
     if isinstance(value, str):
         return value or "–"
     if isinstance(value, list | tuple):
-        return ", ".join(_plain(item) for item in value) or "–"
+        return ", ".join(_readable(item) for item in value) or "–"
     return f"{value:g}" if isinstance(value, float) else json.dumps(value, ensure_ascii=False)
 
 
 def _finite(score: float | None) -> float | None:
-    """JSON has no NaN, and the browser could not read it."""
+    """The rounded score; None for NaN and infinities, which JSON lacks and the browser could not read."""
     return round(score, 6) if score is not None and math.isfinite(score) else None
 
 

@@ -39,7 +39,7 @@ MAX_NAME = 80
 ABOUT_REFERENCE = ("examples", "support")
 """Columns that describe the examples and not the model: printed once where all models agree."""
 
-Labelled = tuple[str, Results]
+LabelledResults = tuple[str, Results]
 """A model's label in this report, and its results."""
 Block = Mapping[str, Mapping[str, Cell]]
 """Row name -> column name -> cell, of one model."""
@@ -64,14 +64,14 @@ def p_text(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def figures(models: Sequence[Labelled]) -> Table:
+def figures(models: Sequence[LabelledResults]) -> Table:
     """One row a model: the primary figure, then all others."""
     primary = models[0][1].primary
     names = [primary, *(name for name in _union(results.figures for _, results in models) if name != primary)]
     columns = (*text_columns("model"), *number_columns("", *map(words, names)))
     rows = (
         (
-            Cell(label, "" if results.coverage.complete else "incomplete", warn=not results.coverage.complete),
+            Cell(label, "" if results.coverage.is_complete else "incomplete", warn=not results.coverage.is_complete),
             *(figure_cell(results.figures.get(name)) for name in names),
         )
         for label, results in models
@@ -83,7 +83,7 @@ def figures(models: Sequence[Labelled]) -> Table:
     return Table.of("Figures", columns, rows, f"{note} {ties(models)}".strip())
 
 
-def coverage(models: Sequence[Labelled]) -> Table:
+def coverage(models: Sequence[LabelledResults]) -> Table:
     """One row a model: how many samples its figures stand on, and what became of the others."""
     statuses = [*status_counts(status for _, results in models for status in results.coverage.statuses)]
     columns = (
@@ -94,18 +94,18 @@ def coverage(models: Sequence[Labelled]) -> Table:
     )
     rows = []
     for label, results in models:
-        found = results.coverage
-        fraction = f"{100 * found.answered / found.expected:.1f}%" if found.expected else None
-        counts = {status: found.statuses.get(status, 0) for status in statuses}
-        missing = max(0, found.expected - sum(counts.values()))
-        scored = Cell(found.scored, warn=not found.complete)
+        samples = results.coverage
+        fraction = f"{100 * samples.answered / samples.expected:.1f}%" if samples.expected else None
+        counts = {status: samples.statuses.get(status, 0) for status in statuses}
+        missing = max(0, samples.expected - sum(counts.values()))
+        scored = Cell(samples.scored, warn=not samples.is_complete)
         by_status = (Cell(count, warn=status != Status.OK and count > 0) for status, count in counts.items())
-        samples = fraction, found.answered, scored, found.expected
-        rows.append((label, results.runs, *samples, *by_status, Cell(missing, warn=missing > 0)))
+        totals = fraction, samples.answered, scored, samples.expected
+        rows.append((label, results.runs, *totals, *by_status, Cell(missing, warn=missing > 0)))
     return Table.of("Coverage", columns, rows)
 
 
-def ties(models: Sequence[Labelled]) -> str:
+def ties(models: Sequence[LabelledResults]) -> str:
     """One sentence on the models whose figure the order of the examples decides; empty where there is none."""
     spreads = [f"{label}: {spread}" for label, results in models if (spread := tie_spread(results))]
     if not spreads:
@@ -116,7 +116,7 @@ def ties(models: Sequence[Labelled]) -> str:
     )
 
 
-def details(models: Sequence[Labelled]) -> list[Table]:
+def details(models: Sequence[LabelledResults]) -> list[Table]:
     """Every entry of the tasks' aggregates that is a table itself, then the plain counts, averaged over runs."""
     keys = _union(entry for _, results in models for entry in results.details)
     tables, counts = [], []
@@ -138,10 +138,10 @@ def details(models: Sequence[Labelled]) -> list[Table]:
     return tables
 
 
-def costs(models: Sequence[Labelled]) -> Table | None:
+def costs(models: Sequence[LabelledResults]) -> Table | None:
     """One row a model: what its answers took, each and in all; None where nothing is known of any."""
-    known = _union(results.timing.costs for _, results in models)
-    names = [name for name in COST_NAMES if name in known]
+    logged_costs = _union(results.timing.costs for _, results in models)
+    names = [name for name in COST_NAMES if name in logged_costs]
     if not names:
         return None
     columns = (
@@ -151,13 +151,14 @@ def costs(models: Sequence[Labelled]) -> Table | None:
     )
     rows = []
     for label, results in models:
-        of_model = [(name, results.timing.costs.get(name)) for name in names]
-        each = []
-        for name, cost in of_model:
+        model_costs = [(name, results.timing.costs.get(name)) for name in names]
+        totals = (cost_text(name, cost.total) if cost else None for name, cost in model_costs)
+        mean_cells = []
+        for name, cost in model_costs:
             partial = cost is not None and cost.samples != results.coverage.scored
             notes = (f"of {cost.samples:,} samples",) if cost and partial else ()
-            each.append(Cell(cost_text(name, cost.mean) if cost else None, notes=notes))
-        rows.append((label, *each, *(cost_text(name, cost.total) if cost else None for name, cost in of_model)))
+            mean_cells.append(Cell(cost_text(name, cost.mean) if cost else None, notes=notes))
+        rows.append((label, *mean_cells, *totals))
     note = (
         "Cached tokens are among the input's, tokens of thinking among the output's; seconds are of generation. What a "
         "log does not say is left out; where it says something of some samples alone, their number stands below. A "
@@ -166,7 +167,7 @@ def costs(models: Sequence[Labelled]) -> Table | None:
     return Table.of("Costs", columns, rows, note)
 
 
-def timing(models: Sequence[Labelled]) -> Table:
+def timing(models: Sequence[LabelledResults]) -> Table:
     stages = _union(results.timing.seconds for _, results in models)
     columns = (
         *text_columns("model"),
@@ -184,7 +185,7 @@ def timing(models: Sequence[Labelled]) -> Table:
     return Table.of("Timing", columns, rows, note)
 
 
-def provenance(models: Sequence[Labelled]) -> Table:
+def provenance(models: Sequence[LabelledResults]) -> Table:
     """The table of settings: one column a model."""
     facts = [(label, _facts(results)) for label, results in models]
     columns = text_columns("", *(label for label, _ in facts))
@@ -208,24 +209,24 @@ def _facts(results: Results) -> dict[str, Value]:
 def side_by_side(title: str, key: str, blocks: Sequence[tuple[str, Block]]) -> Table:
     """One row a row name; the models' columns beside each other, except those in which all models agree."""
     names = _union(block for _, block in blocks)
-    named = _union(row for _, block in blocks for row in block.values())
-    common = [column for column in named if column in ABOUT_REFERENCE and _agree(column, names, blocks)]
-    specific = [column for column in named if column not in common]
+    columns_seen = _union(row for _, block in blocks for row in block.values())
+    common = [column for column in columns_seen if column in ABOUT_REFERENCE and _models_agree(column, names, blocks)]
+    specific = [column for column in columns_seen if column not in common]
     columns = [*text_columns(key), *number_columns("", *map(words, common))]
     for label, _ in blocks:
         columns += number_columns(label, *map(words, specific))
     rows = []
     for name in names[:MAX_ROWS]:
-        of_models, nothing = [block.get(name, {}) for _, block in blocks], Cell(None)
+        model_rows, empty = [block.get(name, {}) for _, block in blocks], Cell(None)
         row = [Cell(shortened(name))]
-        row += [next((of_model[column] for of_model in of_models if column in of_model), nothing) for column in common]
-        row += [of_model.get(column, nothing) for of_model in of_models for column in specific]
+        row += [next((cells[column] for cells in model_rows if column in cells), empty) for column in common]
+        row += [cells.get(column, empty) for cells in model_rows for column in specific]
         rows.append(row)
     note = f"The first {MAX_ROWS} of {len(names)} rows." if len(names) > MAX_ROWS else ""
     return Table.of(title, columns, rows, note)
 
 
-def _agree(column: str, names: Sequence[str], blocks: Sequence[tuple[str, Block]]) -> bool:
+def _models_agree(column: str, names: Sequence[str], blocks: Sequence[tuple[str, Block]]) -> bool:
     """Whether no two models say different things in this column. What a model does not list, it does not deny."""
     return all(
         len({block[name][column].text for _, block in blocks if column in block.get(name, {})}) <= 1 for name in names
@@ -249,7 +250,7 @@ def _mean_block(results: Results, key: str) -> Block:
         return float(first) if isinstance(first, int | float) else 0.0
 
     ordered = sorted(values.items(), key=support, reverse=True)
-    return {name: {column: Cell(_mean(cell)) for column, cell in row.items()} for name, row in ordered}
+    return {name: {column: Cell(_mean(run_values)) for column, run_values in row.items()} for name, row in ordered}
 
 
 def _mean(values: Sequence[object]) -> Value:
@@ -290,40 +291,40 @@ def by_group(tasks: Sequence[TaskRuns]) -> list[Table]:
     for heading, runs in tasks:
         by_benchmark.setdefault(next(iter(runs.values())).task.benchmark, []).append((heading, runs))
     for benchmark, part in by_benchmark.items():
-        where = f" of {benchmark}" if len(by_benchmark) > 1 else ""
+        scope = f" of {benchmark}" if len(by_benchmark) > 1 else ""
         keys = _union(run.results.breakdowns for _, runs in part for run in runs.values())
-        tables += [_by_key(part, key, f"All tasks{where} by {words(key)}") for key in keys]
+        tables += [_by_key(part, key, f"All tasks{scope} by {words(key)}") for key in keys]
     return [table for table in tables if table is not None]
 
 
 def _by_key(tasks: Sequence[TaskRuns], key: str, title: str) -> Table | None:
-    broken_down = [
+    tasks_with_key = [
         (heading, runs) for heading, runs in tasks if any(key in run.results.breakdowns for run in runs.values())
     ]
     columns = [*text_columns(words(key), "model")]
-    for heading, runs in broken_down:
+    for heading, runs in tasks_with_key:
         columns.append(Column(", ".join(_union([words(run.task.sample_score)] for run in runs.values())), heading))
-    blocks = [_group_scores(runs, key) for _, runs in broken_down]
+    blocks = [_group_scores(runs, key) for _, runs in tasks_with_key]
     values = sorted({value for block in blocks for _, value in block})
     if len(values) < 2:
         return None
-    models = _union(runs for _, runs in broken_down)
-    unranked = {label for _, runs in broken_down for label, run in runs.items() if is_unranked(run)}
-    judged = [label for label in models if label not in unranked]
+    models = _union(runs for _, runs in tasks_with_key)
+    unranked = {label for _, runs in tasks_with_key for label, run in runs.items() if is_unranked(run)}
+    ranked = [label for label in models if label not in unranked]
     rows: list[Row] = []
     for value in values:
-        if len(judged) > 1:
-            of_models = [[block[label, value] for label in judged if (label, value) in block] for block in blocks]
-            means = ([math.fsum(scores) / len(scores) for scores in of_block] for of_block in of_models)
-            rows.append((value, ALL_MODELS, *(_mean_cell(of_block, "models") for of_block in means)))
+        if len(ranked) > 1:
+            ranked_scores = [[block[label, value] for label in ranked if (label, value) in block] for block in blocks]
+            means = ([math.fsum(scores) / len(scores) for scores in task_scores] for task_scores in ranked_scores)
+            rows.append((value, ALL_MODELS, *(_mean_cell(task_scores, "models") for task_scores in means)))
         rows += [
             (value, label, *(_mean_cell(block.get((label, value), []), "samples") for block in blocks))
             for label in models
         ]
     note = "Mean sample score over runs and examples; how many samples stands below."
-    if len(judged) > 1:
-        left = f", without {', '.join(label for label in models if label in unranked)}" if unranked else ""
-        note += f" {ALL_MODELS}: the mean of the models' means{left}."
+    if len(ranked) > 1:
+        left_out = f", without {', '.join(label for label in models if label in unranked)}" if unranked else ""
+        note += f" {ALL_MODELS}: the mean of the models' means{left_out}."
     return replace(Table.of(title, columns, rows, note), drawn="heat")
 
 
@@ -336,33 +337,33 @@ def _group_scores(runs: Mapping[str, ScoredRun], key: str) -> dict[tuple[str, st
     for label, run in runs.items():
         for sample in run.samples:
             score = sample.scores.get(run.task.sample_score)
-            if score is not None and math.isfinite(score) and sample.counts and key in sample.example.metadata:
+            if score is not None and math.isfinite(score) and sample.is_counted and key in sample.example.metadata:
                 scores[label, str(sample.example.metadata[key])].append(score)
     return scores
 
 
-def _mean_cell(scores: Sequence[float], of: str) -> Cell:
+def _mean_cell(scores: Sequence[float], noun: str) -> Cell:
     """The mean, and below it of how many of what."""
     if not scores:
         return Cell(None)
-    return Cell(math.fsum(scores) / len(scores), notes=(f"{number(len(scores))} {of}",))
+    return Cell(math.fsum(scores) / len(scores), notes=(f"{number(len(scores))} {noun}",))
 
 
 def tokens(tasks: Sequence[TaskRuns]) -> Table | None:
     """Mean tokens a sample by task and model; None where no model counts tokens."""
     models = _union(runs for _, runs in tasks)
-    of_runs = [{label: run.results.timing.costs for label, run in runs.items()} for _, runs in tasks]
-    said = {name for by_label in of_runs for costs in by_label.values() for name in costs}
-    names = [name for name in COST_NAMES if name in said and name.endswith("_tokens")]
+    costs_by_label = [{label: run.results.timing.costs for label, run in runs.items()} for _, runs in tasks]
+    logged_costs = {name for by_label in costs_by_label for costs in by_label.values() for name in costs}
+    names = [name for name in COST_NAMES if name in logged_costs and name.endswith("_tokens")]
     if not names:
         return None
     columns = [*text_columns("task")]
     for label in models:
         columns += number_columns(label, *(name.removesuffix("_tokens") for name in names))
     rows = []
-    for (heading, _), by_label in zip(tasks, of_runs, strict=True):
-        known = [by_label.get(label, {}).get(name) for label in models for name in names]
-        rows.append((heading, *(f"{cost.mean:,.0f}" if cost else None for cost in known)))
+    for (heading, _), by_label in zip(tasks, costs_by_label, strict=True):
+        label_costs = [by_label.get(label, {}).get(name) for label in models for name in names]
+        rows.append((heading, *(f"{cost.mean:,.0f}" if cost else None for cost in label_costs)))
     note = (
         "Mean over the samples of which the log says it; output includes thinking, and input what was cached. "
         "Repetitions of a greedy answer, which is generated once, count 0."

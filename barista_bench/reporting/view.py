@@ -14,11 +14,11 @@ from barista_bench.reporting.analyses import Analyses, best_first
 from barista_bench.reporting.breakdowns import breakdown_table, key_groups
 from barista_bench.reporting.judges import LabelledJudge
 from barista_bench.reporting.leaderboard import Leaderboard, TaskStanding, finding, leaderboard
-from barista_bench.reporting.paper import Judged, PaperPart
+from barista_bench.reporting.paper import JudgedRuns, PaperPart
 from barista_bench.reporting.samples import Sample, score_names, section_samples
-from barista_bench.runs.score.comparability import Comparability, told_apart
+from barista_bench.runs.score.comparability import Comparability, distinguishing_parts
 from barista_bench.runs.score.scoring import ScoredRun
-from barista_bench.stats import PropagationGraph, comparable
+from barista_bench.stats import PropagationGraph, comparable_groups
 from barista_bench.tables import Table, number
 
 
@@ -63,13 +63,13 @@ class Section:
         return tuple(self.standing.runs.values())
 
     @property
-    def of_task(self) -> tuple[str, str]:
+    def task_key(self) -> tuple[str, str]:
         """Benchmark and name of the task."""
         return self.runs[0].task.benchmark, self.runs[0].task.name
 
     @property
     def benchmark(self) -> str:
-        return self.of_task[0]
+        return self.task_key[0]
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -103,16 +103,16 @@ class Report:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings that a reader must know first; names the section where there are several."""
-        several = len(self.sections) > 1
+        has_several = len(self.sections) > 1
         return tuple(
-            f"{section.heading}: {warning}" if several else warning
+            f"{section.heading}: {warning}" if has_several else warning
             for section in self.sections
             for warning in section.warnings
         )
 
 
 def build_report(
-    runs: Sequence[ScoredRun], *, title: str | None = None, judged: Judged | None = None, analyses: Analyses
+    runs: Sequence[ScoredRun], *, title: str | None = None, judged_runs: JudgedRuns | None = None, analyses: Analyses
 ) -> Report:
     """The report over `runs`; those that are comparable share a section.
 
@@ -121,24 +121,24 @@ def build_report(
     """
     if not runs:
         raise ConfigError("no run to report. Remedy: name at least one run folder")
-    by_set = comparable(runs)
-    benchmarks = list(dict.fromkeys(record.benchmark for record in by_set))
-    groups = dict(sorted(by_set.items(), key=lambda item: benchmarks.index(item[0].benchmark)))
+    groups_by_record = comparable_groups(runs)
+    benchmarks = list(dict.fromkeys(record.benchmark for record in groups_by_record))
+    groups = dict(sorted(groups_by_record.items(), key=lambda item: benchmarks.index(item[0].benchmark)))
     # Benchmark and task, with what tells a section from others of its task: why they stand apart.
     headings = [
-        f"{record.benchmark} / {record.task}{f' ({apart})' if apart else ''}"
-        for record, apart in zip(groups, told_apart(list(groups)), strict=True)
+        f"{record.benchmark} / {record.task}{f' ({distinction})' if distinction else ''}"
+        for record, distinction in zip(groups, distinguishing_parts(list(groups)), strict=True)
     ]
     standings = [
         TaskStanding(heading, {analyses.labels[run.folder]: run for run in best_first(group)})
         for heading, group in zip(headings, groups.values(), strict=True)
     ]
-    addresses = distinct(standing.heading for standing in standings)
+    addresses = distinct_names(standing.heading for standing in standings)
     sections = tuple(
-        _section(standing, address, judged or {}, analyses)
+        _section(standing, address, judged_runs or {}, analyses)
         for standing, address in zip(standings, addresses, strict=True)
     )
-    papers = tuple(_papers(sections, judged or {}))
+    papers = tuple(_papers(sections, judged_runs or {}))
     tasks = [(section.heading, section.standing.runs) for section in sections]
     summaries = (*tables.by_group(tasks), tables.tokens(tasks)) if len(sections) > 1 else ()
     return Report(
@@ -152,18 +152,18 @@ def build_report(
     )
 
 
-def report_samples(report: Report, wanted: int, max_text: int) -> tuple[Sample, ...]:
-    """At most `wanted` examples of each section, evenly spread, with answers cut at `max_text` characters.
+def report_samples(report: Report, max_samples: int, max_text: int) -> tuple[Sample, ...]:
+    """At most `max_samples` examples of each section, evenly spread, with answers cut at `max_text` characters.
 
     Raises:
-        ConfigError: `wanted` is negative.
+        ConfigError: `max_samples` is negative.
     """
-    if wanted < 0:
-        raise ConfigError(f"samples is {wanted}. Remedy: give 0 or more")
+    if max_samples < 0:
+        raise ConfigError(f"samples is {max_samples}. Remedy: give 0 or more")
     samples: list[Sample] = []
     for place, section in enumerate(report.sections):
         verdicts = [judges.verdicts(section.judged, label, max_text) for label in section.labels]
-        samples += section_samples(place, section.runs, wanted, max_text, verdicts)
+        samples += section_samples(place, section.runs, max_samples, max_text, verdicts)
     return tuple(samples)
 
 
@@ -172,7 +172,7 @@ def _title(sections: Sequence[Section]) -> str:
     if len(headings) < 3:
         return f"Evaluation of {', '.join(headings)}"
     benchmarks = dict.fromkeys(section.benchmark for section in sections)
-    tasks = len({section.of_task for section in sections})
+    tasks = len({section.task_key for section in sections})
     models = len({label for section in sections for label in section.labels})
     counts = [f"{count} {noun}{'s' if count > 1 else ''}" for count, noun in ((tasks, "task"), (models, "model"))]
     return f"Evaluation of {', '.join(benchmarks)}: {', '.join(counts)}"
@@ -186,9 +186,9 @@ def _boards(sections: Sequence[Section], analyses: Analyses) -> Iterator[Leaderb
 
 
 def _diagnosis(analyses: Analyses) -> Iterator[Table]:
-    for benchmark, agreed in analyses.agreements:
+    for benchmark, ranks in analyses.agreements:
         name = benchmark if len(analyses.agreements) > 1 else ""
-        yield diagnosis.agreement(agreed, name if benchmark else "all benchmarks")
+        yield diagnosis.agreement(ranks, name if benchmark else "all benchmarks")
     if analyses.gaps:
         yield diagnosis.baselines(analyses.gaps)
     if analyses.consistency:
@@ -196,7 +196,7 @@ def _diagnosis(analyses: Analyses) -> Iterator[Table]:
     yield from map(diagnosis.propagation, analyses.graphs)
 
 
-def _papers(sections: Sequence[Section], judged: Judged) -> Iterator[PaperPart]:
+def _papers(sections: Sequence[Section], judged_runs: JudgedRuns) -> Iterator[PaperPart]:
     """A part a benchmark; another one for runs of a task that are not comparable with those before.
 
     Sets of examples share a part where the benchmark's tables compare them.
@@ -207,26 +207,26 @@ def _papers(sections: Sequence[Section], judged: Judged) -> Iterator[PaperPart]:
         record = section.runs[0].results.comparability
         if record.benchmark in BENCHMARKS and BENCHMARKS[record.benchmark].compares_sets:
             record = record.model_copy(update={"split": "", "limit": None, "content_hash": ""})
-        seen = records.setdefault((record.benchmark, record.task), [])
-        seen += [] if record in seen else [record]
-        parts.setdefault((record.benchmark, seen.index(record)), []).append(section)
+        records_of_task = records.setdefault((record.benchmark, record.task), [])
+        records_of_task += [] if record in records_of_task else [record]
+        parts.setdefault((record.benchmark, records_of_task.index(record)), []).append(section)
     for (name, _), members in parts.items():
         if (benchmark := BENCHMARKS.get(name)) is None:
             continue
-        several = (name, 1) in parts
-        apart = f" ({', '.join(section.heading for section in members)})" if several else ""
-        beside = [section for section in sections if section.of_task in benchmark.beside]
-        runs = [(label, run) for section in (*members, *beside) for label, run in section.standing.runs.items()]
-        yield paper.paper_part(benchmark, f"{benchmark.title}{apart}", runs, judged)
+        has_several = (name, 1) in parts
+        distinction = f" ({', '.join(section.heading for section in members)})" if has_several else ""
+        companions = [section for section in sections if section.task_key in benchmark.extra_table_tasks]
+        runs = [(label, run) for section in (*members, *companions) for label, run in section.standing.runs.items()]
+        yield paper.paper_part(benchmark, f"{benchmark.title}{distinction}", runs, judged_runs)
 
 
-def _section(standing: TaskStanding, address: str, judged: Judged, analyses: Analyses) -> Section:
+def _section(standing: TaskStanding, address: str, judged_runs: JudgedRuns, analyses: Analyses) -> Section:
     labels, runs = tuple(standing.runs), tuple(standing.runs.values())
     folders = {label: run.folder for label, run in standing.runs.items()}
-    by_judge = judges.labelled([(label, judged.get(folder, ())) for label, folder in folders.items()])
+    by_judge = judges.labelled_judges([(label, judged_runs.get(folder, ())) for label, folder in folders.items()])
     models = [(label, run.results) for label, run in standing.runs.items()]
     groups = key_groups(labels, runs, [analyses.breakdowns.get(run.folder, {}) for run in runs])
-    compared = [pair for run in runs if (pair := analyses.comparisons.get(run.folder))]
+    comparisons = [pair for run in runs if (pair := analyses.comparisons.get(run.folder))]
     judge_tables = judges.tables(by_judge)
     failures = diagnosis.failures([(label, analyses.failures.get(folder, ())) for label, folder in folders.items()])
     primary = runs[0].results.primary
@@ -238,15 +238,15 @@ def _section(standing: TaskStanding, address: str, judged: Judged, analyses: Ana
         facts=_facts(runs),
         warnings=(*_warnings(models), *judges.warnings(by_judge)),
         scores=score_names(runs),
-        figures=_those_there(
+        figures=_without_none(
             tables.figures(models),
-            diagnosis.comparisons(compared) if compared else None,
+            diagnosis.comparisons(comparisons) if comparisons else None,
             *(table for table in judge_tables if table.title == judges.OVERVIEW),
             diagnosis.thoughts(thoughts, primary),
         ),
         breakdowns=tuple(breakdown_table(key, labels, primary) for key in groups),
-        failures=_those_there(failures),
-        others=_those_there(
+        failures=_without_none(failures),
+        others=_without_none(
             tables.coverage(models),
             *(table for table in judge_tables if table.title != judges.OVERVIEW),
             *tables.details(models),
@@ -258,15 +258,15 @@ def _section(standing: TaskStanding, address: str, judged: Judged, analyses: Ana
     )
 
 
-def _those_there(*made: Table | None) -> tuple[Table, ...]:
-    return tuple(table for table in made if table is not None)
+def _without_none(*tables: Table | None) -> tuple[Table, ...]:
+    return tuple(table for table in tables if table is not None)
 
 
 def _facts(runs: Sequence[ScoredRun]) -> tuple[tuple[str, str], ...]:
     results = [run.results for run in runs]
     dataset = results[0].dataset
     versions = [{"barista_bench": run_results.barista_bench, **run_results.versions} for run_results in results]
-    same = all(run_results == versions[0] for run_results in versions)
+    are_same = all(run_results == versions[0] for run_results in versions)
     packages = ", ".join(f"{name} {version}" for name, version in versions[0].items())
     return (
         ("benchmark", dataset.benchmark),
@@ -277,23 +277,23 @@ def _facts(runs: Sequence[ScoredRun]) -> tuple[tuple[str, str], ...]:
         ("protocol", results[0].protocol),
         ("wording of the prompts", results[0].prompts.wording),
         ("options", results[0].comparability.options_in_words or "the task's defaults"),
-        ("packages", packages if same else "differ between the models, see settings and versions"),
+        ("packages", packages if are_same else "differ between the models, see settings and versions"),
     )
 
 
-def _warnings(models: Sequence[tables.Labelled]) -> tuple[str, ...]:
+def _warnings(models: Sequence[tables.LabelledResults]) -> tuple[str, ...]:
     warnings = [
         f"{label} is incomplete: {results.coverage.missing:,} of {results.coverage.expected:,} samples are not scored. "
         "Its figures stand on the others alone and cannot be compared."
         for label, results in models
-        if not results.coverage.complete
+        if not results.coverage.is_complete
     ]
     if len({results.runs for _, results in models}) > 1:
         warnings.append("The models were run a different number of times.")
     return tuple(warnings)
 
 
-def distinct(texts: Iterable[str]) -> list[str]:
+def distinct_names(texts: Iterable[str]) -> list[str]:
     """`plain_name` of each, numbered where it has come before."""
     names: dict[str, None] = {}
     for name in map(plain_name, texts):

@@ -75,7 +75,7 @@ class Difference:
             version 0.1). `status`: see `statuses`. `answer`, `reasoning`: another text came although the same was
             asked. `score`: at least one figure differs.
         statuses: (first, second) to the number of samples whose status changed so.
-        shown: the first samples of each kind, by example id and repetition.
+        first_samples: the first samples of each kind, by example id and repetition.
         scores: by name, by the options that each run was started with; None where one of the runs is not scored.
     """
 
@@ -87,11 +87,11 @@ class Difference:
     common: int
     counts: Mapping[Kind, int]
     statuses: Mapping[tuple[str, str], int]
-    shown: Mapping[Kind, tuple[SampleChange, ...]]
+    first_samples: Mapping[Kind, tuple[SampleChange, ...]]
     scores: tuple[ScoreChange, ...] | None
 
     @property
-    def same(self) -> bool:
+    def is_same(self) -> bool:
         """Whether nothing differs in settings or in any sample's input, status, answer, reasoning and figures."""
         return not self.settings and not any(self.counts.values())
 
@@ -99,50 +99,50 @@ class Difference:
 class _Changes:
     """Counts, and the first few samples of each kind whatever order they come in."""
 
-    def __init__(self, shown: int) -> None:
+    def __init__(self, limit: int) -> None:
         self.counts, self.statuses = Counter[Kind](), Counter[tuple[str, str]]()
-        self.shown: dict[Kind, list[SampleChange]] = {kind: [] for kind in KINDS}
-        self._limit = shown
+        self.first_samples: dict[Kind, list[SampleChange]] = {kind: [] for kind in KINDS}
+        self._limit = limit
 
     def add(self, kind: Kind, sample: SampleChange) -> None:
         self.counts[kind] += 1
-        bisect.insort(self.shown[kind], sample)
-        del self.shown[kind][self._limit :]
+        bisect.insort(self.first_samples[kind], sample)
+        del self.first_samples[kind][self._limit :]
 
 
-def diff(first: str | Path, second: str | Path, *, shown: int = 10) -> Difference:
+def diff(first: str | Path, second: str | Path, *, show: int = 10) -> Difference:
     """Compare two run folders.
 
     Raises:
-        ConfigError: `shown`, the samples of each kind that are named, is negative.
+        ConfigError: `show`, the samples of each kind that are named, is negative.
         DataError: a folder is not a run.
     """
-    if shown < 0:
-        raise ConfigError(f"shown is {shown}. Remedy: give 0 or more")
+    if show < 0:
+        raise ConfigError(f"show is {show}. Remedy: give 0 or more")
     folders = Path(first), Path(second)
-    described = read_run(folders[0]), read_run(folders[1])
-    changes = _Changes(shown)
+    descriptions = read_run(folders[0]), read_run(folders[1])
+    changes = _Changes(show)
     with ExitStack() as stack:
-        a, b = (stack.enter_context(run_records(*pair)) for pair in zip(folders, described, strict=True))
-        for sample, line in a.winners.items():
-            if sample in b.winners:
-                _compare(a.record(line), b.record(b.winners[sample]), changes)
+        a, b = (stack.enter_context(run_records(*pair)) for pair in zip(folders, descriptions, strict=True))
+        for sample, line in a.counting_lines.items():
+            if sample in b.counting_lines:
+                _compare(a.record(line), b.record(b.counting_lines[sample]), changes)
             else:
                 changes.add("only_first", _change(record := a.record(line), record.text, None))
-        for sample, line in b.winners.items():
-            if sample not in a.winners:
+        for sample, line in b.counting_lines.items():
+            if sample not in a.counting_lines:
                 changes.add("only_second", _change(record := b.record(line), None, record.text))
     return Difference(
         first=folders[0],
         second=folders[1],
-        settings=_settings(*(run.model_dump() for run in described)),
-        samples=(len(a.winners), len(b.winners)),
+        settings=_settings(*(run.model_dump() for run in descriptions)),
+        samples=(len(a.counting_lines), len(b.counting_lines)),
         left_out=(a.left_out, b.left_out),
-        common=len(a.winners.keys() & b.winners.keys()),
+        common=len(a.counting_lines.keys() & b.counting_lines.keys()),
         scores=_scores(folders, changes),
         counts={kind: changes.counts[kind] for kind in KINDS},
         statuses=dict(sorted(changes.statuses.items())),
-        shown={kind: tuple(changes.shown[kind]) for kind in KINDS},
+        first_samples={kind: tuple(changes.first_samples[kind]) for kind in KINDS},
     )
 
 
@@ -159,7 +159,7 @@ def _compare(a: SampleRecord, b: SampleRecord, changes: _Changes) -> None:
     if a.status is not b.status:
         changes.statuses[str(a.status), str(b.status)] += 1
         changes.add("status", _change(a, str(a.status), str(b.status)))
-    if a.finished and b.finished and not (other_input or other_prompt or other_media):
+    if a.is_finished and b.is_finished and not (other_input or other_prompt or other_media):
         if a.text != b.text:
             changes.add("answer", _change(a, a.text, b.text))
         if a.reasoning != b.reasoning:
@@ -204,15 +204,15 @@ def _scores(folders: tuple[Path, Path], changes: _Changes) -> tuple[ScoreChange,
     values: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for sample, line in a.items():
         first, second = line.scores or {}, (b[sample].scores if sample in b else None) or {}
-        changed = []
+        differing = []
         for name in sorted(first.keys() & second.keys()):
             pair = first[name], second[name]
             if pair[0] is not None and pair[1] is not None:
                 values[name].append((pair[0], pair[1]))
                 if pair[0] != pair[1]:
-                    changed.append([f"{name} {score:g}" for score in pair])
-        if changed:
-            changes.add("score", _change(line, *map(", ".join, zip(*changed, strict=True))))
+                    differing.append([f"{name} {score:g}" for score in pair])
+        if differing:
+            changes.add("score", _change(line, *map(", ".join, zip(*differing, strict=True))))
     rows = []
     for name, pairs in sorted(values.items()):
         # fsum is exact, so that the order of the lines does not show in the means.
@@ -266,17 +266,17 @@ def as_text(difference: Difference) -> str:
 
 
 def _kind_text(kind: Kind, difference: Difference) -> Iterator[str]:
-    count, shown = difference.counts[kind], difference.shown[kind]
+    count, samples = difference.counts[kind], difference.first_samples[kind]
     if not count:
         return
     yield f"  {_HEADINGS[kind]}: {count}"
     if kind == "status":
         for (first, second), number in difference.statuses.items():
             yield f"    {_arrow(first, second)}: {number}"
-    for sample in shown:
+    for sample in samples:
         yield f"    {printable(sample.example_id)} run {sample.run}: {_both(sample.first, sample.second)}"
-    if count > len(shown) > 0:
-        yield f"    and {count - len(shown)} more"
+    if count > len(samples) > 0:
+        yield f"    and {count - len(samples)} more"
 
 
 def _arrow(first: object, second: object) -> str:

@@ -31,7 +31,7 @@ from barista_bench.files.reading import first_complaint, read_bounded_json
 from barista_bench.files.writing import write_whole
 from barista_bench.models import ModelIdentity
 from barista_bench.runs.ask.config import MAX_RUNS
-from barista_bench.runs.log.asked import prompt_options
+from barista_bench.runs.log.inputs import prompt_options
 from barista_bench.runs.log.sample_log import log_files, refuse_other_version
 from barista_bench.runs.score.costs import Prices
 from barista_bench.runs.score.results import ModelInfo, Wording
@@ -47,10 +47,10 @@ MAX_BYTES = 16 * 2**20
 """Bytes of a `run.json` at the most; prompts may have a MiB each."""
 _MAX_DEPTH = 16
 _MAX_NUMBER = 2**63
-_VERSIONED = ("datasets", "torch", "transformers", "llguidance", "openai", "av", "pillow", "numpy")
+_VERSIONED_PACKAGES = ("datasets", "torch", "transformers", "llguidance", "openai", "av", "pillow", "numpy")
 
 
-def _plain(value: object, depth: int = 0) -> object:
+def _checked_json(value: object, depth: int = 0) -> object:
     """JSON that every part of the package can write again: finite numbers of usual size, nested a little."""
     if isinstance(value, int | float) and not abs(value) <= _MAX_NUMBER:  # NaN is not either
         raise ValueError("holds a number that is not finite, or too large")
@@ -58,11 +58,11 @@ def _plain(value: object, depth: int = 0) -> object:
         if depth == _MAX_DEPTH:
             raise ValueError("is nested too deeply")
         for inner in value.values() if isinstance(value, dict) else value:
-            _plain(inner, depth + 1)
+            _checked_json(inner, depth + 1)
     return value
 
 
-_Plain = Annotated[Any, AfterValidator(_plain)]
+_Json = Annotated[Any, AfterValidator(_checked_json)]
 Place: TypeAlias = str | Path | None
 """Where data lie now; None where they lie as `run.json` says."""
 
@@ -76,7 +76,7 @@ class _Part(BaseModel):
 class RunModel(ModelInfo):
     model_config = _Part.model_config
 
-    settings: dict[str, _Plain]
+    settings: dict[str, _Json]
 
     @property
     def asked_as(self) -> dict[str, Any]:
@@ -94,8 +94,8 @@ class RunIdentity(_Part):
     content_hash: str
     prompts_hash: str | None
     model: RunModel
-    generation: dict[str, _Plain]
-    options: dict[str, _Plain] = {}
+    generation: dict[str, _Json]
+    options: dict[str, _Json] = {}
 
 
 class RunData(_Part):
@@ -120,7 +120,7 @@ class _Prompts(_Part):
 class ImportedFolder(_Part):
     folder: str
     predictions_sha256: str
-    thinking_tokens: _Plain
+    thinking_tokens: _Json
 
 
 class RunDescription(_Part):
@@ -133,7 +133,7 @@ class RunDescription(_Part):
     prompts: _Prompts
     protocol: Literal["release", "paper"]
     versions: dict[str, str]
-    options: dict[str, _Plain] = {}
+    options: dict[str, _Json] = {}
     prices: Prices = Prices()
     training_videos: list[Sha256] = []
     """SHA-256 of the videos that the run's adapter was trained on, as far as it says so."""
@@ -169,14 +169,14 @@ def run_description(
     data: RunData,
     split: str = "all",
     versions: Mapping[str, str] = {"barista_bench": __version__},
-    **further: object,
+    **other_fields: object,
 ) -> RunDescription:
     """The description of the run folder `folder`; the defaults are those of imported runs.
 
     Raises:
         DataError: it could not be read back.
     """
-    described = {
+    description = {
         "barista_bench": __version__,
         "protocol": task.protocol,
         "prompts": asdict(task.prompts),
@@ -195,9 +195,9 @@ def run_description(
         "versions": versions,
         "runs": runs,
         "data": data.model_dump(),
-        **further,
+        **other_fields,
     }
-    return _checked(json.loads(json.dumps(described)), folder / CONFIG_FILE)
+    return _validated(json.loads(json.dumps(description)), folder / CONFIG_FILE)
 
 
 def read_run(folder: str | Path) -> RunDescription:
@@ -207,17 +207,17 @@ def read_run(folder: str | Path) -> RunDescription:
         DataError: it is none, or not one of ours; names file and field.
     """
     path = Path(folder) / CONFIG_FILE
-    return _checked(read_bounded_json(path, MAX_BYTES, what="no run here", remedy="run `barista-bench run`"), path)
+    return _validated(read_bounded_json(path, MAX_BYTES, what="no run here", remedy="run `barista-bench run`"), path)
 
 
-def _checked(described: object, path: Path) -> RunDescription:
+def _validated(description: object, path: Path) -> RunDescription:
     try:
-        return RunDescription.model_validate(described)
+        return RunDescription.model_validate(description)
     except ValidationError as error:
         raise DataError(f"{path}: {first_complaint(error)}. Remedy: run again with another --out") from error
 
 
-def claim(folder: Path, described: RunDescription) -> None:
+def claim(folder: Path, description: RunDescription) -> None:
     """Write the run's description, or check that the folder belongs to this run. `runs` may change between starts.
 
     Raises:
@@ -229,26 +229,26 @@ def claim(folder: Path, described: RunDescription) -> None:
         refuse_other_version(file)
     if (folder / CONFIG_FILE).exists():
         before = read_run(folder)
-        before, described = _with_known_prompts(before, described), _with_known_prompts(described, before)
-        if difference := first_difference(before, described):
+        before, description = _with_known_prompts(before, description), _with_known_prompts(description, before)
+        if difference := first_difference(before, description):
             name, old, new = difference
             raise ConfigError(f"{folder}: holds a run with {name} {old!r}, not {new!r}. Remedy: use another --out")
     elif any(file.stat().st_size for file in logs):
         raise ConfigError(f"{folder}: holds samples, but no {CONFIG_FILE} that says of what. Remedy: use another --out")
-    write_run(folder, described)
+    write_run(folder, description)
 
 
-def write_run(folder: Path, described: RunDescription) -> None:
+def write_run(folder: Path, description: RunDescription) -> None:
     """Write the run's description, whatever stands there."""
-    write_whole(folder / CONFIG_FILE, json.dumps(described.model_dump(), indent=1, sort_keys=True) + "\n")
+    write_whole(folder / CONFIG_FILE, json.dumps(description.model_dump(), indent=1, sort_keys=True) + "\n")
 
 
-def _with_known_prompts(described: RunDescription, other: RunDescription) -> RunDescription:
+def _with_known_prompts(description: RunDescription, other: RunDescription) -> RunDescription:
     """The description, with the other's digest of prompts where it has none. Each example is checked anyway."""
-    if described.identity.prompts_hash is not None:
-        return described
-    identity = described.identity.model_copy(update={"prompts_hash": other.identity.prompts_hash})
-    return described.model_copy(update={"identity": identity})
+    if description.identity.prompts_hash is not None:
+        return description
+    identity = description.identity.model_copy(update={"prompts_hash": other.identity.prompts_hash})
+    return description.model_copy(update={"identity": identity})
 
 
 def first_difference(before: RunDescription, now: RunDescription) -> tuple[str, object, object] | None:
@@ -268,7 +268,7 @@ def _difference(name: str, old: object, new: object) -> tuple[str, object, objec
 
 def package_versions() -> dict[str, str]:
     """Versions of the packages on which answers and figures depend."""
-    return {name: _version(name) for name in _VERSIONED}
+    return {name: _version(name) for name in _VERSIONED_PACKAGES}
 
 
 @cache  # of a process: each is read out of a file
@@ -291,10 +291,10 @@ def data_location(folder: Path, data: str | None, root: str | Path | None, limit
 def moved_data(data: RunData, before: Path, now: Path) -> RunData:
     """The same location as `data_location` gives it, as seen from another run folder."""
 
-    def moved(path: str | None) -> str | None:
+    def moved_path(path: str | None) -> str | None:
         return _relative_and_absolute(now, before / path)[0] if path and path.startswith(".") else path
 
-    return data.model_copy(update={"path": moved(data.path), "root": moved(data.root)})
+    return data.model_copy(update={"path": moved_path(data.path), "root": moved_path(data.root)})
 
 
 def _relative_and_absolute(folder: Path, path: str | Path) -> tuple[str, str]:
@@ -307,7 +307,7 @@ def _relative_and_absolute(folder: Path, path: str | Path) -> tuple[str, str]:
     return relative if relative.startswith("../") or relative in (".", "..") else f"./{relative}", str(absolute)
 
 
-def open_run_examples(folder: Path, described: RunDescription, data: Place, root: Place) -> ExampleSet:
+def open_run_examples(folder: Path, description: RunDescription, data: Place, root: Place) -> ExampleSet:
     """The examples that a run was made on.
 
     Args:
@@ -318,7 +318,7 @@ def open_run_examples(folder: Path, described: RunDescription, data: Place, root
     Raises:
         DataError: they are not there, or others are.
     """
-    identity, stored = described.identity, described.data
+    identity, stored = description.identity, description.data
     refusals: list[BaristaError] = []
     settings: dict[str, Any] = {"split": identity.split, "root": root or _root(folder, stored), "limit": stored.limit}
     for candidate in [data] if data else data_places(folder, stored.path, stored.absolute_path):
@@ -353,10 +353,10 @@ def data_places(folder: Path, written: str, absolute: str | None) -> Iterator[st
         yield written
         return
     folder = folder.resolve()
-    stored = Path(os.path.normpath(folder / written))
-    known = dict.fromkeys([stored, Path(absolute or stored), folder.parent / stored.name])
-    yield from (path for path in known if path.exists())
-    yield from (path for path in sorted(folder.parent.glob("[!.]*")) if path not in known and _is_dataset(path))
+    stored_path = Path(os.path.normpath(folder / written))
+    likely_places = dict.fromkeys([stored_path, Path(absolute or stored_path), folder.parent / stored_path.name])
+    yield from (path for path in likely_places if path.exists())
+    yield from (path for path in sorted(folder.parent.glob("[!.]*")) if path not in likely_places and _is_dataset(path))
 
 
 def _is_dataset(path: Path) -> bool:

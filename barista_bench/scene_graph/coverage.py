@@ -1,4 +1,4 @@
-"""The spans of a video that are annotated completely. Elsewhere it says nothing that nothing is annotated."""
+"""The spans of a video that are annotated completely. Outside of them, that nothing is annotated says nothing."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from barista_bench.scene_graph.release import Layer, ReleaseCoverage, ReleaseRan
 
 LAYERS: tuple[Layer, ...] = get_args(Layer)
 _Spans = list[tuple[int, int]]
-"""Apart from each other and sorted, [start, end)."""
+"""Spans [start, end), sorted, that do not touch each other."""
 
 
 class Coverage:
-    """Questions to the `coverage` of an annotation file; without one, everything is complete. Spans are [start, end)
-    and end with the video."""
+    """The `coverage` of an annotation file; without one, everything is complete. Spans are [start, end), and end with
+    the video at the latest."""
 
     def __init__(self, record: ReleaseCoverage | None, frame_count: int) -> None:
         self.is_partial = record is not None
@@ -29,19 +29,19 @@ class Coverage:
         self._categories = {name.lower(): merged_spans(ranges) for name, ranges in record.categories.items()}
         self._hands = {object_id: merged_spans(ranges) for object_id, ranges in record.hands.items()}
 
-    def layer(self, layer: Layer, start: int = 0, end: int | None = None) -> bool:
+    def covers_layer(self, layer: Layer, start: int = 0, end: int | None = None) -> bool:
         """Whether a section leaves nothing out in a span; of the whole video by default."""
         return self._holds(self._layers.get(layer), start, end)
 
-    def category(self, name: str, start: int = 0, end: int | None = None) -> bool:
+    def covers_category(self, name: str, start: int = 0, end: int | None = None) -> bool:
         """Whether every object of a category that is in view in a span is annotated. Case does not matter."""
         return self._holds(self._categories.get(name.lower()), start, end)
 
-    def hand(self, object_id: str | None, start: int, end: int) -> bool:
+    def covers_hand(self, object_id: str | None, start: int, end: int) -> bool:
         """Whether everything that a hand touches in a span is recorded; of None, whether all relations are."""
-        return self.layer("relations", start, end) or self._holds(self._hands.get(object_id or ""), start, end)
+        return self.covers_layer("relations", start, end) or self._holds(self._hands.get(object_id or ""), start, end)
 
-    def frames(self, start: int, end: int) -> NDArray[np.int64]:
+    def annotated_frames(self, start: int, end: int) -> NDArray[np.int64]:
         """The frames of a span on which objects are annotated at all, sorted."""
         low, high = max(0, start), min(end, self.frame_count)
         spans = self._frames if self.is_partial else [(low, high)]
@@ -57,7 +57,7 @@ class Coverage:
 
 
 def merged_spans(ranges: Iterable[ReleaseRange]) -> _Spans:
-    """Spans [start, end), sorted, of the same frames: without empty ones, those that touch or overlap joined."""
+    """The same frames as sorted spans [start, end): without empty ones, and those that touch or overlap are joined."""
     joined: _Spans = []
     for start, end in sorted((span.image_id_start, span.image_id_end) for span in ranges):
         if joined and start <= joined[-1][1]:

@@ -190,14 +190,14 @@ class Domain(DomainRecord, frozen=True, kw_only=True):
     def relation_of(self, attribute_type: str, first: str, second: str) -> ValueRelation | None:
         """The relation between two values of an attribute; None where the file does not know one of them."""
         words = self.attributes.get(attribute_type)
-        places = [_position(words, value) for value in (first, second)] if words else [None, None]
-        if places[0] is None or places[1] is None:
+        positions = [_position(words, value) for value in (first, second)] if words else [None, None]
+        if positions[0] is None or positions[1] is None:
             return None
-        if places[0] == places[1]:
+        if positions[0] == positions[1]:
             return "synonym"
         pairs = {frozenset(pair) for pair in words.compatible} if words else set()
-        is_apart = places[0][0] != places[1][0] or frozenset((first, second)) in pairs
-        return "compatible" if is_apart else "exclusive"
+        is_compatible = positions[0][0] != positions[1][0] or frozenset((first, second)) in pairs
+        return "compatible" if is_compatible else "exclusive"
 
     def same_verb(self, first: str, second: str) -> bool:
         """Whether both verbs could be said of one action."""
@@ -215,13 +215,13 @@ class Domain(DomainRecord, frozen=True, kw_only=True):
         a, b = first.casefold(), second.casefold()
         if a == b or a.endswith(f" {b}") or b.endswith(f" {a}"):
             return True
-        return any(_names(group, a) and _names(group, b) for group in self.nouns)
+        return any(_fits_group(group, a) and _fits_group(group, b) for group in self.nouns)
 
 
-def excluded(words: Mapping[str, VerbForms | PlaceWords], value: str, others: Iterable[str]) -> bool:
+def is_excluded(words: Mapping[str, VerbForms | PlaceWords], value: str, others: Iterable[str]) -> bool:
     """Whether one of the others excludes a value, be they contacts of a hand with one thing or places between two."""
-    known = [other for other in others if other in words and value in words]
-    return any(other in words[value].excludes or value in words[other].excludes for other in known)
+    known_others = [other for other in others if other in words and value in words]
+    return any(other in words[value].excludes or value in words[other].excludes for other in known_others)
 
 
 def _position(words: AttributeWords, value: str) -> tuple[int, int] | None:
@@ -233,7 +233,7 @@ def _position(words: AttributeWords, value: str) -> tuple[int, int] | None:
     return None
 
 
-def _names(group: tuple[str, ...], name: str) -> bool:
+def _fits_group(group: tuple[str, ...], name: str) -> bool:
     return any(name == word or name.endswith(f" {word}") for word in group)
 
 
@@ -244,12 +244,12 @@ def load_domain(path: Path | None = None) -> Domain:
         ConfigError: the file cannot be read, or says something that the format does not have.
     """
     if path is None:
-        return _shipped()
+        return _packaged_domain()
     return parse_domain(read_bounded(path, MAX_BYTES, remedy=_REMEDY, error=ConfigError), str(path))
 
 
 @functools.cache
-def _shipped() -> Domain:
+def _packaged_domain() -> Domain:
     return parse_domain(resources.files(__package__).joinpath("domain.yaml").read_bytes(), "domain.yaml")
 
 

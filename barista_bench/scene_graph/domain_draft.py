@@ -35,29 +35,29 @@ def draft(words: GraphWords, name: str) -> str:
 def draft_lines(words: GraphWords, name: str) -> list[DraftLine]:
     """The lines of the file, without the comments behind them."""
     file = _Draft(words)
-    hands = {side: [c for (c,) in words.of("category") if hand_side(c) == side] for side in ("left", "right")}
-    categories = [c for (c,) in words.of("category") if not hand_side(c) and c.lower() != UNNAMED]
-    contact_type, place_type = file.kinds()
-    contacts = [value for kind, value in words.of("relation", "hand") if kind == contact_type]
-    places = [value for kind, value in words.of("relation", "thing") if kind == place_type]
+    hands = {side: [c for (c,) in words.ranked("category") if hand_side(c) == side] for side in ("left", "right")}
+    categories = [c for (c,) in words.ranked("category") if not hand_side(c) and c.lower() != UNNAMED]
+    contact_type, place_type = file.main_relation_types()
+    contacts = [value for kind, value in words.ranked("relation", "hand") if kind == contact_type]
+    places = [value for kind, value in words.ranked("relation", "thing") if kind == place_type]
     file.head(name)
     file.mapping("categories", ((c, "", ("category", c)) for c in categories))
-    file.line(f"vague: {_flow([UNNAMED] if (UNNAMED,) in words.of('category') else [])}")
+    file.line(f"vague: {_flow([UNNAMED] if (UNNAMED,) in words.ranked('category') else [])}")
     file.line(f"hands: {_flow({side: [c.lower() for c in names] for side, names in hands.items()})}")
     file.line(f"contact_type: {_flow(contact_type)}")
     file.mapping("contacts", ((v, _verb(v), ("relation", "hand", contact_type, v)) for v in contacts))
     file.line(f"place_type: {_flow(place_type)}")
     file.mapping("places", ((v, {"words": v}, ("relation", "thing", place_type, v)) for v in places))
     file.attributes()
-    verbs = [verb for (verb,) in words.of("verb")]
+    verbs = [verb for (verb,) in words.ranked("verb")]
     file.line("# Verbs that were said of one thing at once: neither is offered as a wrong answer for the other.")
     file.sequence("verbs", file.pairs("alike verbs"))
     file.line("# Names that can mean one thing: a noun of activities, and what hands touch meanwhile or ends like it.")
     pairs = combinations(sorted(categories, key=len), 2)
     endings = [pair for pair in pairs if pair[1].lower().endswith(f" {pair[0].lower()}")]
-    alike = (([first.lower(), second.lower()], ("category", second)) for first, second in endings)
-    file.sequence("nouns", [*file.named(), *alike])
-    kinds = [kind for kind, _ in words.of("value")]
+    name_endings = (([first.lower(), second.lower()], ("category", second)) for first, second in endings)
+    file.sequence("nouns", [*file.noun_pairs(), *name_endings])
+    kinds = [kind for kind, _ in words.ranked("value")]
     file.line("# Whose value videos are stratified by.")
     kind = "type" if "type" in kinds else (kinds or ["type"])[0]
     file.line(f"stratum: {_flow([(categories or [UNNAMED])[0], kind])}")
@@ -99,15 +99,15 @@ class _Draft:
         )
         self.lines += map(DraftLine, head)
 
-    def kinds(self) -> tuple[str, str]:
+    def main_relation_types(self) -> tuple[str, str]:
         """The relation types of hands, and of things: those with the most records."""
-        by: dict[str, Counter[str]] = {"hand": Counter(), "thing": Counter()}
+        counts: dict[str, Counter[str]] = {"hand": Counter(), "thing": Counter()}
         for (kind, *rest), count in self.words.counts.items():
             if kind == "relation":
-                by[rest[0]][rest[1]] += count
-        contact = max(sorted(by["hand"]), key=by["hand"].__getitem__, default="")
-        place = max(sorted(set(by["thing"]) - {contact}), key=by["thing"].__getitem__, default="")
-        others = sorted({*by["hand"], *by["thing"]} - {contact, place})
+                counts[rest[0]][rest[1]] += count
+        contact = max(sorted(counts["hand"]), key=counts["hand"].__getitem__, default="")
+        place = max(sorted(set(counts["thing"]) - {contact}), key=counts["thing"].__getitem__, default="")
+        others = sorted({*counts["hand"], *counts["thing"]} - {contact, place})
         if others:
             self.line(f"# Relation types that stand in neither section: {_flow(others)}")
         return contact, place
@@ -121,44 +121,44 @@ class _Draft:
         self.lines += [DraftLine(f"{indent}{key}:"), *lines] if lines else [DraftLine(f"{indent}{key}: []")]
 
     def pairs(self, kind: str) -> Iterator[tuple[Sequence[str], Word]]:
-        for pair in self.words.of(kind):
+        for pair in self.words.ranked(kind):
             if self.words.counts[kind, *pair] >= FEWEST:
                 yield pair, (kind, *pair)
 
-    def named(self) -> Iterator[tuple[Sequence[str], Word]]:
+    def noun_pairs(self) -> Iterator[tuple[Sequence[str], Word]]:
         """Pairs of a noun and the category that is most often touched meanwhile."""
-        said: set[str] = set()
-        for noun, category in self.words.of("named"):
-            if noun not in said and self.words.counts["named", noun, category] >= FEWEST:
-                said.add(noun)
+        paired_nouns: set[str] = set()
+        for noun, category in self.words.ranked("named"):
+            if noun not in paired_nouns and self.words.counts["named", noun, category] >= FEWEST:
+                paired_nouns.add(noun)
                 yield [noun, category], ("named", noun, category)
 
     def attributes(self) -> None:
         """Add each type with its values that exclude each other: a thing has one after the other, none has both."""
-        kinds = list(dict.fromkeys(kind for kind, _ in self.words.of("value")))
+        kinds = list(dict.fromkeys(kind for kind, _ in self.words.ranked("value")))
         self.line("attributes:" if kinds else "attributes: {}")
         for kind in kinds:
             self.line(f"  {_flow(kind)}:")
             self.sequence("dimensions", self._dimensions(kind), "    ")
 
     def _dimensions(self, kind: str) -> Iterator[tuple[Sequence[str], Word]]:
-        values = [value for (value,) in self.words.of("value", kind)]
-        together = {frozenset(pair) for pair in self.words.of("at once", kind)}
-        apart = {frozenset(pair) for pair in self.words.of("exclusive", kind)} - together
+        values = [value for (value,) in self.words.ranked("value", kind)]
+        at_once = {frozenset(pair) for pair in self.words.ranked("at once", kind)}
+        exclusive = {frozenset(pair) for pair in self.words.ranked("exclusive", kind)} - at_once
         while values:
             group = [values.pop(0)]
             for value in list(values):
-                is_linked = any(frozenset((value, other)) in apart for other in group)
-                if is_linked and not any(frozenset((value, other)) in together for other in group):
+                is_linked = any(frozenset((value, other)) in exclusive for other in group)
+                if is_linked and not any(frozenset((value, other)) in at_once for other in group):
                     group.append(value)
                     values.remove(value)
-            pairs = [pair for pair in combinations(sorted(group), 2) if frozenset(pair) in apart]
+            pairs = [pair for pair in combinations(sorted(group), 2) if frozenset(pair) in exclusive]
             yield group, ("exclusive", kind, *pairs[0]) if pairs else ("value", kind, group[0])
 
     def families(
         self, verbs: Sequence[str], contacts: Sequence[str], places: Sequence[str], names: Sequence[str]
     ) -> None:
-        kinds = [kind for kind, _ in self.words.of("value")]
+        kinds = [kind for kind, _ in self.words.ranked("value")]
         state = "state" if "state" in kinds else next(iter(kinds), "")
         self.line("families:")
         if contacts and state:
@@ -169,13 +169,13 @@ class _Draft:
             self.lines += [DraftLine(f"    {key}: {_flow(value)}") for key, value in words.items()]
         self.lines += map(DraftLine, ("  egocot:", "    # What an action does that goes on while a value comes."))
         causes: dict[str, list[str]] = {}
-        for value, verb in self.words.of("cause"):
+        for value, verb in self.words.ranked("cause"):
             causes.setdefault(value, []).append(verb)
         self.line("    causes:" if causes else "    causes: {}")
-        for value, of_value in causes.items():
-            self.line(f"      {_flow(value)}: {_flow(of_value)}", ("cause", value, of_value[0]))
+        for value, cause_verbs in causes.items():
+            self.line(f"      {_flow(value)}: {_flow(cause_verbs)}", ("cause", value, cause_verbs[0]))
         lower = [name.lower() for name in names]
-        states = {name: {value: value for (value,) in self.words.of("has", name, state)} for name in lower}
+        states = {name: {value: value for (value,) in self.words.ranked("has", name, state)} for name in lower}
         tog: Mapping[str, object] = {
             "scene": "Room",
             "handled": "(Only things that the person touches in the video count.)",
@@ -193,7 +193,7 @@ class _Draft:
             "phrases": {},
             "nouns": {},
             "opposites": {},
-            "objects": [noun for (noun,) in self.words.of("noun")],
+            "objects": [noun for (noun,) in self.words.ranked("noun")],
             "states": {name: values for name, values in states.items() if len(values) > 1},
             "hollow": [],
             "contents": "",
@@ -208,31 +208,31 @@ class _Draft:
 
 def lacking_lines(words: GraphWords, domain: Domain) -> list[str]:
     """The lines that a domain file lacks for these words, the most frequent first, each with its count and place."""
-    rows = [(words.counts[word], f"{line}  # {words.note(*word)}") for word, line in _lacking(words, domain)]
+    rows = [(words.counts[word], f"{line}  # {words.note(*word)}") for word, line in _lacking_words(words, domain)]
     return [line for _, line in sorted(rows, key=lambda row: (-row[0], row[1]))]
 
 
-def _lacking(words: GraphWords, domain: Domain) -> Iterator[tuple[Word, str]]:
+def _lacking_words(words: GraphWords, domain: Domain) -> Iterator[tuple[Word, str]]:
     categories = {name.casefold() for name in domain.categories}
-    for (name,) in words.of("category"):
+    for (name,) in words.ranked("category"):
         if name.casefold() not in categories and name.lower() != UNNAMED and domain.side(name) is None:
             yield ("category", name), f"categories: {_flow({name: ''})}"
-    for by, kind, value in words.of("relation"):
-        word = ("relation", by, kind, value)
-        if kind == domain.contact_type and by == "hand" and value not in domain.contacts:
+    for source_kind, kind, value in words.ranked("relation"):
+        word = ("relation", source_kind, kind, value)
+        if kind == domain.contact_type and source_kind == "hand" and value not in domain.contacts:
             yield word, f"contacts: {_flow({value: _verb(value)})}"
-        elif kind == domain.place_type and by == "thing" and value not in domain.places:
+        elif kind == domain.place_type and source_kind == "thing" and value not in domain.places:
             yield word, f"places: {_flow({value: {'words': value}})}"
         elif kind not in (domain.contact_type, domain.place_type):
             yield word, f"contact_type or place_type, of the relation type {kind!r}: {_flow(value)}"
-    for kind, value in words.of("value"):
+    for kind, value in words.ranked("value"):
         if kind not in domain.attributes or value not in domain.attributes[kind].values:
             yield ("value", kind, value), f"attributes: {{{_flow(kind)}: {{dimensions: [[{_flow(value)}]]}}}}"
     doing = domain.families.get("handyvqa", {}).get("doing", {})
-    for (verb,) in words.of("verb"):
+    for (verb,) in words.ranked("verb"):
         if verb not in doing:
             yield ("verb", verb), f"families: {{handyvqa: {{doing: {_flow({verb: participle(verb)})}}}}}"
     names = [*domain.categories, *(domain.attributes["type"].values if "type" in domain.attributes else ())]
-    for (noun,) in words.of("noun"):
+    for (noun,) in words.ranked("noun"):
         if not any(domain.same_noun(noun, name) for name in names):
             yield ("noun", noun), f"nouns: [[{_flow(noun)}]]"

@@ -24,7 +24,7 @@ class WordPlace(NamedTuple):
 
     video_id: str
     frame: int
-    said: str
+    text: str
     objects: tuple[str, ...] = ()
 
 
@@ -50,13 +50,13 @@ class GraphWords:
         for word, count in other.counts.items():
             self.add(word, *other.places[word], count=count)
 
-    def of(self, *kind: str) -> list[Word]:
+    def ranked(self, *kind: str) -> list[Word]:
         """Words of a kind without it, the most frequent first."""
         rows = [(word, count) for word, count in self.counts.items() if word[: len(kind)] == kind]
         return [word[len(kind) :] for word, _ in sorted(rows, key=lambda row: (-row[1], row[0]))]
 
     def note(self, *word: str) -> str:
-        return f"{self.counts[word]} x, {self.places[word][0].said}"
+        return f"{self.counts[word]} x, {self.places[word][0].text}"
 
 
 def words_of(video: VideoGraph) -> GraphWords:
@@ -69,13 +69,13 @@ def words_of(video: VideoGraph) -> GraphWords:
         return WordPlace(video.video_id, frame, f"{video.video_id} at {frame / fps:.1f} s", objects)
 
     for number, item in enumerate(video.objects):
-        seen = video.frames_of(number)
-        frame = int(seen[0]) if len(seen) else 0
+        frames = video.frames_of(number)
+        frame = int(frames[0]) if len(frames) else 0
         words.add(("category", item.category), WordPlace(video.video_id, frame, video.video_id, (item.id,)))
     for relation in video.relations():
-        by = "hand" if hand_side(relation.source.category) else "thing"
+        source_kind = "hand" if hand_side(relation.source.category) else "thing"
         ends = relation.source.id, relation.target.id
-        words.add(("relation", by, relation.type, relation.value), place(relation.start, *ends))
+        words.add(("relation", source_kind, relation.type, relation.value), place(relation.start, *ends))
     attributes = list(video.attributes())
     for value in attributes:
         words.add(("value", value.type, value.value), place(value.start, value.object.id))
@@ -92,7 +92,7 @@ def words_of(video: VideoGraph) -> GraphWords:
         if is_together and len(verbs) == 2 and _verb_noun(first)[1] == _verb_noun(second)[1]:
             words.add(("alike verbs", *verbs), place(second.start))
     _add_values(words, attributes, activities, place)
-    _add_named(words, video, activities, place)
+    _add_touched_names(words, video, activities, place)
     return words
 
 
@@ -129,13 +129,13 @@ def _add_values(
                 words.add(("at once", kind, *sorted((first.value, second.value))), place(second.start))
 
 
-def _add_named(words: GraphWords, video: VideoGraph, activities: Sequence[Segment], place: PlaceOf) -> None:
+def _add_touched_names(words: GraphWords, video: VideoGraph, activities: Sequence[Segment], place: PlaceOf) -> None:
     """Nouns of activities that no category is, with the categories of what hands touch meanwhile."""
     categories = {item.category.lower() for item in video.objects}
-    held = [relation for relation in video.relations() if hand_side(relation.source.category)]
+    hand_relations = [relation for relation in video.relations() if hand_side(relation.source.category)]
     for row in activities:
         noun = _verb_noun(row)[1]
-        touched = {r.target.category.lower() for r in held if r.start < row.end and r.end > row.start}
+        touched = {r.target.category.lower() for r in hand_relations if r.start < row.end and r.end > row.start}
         for category in sorted(touched - {UNNAMED}) if noun and noun not in categories else ():
             words.add(("named", noun, category), place(row.start))
 

@@ -155,8 +155,8 @@ def run_problems(counts: Sequence[str], pixels: int) -> list[str | None]:
             problems[index] = "empty, or not ASCII"
     data = "".join(counts[index] for index in usable).encode("ascii")
     edges = np.concatenate(([0], np.cumsum(lengths))).tolist()
-    for part in _parts(lengths):
-        are_sound = _surely_sound(data[edges[part.start] : edges[part.stop]], lengths[part], pixels)
+    for part in _slices(lengths):
+        are_sound = _are_surely_sound(data[edges[part.start] : edges[part.stop]], lengths[part], pixels)
         for position in (part.start + np.flatnonzero(~are_sound)).tolist():
             problems[usable[position]] = _run_problem(counts[usable[position]], pixels)
     return problems
@@ -185,7 +185,7 @@ def _run_problem(counts: str, pixels: int) -> str | None:
     return None if sum(runs) == pixels else f"runs cover {sum(runs)} of {pixels} pixels"
 
 
-def _parts(lengths: NDArray[np.int64]) -> Iterator[slice]:
+def _slices(lengths: NDArray[np.int64]) -> Iterator[slice]:
     """Slices of about `_PART_BYTES` of strings, whose arrays fit the processor's cache."""
     part_of = np.cumsum(lengths) // _PART_BYTES
     cuts = np.flatnonzero(np.diff(part_of)) + 1
@@ -195,7 +195,7 @@ def _parts(lengths: NDArray[np.int64]) -> Iterator[slice]:
             yield slice(start, stop)
 
 
-def _surely_sound(data: bytes, lengths: NDArray[np.int64], pixels: int) -> NDArray[np.bool_]:
+def _are_surely_sound(data: bytes, lengths: NDArray[np.int64], pixels: int) -> NDArray[np.bool_]:
     """Whether each of the joined strings is certainly right; the others may be right or wrong.
 
     Works on 32 bits at most. Sums over a run's predecessors may wrap around, yet no wrong string passes: as long as
@@ -213,11 +213,11 @@ def _surely_sound(data: bytes, lengths: NDArray[np.int64], pixels: int) -> NDArr
     begin = ends - lengths
     first = begin - np.searchsorted(ongoing, begin)
     runs = _runs(value, first)
-    sound: NDArray[np.bool_] = np.add.reduceat(runs, first, dtype=np.int64) == pixels
+    are_sound: NDArray[np.bool_] = np.add.reduceat(runs, first, dtype=np.int64) == pixels
     size = runs.view(np.uint32)  # a negative run is a huge one
     if size.max() > pixels:
-        sound &= np.maximum.reduceat(size, first) <= pixels
-    return sound
+        are_sound &= np.maximum.reduceat(size, first) <= pixels
+    return are_sound
 
 
 def _values(code: NDArray[np.uint8], ongoing: NDArray[np.int64]) -> NDArray[np.int32] | None:
@@ -236,9 +236,9 @@ def _values(code: NDArray[np.uint8], ongoing: NDArray[np.int64]) -> NDArray[np.i
     if extra.max() >= _ARRAY_RUN_CODE:
         return None
     digit -= np.repeat(heads.astype(np.int32), extra)
-    parts = np.add.reduceat(low[ongoing].astype(np.int32) << (5 * digit), heads)
+    further_digits = np.add.reduceat(low[ongoing].astype(np.int32) << (5 * digit), heads)
     long = number[heads]
-    value[long] = (value[long] << (5 * extra).astype(np.int32)) + parts
+    value[long] = (value[long] << (5 * extra).astype(np.int32)) + further_digits
     return value
 
 
@@ -262,7 +262,7 @@ def _runs(value: NDArray[np.int32], first: NDArray[np.int64]) -> NDArray[np.int3
 
 def _from_polygons(polygons: Polygons, height: int, width: int) -> Rle | str:
     limit = 4 * max(height, width)
-    walked = 0.0
+    perimeter = 0.0
     for index, polygon in enumerate(polygons):
         if len(polygon) < 6 or len(polygon) % 2:
             return f"polygon {index} has {len(polygon)} numbers: an even count of 6 or more is needed"
@@ -270,9 +270,9 @@ def _from_polygons(polygons: Polygons, height: int, width: int) -> Rle | str:
         if not all(abs(number) <= limit for number in polygon):
             return f"polygon {index} reaches more than {limit} pixels from the origin"
         corners = np.reshape(polygon, (-1, 2))
-        walked += float(np.abs(corners - np.roll(corners, 1, axis=0)).sum())
-        if walked > _LONGEST_OUTLINE * (height + width):
-            return f"polygons up to {index} have outlines of {walked:.0f} pixels, far more than a frame has room for"
+        perimeter += float(np.abs(corners - np.roll(corners, 1, axis=0)).sum())
+        if perimeter > _LONGEST_OUTLINE * (height + width):
+            return f"polygons up to {index} have outlines of {perimeter:.0f} pixels, far more than a frame has room for"
     if not polygons:
         return "segmentation has no polygon"
     merged = coco_mask.merge(coco_mask.frPyObjects(polygons, height, width))

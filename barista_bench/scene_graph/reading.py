@@ -60,7 +60,7 @@ _RECORD_TYPES: dict[str, type[ReleaseRecord]] = {
 
 Severity = Literal["error", "warning"]
 
-KEPT_PER_FILE = 1000
+LISTED_PER_FILE = 1000
 """Errors, and as many warnings, kept word for word for one file; the rest are only counted, to bound memory."""
 
 
@@ -91,13 +91,13 @@ class ProblemLog:
     """Collects the problems of one file. Errors and warnings are limited separately: neither hides the other."""
 
     file: str
-    kept: list[Problem] = field(default_factory=list)
+    listed: list[Problem] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
 
     def add(self, severity: Severity, key: str, what: str, remedy: str) -> None:
         self.counts[severity] += 1
-        if self.counts[severity] <= KEPT_PER_FILE:
-            self.kept.append(Problem(severity, self.file, key, what, remedy))
+        if self.counts[severity] <= LISTED_PER_FILE:
+            self.listed.append(Problem(severity, self.file, key, what, remedy))
 
     def error(self, key: str, what: str, remedy: str) -> None:
         self.add("error", key, what, remedy)
@@ -107,9 +107,9 @@ class ProblemLog:
 
     def __iter__(self) -> Iterator[Problem]:
         """The problems kept, and how many more there were."""
-        yield from self.kept
+        yield from self.listed
         for severity in get_args(Severity):
-            if (more := self.counts[severity] - KEPT_PER_FILE) > 0:
+            if (more := self.counts[severity] - LISTED_PER_FILE) > 0:
                 what = f"{more} further {severity}(s), not listed"
                 yield Problem(severity, self.file, "", what, "correct those listed")
 
@@ -126,7 +126,7 @@ class AnnotationColumns(NamedTuple):
     bbox: NDArray[np.float64]
 
 
-class ReadRelease(msgspec.Struct):
+class ReleaseRecords(msgspec.Struct):
     """A decoded file. `rows[section][i]` is the index in the file of the i-th record kept; absent means all were."""
 
     release: ReleaseFile
@@ -159,7 +159,7 @@ class ReadRelease(msgspec.Struct):
         return np.asarray(self.rows_of("annotations"), dtype=np.int64)
 
 
-def read_release(data: bytes, log: ProblemLog) -> ReadRelease:
+def read_release(data: bytes, log: ProblemLog) -> ReleaseRecords:
     """Decode one annotation file.
 
     Raises:
@@ -174,7 +174,7 @@ def read_release(data: bytes, log: ProblemLog) -> ReadRelease:
     if not release.video_metadata:
         raise DataError(f"{log.file}: video_metadata is empty. Remedy: give width, height and frame_count")
     _unify_ids(release, log)
-    return ReadRelease(release, {}, {})
+    return ReleaseRecords(release, {}, {})
 
 
 def canonical_id(text: str) -> str:
@@ -193,10 +193,10 @@ def canonical_id(text: str) -> str:
 
 def _unify_ids(release: ReleaseFile, log: ProblemLog) -> None:
     """Bring every id of objects, categories and activity classes into one spelling, in place."""
-    known: dict[str, str] = {}
+    canonical_ids: dict[str, str] = {}
 
     def canonical(text: str) -> str:
-        return known.get(text) or known.setdefault(text, canonical_id(text))
+        return canonical_ids.get(text) or canonical_ids.setdefault(text, canonical_id(text))
 
     for category in release.categories:
         category.id = canonical(category.id)
@@ -245,13 +245,13 @@ def _replace_non_finite(data: bytes) -> bytes:
 
 
 def restore_non_finite(data: bytes) -> bytes:
-    """The inverse, for what is not typed: masks and unknown fields."""
+    """The inverse of `_replace_non_finite`, for what is not typed: masks and unknown fields."""
     for token, replacement in _REPLACEMENTS.items():
         data = data.replace(replacement, token)
     return data
 
 
-def _read_by_record(data: bytes, log: ProblemLog) -> ReadRelease:
+def _read_by_record(data: bytes, log: ProblemLog) -> ReleaseRecords:
     try:
         sections = _RAW_OBJECT.decode(data)
     except MALFORMED as error:
@@ -262,11 +262,11 @@ def _read_by_record(data: bytes, log: ProblemLog) -> ReadRelease:
         raise DataError(f"{log.file}: top-level key {missing[0]!r} is missing. Remedy: fetch the file again")
     rows: dict[str, list[int]] = {}
     extras: Extras = {}
-    kept: dict[str, list[ReleaseRecord]] = {}
+    records: dict[str, list[ReleaseRecord]] = {}
     videos = _video_metadata(sections.pop("video_metadata"), extras, log)
     for section, record_type in _RECORD_TYPES.items():
         raw = sections.pop(section, msgspec.Raw(b"[]"))
-        kept[section], rows[section] = _section(section, raw, record_type, extras, log)
+        records[section], rows[section] = _section_records(section, raw, record_type, extras, log)
     objects = _object_table(sections.pop("object_id_to_category_id"), log)
     coverage = _coverage(sections.pop("coverage", msgspec.Raw(b"null")), log)
     if sections:
@@ -274,9 +274,9 @@ def _read_by_record(data: bytes, log: ProblemLog) -> ReadRelease:
         what = f"{len(sections)} top-level key(s) unknown to the format: kept, not used"
         log.warning(next(iter(sections)), what, "none needed if they are meant")
     tables = {"video_metadata": videos, "object_id_to_category_id": objects, "coverage": coverage}
-    release = msgspec.convert({**tables, **kept}, ReleaseFile, from_attributes=False)
+    release = msgspec.convert({**tables, **records}, ReleaseFile, from_attributes=False)
     _unify_ids(release, log)
-    return ReadRelease(release, rows, extras)
+    return ReleaseRecords(release, rows, extras)
 
 
 def _coverage(raw: msgspec.Raw, log: ProblemLog) -> ReleaseCoverage | None:
@@ -288,7 +288,7 @@ def _coverage(raw: msgspec.Raw, log: ProblemLog) -> ReleaseCoverage | None:
         return ReleaseCoverage([])
 
 
-def _section(
+def _section_records(
     section: str, raw: msgspec.Raw, record_type: type[RecordT], extras: Extras, log: ProblemLog
 ) -> tuple[list[RecordT], list[int]]:
     try:
@@ -311,10 +311,10 @@ def _record(
         first_error = str(error)
     try:
         fields = _RAW_OBJECT.decode(raw)
-        known = {name: fields.pop(name) for name in decoder.type.__struct_fields__ if name in fields}
-        corrected = decoder.type is ReleaseVideo and _leave_out_durations(known, key, log)
+        known_fields = {name: fields.pop(name) for name in decoder.type.__struct_fields__ if name in fields}
+        corrected = decoder.type is ReleaseVideo and _leave_out_durations(known_fields, key, log)
         # strict=False reads the release's "int-like" frame indices, e.g. "12".
-        record = msgspec.json.decode(msgspec.json.encode(known), type=decoder.type, strict=False)
+        record = msgspec.json.decode(msgspec.json.encode(known_fields), type=decoder.type, strict=False)
     except MALFORMED as error:
         what, _, path = str(error).partition(" - at `$")
         if restore_non_finite(bytes(raw)) != bytes(raw):
@@ -329,25 +329,25 @@ def _record(
     return record
 
 
-def _leave_out_durations(known: dict[str, msgspec.Raw], key: str, log: ProblemLog) -> bool:
+def _leave_out_durations(known_fields: dict[str, msgspec.Raw], key: str, log: ProblemLog) -> bool:
     """Remove frame rate or duration where it is not a finite number: a video can be used without."""
-    left_out = False
+    is_changed = False
     for name in ("fps", "length_in_ms"):
         try:
-            number = msgspec.json.decode(known.get(name, b"null"), type=float | None, strict=False)
+            number = msgspec.json.decode(known_fields.get(name, b"null"), type=float | None, strict=False)
         except MALFORMED:
             number = math.nan
         if number is not None and not math.isfinite(number):
-            del known[name]
+            del known_fields[name]
             log.error(f"{key}.{name}", "not a finite number: left out", "give a number")
-            left_out = True
-    return left_out
+            is_changed = True
+    return is_changed
 
 
 def _video_metadata(raw: msgspec.Raw, extras: Extras, log: ProblemLog) -> list[ReleaseVideo]:
-    records, rows = _section("video_metadata", raw, ReleaseVideo, extras, log)
+    records, rows = _section_records("video_metadata", raw, ReleaseVideo, extras, log)
     if rows[:1] != [0]:
-        causes = [problem.what for problem in log.kept if re.match(r"video_metadata(\[0\]|$)", problem.key)]
+        causes = [problem.what for problem in log.listed if re.match(r"video_metadata(\[0\]|$)", problem.key)]
         cause = causes[-1] if causes else "the list is empty"
         raise DataError(f"{log.file}: video_metadata[0]: {cause}. Remedy: give width, height and frame_count")
     return records

@@ -20,8 +20,8 @@ _RECORD_KEY = re.compile(r"(\w+)\[(\d+)\]")
 
 def release_bytes(graph: VideoGraph) -> bytes:
     """The graph as the bytes of a `coco_annotation.json`: the records that reading kept, in the file's order."""
-    data = encode(graph.read.release)
-    if graph.read.extras:
+    data = encode(graph.records.release)
+    if graph.records.extras:
         document = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
         data = msgspec.json.encode(_with_extras(document, graph))
     return restore_non_finite(data)
@@ -48,15 +48,15 @@ def write_release(graph: VideoGraph, root: str | Path, *, video: str | Path | No
 
 def _with_extras(document: dict[str, msgspec.Raw], graph: VideoGraph) -> dict[str, object]:
     by_section: dict[str, dict[int, dict[str, msgspec.Raw]]] = {}
-    for key, fields in graph.read.extras.items():
+    for key, fields in graph.records.extras.items():
         match = _RECORD_KEY.fullmatch(key)
         if match:
             by_section.setdefault(match[1], {})[int(match[2])] = fields
-    merged: dict[str, object] = {**document, **graph.read.extras.get("", {})}
+    merged: dict[str, object] = {**document, **graph.records.extras.get("", {})}
     for section, fields_of_row in by_section.items():
         records = msgspec.json.decode(document[section], type=list[dict[str, msgspec.Raw]])
         merged[section] = [
             {**record, **fields_of_row.get(row, {})}
-            for row, record in zip(graph.read.rows_of(section), records, strict=True)
+            for row, record in zip(graph.records.rows_of(section), records, strict=True)
         ]
     return merged

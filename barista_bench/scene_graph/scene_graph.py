@@ -1,9 +1,9 @@
-"""A data root as a sequence of video graphs, one video in memory at a time, and what is wrong with its files.
+"""A data root as a sequence of video graphs, one video in memory at a time, and the checks of its files.
 
-Checked is what types cannot say: ids that nothing declares, frames past the end, boxes outside the frame. A record that
-cannot be used is left out and reported; the rest of the file stays usable. What is odd but usable (a second annotation
-of an object on a frame, a box beyond the frame, a segment without a frame) is kept with a warning, as the released code
-keeps it.
+They are of what types cannot say: ids that nothing declares, frames past the end, boxes outside the frame. A record
+that cannot be used is left out and reported; the rest of the file stays usable. What is odd but usable (a second
+annotation of an object on a frame, a box beyond the frame, a segment without a frame) is kept with a warning, as the
+released code keeps it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from barista_bench.errors import DataError
 from barista_bench.files.reading import confined, valid_video_id
-from barista_bench.scene_graph.reading import MAX_BYTES, Problem, ProblemLog, ReadRelease, read_release
+from barista_bench.scene_graph.reading import MAX_BYTES, Problem, ProblemLog, ReleaseRecords, read_release
 from barista_bench.scene_graph.release import (
     ANNOTATION_FILE,
     VIDEO_FILE,
@@ -86,8 +86,8 @@ class SceneGraph:
 
     def videos(self, video_ids: Iterable[str] | None = None, *, progress: bool = False) -> Iterator[VideoGraph]:
         """Usable video graphs, sorted by id; unusable ones are skipped and listed in `problems`."""
-        chosen = self.video_ids if video_ids is None else tuple(sorted(set(video_ids)))
-        for video_id in tqdm(chosen, desc="reading graphs", unit="video", disable=not progress):
+        chosen_ids = self.video_ids if video_ids is None else tuple(sorted(set(video_ids)))
+        for video_id in tqdm(chosen_ids, desc="reading graphs", unit="video", disable=not progress):
             try:
                 graph = self[video_id]
             except DataError as error:
@@ -105,7 +105,7 @@ class SceneGraph:
 
     def relation_labels(self) -> tuple[tuple[str, str], ...]:
         """(relation type, value) pairs that hold on some frame of any video, sorted."""
-        return tuple(sorted({label for graph in self for label in graph.held_labels()}))
+        return tuple(sorted({label for graph in self for label in graph.relation_labels()}))
 
     def _read(self, video_id: str) -> VideoGraph:
         log = ProblemLog(f"{video_id}/{ANNOTATION_FILE}")
@@ -115,12 +115,12 @@ class SceneGraph:
                 data = file.read(MAX_BYTES + 1)
         except OSError as error:
             raise DataError(f"{log.file}: cannot be read ({error.strerror}). Remedy: fetch the file again") from error
-        read = read_release(data, log)
-        check(read, log)
+        records = read_release(data, log)
+        check(records, log)
         errors = [problem for problem in log if problem.severity == "error"]
         if self.strict and errors:
             raise DataError(str(errors[0]))
-        return VideoGraph(video_id, read, tuple(log))
+        return VideoGraph(video_id, records, tuple(log))
 
 
 def _find_videos(root: Path) -> tuple[tuple[str, ...], list[Problem]]:
@@ -158,115 +158,115 @@ _FARTHEST = 1e150
 _ID_REMEDY = "declare it in object_id_to_category_id"
 
 
-def check(read: ReadRelease, log: ProblemLog) -> None:
-    """Remove from `read` what its own tables contradict, and boxes that are no finite numbers.
+def check(records: ReleaseRecords, log: ProblemLog) -> None:
+    """Remove from `records` what its own tables contradict, and boxes that are no finite numbers.
 
     Each omission is reported in `log`.
     """
-    _check_objects(read, log)
-    _check_annotations(read, log)
+    _check_objects(records, log)
+    _check_annotations(records, log)
     for section in ("attributes", "relations"):
-        _check_ranged(read, section, log)
+        _check_ranges(records, section, log)
     for section in ("activities", "process_steps"):
-        _check_segments(read, section, log)
+        _check_segments(records, section, log)
 
 
-def _check_objects(read: ReadRelease, log: ProblemLog) -> None:
-    known = {category.id for category in read.release.categories}
-    if len(known) < len(read.release.categories):
+def _check_objects(records: ReleaseRecords, log: ProblemLog) -> None:
+    category_ids = {category.id for category in records.release.categories}
+    if len(category_ids) < len(records.release.categories):
         log.warning("categories", "an id is declared twice: the last name counts", "declare each id once")
-    first: dict[str, tuple[int, ReleaseCategory]] = {}
-    for row, category in zip(read.rows_of("categories"), read.release.categories, strict=True):
-        first_row, namesake = first.setdefault(" ".join(category.name.split()).casefold(), (row, category))
+    first_of_name: dict[str, tuple[int, ReleaseCategory]] = {}
+    for row, category in zip(records.rows_of("categories"), records.release.categories, strict=True):
+        first_row, namesake = first_of_name.setdefault(" ".join(category.name.split()).casefold(), (row, category))
         if namesake.id != category.id:  # a reader cannot tell their names apart
             what = f"{category.name!r} is also the name of categories[{first_row}], {namesake.name!r}: both are kept"
             log.warning(f"categories[{row}].name", what, "give each category a name of its own")
-    table = read.release.object_id_to_category_id
-    for object_id in [o for o, category_id in table.items() if category_id not in known]:
+    table = records.release.object_id_to_category_id
+    for object_id in [o for o, category_id in table.items() if category_id not in category_ids]:
         what = f"unknown category id {table.pop(object_id)!r}: the object is left out"
         log.error(f"object_id_to_category_id[{object_id!r}]", what, "declare it in categories")
 
 
-def _check_annotations(read: ReadRelease, log: ProblemLog) -> None:
-    annotations, video = read.release.annotations, read.release.video_metadata[0]
-    columns, rows = read.annotation_columns(), read.rows_of("annotations")
-    known = columns.object >= 0
-    late = columns.frame >= video.frame_count
+def _check_annotations(records: ReleaseRecords, log: ProblemLog) -> None:
+    annotations, video = records.release.annotations, records.release.video_metadata[0]
+    columns, rows = records.annotation_columns(), records.rows_of("annotations")
+    has_object = columns.object >= 0
+    is_late = columns.frame >= video.frame_count
     # NaN compares as false.
-    bounded = np.all(np.abs(columns.bbox) <= _FARTHEST, axis=1)
-    for position in np.flatnonzero(~known | late | ~bounded).tolist():
+    is_bounded = np.all(np.abs(columns.bbox) <= _FARTHEST, axis=1)
+    for position in np.flatnonzero(~has_object | is_late | ~is_bounded).tolist():
         annotation, key = annotations[position], f"annotations[{rows[position]}]"
-        if not known[position]:
+        if not has_object[position]:
             log.error(f"{key}.object_id", f"unknown object id {annotation.object_id!r}: left out", _ID_REMEDY)
-        elif late[position]:
+        elif is_late[position]:
             what = f"frame {annotation.image_id} is past the end ({video.frame_count} frames): left out"
             log.error(f"{key}.image_id", what, "correct image_id or frame_count")
         else:
             what = f"box {columns.bbox[position].tolist()} is not finite, or far too large: left out"
             log.error(f"{key}.bbox", what, "give [x, y, width, height] in pixels")
-    usable = known & ~late & bounded
-    if not usable.all():
-        read.keep("annotations", np.flatnonzero(usable).tolist())
-    _report_boxes(read, log)
-    _report_repeated(read, log)
+    is_usable = has_object & ~is_late & is_bounded
+    if not is_usable.all():
+        records.keep("annotations", np.flatnonzero(is_usable).tolist())
+    _report_odd_boxes(records, log)
+    _report_repeated_annotations(records, log)
 
 
-def _report_boxes(read: ReadRelease, log: ProblemLog) -> None:
+def _report_odd_boxes(records: ReleaseRecords, log: ProblemLog) -> None:
     """Warn of boxes that stick out of the frame, or have no area inside it."""
-    columns, video = read.annotation_columns(), read.release.video_metadata[0]
-    rows = read.rows_of("annotations")
+    columns, video = records.annotation_columns(), records.release.video_metadata[0]
+    rows = records.rows_of("annotations")
     x, y, width, height = columns.bbox.T
     inside_width = np.minimum(x + width, video.width) - np.maximum(x, 0)
     inside_height = np.minimum(y + height, video.height) - np.maximum(y, 0)
     outside = ~((inside_width > 0) & (inside_height > 0) & (width > 0) & (height > 0))
     # A pixel of tolerance: annotation tools round box corners outwards.
-    over = (x < -1) | (y < -1) | (x + width > video.width + 1) | (y + height > video.height + 1)
-    for position in np.flatnonzero(columns.boxed & (outside | over)).tolist():
+    sticks_out = (x < -1) | (y < -1) | (x + width > video.width + 1) | (y + height > video.height + 1)
+    for position in np.flatnonzero(columns.boxed & (outside | sticks_out)).tolist():
         key, how = f"annotations[{rows[position]}].bbox", "has no area inside" if outside[position] else "sticks out of"
         what = f"box {columns.bbox[position].tolist()} {how} the {video.width}x{video.height} frame: kept as it is"
         log.warning(key, what, "give [x, y, width, height] in pixels, clipped to the frame")
 
 
-def _report_repeated(read: ReadRelease, log: ProblemLog) -> None:
+def _report_repeated_annotations(records: ReleaseRecords, log: ProblemLog) -> None:
     """Warn of second and later annotations of one object on one frame."""
-    columns, rows = read.annotation_columns(), read.rows_of("annotations")
+    columns, rows = records.annotation_columns(), records.rows_of("annotations")
     key = columns.frame * (int(columns.object.max(initial=0)) + 1) + columns.object
     order = np.argsort(key, kind="stable")
     for position in np.sort(order[1:][np.diff(key[order]) == 0]).tolist():
-        annotation = read.release.annotations[position]
+        annotation = records.release.annotations[position]
         what = f"object {annotation.object_id!r} is already on frame {annotation.image_id}"
         what += ": kept, the last one counts where its box is asked for by id"
         log.warning(f"annotations[{rows[position]}]", what, "keep one")
 
 
-def _check_ranged(read: ReadRelease, section: str, log: ProblemLog) -> None:
-    records: list[ReleaseAttribute | ReleaseRelation] = getattr(read.release, section)
-    frame_count = read.release.video_metadata[0].frame_count
-    table = read.release.object_id_to_category_id
-    kept = []
-    for position, (row, record) in enumerate(zip(read.rows_of(section), records, strict=True)):
+def _check_ranges(records: ReleaseRecords, section: str, log: ProblemLog) -> None:
+    entries: list[ReleaseAttribute | ReleaseRelation] = getattr(records.release, section)
+    frame_count = records.release.video_metadata[0].frame_count
+    table = records.release.object_id_to_category_id
+    kept_positions = []
+    for position, (row, entry) in enumerate(zip(records.rows_of(section), entries, strict=True)):
         key = f"{section}[{row}]"
-        id_fields = ("object_id",) if isinstance(record, ReleaseAttribute) else ("source_object_id", "target_object_id")
-        unknown = next((name for name in id_fields if getattr(record, name) not in table), None)
-        if unknown:
-            what = f"unknown object id {getattr(record, unknown)!r}: left out"
-            log.error(f"{key}.{unknown}", what, _ID_REMEDY)
+        id_fields = ("object_id",) if isinstance(entry, ReleaseAttribute) else ("source_object_id", "target_object_id")
+        unknown_field = next((name for name in id_fields if getattr(entry, name) not in table), None)
+        if unknown_field:
+            what = f"unknown object id {getattr(entry, unknown_field)!r}: left out"
+            log.error(f"{key}.{unknown_field}", what, _ID_REMEDY)
             continue
         ranges = [
             _check_range(span, f"{key}.image_ranges[{index}]", frame_count, log)
-            for index, span in enumerate(record.image_ranges)
+            for index, span in enumerate(entry.image_ranges)
         ]
-        if ranges != record.image_ranges:
-            record.image_ranges = [span for span in ranges if span]
-        kept.append(position)
-    if len(kept) < len(records):
-        read.keep(section, kept)
+        if ranges != entry.image_ranges:
+            entry.image_ranges = [span for span in ranges if span]
+        kept_positions.append(position)
+    if len(kept_positions) < len(entries):
+        records.keep(section, kept_positions)
 
 
-def _check_segments(read: ReadRelease, section: str, log: ProblemLog) -> None:
+def _check_segments(records: ReleaseRecords, section: str, log: ProblemLog) -> None:
     """Warn of odd segments. All are kept as they are: example ids hold their frames and their index in the file."""
-    frame_count = read.release.video_metadata[0].frame_count
-    for row, segment in zip(read.rows_of(section), getattr(read.release, section), strict=True):
+    frame_count = records.release.video_metadata[0].frame_count
+    for row, segment in zip(records.rows_of(section), getattr(records.release, section), strict=True):
         key = f"{section}[{row}]"
         start, end = segment.image_range.image_id_start, segment.image_range.image_id_end
         if not 0 <= start < end <= frame_count:
@@ -282,12 +282,12 @@ def _check_segments(read: ReadRelease, section: str, log: ProblemLog) -> None:
 def _check_range(span: ReleaseRange, key: str, frame_count: int, log: ProblemLog) -> ReleaseRange | None:
     """The range cut to the video, or None where nothing of it lies inside. A one-frame [n, n] has no frame here."""
     start, end = max(0, span.image_id_start), min(span.image_id_end, frame_count)
-    stated = f"range [{span.image_id_start}, {span.image_id_end})"
+    text = f"range [{span.image_id_start}, {span.image_id_end})"
     if start >= end:
-        log.error(key, f"{stated} has no frame among the {frame_count}: left out", "give start < end <= frame_count")
+        log.error(key, f"{text} has no frame among the {frame_count}: left out", "give start < end <= frame_count")
         return None
     if (start, end) == (span.image_id_start, span.image_id_end):
         return span
-    what = f"{stated} runs past the end: cut to {frame_count} frames"
+    what = f"{text} runs past the end: cut to {frame_count} frames"
     log.error(key, what, "give 0 <= start, end <= frame_count")
     return ReleaseRange(start, end)

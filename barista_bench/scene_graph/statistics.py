@@ -19,7 +19,7 @@ from barista_bench.scene_graph.scene_graph import SceneGraph
 from barista_bench.scene_graph.video_graph import Ranges, Segment, VideoGraph
 
 Counts = dict[str, int]
-OnFrames = NDArray[np.int64]
+FrameCounts = NDArray[np.int64]
 """Counts on each frame of a video."""
 
 PUBLISHED: dict[str, float] = {
@@ -145,7 +145,7 @@ class _RowTotals:
     ranges: int = 0
     rows: Counter[tuple[str, str]] = field(default_factory=Counter)
 
-    def add(self, video: VideoGraph, table: Ranges) -> OnFrames:
+    def add(self, video: VideoGraph, table: Ranges) -> FrameCounts:
         """Count a video's records; returns how many hold on each of its frames."""
         self.ranges += len(table.start)
         on_frame = np.zeros(video.frame_count, dtype=np.int64)
@@ -177,15 +177,15 @@ class _CategoryTotals:
     objects: Counter[str] = field(default_factory=Counter)
     videos: Counter[str] = field(default_factory=Counter)
 
-    def add(self, video: VideoGraph) -> OnFrames:
+    def add(self, video: VideoGraph) -> FrameCounts:
         """Count a video's objects; returns how many have a box on each of its frames."""
         table = video.instances_table
         boxes_of = np.bincount(table.object, minlength=len(video.objects)).tolist()
-        seen = [(item.category, boxes) for item, boxes in zip(video.objects, boxes_of, strict=True) if boxes]
-        for category, boxes in seen:
+        boxed = [(item.category, boxes) for item, boxes in zip(video.objects, boxes_of, strict=True) if boxes]
+        for category, boxes in boxed:
             self.instances[category] += boxes
             self.objects[category] += 1
-        self.videos.update({category for category, _ in seen})
+        self.videos.update({category for category, _ in boxed})
         return np.bincount(table.frame, minlength=video.frame_count)
 
     def by_name(self) -> dict[str, CategoryCounts]:
@@ -200,7 +200,7 @@ def statistics(graph: SceneGraph, *, progress: bool = False) -> ReleaseStatistic
     preparations, devices, resolutions = Counter[str](), Counter[str](), Counter[str]()
     categories, attributes, relations = _CategoryTotals(), _RowTotals(), _RowTotals()
     activities, steps = _SegmentTotals(), _SegmentTotals()
-    objects_on_frame, relations_on_frame, seconds = list[OnFrames](), list[OnFrames](), list[float]()
+    objects_on_frame, relations_on_frame, seconds = list[FrameCounts](), list[FrameCounts](), list[float]()
     for video in graph.videos(progress=progress):
         facts = video.video
         preparations[video.preparation] += 1
@@ -248,7 +248,7 @@ def statistics(graph: SceneGraph, *, progress: bool = False) -> ReleaseStatistic
     )
 
 
-def _per_frame(parts: list[OnFrames]) -> PerFrame:
+def _per_frame(parts: list[FrameCounts]) -> PerFrame:
     if not parts:
         return PerFrame(0.0, 0.0, 0, 0.0, [])
     counts = np.concatenate(parts)

@@ -13,7 +13,7 @@ import numpy as np
 
 from barista_bench.errors import ModelError
 from barista_bench.files.owned_folders import STATISTICS, replacing_folder
-from barista_bench.plots import COLUMN, HATCHES, PAGE, PALETTE, label, new_figure, save, styled
+from barista_bench.plots import COLUMN, HATCHES, PAGE, PALETTE, label, new_figure, paper_style, save
 from barista_bench.scene_graph.statistics import PUBLISHED, ReleaseStatistics
 from barista_bench.tables import Row, Table, markdown_page, number_columns, text_columns, words
 
@@ -45,23 +45,23 @@ def write_statistics(stats: ReleaseStatistics, out: str | Path, *, plots: bool =
 
 def _tables(stats: ReleaseStatistics) -> Iterator[Table]:
     """Tables under headings; one without a title belongs to the heading before."""
-    yield _counts(stats)
-    yield _distribution("preparation", "videos", stats.preparation_counts, "Videos")
-    yield _distribution("device", "videos", stats.device_counts)
-    yield _distribution("resolution", "videos", stats.resolution_counts)
-    yield _durations(stats)
+    yield _counts_table(stats)
+    yield _distribution_table("preparation", "videos", stats.preparation_counts, "Videos")
+    yield _distribution_table("device", "videos", stats.device_counts)
+    yield _distribution_table("resolution", "videos", stats.resolution_counts)
+    yield _durations_table(stats)
     categories = (
         (name, c.instances, _fraction(c.instances, stats.instances), c.objects, c.videos)
         for name, c in stats.category_counts.items()
     )
     yield _table("Objects", ("category",), ("instances", "share", "objects", "videos"), categories)
-    yield _typed("Attributes", stats.attribute_counts)
-    yield _typed("Relations", stats.predicate_counts)
-    yield _distribution("class", "segments", stats.activity_counts, "Activities")
-    yield _distribution("class", "steps", stats.step_counts, "Process steps")
+    yield _table_by_type("Attributes", stats.attribute_counts)
+    yield _table_by_type("Relations", stats.predicate_counts)
+    yield _distribution_table("class", "segments", stats.activity_counts, "Activities")
+    yield _distribution_table("class", "steps", stats.step_counts, "Process steps")
 
 
-def _counts(stats: ReleaseStatistics) -> Table:
+def _counts_table(stats: ReleaseStatistics) -> Table:
     """Scalars of the statistics, beside the published ones where the paper gives them."""
     figures: dict[str, float] = {
         item.name: value for item in fields(stats) if isinstance(value := getattr(stats, item.name), int | float)
@@ -78,7 +78,7 @@ def _counts(stats: ReleaseStatistics) -> Table:
     return _table("", ("",), ("here", "BARISTA as published"), rows)
 
 
-def _durations(stats: ReleaseStatistics) -> Table:
+def _durations_table(stats: ReleaseStatistics) -> Table:
     durations = stats.video_durations, stats.activity_durations, stats.step_durations
     rows: list[Row] = [
         (name, len(d.values), *(f"{v:.2f}" for v in (d.mean, d.median, d.shortest, d.longest)))
@@ -87,13 +87,13 @@ def _durations(stats: ReleaseStatistics) -> Table:
     return _table("Durations, seconds", ("",), ("count", "mean", "median", "shortest", "longest"), rows)
 
 
-def _distribution(name: str, unit: str, counts: Mapping[str, int], title: str = "") -> Table:
+def _distribution_table(name: str, unit: str, counts: Mapping[str, int], title: str = "") -> Table:
     total = sum(counts.values())
     rows = ((value, count, _fraction(count, total)) for value, count in counts.items())
     return _table(title, (name,), (unit, "share"), rows)
 
 
-def _typed(title: str, counts: Mapping[str, Mapping[str, int]]) -> Table:
+def _table_by_type(title: str, counts: Mapping[str, Mapping[str, int]]) -> Table:
     total = sum(sum(values.values()) for values in counts.values())
     rows = (
         (kind, value, count, _fraction(count, total))
@@ -104,7 +104,7 @@ def _typed(title: str, counts: Mapping[str, Mapping[str, int]]) -> Table:
 
 
 def _table(title: str, names: Sequence[str], numbers: Sequence[str], rows: Iterable[Row]) -> Table:
-    """The columns of names, then those of numbers."""
+    """A table whose columns are those of names, then those of numbers."""
     return Table.of(title, (*text_columns(*names), *number_columns("", *numbers)), rows)
 
 
@@ -128,7 +128,7 @@ def write_plots(stats: ReleaseStatistics, folder: Path) -> list[Path]:
     """
     instances = {name: counts.instances for name, counts in stats.category_counts.items()}
     unit = "instances (boxed objects on frames)"
-    with styled():
+    with paper_style():
         figures = {
             "overview": _overview(stats),
             "categories": _bars(instances, "object category", unit, TOP_CATEGORIES),
@@ -145,18 +145,18 @@ def _overview(stats: ReleaseStatistics) -> Figure:
     figure = new_figure(PAGE, 4.2)
     first, second, third, fourth = figure.subplots(2, 2).ravel()
     _draw_bars(first, stats.preparation_counts)
-    _finish(first, "a  Preparation types", "videos", "")
+    _name_axes(first, "a  Preparation types", "videos", "")
     histogram = stats.objects_per_frame.histogram
     second.bar(range(len(histogram)), histogram, width=0.85, color=PALETTE[0])
     second.axvline(stats.objects_per_frame.mean, color="black", linestyle="--", linewidth=1)
-    _note(second, f"dashed: mean {stats.objects_per_frame.mean:.2f}")
-    _whole_numbers(second, "x")
-    _whole_numbers(second, "y")
-    _finish(second, "b  Objects on a frame", "objects", "frames")
+    _add_note(second, f"dashed: mean {stats.objects_per_frame.mean:.2f}")
+    _use_whole_numbers(second, "x")
+    _use_whole_numbers(second, "y")
+    _name_axes(second, "b  Objects on a frame", "objects", "frames")
     _histogram(third, stats.video_durations.values)
-    _finish(third, "c  Duration of videos", "seconds", "videos")
+    _name_axes(third, "c  Duration of videos", "seconds", "videos")
     _histogram(fourth, stats.activity_durations.values)
-    _finish(fourth, "d  Duration of activity segments", "seconds", "segments")
+    _name_axes(fourth, "d  Duration of activity segments", "seconds", "segments")
     return figure
 
 
@@ -170,31 +170,31 @@ def _histogram(axes: Axes, values: Sequence[float]) -> None:
     axes.bar(edges[:-1], counts, np.diff(edges), align="edge", color=PALETTE[0])
     axes.set_xlim(0, top)
     if max(values) > 1.05 * top:
-        _note(axes, f"last bar: up to {max(values):.1f} s")
-    _whole_numbers(axes, "y")
+        _add_note(axes, f"last bar: up to {max(values):.1f} s")
+    _use_whole_numbers(axes, "y")
 
 
-def _note(axes: Axes, text: str) -> None:
+def _add_note(axes: Axes, text: str) -> None:
     axes.annotate(text, (1, 1.02), xycoords="axes fraction", ha="right", va="bottom")
 
 
-def _bars(counts: Mapping[str, int], what: str, unit: str, top: int) -> Figure:
-    shown = dict(list(counts.items())[:top])
-    figure = new_figure(COLUMN, 0.7 + 0.14 * max(3, len(shown)))
+def _bars(counts: Mapping[str, int], noun: str, unit: str, top: int) -> Figure:
+    bars = dict(list(counts.items())[:top])
+    figure = new_figure(COLUMN, 0.7 + 0.14 * max(3, len(bars)))
     axes = figure.subplots()
-    _draw_bars(axes, shown)
-    rest = f", {len(shown)} most frequent of {len(counts)}" if len(counts) > len(shown) else f", {len(counts)} in all"
-    _finish(axes, f"{what.capitalize()}{rest}", unit, "")
+    _draw_bars(axes, bars)
+    suffix = f", {len(bars)} most frequent of {len(counts)}" if len(counts) > len(bars) else f", {len(counts)} in all"
+    _name_axes(axes, f"{noun.capitalize()}{suffix}", unit, "")
     return figure
 
 
-def _grouped_bars(groups: Mapping[str, Mapping[str, int]], what: str, unit: str) -> Figure:
+def _grouped_bars(groups: Mapping[str, Mapping[str, int]], noun: str, unit: str) -> Figure:
     """Bars in groups, on a logarithmic scale (figure 4c); at most 20 a group."""
-    shown = {kind: dict(list(values.items())[:20]) for kind, values in groups.items()}
-    figure = new_figure(COLUMN, 0.8 + 0.14 * max(3, sum(map(len, shown.values())) + len(shown)))
+    top_groups = {kind: dict(list(values.items())[:20]) for kind, values in groups.items()}
+    figure = new_figure(COLUMN, 0.8 + 0.14 * max(3, sum(map(len, top_groups.values())) + len(top_groups)))
     axes = figure.subplots()
     offset, ticks, names = 0, list[int](), list[str]()
-    for (kind, values), (colour, hatch) in zip(shown.items(), zip(cycle(PALETTE), cycle(HATCHES)), strict=False):
+    for (kind, values), (colour, hatch) in zip(top_groups.items(), zip(cycle(PALETTE), cycle(HATCHES)), strict=False):
         rows = range(offset, offset + len(values))
         axes.barh(rows, list(values.values()), color=colour, hatch=hatch, label=label(kind), **_HATCHED)
         ticks += rows
@@ -207,7 +207,7 @@ def _grouped_bars(groups: Mapping[str, Mapping[str, int]], what: str, unit: str)
         axes.set_xlim(left=0.7)
         axes.legend(title="type", loc="lower right")
         axes.margins(y=0.01)
-    _finish(axes, f"{what.capitalize()} by type", f"{unit}, logarithmic", "")
+    _name_axes(axes, f"{noun.capitalize()} by type", f"{unit}, logarithmic", "")
     return figure
 
 
@@ -216,21 +216,21 @@ def _draw_bars(axes: Axes, counts: Mapping[str, int]) -> None:
     axes.set_yticks(range(len(counts)), list(map(label, counts)))
     axes.invert_yaxis()
     axes.margins(y=0.01)
-    _whole_numbers(axes, "x")
+    _use_whole_numbers(axes, "x")
     for row, count in enumerate(counts.values()):
         axes.annotate(f"{count:,}", (count, row), xytext=(3, 0), textcoords="offset points", va="center", fontsize=6)
     axes.margins(x=0.12)
 
 
-def _finish(axes: Axes, title: str, x_label: str, y_label: str) -> None:
+def _name_axes(axes: Axes, title: str, x_label: str, y_label: str) -> None:
     axes.set_title(title, fontweight="bold")
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)
 
 
-def _whole_numbers(axes: Axes, which: str) -> None:
+def _use_whole_numbers(axes: Axes, axis_name: str) -> None:
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-    axis: Any = axes.xaxis if which == "x" else axes.yaxis
+    axis: Any = axes.xaxis if axis_name == "x" else axes.yaxis
     axis.set_major_locator(MaxNLocator(nbins=7, integer=True))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))

@@ -15,7 +15,7 @@ MAX_BYTES = 2**20
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`terms.yaml` beside the folders of videos, and in whatever is made of them.
+    """The content of `terms.yaml`, which lies beside the folders of videos, and in whatever is made of them.
 
     Args:
         title: of the data, for people.

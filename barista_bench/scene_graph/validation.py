@@ -1,4 +1,4 @@
-"""Checks everything under a data root, masks and videos included, and lists every problem."""
+"""The check of everything under a data root, masks and videos included, with a list of every problem."""
 
 from __future__ import annotations
 
@@ -129,9 +129,9 @@ def _report_repeated_keys(path: Path, log: ProblemLog) -> None:
 
 
 def _check_masks(graph: VideoGraph, log: ProblemLog) -> None:
-    size = (graph.video.height, graph.video.width)
+    records, size = graph.records, (graph.video.height, graph.video.width)
     raws: dict[int, msgspec.Raw] = {}
-    for row, annotation in zip(graph.read.annotation_rows().tolist(), graph.read.release.annotations, strict=True):
+    for row, annotation in zip(records.annotation_rows().tolist(), records.release.annotations, strict=True):
         key = f"annotations[{row}]"
         if annotation.bbox is None:
             log.warning(f"{key}.bbox", "no box: the release's rules pass over this annotation", "add the box")
@@ -149,30 +149,30 @@ def _check_masks(graph: VideoGraph, log: ProblemLog) -> None:
     _compare_boxes(graph, list(counts), mask_boxes(list(counts.values()), *size), log)
 
 
-def _compare_boxes(graph: VideoGraph, rows: Sequence[int], drawn: NDArray[np.float64], log: ProblemLog) -> None:
-    """Warn of boxes that do not match their masks (`drawn` are the boxes around the masks), and of empty masks."""
-    read = graph.read
-    stated = read.annotation_columns().bbox[np.searchsorted(read.annotation_rows(), rows)]
-    low, high = stated[:, :2], stated[:, :2] + stated[:, 2:]
-    drawn_low, drawn_high = drawn[:, :2], drawn[:, :2] + drawn[:, 2:]
-    shared = np.clip(np.minimum(high, drawn_high) - np.maximum(low, drawn_low), 0, None).prod(axis=1)
-    union = stated[:, 2:].prod(axis=1) + drawn[:, 2:].prod(axis=1) - shared
-    off = np.maximum(np.abs(low - drawn_low), np.abs(high - drawn_high)).max(axis=1, initial=0)
-    is_empty = drawn[:, 2] == 0
+def _compare_boxes(graph: VideoGraph, rows: Sequence[int], tight_boxes: NDArray[np.float64], log: ProblemLog) -> None:
+    """Warn of boxes that do not match their masks (`tight_boxes` are those around them), and of empty masks."""
+    records = graph.records
+    boxes = records.annotation_columns().bbox[np.searchsorted(records.annotation_rows(), rows)]
+    low, high = boxes[:, :2], boxes[:, :2] + boxes[:, 2:]
+    mask_low, mask_high = tight_boxes[:, :2], tight_boxes[:, :2] + tight_boxes[:, 2:]
+    intersection = np.clip(np.minimum(high, mask_high) - np.maximum(low, mask_low), 0, None).prod(axis=1)
+    union = boxes[:, 2:].prod(axis=1) + tight_boxes[:, 2:].prod(axis=1) - intersection
+    distance = np.maximum(np.abs(low - mask_low), np.abs(high - mask_high)).max(axis=1, initial=0)
+    is_empty = tight_boxes[:, 2] == 0
     # Without a division: a box of negative width has an IoU of 0 too.
-    is_odd = ~is_empty & (off > _ROUNDING) & ~((shared > 0) & (shared >= _MIN_IOU * union))
+    is_odd = ~is_empty & (distance > _ROUNDING) & ~((intersection > 0) & (intersection >= _MIN_IOU * union))
     for index in np.flatnonzero(is_empty | is_odd).tolist():
         key = f"annotations[{rows[index]}]"
         if is_empty[index]:
             what, remedy = "the mask has no pixel: kept as it is", "draw it, or leave the object out"
             log.warning(f"{key}.segmentation", what, remedy)
         else:
-            what = f"box {stated[index].tolist()} is not that of its mask, {drawn[index].tolist()}: kept as it is"
+            what = f"box {boxes[index].tolist()} is not that of its mask, {tight_boxes[index].tolist()}: kept as it is"
             log.warning(f"{key}.bbox", what, "give the box [x, y, width, height] of the mask, in pixels")
 
 
 def _check_video(graph: VideoGraph, path: Path, log: ProblemLog) -> None:
-    declared = graph.video
+    metadata = graph.video
     if not path.exists():
         log.error("", "missing: no frame of this video can be shown", "fetch the video")
         return
@@ -185,8 +185,8 @@ def _check_video(graph: VideoGraph, path: Path, log: ProblemLog) -> None:
         log.error("", what, remedy or "fetch the video again")
         return
     remedy = "fetch the video that belongs to this annotation"
-    if frames != declared.frame_count:
-        log.error("", f"holds {frames} frames where the annotation says {declared.frame_count}", remedy)
-    if size != (declared.width, declared.height):
-        stated = f"{declared.width}x{declared.height}"
-        log.error("", f"is {size[0]}x{size[1]} where the annotation says {stated}", remedy)
+    if frames != metadata.frame_count:
+        log.error("", f"holds {frames} frames where the annotation says {metadata.frame_count}", remedy)
+    if size != (metadata.width, metadata.height):
+        size_text = f"{metadata.width}x{metadata.height}"
+        log.error("", f"is {size[0]}x{size[1]} where the annotation says {size_text}", remedy)

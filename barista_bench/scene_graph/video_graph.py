@@ -20,7 +20,7 @@ from barista_bench.errors import DataError
 from barista_bench.scene_graph.coverage import Coverage
 from barista_bench.scene_graph.domain import load_domain
 from barista_bench.scene_graph.masks import Rle, decode_mask, parse_segmentations
-from barista_bench.scene_graph.reading import Problem, ReadRelease
+from barista_bench.scene_graph.reading import Problem, ReleaseRecords
 from barista_bench.scene_graph.release import (
     ANNOTATION_FILE,
     ReleaseAnnotation,
@@ -133,8 +133,8 @@ class Ranges:
         kind, value = self.labels[self.label[position]]
         return kind, value, int(self.start[position]), int(self.end[position]), int(self.row[position])
 
-    def active(self, span: Span) -> NDArray[np.int64]:
-        """Rows with at least one frame in the span."""
+    def positions_in(self, span: Span) -> NDArray[np.int64]:
+        """Positions of the ranges with at least one frame in the span."""
         if span is None:
             return np.arange(len(self.start))
         start, stop = bounds(span)
@@ -148,15 +148,15 @@ def bounds(span: int | tuple[int, int]) -> tuple[int, int]:
 class VideoGraph:
     """One video's graph. Made by `SceneGraph`; immutable.
 
-    `read` holds the records kept from the file, masks included.
+    `records` holds what reading kept of the file, masks included.
     """
 
-    def __init__(self, video_id: str, read: ReadRelease, problems: Sequence[Problem] = ()) -> None:
-        release = read.release
+    def __init__(self, video_id: str, records: ReleaseRecords, problems: Sequence[Problem] = ()) -> None:
+        release = records.release
         self.video_id = video_id
         self.video: ReleaseVideo = release.video_metadata[0]
         self.problems = tuple(problems)
-        self.read = read
+        self.records = records
         self.coverage = Coverage(release.coverage, self.video.frame_count)
         names = {category.id: category.name for category in release.categories}
         self.objects = tuple(SceneObject(o, names[c]) for o, c in release.object_id_to_category_id.items())
@@ -237,8 +237,8 @@ class VideoGraph:
     def rles(self, instances: Sequence[Instance]) -> list[Rle | DataError]:
         """The result or error of `rle` for each instance; many masks at once are checked far faster than one by one."""
         raws = [self._annotation(instance.row).segmentation for instance in instances]
-        present = [raw for raw in raws if isinstance(raw, msgspec.Raw)]
-        parsed = iter(parse_segmentations(present, self.video.height, self.video.width))
+        raw_masks = [raw for raw in raws if isinstance(raw, msgspec.Raw)]
+        parsed = iter(parse_segmentations(raw_masks, self.video.height, self.video.width))
         rles: list[Rle | DataError] = []
         for instance, raw in zip(instances, raws, strict=True):
             key = f"{self.video_id}/{ANNOTATION_FILE}: annotations[{instance.row}].segmentation"
@@ -257,7 +257,7 @@ class VideoGraph:
     def attributes(self, span: Span = None) -> list[Attribute]:
         """Attribute ranges with a frame in the span, in the file's order, whether or not the object is seen there."""
         table = self.attributes_table
-        return [Attribute(self.objects[table.source[i]], *table.entry(i)) for i in table.active(span).tolist()]
+        return [Attribute(self.objects[table.source[i]], *table.entry(i)) for i in table.positions_in(span).tolist()]
 
     def relations(self, span: Span = None) -> list[Relation]:
         """Relation ranges with at least one frame in the span on which both ends have a box, in the file's order.
@@ -265,7 +265,7 @@ class VideoGraph:
         At one frame a record counts once, even if two of its ranges overlap there.
         """
         table = self.relations_table
-        positions = [i for i in table.active(span).tolist() if len(self.relation_frames(i, span))]
+        positions = [i for i in table.positions_in(span).tolist() if len(self.relation_frames(i, span))]
         if isinstance(span, int):
             positions = list({int(table.row[i]): i for i in reversed(positions)}.values())[::-1]
         return [
@@ -290,13 +290,13 @@ class VideoGraph:
         frames = self.frames_of(index)
         return frames[slice(*np.searchsorted(frames, [low, high]))]
 
-    def held_labels(self) -> tuple[tuple[str, str], ...]:
+    def relation_labels(self) -> tuple[tuple[str, str], ...]:
         """The (type, value) pairs of relations that hold on some frame, in the order of the file."""
-        table, held = self.relations_table, list[int]()
+        table, codes = self.relations_table, list[int]()
         for position, label in enumerate(table.label.tolist()):
-            if label not in held and len(self.relation_frames(position)):
-                held.append(label)
-        return tuple(table.labels[label] for label in held)
+            if label not in codes and len(self.relation_frames(position)):
+                codes.append(label)
+        return tuple(table.labels[label] for label in codes)
 
     def hand_contacts(self, span: Span = None) -> list[Contact]:
         """Relations of type human_actions from an object of category left hand or right hand."""
@@ -312,29 +312,29 @@ class VideoGraph:
         return _overlapping(self._activities, span, inclusive)
 
     def steps(self, span: Span = None, *, inclusive: bool = False) -> list[Segment]:
-        """Process steps, as `activities`."""
+        """Process steps with a frame in the span, as `activities` gives activities."""
         return _overlapping(self._steps, span, inclusive)
 
     def _instances(self) -> Instances:
-        columns = self.read.annotation_columns()
+        columns = self.records.annotation_columns()
         boxed = np.flatnonzero(columns.boxed)
         order = boxed[np.argsort(columns.frame[boxed], kind="stable")]
         return Instances(
             frame=columns.frame[order].astype(np.int32),
             object=columns.object[order],
             bbox=columns.bbox[order],
-            row=self.read.annotation_rows()[order],
+            row=self.records.annotation_rows()[order],
         )
 
     def _annotation(self, row: int) -> ReleaseAnnotation:
         """The annotation of a row of the file."""
-        kept = self.read.rows.get("annotations")
-        return self.read.release.annotations[row if kept is None else bisect_left(kept, row)]
+        rows = self.records.rows.get("annotations")
+        return self.records.release.annotations[row if rows is None else bisect_left(rows, row)]
 
     def _ranges(self, section: str, records: Sequence[ReleaseAttribute | ReleaseRelation]) -> Ranges:
         labels: dict[tuple[str, str], int] = {}
         rows = []
-        for row, record in zip(self.read.rows_of(section), records, strict=True):
+        for row, record in zip(self.records.rows_of(section), records, strict=True):
             if isinstance(record, ReleaseRelation):
                 source, target = self._index[record.source_object_id], self._index[record.target_object_id]
                 label = (record.relation_type, record.value)
@@ -353,7 +353,7 @@ class VideoGraph:
         spans = [(record.image_range.image_id_start, record.image_range.image_id_end) for record in records]
         return [
             Segment(*span, record.activity_class_id, record.display_name, row)
-            for row, span, record in zip(self.read.rows_of(section), spans, records, strict=True)
+            for row, span, record in zip(self.records.rows_of(section), spans, records, strict=True)
         ]
 
 

@@ -51,7 +51,7 @@ from barista_bench.stats.comparison import (
     compare_runs as compare_runs,
 )
 from barista_bench.stats.labels import (
-    comparable as comparable,
+    comparable_groups as comparable_groups,
     differing_circumstances as differing_circumstances,
     run_labels as run_labels,
 )

@@ -26,9 +26,9 @@ import pandas as pd
 from barista_bench.core.model_names import HUMAN
 from barista_bench.core.task import Example, Prediction, Scored, Task
 from barista_bench.errors import ConfigError, DataError
-from barista_bench.runs.score.comparability import told_apart
+from barista_bench.runs.score.comparability import distinguishing_parts
 from barista_bench.runs.score.scoring import ScoredRun
-from barista_bench.stats.labels import Labels, comparable, run_labels
+from barista_bench.stats.labels import Labels, comparable_groups, run_labels
 
 FEWEST_MODELS = 3
 
@@ -58,19 +58,20 @@ def rank_agreement(runs: Sequence[ScoredRun], *, labels: Labels | None = None) -
         ConfigError: fewer than two tasks, or fewer than three models with all of them.
         DataError: a model has two comparable runs of one task.
     """
-    called = run_labels(runs) if labels is None else labels
-    several = len({run.task.benchmark for run in runs}) > 1
-    apart = told_apart([run.results.comparability for run in runs])  # a task's runs may not all be comparable
+    labels = run_labels(runs) if labels is None else labels
+    has_several = len({run.task.benchmark for run in runs}) > 1
+    # A task's runs may not all be comparable.
+    distinctions = distinguishing_parts([run.results.comparability for run in runs])
     names = [
-        f"{f'{run.task.benchmark} / ' if several else ''}{run.task.name}{f' ({difference})' if difference else ''}"
-        for run, difference in zip(runs, apart, strict=True)
+        f"{f'{run.task.benchmark} / ' if has_several else ''}{run.task.name}{f' ({difference})' if difference else ''}"
+        for run, difference in zip(runs, distinctions, strict=True)
     ]
     means: dict[str, dict[str, float]] = {}
     for task, run in zip(names, runs, strict=True):
-        model = called[run.folder]
+        model = labels[run.folder]
         if task in means.setdefault(model, {}):
             raise DataError(f"{run.folder}: a second run of {task} by {model}. Remedy: name one run a model and task")
-        means[model][task] = float(np.mean([s.scores[run.task.sample_score] for s in run.samples if s.counts]))
+        means[model][task] = float(np.mean([s.scores[run.task.sample_score] for s in run.samples if s.is_counted]))
     tasks = tuple(dict.fromkeys(names))
     complete = {model: by_task for model, by_task in means.items() if len(by_task) == len(tasks)}
     if len(tasks) < 2 or len(complete) < FEWEST_MODELS:
@@ -102,7 +103,7 @@ Answers = dict[str, Answer]
 
 @dataclass(frozen=True, slots=True)
 class AnswerAgreement:
-    """How far `raters` agree on one task: two of them, all people, or all together.
+    """The agreement of `raters` on one task: of two of them, all people, or all together.
 
     Args:
         examples: those that two or more of them answered; `pairs` of answers to one example.
@@ -133,20 +134,21 @@ def answer_agreement(runs: Sequence[ScoredRun]) -> tuple[AnswerAgreement, ...]:
         ConfigError: no task here can hold answers against each other; beside others, such a task is warned of.
         DataError: no two runs answered the same example of one task readably.
     """
-    called, rows, refusals = run_labels(runs), list[AnswerAgreement](), list[ConfigError]()
-    for group in comparable(runs).values():
+    labels, rows, refusals = run_labels(runs), list[AnswerAgreement](), list[ConfigError]()
+    for group in comparable_groups(runs).values():
         answers = {
-            called[run.folder]: {
+            labels[run.folder]: {
                 sample.example.example_id: (sample.example, sample.prediction)
                 for sample in run.samples
                 if sample.record.run == 0 and sample.prediction is not None
             }
             for run in group
         }
-        people = tuple(called[run.folder] for run in group if run.results.model.name.startswith(f"{HUMAN}:"))
-        parties = [*combinations(answers, 2), *(each for each in (people, tuple(answers)) if len(each) > 2)]
+        people = tuple(labels[run.folder] for run in group if run.results.model.name.startswith(f"{HUMAN}:"))
+        parties = [*combinations(answers, 2), *(raters for raters in (people, tuple(answers)) if len(raters) > 2)]
         try:
-            rows += filter(None, [agreement_between(group[0].task, each, answers) for each in dict.fromkeys(parties)])
+            task = group[0].task
+            rows += filter(None, [agreement_between(task, raters, answers) for raters in dict.fromkeys(parties)])
         except ConfigError as error:
             refusals.append(error)
     if not rows and refusals:
@@ -188,15 +190,15 @@ def agreement_between(task: Task, raters: tuple[str, ...], answers: Mapping[str,
     for rater in raters:
         for example_id, answer in answers[rater].items():
             by_example.setdefault(example_id, []).append(answer)
-    units = [given for given in by_example.values() if len(given) > 1]
+    units = [unit for unit in by_example.values() if len(unit) > 1]
     pairs = [pair for unit in units for pair in combinations(unit, 2)]
     if not pairs:
         return None
     same, alpha, score = None, None, None
     if task.choices(pairs[0][0][0]):
-        chosen = [[tuple(sorted(task.answered_choices(prediction))) for _, prediction in unit] for unit in units]
-        same = fmean(first == second for unit in chosen for first, second in combinations(unit, 2))
-        alpha = krippendorff_alpha(chosen)
+        choices = [[tuple(sorted(task.answered_choices(prediction))) for _, prediction in unit] for unit in units]
+        same = fmean(first == second for unit in choices for first, second in combinations(unit, 2))
+        alpha = krippendorff_alpha(choices)
     else:
         score = _mutual_score(task, pairs)
     return AnswerAgreement(task.benchmark, task.name, raters, len(units), len(pairs), same, alpha, score)
@@ -204,13 +206,13 @@ def agreement_between(task: Task, raters: tuple[str, ...], answers: Mapping[str,
 
 def _mutual_score(task: Task, pairs: Sequence[tuple[Answer, Answer]]) -> float:
     """The mean score of each answer of a pair with the other as the reference. Two that name nothing agree."""
-    exchanged, known = list[Scored](), list[float]()
+    exchanged_samples, silent_scores = list[Scored](), list[float]()
     for (example, first), (_, second) in pairs:
         targets = task.as_target(example, first), task.as_target(example, second)
         for prediction, reference in ((second, targets[0]), (first, targets[1])):
             if reference is None:
-                known.append(float(targets == (None, None)))
+                silent_scores.append(float(targets == (None, None)))
             else:
-                exchanged.append(Scored(replace(example, target=reference.write()), prediction))
-    scores = task.statistics(exchanged).scores()[task.sample_score].tolist() if exchanged else []
-    return fmean([*scores, *known])
+                exchanged_samples.append(Scored(replace(example, target=reference.write()), prediction))
+    scores = task.statistics(exchanged_samples).scores()[task.sample_score].tolist() if exchanged_samples else []
+    return fmean([*scores, *silent_scores])

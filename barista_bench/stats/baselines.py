@@ -27,7 +27,7 @@ KINDS: Final = (*ABLATIONS, *GUESSES)
 
 @dataclass(frozen=True, slots=True)
 class BaselineGap:
-    """How far a model is from a baseline; `comparison.first` is the model, `.second` the baseline.
+    """The comparison of a model with a baseline; `comparison.first` is the model, `.second` the baseline.
 
     `text_only`: what the score owes to the images; `shuffled_frames`: to their order; `first_frame`: to more than
     one image; `chance`, `prior`, `centre_box`: to anything but guessing; `copy_first_mask`: to what moves.
@@ -71,47 +71,47 @@ def baseline_gaps(
     Raises:
         DataError: a model and its baseline share no finished sample.
     """
-    called = run_labels(runs) if labels is None else labels
+    labels = run_labels(runs) if labels is None else labels
     pairs: list[tuple[ScoredRun, str, ScoredRun]] = []
     for run in runs:
         model = run.results.model.label
-        if _baseline(model) is not None:
+        if _baseline_kind(model) is not None:
             continue
         for baseline in runs:
-            kind = _baseline(baseline.results.model.name)
-            mine = baseline.results.model.label in (kind, f"{kind}:{model}")
-            if kind is not None and mine and baseline.results.comparability == run.results.comparability:
+            kind = _baseline_kind(baseline.results.model.name)
+            is_own = baseline.results.model.label in (kind, f"{kind}:{model}")
+            if kind is not None and is_own and baseline.results.comparability == run.results.comparability:
                 pairs.append((run, kind, baseline))
     compare = compare or partial(compare_pair, resamples=resamples)
-    compared = corrected([compare(run, baseline) for run, _, baseline in pairs])
+    comparisons = corrected([compare(run, baseline) for run, _, baseline in pairs])
     gaps = []
-    for (run, kind, baseline), comparison in zip(pairs, compared, strict=True):
-        model, other = called[run.folder], called[baseline.folder]
+    for (run, kind, baseline), comparison in zip(pairs, comparisons, strict=True):
+        model, other = labels[run.folder], labels[baseline.folder]
         gaps.append(BaselineGap(model, kind, replace(comparison, first=model, second=other)))
     return tuple(gaps)
 
 
 def consistency(run: ScoredRun) -> Consistency | None:
-    """None where no example was answered twice."""
+    """The consistency of a model over its repetitions; None where no example was answered twice."""
     by_example: dict[str, list[ScoredSample]] = defaultdict(list)
     for sample in run.samples:
-        if sample.record.finished:
+        if sample.record.is_finished:
             by_example[sample.example.example_id].append(sample)
-    repeated = [samples for samples in by_example.values() if len(samples) > 1]
-    if not repeated:
+    repeated_examples = [samples for samples in by_example.values() if len(samples) > 1]
+    if not repeated_examples:
         return None
     score = run.task.sample_score
     answers, scores, spreads = [], [], []
-    for samples in repeated:
+    for samples in repeated_examples:
         pairs = list(combinations(samples, 2))
-        parsed = [None if sample.prediction is None else sample.prediction.value for sample in samples]
-        answers.append(fmean(a == b for a, b in combinations(parsed, 2)))
+        values = [None if sample.prediction is None else sample.prediction.value for sample in samples]
+        answers.append(fmean(a == b for a, b in combinations(values, 2)))
         scores.append(fmean(math.isclose(a.scores[score], b.scores[score], abs_tol=1e-12) for a, b in pairs))
         spreads.append(stdev(sample.scores[score] for sample in samples))
     return Consistency(
         task=run.task.name,
         model=run.results.model.label,
-        examples=len(repeated),
+        examples=len(repeated_examples),
         runs=run.results.runs,
         same_answer=fmean(answers),
         same_score=fmean(scores),
@@ -119,6 +119,6 @@ def consistency(run: ScoredRun) -> Consistency | None:
     )
 
 
-def _baseline(name: str) -> str | None:
+def _baseline_kind(name: str) -> str | None:
     kind = name.partition(":")[0]
     return kind if kind in KINDS else None

@@ -19,6 +19,7 @@ from barista_bench.core.example import per_example
 from barista_bench.core.failures import FAILURE_KINDS, AnswerFailure
 from barista_bench.core.guarding import attempt, unit_of
 from barista_bench.core.resampling import RESAMPLES
+from barista_bench.core.statistics import Floats
 from barista_bench.core.task import Example, Json, Task, evidence_objects
 from barista_bench.errors import ConfigError
 from barista_bench.runs.score.results import Figure
@@ -63,19 +64,19 @@ def breakdown_keys(run: ScoredRun) -> tuple[str, ...]:
     resampling units are scored whole, only keys that all examples of every unit share.
     """
     task, examples = run.task, run.examples.examples
-    described = [facts(task, example) for example in examples]
+    example_facts = [facts(task, example) for example in examples]
     units = [unit_of(task, example) if task.scores_whole_units else example.example_id for example in examples]
-    keys = sorted({key for item in described for key in item})
-    kept = []
+    keys = sorted({key for item in example_facts for key in item})
+    dividing_keys = []
     for key in keys:
-        values = [_hashable(item.get(key)) for item in described]
+        values = [_hashable(item.get(key)) for item in example_facts]
         if len(set(values)) > 1 and len(set(zip(units, values, strict=True))) == len(set(units)):
-            kept.append(key)
-    return tuple(kept)
+            dividing_keys.append(key)
+    return tuple(dividing_keys)
 
 
 def facts(task: Task, example: Example) -> Mapping[str, Json]:
-    """All that an example can be grouped by."""
+    """The fields that an example can be grouped by, with their values."""
     return _facts(example, task)
 
 
@@ -111,10 +112,10 @@ def breakdowns(
     rows: dict[str, tuple[BreakdownRow, ...]] = {}
     for key in keys:
         groups = _groups(run, key)
-        kept = sorted(groups, key=lambda group: -_examples(group.samples))[:most]
+        largest = sorted(groups, key=lambda group: -_examples(group.samples))[:most]
         rows[key] = tuple(
             _row(run.task, key, group, figure)
-            for group in sorted(kept, key=lambda group: group.order)
+            for group in sorted(largest, key=lambda group: group.order)
             if (figure := group_figure(run.task, run.counted, group.samples, resamples=resamples)) is not None
         )
     return rows
@@ -133,8 +134,9 @@ def by_thinking(run: ScoredRun) -> tuple[ThoughtBin, ...]:
     Repetitions of a greedy answer count once. Empty where no sample thought, where all thought as much, and of a task
     whose units are scored whole: samples of one unit think differently.
     """
-    counted = [s for s in run.samples if s.counts and s.record.thinking_tokens is not None and s.record.output_tokens]
-    tokens = np.array([s.record.thinking_tokens for s in counted], dtype=np.float64)
+    counted = (sample for sample in run.samples if sample.is_counted and sample.record.output_tokens)
+    samples = [sample for sample in counted if sample.record.thinking_tokens is not None]
+    tokens = np.array([sample.record.thinking_tokens for sample in samples], dtype=np.float64)
     if run.task.scores_whole_units or not tokens.any():
         return ()
     return tuple(
@@ -142,7 +144,7 @@ def by_thinking(run: ScoredRun) -> tuple[ThoughtBin, ...]:
             float(np.median([sample.record.thinking_tokens or 0 for sample in group.samples])),
             _row(run.task, "thinking_tokens", group, figure),
         )
-        for group in _binned(counted, tokens)
+        for group in _quantile_groups(samples, tokens)
         if (figure := group_figure(run.task, run.counted, group.samples)) is not None
     )
 
@@ -154,20 +156,20 @@ def _row(task: Task, key: str, group: _Group, figure: Figure) -> BreakdownRow:
         order=group.order,
         examples=_examples(group.samples),
         units=len({unit_of(task, sample.example) for sample in group.samples}),
-        samples=sum(sample.counts for sample in group.samples),
+        samples=sum(sample.is_counted for sample in group.samples),
         figure=figure,
     )
 
 
 def _groups(run: ScoredRun, key: str) -> list[_Group]:
-    valued = [(sample, facts(run.task, sample.example).get(key)) for sample in run.samples]
-    present = [(sample, value) for sample, value in valued if value is not None]
+    with_values = [(sample, facts(run.task, sample.example).get(key)) for sample in run.samples]
+    present = [(sample, value) for sample, value in with_values if value is not None]
     if not present:
-        known = ", ".join(breakdown_keys(run))
-        raise ConfigError(f"{run.folder}: no example has {key!r}. Remedy: group by one of {known}")
+        known_keys = ", ".join(breakdown_keys(run))
+        raise ConfigError(f"{run.folder}: no example has {key!r}. Remedy: group by one of {known_keys}")
     numbers = [value for _, value in present if isinstance(value, int | float) and not isinstance(value, bool)]
     if len(numbers) == len(present) and len(set(numbers)) > DISTINCT:
-        return _binned([sample for sample, _ in present], np.array(numbers, dtype=np.float64))
+        return _quantile_groups([sample for sample, _ in present], np.array(numbers, dtype=np.float64))
     members: dict[str, list[ScoredSample]] = {}
     ranks: dict[str, tuple[int, float, str]] = {}
     for sample, value in present:
@@ -175,20 +177,20 @@ def _groups(run: ScoredRun, key: str) -> list[_Group]:
         values = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
         for text, item in {str(item): item for item in values}.items():
             members.setdefault(text, []).append(sample)
-            numeric = isinstance(item, int | float) and not isinstance(item, bool)
-            ranks[text] = (0, float(item), "") if numeric else (1, 0.0, text)  # type: ignore[arg-type]
+            is_number = isinstance(item, int | float) and not isinstance(item, bool)
+            ranks[text] = (0, float(item), "") if is_number else (1, 0.0, text)  # type: ignore[arg-type]
     names = sorted(members, key=lambda name: ranks[name])
     return [_Group(name, order, members[name]) for order, name in enumerate(names)]
 
 
-def _binned(samples: Sequence[ScoredSample], values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[_Group]:
-    """Half-open bins between quantiles, the last one closed; equal quantiles fall together."""
+def _quantile_groups(samples: Sequence[ScoredSample], values: Floats) -> list[_Group]:
+    """Groups of samples in half-open bins between quantiles, the last one closed; equal quantiles fall together."""
     edges = np.unique(np.quantile(values, np.linspace(0, 1, BINS + 1)))
-    at = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
+    bins = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
     groups = []
     for order in range(len(edges) - 1):
         end = "]" if order == len(edges) - 2 else ")"
-        members = [sample for sample, bin_index in zip(samples, at.tolist(), strict=True) if bin_index == order]
+        members = [sample for sample, bin_index in zip(samples, bins.tolist(), strict=True) if bin_index == order]
         if members:
             groups.append(_Group(f"[{edges[order]:.4g}, {edges[order + 1]:.4g}{end}", order, members))
     return groups
@@ -225,7 +227,7 @@ def answer_failures(task: Task, sample: ScoredSample) -> tuple[AnswerFailure, ..
 
 def failure_rows(run: ScoredRun) -> tuple[FailureRow, ...]:
     """One row for each kind that occurs, in the order of the vocabulary. Samples may fail in several ways."""
-    failures = [answer_failures(run.task, sample) for sample in run.samples if sample.record.finished]
+    failures = [answer_failures(run.task, sample) for sample in run.samples if sample.record.is_finished]
     counts = Counter(failure.kind for of_sample in failures for failure in of_sample)
     samples = Counter(kind for of_sample in failures for kind in {failure.kind for failure in of_sample})
     task, model = run.task.name, run.results.model.label

@@ -101,11 +101,11 @@ class Comparison:
             return "sure"
         if self.low is not None and self.high is not None and (self.low > TIE or self.high < -TIE):
             return "likely"
-        same = abs(self.difference) <= TIE and not self.wins and not self.losses
-        return "none" if same else "unclear"
+        is_same = abs(self.difference) <= TIE and not self.wins and not self.losses
+        return "none" if is_same else "unclear"
 
     @property
-    def incomplete(self) -> dict[str, int]:
+    def missing_by_model(self) -> dict[str, int]:
         """Which of the two lack samples, and how many."""
         missing = ((self.first, self.first_missing), (self.second, self.second_missing))
         return {name: count for name, count in missing if count}
@@ -126,8 +126,8 @@ def compare_runs(
     if not pairs:
         raise DataError("no two runs are of the same task. Remedy: name two runs of one task or more")
     names = run_labels(runs)
-    compared = [(pair, compare_pair(*pair, resamples=resamples, level=level)) for pair in pairs]
-    return corrected([replace(item, first=names[a.folder], second=names[b.folder]) for (a, b), item in compared])
+    comparisons = [(pair, compare_pair(*pair, resamples=resamples, level=level)) for pair in pairs]
+    return corrected([replace(item, first=names[a.folder], second=names[b.folder]) for (a, b), item in comparisons])
 
 
 def compare_pair(
@@ -139,10 +139,10 @@ def compare_pair(
         DataError: the runs are not comparable (`runs.score.comparability`), or share no finished sample.
     """
     refuse_different(first, second)
-    common = _common(first, second)
+    common = _common_samples(first, second)
     name, score = first.task.primary, first.task.sample_score
-    figure = _difference(name, _of_figure(first, second, common), common, resamples, level)
-    sample = _difference(score, _of_sample_score(first.task, common), common, resamples, level)
+    primary = _difference(name, _figure_sides(first, second, common), common, resamples, level)
+    mean_score = _difference(score, _sample_score_sides(first.task, common), common, resamples, level)
     gaps: dict[str, list[float]] = defaultdict(list)
     for one, other in chain.from_iterable(common.pairs):
         gaps[one.example.example_id].append(one.scores[score] - other.scores[score])
@@ -154,18 +154,18 @@ def compare_pair(
         first=first.results.model.label,
         second=second.results.model.label,
         name=name,
-        first_value=figure.first,
-        second_value=figure.second,
-        difference=figure.difference,
-        low=figure.low,
-        high=figure.high,
-        p_value=figure.p_value,
-        p_adjusted=figure.p_value,
+        first_value=primary.first,
+        second_value=primary.second,
+        difference=primary.difference,
+        low=primary.low,
+        high=primary.high,
+        p_value=primary.p_value,
+        p_adjusted=primary.p_value,
         sample_name=score,
-        sample_difference=sample.difference,
-        sample_low=sample.low,
-        sample_high=sample.high,
-        sample_p_value=sample.p_value,
+        sample_difference=mean_score.difference,
+        sample_low=mean_score.low,
+        sample_high=mean_score.high,
+        sample_p_value=mean_score.p_value,
         effect_size=float(per_example.mean()) / spread if spread > TIE else None,
         wins=int((per_example > TIE).sum()),
         ties=int((np.abs(per_example) <= TIE).sum()),
@@ -187,7 +187,7 @@ def corrected(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
     return tuple(replace(item, p_adjusted=p) for item, p in zip(comparisons, adjusted, strict=True))
 
 
-def turned(comparison: Comparison) -> Comparison:
+def swapped_sides(comparison: Comparison) -> Comparison:
     """The same comparison seen from the other side."""
 
     def negative(value: float | None) -> float | None:
@@ -229,24 +229,24 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 def refuse_different(first: ScoredRun, second: ScoredRun) -> None:
     """Raise DataError where two runs may not share a rank; names what differs."""
-    apart = differences(first.results.comparability, second.results.comparability)
-    if not apart:
+    conditions = differences(first.results.comparability, second.results.comparability)
+    if not conditions:
         return
     folders = f"{first.folder} and {second.folder}"
-    if not apart.keys() <= ABOUT_EXAMPLES or "examples" not in apart:
-        named = "; ".join(f"{name}: {values}" for name, values in apart.items())
+    if not conditions.keys() <= ABOUT_EXAMPLES or "examples" not in conditions:
+        listed = "; ".join(f"{name}: {values}" for name, values in conditions.items())
         raise DataError(
-            f"{folders} differ in their {named}. Remedy: compare runs of one task by one protocol, over the same "
+            f"{folders} differ in their {listed}. Remedy: compare runs of one task by one protocol, over the same "
             "split and limit, with the same options and in one wording"
         )
     ids = [{example.example_id for example in run.examples.examples} for run in (first, second)]
-    alone = [
-        f"{len(only)} only in {run.folder} ({min(only)}{', ...' if len(only) > 1 else ''})"
-        for run, only in ((first, ids[0] - ids[1]), (second, ids[1] - ids[0]))
-        if only
+    lone_examples = [
+        f"{len(lone_ids)} only in {run.folder} ({min(lone_ids)}{', ...' if len(lone_ids) > 1 else ''})"
+        for run, lone_ids in ((first, ids[0] - ids[1]), (second, ids[1] - ids[0]))
+        if lone_ids
     ]
     raise DataError(
-        f"{folders} are about different examples: {' and '.join(alone) or 'the same ids with other content'}. "
+        f"{folders} are about different examples: {' and '.join(lone_examples) or 'the same ids with other content'}. "
         "Remedy: run both models on one dataset, with the same split and limit"
     )
 
@@ -255,7 +255,7 @@ Pairs = list[tuple["ScoredSample", "ScoredSample"]]
 """Answers of two models to the same examples."""
 
 
-class _Common(NamedTuple):
+class _CommonSamples(NamedTuple):
     """The samples that both runs finished: pairs of samples by repetition, and the sorted names of their units."""
 
     pairs: list[Pairs]
@@ -266,8 +266,8 @@ class _Common(NamedTuple):
         return content_seed("permutation", bootstrap_seed(self.units))
 
 
-def _common(first: ScoredRun, second: ScoredRun) -> _Common:
-    """Repetition 0 of one with repetition 0 of the other, and so on, as far as both have them."""
+def _common_samples(first: ScoredRun, second: ScoredRun) -> _CommonSamples:
+    """The samples of both: repetition 0 of one with repetition 0 of the other, and so on, as far as both have them."""
     of_first, of_second = by_repetition(first.samples), by_repetition(second.samples)
     pairs = []
     for run in sorted(of_first.keys() & of_second.keys()):
@@ -279,7 +279,7 @@ def _common(first: ScoredRun, second: ScoredRun) -> _Common:
         raise DataError(
             f"{first.folder} and {second.folder} share no finished sample. Remedy: finish both runs, then compare"
         )
-    return _Common(pairs, sorted({unit_of(first.task, s.example) for group in pairs for s, _ in group}))
+    return _CommonSamples(pairs, sorted({unit_of(first.task, s.example) for group in pairs for s, _ in group}))
 
 
 class _Sides(NamedTuple):
@@ -290,21 +290,21 @@ class _Sides(NamedTuple):
     exchangeable: ResampledRun
 
 
-def _of_figure(first: ScoredRun, second: ScoredRun, common: _Common) -> list[_Sides]:
+def _figure_sides(first: ScoredRun, second: ScoredRun, common: _CommonSamples) -> list[_Sides]:
     """The statistics of the primary figure, a repetition each."""
 
     sides = []
     for pairs in common.pairs:
-        samples = zip(*pairs, strict=True)
-        one, other = (run.counted[of[0].record.run].among(of) for run, of in zip((first, second), samples, strict=True))
+        columns = zip((first, second), zip(*pairs, strict=True), strict=True)
+        of_first, of_second = (run.counted[samples[0].record.run].subset(samples) for run, samples in columns)
         # Side by side, so that the examples keep their order, on which some figures depend.
         alternating = [sample.as_scored for pair in pairs for sample in pair]
         both = ResampledRun.of(first.task, alternating, f"{first.folder}, {second.folder}")
-        sides.append(_Sides(one, other, both))
+        sides.append(_Sides(of_first, of_second, both))
     return sides
 
 
-def _of_sample_score(task: Task, common: _Common) -> list[_Sides]:
+def _sample_score_sides(task: Task, common: _CommonSamples) -> list[_Sides]:
     """The statistics of the mean sample score: all repetitions pooled, a row for each side of each unit."""
     rows: dict[tuple[str, int], dict[Hashable, float]] = {
         (unit, side): {"score": 0.0, "n": 0.0} for unit in common.units for side in (0, 1)
@@ -318,7 +318,7 @@ def _of_sample_score(task: Task, common: _Common) -> list[_Sides]:
         list(rows.values()), lambda sums: {task.sample_score: fraction(sums["score"], sums["n"])}
     )
     both = ResampledRun(statistics, tuple(unit for unit, _ in rows))
-    return [_Sides(both.among(range(0, len(rows), 2)), both.among(range(1, len(rows), 2)), both)]
+    return [_Sides(both.subset(range(0, len(rows), 2)), both.subset(range(1, len(rows), 2)), both)]
 
 
 class _Difference(NamedTuple):
@@ -330,7 +330,9 @@ class _Difference(NamedTuple):
     p_value: float
 
 
-def _difference(name: str, repetitions: Sequence[_Sides], common: _Common, resamples: int, level: float) -> _Difference:
+def _difference(
+    name: str, repetitions: Sequence[_Sides], common: _CommonSamples, resamples: int, level: float
+) -> _Difference:
     """The difference of one figure, made anew for each resample and each permutation."""
     weights = interval_weights(common.units, resamples)
     first = figures_of([sides.first for sides in repetitions], common.units, weights)[name]

@@ -14,7 +14,7 @@ Labels: TypeAlias = Mapping[Path, str]
 """By run folder."""
 
 
-def comparable(runs: Sequence[ScoredRun]) -> dict[Comparability, list[ScoredRun]]:
+def comparable_groups(runs: Sequence[ScoredRun]) -> dict[Comparability, list[ScoredRun]]:
     """Runs whose figures may share a rank, together, by what they share."""
     groups: dict[Comparability, list[ScoredRun]] = {}
     for run in runs:
@@ -26,13 +26,13 @@ def differing_circumstances(runs: Sequence[ScoredRun]) -> list[str]:
     """Circumstances that comparable runs do not share, a line a setting: decoding, boxes, engine, number of runs."""
     labels = run_labels(runs)
     lines = []
-    for group in comparable(runs).values():
+    for group in comparable_groups(runs).values():
         settings = {labels[run.folder]: run.results.circumstances for run in group}
         for name in dict.fromkeys(name for circumstances in settings.values() for name in circumstances):
             values = {label: circumstances.get(name) for label, circumstances in settings.items()}
             if len(set(map(repr, values.values()))) > 1:
-                shown = ", ".join(f"{label} {value}" for label, value in values.items())
-                lines.append(f"{group[0].task.name}: {name}: {shown}")
+                values_text = ", ".join(f"{label} {value}" for label, value in values.items())
+                lines.append(f"{group[0].task.name}: {name}: {values_text}")
     return lines
 
 
@@ -48,12 +48,12 @@ def run_labels(runs: Sequence[ScoredRun]) -> dict[Path, str]:
         version, examples = str(dataset.task_version), (dataset.split, dataset.content_hash)
         # In whatever wording: each has a label of its own.
         groups[dataset.benchmark, dataset.task, version, *examples].append(run)
-    twice = set[str]()
+    repeated_names = set[str]()
     for group in groups.values():
         names = [run.results.model.label for run in group]
-        twice.update(name for name in names if names.count(name) > 1)
+        repeated_names.update(name for name in names if names.count(name) > 1)
     labels = {
-        run.folder: f"{name} ({_start_name(run)})" if (name := run.results.model.label) in twice else name
+        run.folder: f"{name} ({_start_name(run)})" if (name := run.results.model.label) in repeated_names else name
         for run in runs
     }
     for group in groups.values():

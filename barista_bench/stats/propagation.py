@@ -1,4 +1,4 @@
-"""How errors go together across tasks, on the very objects and frames that the tasks share.
+"""Errors that go together across tasks, on the very objects and frames that the tasks share.
 
 The examples of all tasks come from one scene graph, and name the objects that they are about
 (`Example.evidence["object_ids"]`). Two examples share an object if both name it and their frames meet: the spans from
@@ -32,7 +32,7 @@ HALDANE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class PropagationEdge:
-    """How an error in `source` on an object goes with an error in `target` on it, at the same time.
+    """The association of an error in `source` on an object with an error in `target` on it, at the same time.
 
     A unit is an object in one answer of `target` about which `source` was asked too, at a time that the two share.
     `both`, `source_only`, `target_only`, `neither` count units by which of the tasks erred; `n` is their sum.
@@ -71,7 +71,7 @@ class ObjectError(NamedTuple):
 
     start: int
     end: int
-    erred: bool
+    has_erred: bool
 
 
 Place = tuple[int, str, str]
@@ -115,7 +115,7 @@ def propagation(
 def object_errors(run: ScoredRun) -> dict[Place, list[ObjectError]]:
     """Whether each answer erred about each object that its example names."""
     errors: dict[Place, list[ObjectError]] = defaultdict(list)
-    for sample in (sample for sample in run.samples if sample.record.finished):
+    for sample in (sample for sample in run.samples if sample.record.is_finished):
         wrong = {name for failure in answer_failures(run.task, sample) for name in failure.objects}
         frames = [frame.frame_index for frame in sample.example.frames]
         for name in dict.fromkeys(evidence_objects(sample.example)):
@@ -129,9 +129,9 @@ def shared_errors(source: dict[Place, list[ObjectError]], target: dict[Place, li
     tables: dict[str, Floats] = {}
     for key, answers in target.items():
         for answer in answers:
-            met = [a.erred for a in source.get(key, ()) if a.start <= answer.end and answer.start <= a.end]
-            if met:
-                tables.setdefault(key[1], np.zeros(4))[2 * (not any(met)) + (not answer.erred)] += 1
+            errors_met = [a.has_erred for a in source.get(key, ()) if a.start <= answer.end and answer.start <= a.end]
+            if errors_met:
+                tables.setdefault(key[1], np.zeros(4))[2 * (not any(errors_met)) + (not answer.has_erred)] += 1
     return dict(sorted(tables.items()))
 
 

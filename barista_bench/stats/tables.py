@@ -32,14 +32,14 @@ def analysis_tables(
         "figures": figure_table(runs),
         "breakdowns": breakdown_table(runs, resamples=resamples),
         "failures": pd.DataFrame(
-            {**asdict(row), **called} for run, called in with_labels(runs) for row in failure_rows(run)
+            {**asdict(row), **labels} for run, labels in with_labels(runs) for row in failure_rows(run)
         ),
         "consistency": pd.DataFrame(
-            {**asdict(row), **called} for run, called in with_labels(runs) if (row := consistency(run)) is not None
+            {**asdict(row), **labels} for run, labels in with_labels(runs) if (row := consistency(run)) is not None
         ),
     }
     left_out = {}
-    several: dict[str, Callable[[], pd.DataFrame]] = {
+    makers: dict[str, Callable[[], pd.DataFrame]] = {
         "comparisons": lambda: comparison_table(compare_runs(runs, resamples=resamples)),
         "rank_agreement": lambda: agreement_table(rank_agreement(runs)),
         "answer_agreement": lambda: pd.DataFrame(
@@ -51,7 +51,7 @@ def analysis_tables(
             for gap in baseline_gaps(runs, resamples=resamples)
         ),
     }
-    for name, make in several.items():
+    for name, make in makers.items():
         try:
             tables[name] = make()
         except BaristaError as error:
@@ -61,7 +61,7 @@ def analysis_tables(
 
 
 def write_tables(tables: Mapping[str, pd.DataFrame], out: Path) -> list[Path]:
-    """`<out>/<name>.csv` of each. Raises ConfigError where `out` may not be replaced: see `replacing_folder`."""
+    """Write `<out>/<name>.csv` of each. Raises ConfigError where `out` may not be replaced: see `replacing_folder`."""
     with replacing_folder(out, ANALYSIS) as folder:
         for name, table in tables.items():
             write_whole(folder / f"{name}.csv", to_csv(Table.of_frame(name, table)))
@@ -69,7 +69,7 @@ def write_tables(tables: Mapping[str, pd.DataFrame], out: Path) -> list[Path]:
 
 
 def with_labels(runs: Iterable[ScoredRun]) -> Iterator[tuple[ScoredRun, dict[str, str]]]:
-    """Each run with what it is called."""
+    """Each run with the names of its model and task."""
     runs = tuple(runs)
     labels = run_labels(runs)
     return ((run, {"model": labels[run.folder], "task": run.task.name}) for run in runs)
@@ -88,11 +88,11 @@ def figure_table(runs: Iterable[ScoredRun]) -> pd.DataFrame:
     """
     return pd.DataFrame(
         {
-            **{**called, "figure": name, "primary": name == run.results.primary, **numbers(figure)},
+            **{**labels, "figure": name, "primary": name == run.results.primary, **numbers(figure)},
             **run.results.coverage.model_dump(include={"expected", "scored", "answered"}),
             "trained_on": run.results.trained_on,
         }
-        for run, called in with_labels(runs)
+        for run, labels in with_labels(runs)
         for name, figure in run.results.figures.items()
     )
 
@@ -100,14 +100,14 @@ def figure_table(runs: Iterable[ScoredRun]) -> pd.DataFrame:
 def headline_table(runs: Iterable[ScoredRun]) -> Table:
     """A row a run: the primary figure with its 95% interval, and the answers that can be read."""
     rows = []
-    for run, called in with_labels(runs):
+    for run, labels in with_labels(runs):
         results = run.results
         figure, coverage = results.figures[results.primary], results.coverage
-        marks = ("" if coverage.complete else " INCOMPLETE") + (" TRAINED ON" if results.trained_on else "")
-        ends = "none" if figure.low is None or figure.high is None else interval(figure.low, figure.high)
-        answered = f"{coverage.answered}/{coverage.expected}{marks}"
+        marks = ("" if coverage.is_complete else " INCOMPLETE") + (" TRAINED ON" if results.trained_on else "")
+        interval_text = "none" if figure.low is None or figure.high is None else interval(figure.low, figure.high)
+        answered_text = f"{coverage.answered}/{coverage.expected}{marks}"
         task = f"{run.task.benchmark}/{run.task.name}"
-        rows.append((called["model"], task, results.primary, figure.mean, ends, answered))
+        rows.append((labels["model"], task, results.primary, figure.mean, interval_text, answered_text))
     return Table.of("", ("model", "task", "figure", "mean", "95% interval", "answered"), rows)
 
 
@@ -115,15 +115,15 @@ def breakdown_table(
     runs: Iterable[ScoredRun], keys: Iterable[str] | None = None, *, resamples: int = RESAMPLES
 ) -> pd.DataFrame:
     """A row a group of each key that a run has; None for all keys that divide its examples."""
-    wanted = None if keys is None else tuple(keys)
+    keys_wanted = None if keys is None else tuple(keys)
     rows = []
-    for run, called in with_labels(runs):
-        known = breakdown_keys(run)
-        keys = known if wanted is None else [key for key in wanted if key in known]
+    for run, labels in with_labels(runs):
+        known_keys = breakdown_keys(run)
+        keys = known_keys if keys_wanted is None else [key for key in keys_wanted if key in known_keys]
         for rows_of_key in breakdowns(run, keys, resamples=resamples).values():
             for row in rows_of_key:
                 counts = {name: getattr(row, name) for name in ("key", "value", "examples", "units", "samples")}
-                rows.append({**called, **counts, **numbers(row.figure)})
+                rows.append({**labels, **counts, **numbers(row.figure)})
     return pd.DataFrame(rows)
 
 
@@ -142,7 +142,7 @@ def agreement_table(agreement: RankAgreement) -> pd.DataFrame:
 def propagation_table(runs: Iterable[ScoredRun], *, resamples: int = RESAMPLES) -> pd.DataFrame:
     """A row a model and edge."""
     by_model: dict[str, list[ScoredRun]] = defaultdict(list)
-    for run, called in with_labels(runs):
-        by_model[called["model"]].append(run)
+    for run, labels in with_labels(runs):
+        by_model[labels["model"]].append(run)
     graphs = [propagation(group, resamples=resamples, label=label) for label, group in by_model.items()]
     return pd.DataFrame({"model": graph.model, **asdict(edge)} for graph in graphs for edge in graph.edges)

@@ -19,7 +19,7 @@ from barista_bench.files.owned_folders import check_place
 from barista_bench.files.writing import atomic_write, locked_for_update
 from barista_bench.runs.ask.config import RunConfig
 from barista_bench.runs.ask.opening import ALL, OpenedTask
-from barista_bench.runs.log.asked import asks_on
+from barista_bench.runs.log.inputs import asks_in_steps
 from barista_bench.studio.people import draw, draw_order, tasks_to_ask
 from barista_bench.studio.study import (
     STUDY_FILE,
@@ -97,10 +97,10 @@ def study_tasks(study: Study, folder: Path) -> list[tuple[RunConfig, OpenedTask]
     for data in study.data:
         for config, opened in tasks_to_ask(Path(data), folder, "nobody"):
             task = opened.task
-            if ALL in study.tasks and asks_on(task):
+            if ALL in study.tasks and asks_in_steps(task):
                 log.warning("left out: %s/%s asks in several steps", task.benchmark, task.name)
             elif ALL in study.tasks or task.name in study.tasks:
-                if asks_on(task):
+                if asks_in_steps(task):
                     raise ConfigError(
                         f"{task.name} asks in several steps, and people are asked once. Remedy: leave it out"
                     )

@@ -32,8 +32,8 @@ from barista_bench.models import ModelIdentity
 from barista_bench.reporting.pictures import spread_order
 from barista_bench.runs.ask.config import RunConfig, Shard, checked
 from barista_bench.runs.ask.opening import ALL, OpenedTask, open_tasks
-from barista_bench.runs.ask.runner import claimed_run, locked
-from barista_bench.runs.log.asked import AskedInput, asked_inputs, digest, sample_keys
+from barista_bench.runs.ask.runner import claimed_run, locked_log
+from barista_bench.runs.log.inputs import AskedInput, asked_inputs, digest, sample_keys
 from barista_bench.runs.log.log_reader import finished_samples
 from barista_bench.runs.log.sample_log import SampleRecord, sample_digest
 from barista_bench.studio.footage import jpeg
@@ -134,7 +134,7 @@ class PersonRuns:
             media=asked_input.media,
         )
         alone = Shard()
-        with locked(opened.folder, alone, alone.launch(opened.task.name)) as samples:
+        with locked_log(opened.folder, alone, alone.launch(opened.task.name)) as samples:
             if opened.folder not in self._claimed:  # with its first answer: nothing reads a run without any
                 with claimed_run(opened, task.inputs, samples, self.identity, DEFAULT_BOX_FORMAT, task.config, alone):
                     self._claimed.add(opened.folder)

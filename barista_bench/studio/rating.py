@@ -121,8 +121,8 @@ class RatingAnswers(View):
             for run, label in zip(runs, labels, strict=True):
                 rubric, answers = load_rubric(run.task), RunAnswers.of(run)
                 for sample, answer in zip(answers.samples, answers.answers, strict=True):
-                    if answer is not None and isinstance(answer.shown, Judged):
-                        new = AnswerToRate(answer.token, answer.shown, rubric, [])
+                    if answer is not None and isinstance(answer.view, Judged):
+                        new = AnswerToRate(answer.token, answer.view, rubric, [])
                         distinct.setdefault((run.task.name, answer.item), new).given_by.append((label, *sample.name))
             person = self._workspace.person
             self._answers = sorted(distinct.values(), key=lambda answer: content_seed("rate", person, answer.token))

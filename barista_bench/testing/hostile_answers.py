@@ -37,7 +37,7 @@ _KEYS = 12
 """Keys of an object that are given wrong values."""
 
 
-def damaged(answer: str) -> Iterator[str]:
+def damaged_forms(answer: str) -> Iterator[str]:
     """Damaged forms of a good answer: cut short, repeated, wrapped; and, of one in JSON, with wrong values and keys."""
     yield from (answer[: len(answer) * part // 8] for part in range(1, 8))
     yield from (answer[:-1], answer * 2, answer.upper(), answer[::-1])
@@ -50,12 +50,12 @@ def damaged(answer: str) -> Iterator[str]:
     except ValueError:
         return
     yield from map(json.dumps, ([content], {"answer": content}, answer))
-    for path in _places(content):
+    for path in _paths(content):
         yield from (json.dumps(_changed(content, path, [value])) for value in (*_WRONG, _DEEP))
         yield json.dumps(_changed(content, path, []))
 
 
-def _places(content: object) -> Iterator[tuple[str | int, ...]]:
+def _paths(content: object) -> Iterator[tuple[str | int, ...]]:
     """The paths of all values; of a list, that of its first entry and those inside."""
     entries: Iterable[tuple[str | int, object]] = ()
     if isinstance(content, dict):
@@ -64,17 +64,17 @@ def _places(content: object) -> Iterator[tuple[str | int, ...]]:
         entries = islice(enumerate(content), 1)
     for key, value in entries:
         yield (key,)
-        yield from ((key, *path) for path in _places(value))
+        yield from ((key, *path) for path in _paths(value))
 
 
 def _changed(content: object, path: tuple[str | int, ...], values: list[object]) -> object:
     """A copy with one value, or none, in the place of another."""
     changed = copy.deepcopy(content)
-    holder = changed
+    parent = changed
     for key in path[:-1]:
-        holder = holder[key]  # type: ignore[index]
+        parent = parent[key]  # type: ignore[index]
     if values:
-        holder[path[-1]] = values[0]  # type: ignore[index]
+        parent[path[-1]] = values[0]  # type: ignore[index]
     else:
-        del holder[path[-1]]  # type: ignore[attr-defined]
+        del parent[path[-1]]  # type: ignore[attr-defined]
     return changed

@@ -24,7 +24,7 @@ from barista_bench.core.task import Example, OverlayKind, ParseError, Prediction
 from barista_bench.data.frozen import read_frozen, write_frozen
 from barista_bench.data.rows import from_row, question_columns, row_features, to_row
 from barista_bench.errors import BaristaError, ConfigError
-from barista_bench.testing.hostile_answers import HOSTILE_ANSWERS, damaged
+from barista_bench.testing.hostile_answers import HOSTILE_ANSWERS, damaged_forms
 
 BOX_FORMATS = tuple(BoxFormat(order, scale) for order in BOX_ORDERS for scale in (1000, 1, None))
 """All orders, each on the grid, in fractions and in pixels."""
@@ -54,32 +54,32 @@ def check_task(task: type[Task], examples: Sequence[Example], *, options: Mappin
         LawError: it breaks one.
     """
     for rules in choices_of_rules(task):
-        case = _Case(*under(task, examples, {**(options or {}), **rules}))
-        for law, (remedy, holds) in _LAWS.items():
-            case.at()
+        case = _Case(*with_options(task, examples, {**(options or {}), **rules}))
+        for law, (remedy, check) in _LAWS.items():
+            case.look_at()
             try:
-                holds(case)
+                check(case)
             except Exception as error:  # a task is anybody's code: whatever it raises breaks the law
-                raised = "" if isinstance(error, _Broken) else f"raised {type(error).__name__}: "
+                cause = "" if isinstance(error, _BrokenLaw) else f"raised {type(error).__name__}: "
                 raise LawError(
                     f"{task.benchmark}/{task.name}{_in_words(rules)}{case.place}: broken is the law that "
-                    f"{law}: {raised}{error!s:.300}. Remedy: {remedy}"
+                    f"{law}: {cause}{error!s:.300}. Remedy: {remedy}"
                 ) from error
 
 
 def choices_of_rules(task: type[Task]) -> list[dict[str, OptionValue]]:
     """Every choice of the options that a run or a set is made by, such as the protocol; one without any for others."""
-    ruling = {name: option for name, option in task.options.items() if option.changes in ("examples", "run")}
-    return [dict(zip(ruling, values, strict=True)) for values in product(*(o.choices for o in ruling.values()))]
+    rules = {name: option for name, option in task.options.items() if option.changes in ("examples", "run")}
+    return [dict(zip(rules, values, strict=True)) for values in product(*(o.choices for o in rules.values()))]
 
 
-def under(
-    kind: type[Task], examples: Sequence[Example], options: Mapping[str, object]
+def with_options(
+    task_type: type[Task], examples: Sequence[Example], options: Mapping[str, object]
 ) -> tuple[Task, tuple[Example, ...]]:
     """The task with these options, and those of the examples that were made by them."""
-    task = kind(options=options)
-    making = [name for name, option in task.options.items() if option.changes == "examples"]
-    own = (e for e in examples if all(e.metadata.get(n, task.options[n].default) == task.chosen[n] for n in making))
+    task = task_type(options=options)
+    names = [name for name, option in task.options.items() if option.changes == "examples"]
+    own = (e for e in examples if all(e.metadata.get(n, task.options[n].default) == task.chosen[n] for n in names))
     return task, tuple(own)
 
 
@@ -97,21 +97,21 @@ def answers_of(task: Task, example: Example, *, hostile: bool) -> list[str]:
     texts = [chance_answer(task, example, seed, DEFAULT_BOX_FORMAT) for seed in range(3)] + ["", "I cannot tell."]
     if task.has_answer(example):
         reference = task.reference_answer(example, DEFAULT_BOX_FORMAT)
-        texts += [reference, *damaged(reference)] if hostile else [reference]
+        texts += [reference, *damaged_forms(reference)] if hostile else [reference]
     return list(dict.fromkeys([*texts, *HOSTILE_ANSWERS] if hostile else texts))
 
 
-class _Broken(Exception):
+class _BrokenLaw(Exception):
     """A broken law, in words."""
 
 
-def _demand(holds: bool, what: str) -> None:
+def _demand(holds: bool, complaint: str) -> None:
     if not holds:
-        raise _Broken(what)
+        raise _BrokenLaw(complaint)
 
 
-def _brief(what: object) -> str:
-    text = ascii(what)
+def _brief(value: object) -> str:
+    text = ascii(value)
     return text if len(text) <= 80 else f"{text[:60]}... ({len(text)} characters)"
 
 
@@ -123,45 +123,45 @@ class _Case:
     examples: tuple[Example, ...]
     place: str = ""
 
-    def at(self, example: Example | None = None, what: object = "") -> None:
-        named = f", example {example.example_id}" if example else ""
-        self.place = named if what == "" else f"{named}, {_brief(what)}"
+    def look_at(self, example: Example | None = None, value: object = "") -> None:
+        example_text = f", example {example.example_id}" if example else ""
+        self.place = example_text if value == "" else f"{example_text}, {_brief(value)}"
 
     @cached_property
-    def known(self) -> tuple[Example, ...]:
+    def answerable(self) -> tuple[Example, ...]:
         """The examples whose answer is known."""
-        known = tuple(filter(self.task.has_answer, self.examples))
-        _demand(bool(known), f"no example{_in_words(self.task.set_options)} is given whose answer is known")
-        return known
+        answerable = tuple(filter(self.task.has_answer, self.examples))
+        _demand(bool(answerable), f"no example{_in_words(self.task.set_options)} is given whose answer is known")
+        return answerable
 
     @cached_property
     def formats(self) -> tuple[BoxFormat, ...]:
         """The box formats: one is enough for a task that neither asks for boxes nor shows some."""
-        task, example = self.task, self.known[0]
+        task, example = self.task, self.answerable[0]
         texts = {(task.prompt(example, each), task.reference_answer(example, each)) for each in BOX_FORMATS}
         return BOX_FORMATS if len(texts) > 1 else (DEFAULT_BOX_FORMAT,)
 
     def answers(self) -> Iterator[tuple[Example, str]]:
         """Every example with texts to read as its answer; the first is answered in every way."""
         for example in self.examples:
-            for text in answers_of(self.task, example, hostile=example is self.known[0]):
-                self.at(example, text)
+            for text in answers_of(self.task, example, hostile=example is self.answerable[0]):
+                self.look_at(example, text)
                 yield example, text
 
     @cached_property
     def predictions(self) -> list[tuple[Example, Prediction | None]]:
         """The distinct answers that can be read, and none, for every example."""
-        found: dict[tuple[str, str], tuple[Example, Prediction | None]] = {}
+        by_reading: dict[tuple[str, str], tuple[Example, Prediction | None]] = {}
         for example, text in self.answers():
             answer = self.task.parse(text, example.inputs, DEFAULT_BOX_FORMAT)
             if isinstance(answer, Prediction):
-                found.setdefault((example.example_id, repr(answer)), (example, answer))
-        return [*((example, None) for example in self.examples), *found.values()]
+                by_reading.setdefault((example.example_id, repr(answer)), (example, answer))
+        return [*((example, None) for example in self.examples), *by_reading.values()]
 
-    def readable(self, example: Example, text: str, box_format: BoxFormat) -> Prediction:
+    def read(self, example: Example, text: str, box_format: BoxFormat) -> Prediction:
         answer = self.task.parse(text, example.inputs, box_format)
         if isinstance(answer, ParseError):
-            raise _Broken(f"{_brief(text)} in {box_format} cannot be read ({answer.reason})")
+            raise _BrokenLaw(f"{_brief(text)} in {box_format} cannot be read ({answer.reason})")
         _demand(answer.dropped == 0, f"{answer.dropped} entries of {_brief(text)} in {box_format} are dropped")
         return answer
 
@@ -180,8 +180,8 @@ _LAWS: dict[str, tuple[str, Callable[[_Case], None]]] = {}
 
 
 def _law(law: str, remedy: str) -> Callable[[Callable[[_Case], None]], None]:
-    def register(holds: Callable[[_Case], None]) -> None:
-        _LAWS[law] = remedy, holds
+    def register(check: Callable[[_Case], None]) -> None:
+        _LAWS[law] = remedy, check
 
     return register
 
@@ -196,9 +196,9 @@ def _reference_scores_the_maximum(case: _Case) -> None:
     for box_format in case.formats:
         rounding = _ROUNDING if len(case.formats) > 1 else _MARGIN
         samples = []
-        for example in case.known:
-            case.at(example)
-            answer = case.readable(example, task.reference_answer(example, box_format), box_format)
+        for example in case.answerable:
+            case.look_at(example)
+            answer = case.read(example, task.reference_answer(example, box_format), box_format)
             samples.append(Scored(example, answer))
             score = task.score(example, answer)[task.sample_score]
             # Whole pixels of a small frame are far apart.
@@ -206,18 +206,18 @@ def _reference_scores_the_maximum(case: _Case) -> None:
                 box_format.scale is None or abs(score - 1) <= rounding,
                 f"in {box_format} its {task.sample_score} is {score}",
             )
-        case.at()
+        case.look_at()
         figure = task.aggregate(samples)[task.primary]
         least = 0.0 if box_format.scale is None else 1 - _MARGIN
-        right = isinstance(figure, float | int) and least <= figure <= 1 + _MARGIN
-        _demand(right, f"in {box_format} {task.primary} is {figure!r}")
+        is_right = isinstance(figure, float | int) and least <= figure <= 1 + _MARGIN
+        _demand(is_right, f"in {box_format} {task.primary} is {figure!r}")
 
 
 @_law("nothing is wrong with the reference", "make `explain` and `mistakes` follow the matching of `statistics`")
 def _reference_has_no_faults(case: _Case) -> None:
-    for example in case.known:
-        case.at(example)
-        answer = case.readable(example, case.task.reference_answer(example, DEFAULT_BOX_FORMAT), DEFAULT_BOX_FORMAT)
+    for example in case.answerable:
+        case.look_at(example)
+        answer = case.read(example, case.task.reference_answer(example, DEFAULT_BOX_FORMAT), DEFAULT_BOX_FORMAT)
         faults = [row for row in case.task.explain(example, answer).rows if row.verdict != "hit"]
         _demand(not faults, f"`explain` finds {faults[:1]}")
         failures = case.task.failures(example, answer)
@@ -232,11 +232,11 @@ def _baselines_can_be_read(case: _Case) -> None:
     for box_format in case.formats:
         for example in case.examples:
             for name, baseline in _baselines(case, example, box_format).items():
-                case.at(example, name)
+                case.look_at(example, name)
                 text = _answer_of(baseline, example)
                 _demand(text is not None or name != "random_answer", "every task has it")
                 if text is not None:
-                    case.readable(example, text, box_format)
+                    case.read(example, text, box_format)
                     _demand(baseline(example) == text, f"{name} is another one the second time")
 
 
@@ -246,9 +246,9 @@ def _baselines_can_be_read(case: _Case) -> None:
 )
 def _parse_takes_anything(case: _Case) -> None:
     task = case.task
-    untouched = type(task)(options=task.chosen)
+    fresh = type(task)(options=task.chosen)
     for example, text in case.answers():
-        asked, started = copy.deepcopy(example.inputs), time.process_time()
+        inputs_before, started = copy.deepcopy(example.inputs), time.process_time()
         for box_format in case.formats:
             answer = task.parse(text, example.inputs, box_format)
             _demand(isinstance(answer, Prediction | ParseError), f"gave {answer!r:.80}")
@@ -256,16 +256,15 @@ def _parse_takes_anything(case: _Case) -> None:
                 _demand(_is_storable(answer.value), "gave what is not finite JSON of UTF-8 text")
                 _demand(answer.dropped >= 0, f"dropped is {answer.dropped}")
         _demand(time.process_time() - started < _SECONDS * len(case.formats), "takes long: make it linear in the text")
-        _demand(
-            repr(untouched.parse(text, asked, box_format)) == repr(answer), "another task object reads it otherwise"
-        )
-        _demand(example.inputs == asked, "changed the inputs")
+        fresh_answer = fresh.parse(text, inputs_before, box_format)
+        _demand(repr(fresh_answer) == repr(answer), "another task object reads it otherwise")
+        _demand(example.inputs == inputs_before, "changed the inputs")
 
 
 @_law("whatever is read can be scored", "make `parse` refuse it, or `statistics` give a finite score of 1 at the most")
 def _readable_answers_can_be_scored(case: _Case) -> None:
     for example, answer in case.predictions:
-        case.at(example, answer)
+        case.look_at(example, answer)
         if case.task.has_answer(example):
             scores = case.task.score(example, answer)
             _demand(all(map(math.isfinite, scores.values())), f"scores are {scores}")
@@ -279,7 +278,7 @@ def _readable_answers_can_be_scored(case: _Case) -> None:
 def _readable_answers_can_be_shown(case: _Case) -> None:
     task = case.task
     for example, answer in case.predictions:
-        case.at(example, answer)
+        case.look_at(example, answer)
         if task.has_answer(example):
             verdicts = {row.verdict for row in task.explain(example, answer).rows}
             _demand(verdicts <= set(get_args(Verdict)), f"`explain` gives the verdicts {verdicts}")
@@ -297,19 +296,19 @@ def _readable_answers_can_be_shown(case: _Case) -> None:
                 target = task.as_target(example, answer)
                 _demand(target is None or _is_storable(target.write()), "`as_target` is not finite JSON")
             with suppress(ConfigError):
-                named = task.answered_choices(answer) if task.choices(example) else ()
-                _demand(set(named) <= set(task.choices(example)), f"`answered_choices` are {named}")
+                labels = task.answered_choices(answer) if task.choices(example) else ()
+                _demand(set(labels) <= set(task.choices(example)), f"`answered_choices` are {labels}")
 
 
 @_law("choices can be scored", "read a finite number for each of `choices` as `core.example.read_scores` does")
 def _choices_can_be_scored(case: _Case) -> None:
     for example in case.examples:
-        case.at(example)
+        case.look_at(example)
         choices, right = case.task.choices(example), case.task.correct_choices(example)
         _demand(set(right) <= set(choices), f"`correct_choices` {right} are not among {list(choices)}")
         if choices:
             scores = {label: float(label in right) for label in choices}
-            case.readable(example, json.dumps({"scores": scores}), DEFAULT_BOX_FORMAT)
+            case.read(example, json.dumps({"scores": scores}), DEFAULT_BOX_FORMAT)
 
 
 @_law(
@@ -321,10 +320,10 @@ def _examples_survive(case: _Case) -> None:
 
     task = case.task
     for example in case.examples:
-        case.at(example)
-        held = {name: getattr(example, name) for name in ("inputs", "target", "metadata", "evidence")}
-        held |= {"facets": task.facets(example), "request_inputs": task.request_inputs(example)}
-        for name, fields in held.items():
+        case.look_at(example)
+        columns = {name: getattr(example, name) for name in ("inputs", "target", "metadata", "evidence")}
+        columns |= {"facets": task.facets(example), "request_inputs": task.request_inputs(example)}
+        for name, fields in columns.items():
             _demand(_is_storable(fields), f"{name} is not finite JSON of UTF-8 text")
     rows = [
         to_row(example, index, "0" * 64) | question_columns(task, example) | {"images": []}
@@ -335,7 +334,7 @@ def _examples_survive(case: _Case) -> None:
         write_frozen(case.examples, Path(folder) / "frozen.jsonl")
         frozen = tuple(read_frozen(Path(folder) / "frozen.jsonl", task.benchmark))
     for example, row, line in zip(case.examples, stored, frozen, strict=True):
-        case.at(example)
+        case.look_at(example)
         _demand(row == example, f"a row of `datasets` came back as {row}")
         _demand(line == example, f"a frozen line came back as {line}")
 
@@ -345,7 +344,7 @@ def _examples_survive(case: _Case) -> None:
     "make `answer_schema` describe what `reference_answer` and `random_answer` write",
 )
 def _schema_takes_the_reference(case: _Case) -> None:
-    for example in case.known:
+    for example in case.answerable:
         schema = case.task.answer_schema(example)
         if schema is not None:
             import jsonschema  # type: ignore[import-untyped]
@@ -353,7 +352,7 @@ def _schema_takes_the_reference(case: _Case) -> None:
             jsonschema.Draft202012Validator.check_schema(schema)
             for box_format in case.formats:
                 for name, answer in {**_baselines(case, example, box_format), "reference_answer": None}.items():
-                    case.at(example, name)
+                    case.look_at(example, name)
                     text = _answer_of(answer, example) if answer else case.task.reference_answer(example, box_format)
                     if text is not None:
                         jsonschema.Draft202012Validator(schema).validate(json.loads(text))
@@ -368,29 +367,29 @@ def _questions_hide_the_reference(case: _Case) -> None:
         untrue = replace(example, target=other.target, evidence=other.evidence)
         elsewhere = replace(untrue, label=other.label, metadata=other.metadata)
         for box_format in case.formats:
-            asked = (
+            question = (
                 lambda shown, box_format=box_format: task.prompt(shown, box_format),
                 lambda shown, box_format=box_format: task.follow_up(shown, ("a description",), box_format),
                 *(task.choices, task.request_inputs, task.answer_schema, task.image_captions),
             )
-            case.at(example, "what is asked")
-            _demand(all(part(example) == part(elsewhere) for part in asked), "changes with what is not `inputs`")
+            case.look_at(example, "what is asked")
+            _demand(all(part(example) == part(elsewhere) for part in question), "changes with what is not `inputs`")
             for name, baseline in _baselines(case, example, box_format).items():
                 if name not in ("centre_answer", "copied_answer"):  # these may be of the true objects
-                    case.at(example, name)
+                    case.look_at(example, name)
                     _demand(_answer_of(baseline, example) == _answer_of(baseline, untrue), "changes with the reference")
 
 
 def _baselines(case: _Case, example: Example, box_format: BoxFormat) -> dict[str, Callable[[Example], str]]:
     """Answers to an example by models that see nothing; `prior_answer` knows those of other videos."""
     task = case.task
-    others = tuple(other for other in case.known if other.video_id != example.video_id)
+    others = tuple(other for other in case.answerable if other.video_id != example.video_id)
     return {
-        "random_answer": lambda asked: chance_answer(task, asked, 0, box_format),
-        "prior_answer": lambda asked: task.prior_answer(asked, others, box_format),
-        "prior_answer without others": lambda asked: task.prior_answer(asked, (), box_format),
-        "centre_answer": lambda asked: task.centre_answer(asked, box_format),
-        "copied_answer": lambda asked: task.copied_answer(asked, box_format),
+        "random_answer": lambda question: chance_answer(task, question, 0, box_format),
+        "prior_answer": lambda question: task.prior_answer(question, others, box_format),
+        "prior_answer without others": lambda question: task.prior_answer(question, (), box_format),
+        "centre_answer": lambda question: task.centre_answer(question, box_format),
+        "copied_answer": lambda question: task.copied_answer(question, box_format),
     }
 
 

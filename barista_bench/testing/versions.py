@@ -1,4 +1,4 @@
-"""Whether a task still does what its `version` did: digests of what it asks, reads, scores and derives, in a file."""
+"""The check that a task still does what its `version` did: digests of what it asks, reads, scores and derives."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.core.task import Example, Prediction, Task
 from barista_bench.files.reading import read_bounded
 from barista_bench.files.writing import write_whole
-from barista_bench.testing.hostile_answers import HOSTILE_ANSWERS, damaged
-from barista_bench.testing.laws import BOX_FORMATS, LawError, answers_of, chance_answer, choices_of_rules, under
+from barista_bench.testing.hostile_answers import HOSTILE_ANSWERS, damaged_forms
+from barista_bench.testing.laws import BOX_FORMATS, LawError, answers_of, chance_answer, choices_of_rules, with_options
 
 _MAX_FILE = 2**24
 """Bytes."""
@@ -63,29 +63,29 @@ def check_version(
         LawError: prompts, answers read, scores or examples have changed and the version has not; or nothing is
             recorded yet, and `record` is not set.
     """
-    records = _read(file)
-    name, found = f"{task.benchmark}/{task.name}", _record(task, examples, source, options)
-    known = records.get(name)
-    if known == found:
+    records = _read_records(file)
+    name, current = f"{task.benchmark}/{task.name}", _version_record(task, examples, source, options)
+    recorded = records.get(name)
+    if recorded == current:
         return
-    if known is not None and known.version == found.version and known.made_of == found.made_of:
+    if recorded is not None and recorded.version == current.version and recorded.made_of == current.made_of:
         fields = ("examples", "prompts", "answers", "scores")
-        changed = ", ".join(field for field in fields if getattr(known, field) != getattr(found, field))
+        changed = ", ".join(field for field in fields if getattr(recorded, field) != getattr(current, field))
         raise LawError(
-            f"{name}: broken is the law that a change has a new version: version {found.version} has other {changed} "
+            f"{name}: broken is the law that a change has a new version: version {current.version} has other {changed} "
             f"than recorded in {file.name}. Remedy: raise `version`, then record it (record=True)"
         )
-    if known is not None and known.version > found.version:
-        raise LawError(f"{name}: version {found.version} is older than recorded in {file.name}. Remedy: raise it")
+    if recorded is not None and recorded.version > current.version:
+        raise LawError(f"{name}: version {current.version} is older than recorded in {file.name}. Remedy: raise it")
     if not record:
-        what = "its source" if known and known.version == found.version else f"version {found.version}"
-        raise LawError(f"{name}: {what} is not recorded in {file.name}. Remedy: record it (record=True)")
-    records[name] = found
+        subject = "its source" if recorded and recorded.version == current.version else f"version {current.version}"
+        raise LawError(f"{name}: {subject} is not recorded in {file.name}. Remedy: record it (record=True)")
+    records[name] = current
     content = {key: msgspec.to_builtins(records[key]) for key in sorted(records)}
     write_whole(file, json.dumps(content, indent=1) + "\n")
 
 
-def _read(file: Path) -> dict[str, VersionRecord]:
+def _read_records(file: Path) -> dict[str, VersionRecord]:
     if not file.exists():
         return {}
     remedy = "take it from version control"
@@ -96,13 +96,13 @@ def _read(file: Path) -> dict[str, VersionRecord]:
         raise LawError(f"{file}: {error}. Remedy: {remedy}") from error
 
 
-def _record(
+def _version_record(
     task: type[Task], examples: Sequence[Example], source: str, options: Mapping[str, object] | None
 ) -> VersionRecord:
-    cases = [under(task, examples, {**(options or {}), **rules}) for rules in choices_of_rules(task)]
+    cases = [with_options(task, examples, {**(options or {}), **rules}) for rules in choices_of_rules(task)]
     return VersionRecord(
         version=task.version,
-        made_of=_digest([source, *map(str, BOX_FORMATS), *HOSTILE_ANSWERS, *damaged(_SAMPLE)]),
+        made_of=_digest([source, *map(str, BOX_FORMATS), *HOSTILE_ANSWERS, *damaged_forms(_SAMPLE)]),
         examples=_digest(map(_example, examples)),
         prompts=_digest(text for case in cases for text in _prompts(*case, options or {})),
         answers=_digest(text for case in cases for text in _answers(*case)),
@@ -146,23 +146,23 @@ def _prompts(task: Task, examples: Sequence[Example], options: Mapping[str, obje
             (type(task)(options={**task.chosen, name: value}), DEFAULT_BOX_FORMAT)
             for value in (values if option.changes == "prompt" else ())
         ]
-    for chosen, box_format in variants:
+    for variant, box_format in variants:
         for example in examples:
-            further = chosen.follow_up(example, ("a description",), box_format)
-            yield chosen.prompt(example, box_format).as_text()
-            yield further.as_text() if further else ""
+            second_prompt = variant.follow_up(example, ("a description",), box_format)
+            yield variant.prompt(example, box_format).as_text()
+            yield second_prompt.as_text() if second_prompt else ""
 
 
 def _answers(task: Task, examples: Sequence[Example]) -> Iterator[str]:
     for example in examples:
         for text in answers_of(task, example, hostile=example is examples[0]):
-            read = task.parse(text, example.inputs, DEFAULT_BOX_FORMAT)
-            yield _text(read.value, read.dropped) if isinstance(read, Prediction) else ""
+            prediction = task.parse(text, example.inputs, DEFAULT_BOX_FORMAT)
+            yield _text(prediction.value, prediction.dropped) if isinstance(prediction, Prediction) else ""
 
 
 def _scores(task: Task, examples: Sequence[Example]) -> Iterator[str]:
     for example in filter(task.has_answer, examples):
         for seed in range(3):
             text = chance_answer(task, example, seed, DEFAULT_BOX_FORMAT)
-            read = task.parse(text, example.inputs, DEFAULT_BOX_FORMAT)
-            yield _text(task.score(example, read if isinstance(read, Prediction) else None))
+            prediction = task.parse(text, example.inputs, DEFAULT_BOX_FORMAT)
+            yield _text(task.score(example, prediction if isinstance(prediction, Prediction) else None))

@@ -38,7 +38,7 @@ from barista_bench.files.writing import write_whole
 from barista_bench.interchange import davis
 from barista_bench.media.video import open_reader
 from barista_bench.media.video.frame_folder import video_sha256
-from barista_bench.runs.log.asked import asks_on
+from barista_bench.runs.log.inputs import asks_in_steps
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import read_scored
 from barista_bench.scene_graph import Instance, SceneGraph, VideoGraph
@@ -209,7 +209,7 @@ def export(
     configs, notes = tuple(tasks), tuple[str, ...]()
     if run is not None:
         identity = read_run(run).identity
-        configs, box_format = (identity.task,), identity.model.box_format.parsed
+        configs, box_format = (identity.task,), identity.model.box_format.format
     elif form == "chat":
         splits = local_splits(data)
         names = [
@@ -266,7 +266,7 @@ def _why_untrainable(task: Task) -> str:
     """The reason why no text is the true answer to a task; empty where one is."""
     if not task.answered_by_text:
         return "no text answers it"
-    return "asks on after an answer that has no reference" if asks_on(task) else ""
+    return "asks on after an answer that has no reference" if asks_in_steps(task) else ""
 
 
 def _chats(data: Path, tasks: Sequence[str], box_format: BoxFormat, root: str | Path | None) -> Iterator[_Row]:
@@ -287,7 +287,7 @@ def _preferences(data: Path, run: str | Path, root: str | Path | None) -> Iterat
     Wrong is what the task names a failure in; an answer that cannot be read is. Answers of tests are passed over.
     """
     scored = read_scored(run, data=data, root=root)
-    task, box_format = scored.task, read_run(run).identity.model.box_format.parsed
+    task, box_format = scored.task, read_run(run).identity.model.box_format.format
     if why_not := _why_untrainable(task):
         raise ConfigError(f"{run}: {task.name}: {why_not}. Remedy: give another run")
     wrong: dict[str, dict[str, None]] = {}

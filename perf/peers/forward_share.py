@@ -19,7 +19,7 @@ import torch
 from environments import BUILD
 from questions import SCENARIOS, Scenario, make_data, make_model
 
-from barista_bench.models import Answered, GenerationConfig, Request
+from barista_bench.models import AnsweredRequest, GenerationConfig, Request
 from barista_bench.models.local.model import TransformersModel
 from barista_bench.runs.ask.runner import run
 
@@ -49,7 +49,7 @@ class ModelClock:
 
         def stream(
             model: TransformersModel, requests: Iterable[Request], config: GenerationConfig
-        ) -> Iterator[Answered]:
+        ) -> Iterator[AnsweredRequest]:
             for number, answered in enumerate(clock._stream(model, requests, config), start=1):
                 yield answered
                 if number == 2 * _BATCH:

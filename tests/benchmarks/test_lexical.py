@@ -5,7 +5,7 @@ from hypothesis import given, strategies as st
 
 from barista_bench.benchmarks.barista.common import domain_vocabulary
 from barista_bench.benchmarks.kinds.text import lexical_statistics
-from barista_bench.benchmarks.lexical import NO_OVERLAP, Overlap, content_words, labelled, overlap
+from barista_bench.benchmarks.lexical import NO_OVERLAP, Overlap, after_label, content_words, overlap
 
 
 def test_words_are_compared_without_case_order_and_plural() -> None:
@@ -25,9 +25,9 @@ def test_true_words_that_are_not_asked_for_cost_nothing() -> None:
 
 def test_repeating_the_question_earns_nothing() -> None:
     question, reference = "What does the left hand touch?", "The left hand touches the lid."
-    assert overlap(question, reference, asked=question).f1 == 0.0
-    assert overlap("a lid", reference, asked=question).f1 == 1.0
-    assert overlap("the left hand", "the left hand", asked=question).f1 == 1.0, "there is nothing else to say"
+    assert overlap(question, reference, question=question).f1 == 0.0
+    assert overlap("a lid", reference, question=question).f1 == 1.0
+    assert overlap("the left hand", "the left hand", question=question).f1 == 1.0, "there is nothing else to say"
 
 
 @given(st.text(max_size=60), st.text(max_size=60), st.text(max_size=60))
@@ -37,12 +37,12 @@ def test_overlap_is_bounded_and_only_recall_ignores_context(answer: str, referen
     assert score.recall == overlap(answer, reference).recall
     assert score.f1 >= overlap(answer, reference).f1
     if content_words(reference):
-        assert overlap(reference, reference, context=context, asked=answer).f1 == 1.0
+        assert overlap(reference, reference, context=context, question=answer).f1 == 1.0
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["C", "Z"]), min_size=1).filter(lambda t: ":" not in t))
 def test_what_is_labelled_is_read_back(text: str) -> None:
-    assert labelled(f"Thinking...\nDescription: {text}", "description") == text
+    assert after_label(f"Thinking...\nDescription: {text}", "description") == text
 
 
 def test_the_vocabulary_describes_the_45_categories() -> None:
@@ -55,7 +55,7 @@ def test_the_vocabulary_describes_the_45_categories() -> None:
 
 def test_means_count_unreadable_answers_as_nothing() -> None:
     statistics = lexical_statistics([Overlap(1.0, 0.5, 0.6), None, NO_OVERLAP], ["a", "a", "b"])
-    result = statistics.published()
+    result = statistics.published_figures()
     assert result["lexical_f1"] == pytest.approx(0.2)
     assert result["per_category"]["a"] == {
         "lexical_f1": 0.3,
@@ -65,4 +65,4 @@ def test_means_count_unreadable_answers_as_nothing() -> None:
     }
     assert (result["n"], result["n_failed"], result["coverage"]) == (3, 1, pytest.approx(2 / 3))
     assert statistics.scores()["lexical_f1"].tolist() == [0.6, 0.0, 0.0]
-    assert statistics.among([0]).published()["per_category"].keys() == {"a"}
+    assert statistics.subset([0]).published_figures()["per_category"].keys() == {"a"}

@@ -10,10 +10,10 @@ import pytest
 from barista_bench.benchmarks.release_records import (
     PlacedRecord,
     annotation_files,
-    each,
     elements,
     keep_first,
     media_folder,
+    read_each,
     read_values,
     typed,
 )
@@ -34,7 +34,9 @@ def values_of(tmp_path: Path, name: str, content: bytes) -> tuple[list[PlacedRec
 
 def cups_of(values: list[PlacedRecord]) -> tuple[list[str], list[str]]:
     log = ProblemLog("cups.json")
-    cups = [cup.name for _, cup in each(values, lambda placed: typed(placed.value, Cup), log, "the cup is left out")]
+    cups = [
+        cup.name for _, cup in read_each(values, lambda placed: typed(placed.value, Cup), log, "the cup is left out")
+    ]
     return cups, [str(problem) for problem in log]
 
 
@@ -86,7 +88,7 @@ def test_what_stands_beside_what_is_read_does_no_harm(tmp_path: Path) -> None:
 def test_a_value_that_is_no_list_and_a_missing_field_are_named() -> None:
     log = ProblemLog("cups.json")
     assert list(elements({"name": "a"}, log, "cups")) == []
-    assert "error: cups.json: cups: is a dict, no list of records" in str(log.kept[0])
+    assert "error: cups.json: cups: is a dict, no list of records" in str(log.listed[0])
     assert "[0]: Object missing required field `name`" in cups_of([PlacedRecord("[0]", {})])[1][0]
 
 

@@ -12,8 +12,8 @@ from barista_bench.benchmarks import get_task
 from barista_bench.benchmarks.barista import released_wording
 from barista_bench.benchmarks.barista.released_wording import (
     RELEASED_WORDING,
+    SENT_SHA256,
     SHA256,
-    SHOWN,
     released_prompts,
     released_rubric,
     released_writer,
@@ -167,15 +167,15 @@ def test_a_clone_with_every_known_hash_is_the_release(clone: Path, monkeypatch: 
     monkeypatch.setattr(
         released_wording, "SHA256", {key: sha256(text.encode()).hexdigest() for key, text in texts.items()}
     )
-    shown = {name: sha256(read().encode()).hexdigest() for name, read in known._shown.items()}
-    assert set(shown) == set(SHOWN)
-    monkeypatch.setattr(released_wording, "SHOWN", shown)
+    shown = {name: sha256(read().encode()).hexdigest() for name, read in known._sent_texts.items()}
+    assert set(shown) == set(SENT_SHA256)
+    monkeypatch.setattr(released_wording, "SENT_SHA256", shown)
     assert {released_prompts(clone, name).wording for name in TASKS} == {RELEASED_WORDING}
     assert released_rubric(clone, "referring").wording == released_writer(clone).wording == RELEASED_WORDING
     monkeypatch.setitem(shown, "activity question", "0" * 64)
     assert released_prompts(clone, "grounding").wording != RELEASED_WORDING
     monkeypatch.undo()
-    monkeypatch.setattr(released_wording, "SHOWN", {})
+    monkeypatch.setattr(released_wording, "SENT_SHA256", {})
     monkeypatch.setattr(released_wording, "SHA256", {("gone.py", "X"): "0" * 64})
     assert released_prompts(clone, "grounding").wording != RELEASED_WORDING
 
@@ -204,7 +204,7 @@ def test_the_known_hashes_of_sent_texts_are_those_of_the_release(golden: Path) -
         digests[f"relations heading of the {name}"] = texts[index]["sha256"]  # type: ignore[index]
     line = json.loads((golden / "frozen/default/activity_mcq.jsonl").read_text().splitlines()[0])
     digests["activity question"] = line["task_data"]["question"].removeprefix("sha256:")
-    assert digests == SHOWN
+    assert digests == SENT_SHA256
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,7 @@ def test_an_array_that_closed_before_is_not_the_one_that_breaks_off() -> None:
 def test_repair_is_given_little_however_long_the_answer() -> None:
     array = cut_array("[" + '{"a": 1}, ' * 50_000 + '{"a": 2')
     assert array is not None
-    assert (len(array.entries), array.begun) == (50_000, 1)
+    assert (len(array.entries), array.unfinished) == (50_000, 1)
     assert cut_array('[{"a": 1}, {"a": "' + "x" * MAX_REPAIRED) is None
 
 

@@ -22,7 +22,7 @@ from barista_bench.benchmarks.barista.relation_answers import (
     likely_relations,
 )
 from barista_bench.benchmarks.kinds.box_answers import usual_boxes
-from barista_bench.benchmarks.lexical import content_words, most_typical
+from barista_bench.benchmarks.lexical import content_words, most_typical_text
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example, FrameRef
 
@@ -55,13 +55,13 @@ def test_the_most_typical_text_has_the_highest_expected_overlap(words: list[list
         return 2 * sum((of_text & bag).total() for bag in bags) / lengths if of_text else 0.0
 
     best = max(expected(text) for text in texts)
-    assert expected(most_typical(texts)) == pytest.approx(best)
-    assert most_typical(texts) == most_typical(texts[::-1])
+    assert expected(most_typical_text(texts)) == pytest.approx(best)
+    assert most_typical_text(texts) == most_typical_text(texts[::-1])
 
 
 def test_words_of_the_question_do_not_make_a_text_typical() -> None:
     texts = ["the hand touches the lid", "the hand touches the lid and the hand", "lid"]
-    assert most_typical(texts, {"hand", "touch"}) == "lid"
+    assert most_typical_text(texts, {"hand", "touch"}) == "lid"
 
 
 def relations_example(name: str, categories: Sequence[str], reference: Sequence[tuple[int, int, str]]) -> Example:

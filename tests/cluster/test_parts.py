@@ -9,7 +9,7 @@ from barista_bench import __version__, errors
 from barista_bench.annotate.decisions import accept
 from barista_bench.annotate.project import start
 from barista_bench.annotate.running import VideoJob, VideoOutcome, WrittenFile, run_job, run_video
-from barista_bench.cluster import ClusterNode, RayCluster, _lacking, cluster_of, files_state
+from barista_bench.cluster import ClusterNode, RayCluster, _first_lack, cluster_of, files_state
 from barista_bench.errors import ConfigError, DataError, ModelError
 from barista_bench.models import Completion, Failure, GenerationConfig, Request
 from barista_bench.runs.ask.cluster_model import ClusterModel, ModelCopy, needed_paths, placements
@@ -56,13 +56,13 @@ def test_a_node_lacks_a_folder_that_is_absent_or_holds_other_files(tmp_path: Pat
     (tmp_path / "here").mkdir()
     (tmp_path / "here/v1.mp4").write_bytes(b"video")
     states = {str(tmp_path / "there"): files_state(tmp_path / "here")}
-    assert _lacking(__version__, str(tmp_path), states) == f"has no {tmp_path / 'there'}"
+    assert _first_lack(__version__, str(tmp_path), states) == f"has no {tmp_path / 'there'}"
     shutil.copytree(tmp_path / "here", tmp_path / "there")
-    assert _lacking(__version__, str(tmp_path), states) == ""
+    assert _first_lack(__version__, str(tmp_path), states) == ""
     (tmp_path / "there/v1.mp4").write_bytes(b"cut")
-    assert _lacking(__version__, str(tmp_path), states) == f"has other files in {tmp_path / 'there'}"
-    assert _lacking("0", str(tmp_path), {}) == f"has barista_bench {__version__}, not 0"
-    assert "has no folder /nowhere" in _lacking(__version__, "/nowhere", {})
+    assert _first_lack(__version__, str(tmp_path), states) == f"has other files in {tmp_path / 'there'}"
+    assert _first_lack("0", str(tmp_path), {}) == f"has barista_bench {__version__}, not 0"
+    assert "has no folder /nowhere" in _first_lack(__version__, "/nowhere", {})
 
 
 @pytest.mark.full

@@ -260,6 +260,7 @@ def test_the_module_computes_what_its_function_does(name, sample, loaded, monkey
     predictions, references, *_ = sample.columns.values()
     extra = {column: values for column, values in sample.columns.items() if column not in ("predictions", "references")}
     plain = function(predictions, references, **extra)
+    assert loaded.metric(name, sample).inputs_description == function.__doc__
     assert loaded.compute(name, sample, sample.columns) == plain
     for options in sample.options:
         chosen = function(predictions, references, **extra, **options)

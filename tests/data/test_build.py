@@ -19,7 +19,7 @@ from barista_bench.benchmarks.barista.relations import Relations
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.data.frozen import content_hash, read_frozen
-from barista_bench.data.manifest import Built, BuiltConfig, read_manifest
+from barista_bench.data.manifest import BuiltConfig, BuiltDataset, read_manifest
 from barista_bench.data.origin import config_names_of
 from barista_bench.data.register import register, unregister
 from barista_bench.data.rows import from_row
@@ -33,12 +33,12 @@ SAMPLING = {"frame_step": 10}
 
 
 @pytest.fixture(scope="module")
-def built(small_release: Path, tmp_path_factory: pytest.TempPathFactory) -> Built:
+def built(small_release: Path, tmp_path_factory: pytest.TempPathFactory) -> BuiltDataset:
     out = tmp_path_factory.mktemp("built") / "barista"
     return build(small_release, out, sampling=SAMPLING, cache=False)
 
 
-def named(built: Built, name: str = "relations") -> BuiltConfig:
+def named(built: BuiltDataset, name: str = "relations") -> BuiltConfig:
     return next(config for config in built.configs if config.name == name)
 
 
@@ -47,7 +47,7 @@ def load(folder: Path, config: str, tmp_path: Path) -> DatasetDict:
 
 
 @pytest.mark.full
-def test_every_config_is_written_and_counted(built: Built, tmp_path: Path) -> None:
+def test_every_config_is_written_and_counted(built: BuiltDataset, tmp_path: Path) -> None:
     assert [config.name for config in built.configs] == [
         name for name in config_names_of("barista") if name not in built.empty
     ]
@@ -58,7 +58,7 @@ def test_every_config_is_written_and_counted(built: Built, tmp_path: Path) -> No
     assert dict(named(built).rows) == {"train": 12, "test": 12}
 
 
-def test_rows_are_the_examples(built: Built, tmp_path: Path) -> None:
+def test_rows_are_the_examples(built: BuiltDataset, tmp_path: Path) -> None:
     frozen = {e.example_id: e for e in read_frozen(built.folder / "frozen/relations.jsonl")}
     loaded = load(built.folder, "relations", tmp_path)
     rows = [from_row(row) for split in loaded.values() for row in split]
@@ -68,7 +68,7 @@ def test_rows_are_the_examples(built: Built, tmp_path: Path) -> None:
     assert positions == list(range(24))
 
 
-def test_the_images_are_what_the_task_shows(built: Built, small_release: Path, tmp_path: Path) -> None:
+def test_the_images_are_what_the_task_shows(built: BuiltDataset, small_release: Path, tmp_path: Path) -> None:
     row = load(built.folder, "relations", tmp_path)["test"][0]
     raw, marked = row["images"]
     frame = read_frames(small_release / row["video_id"] / "video.mp4", row["frame_indices"])[0]
@@ -77,7 +77,7 @@ def test_the_images_are_what_the_task_shows(built: Built, small_release: Path, t
     assert np.array_equal(np.asarray(marked), np.asarray(expected)), "the overlay is stored without loss"
 
 
-def test_the_split_is_by_video(built: Built) -> None:
+def test_the_split_is_by_video(built: BuiltDataset) -> None:
     for config in built.configs:
         files = {split: built.folder.glob(f"{config.name}/{split}-*.parquet") for split in ("train", "test")}
         train, test = ({v for file in of for v in pq.read_table(file)["video_id"].to_pylist()} for of in files.values())
@@ -85,7 +85,7 @@ def test_the_split_is_by_video(built: Built) -> None:
         assert len(train) == len(test) == 3, config.name
 
 
-def test_graph_tables_hold_the_graph_in_a_shard_a_video(built: Built, tmp_path: Path) -> None:
+def test_graph_tables_hold_the_graph_in_a_shard_a_video(built: BuiltDataset, tmp_path: Path) -> None:
     instances = load(built.folder, "graph_instances", tmp_path)["train"]
     assert len(instances) == 3 * 170
     assert instances[0]["bbox"] == [4.0, 4.0, 40.0, 50.0]
@@ -98,7 +98,9 @@ def test_graph_tables_hold_the_graph_in_a_shard_a_video(built: Built, tmp_path: 
     assert frames[0]["instances"] == 4
 
 
-def test_the_same_release_gives_the_same_bytes_anywhere(built: Built, small_release: Path, tmp_path: Path) -> None:
+def test_the_same_release_gives_the_same_bytes_anywhere(
+    built: BuiltDataset, small_release: Path, tmp_path: Path
+) -> None:
     moved = tmp_path / "moved"
     for folder in sorted(small_release.iterdir(), reverse=True):
         shutil.copytree(folder, moved / folder.name)
@@ -167,13 +169,13 @@ def test_unregistering_gives_datasets_its_own_function_back() -> None:
 
 
 @pytest.fixture(scope="module")
-def linked(small_release: Path, tmp_path_factory: pytest.TempPathFactory) -> Built:
+def linked(small_release: Path, tmp_path_factory: pytest.TempPathFactory) -> BuiltDataset:
     out = tmp_path_factory.mktemp("linked") / "barista"
     return build(small_release, out, configs=["relations"], frames="linked", sampling=SAMPLING, cache=False)
 
 
 def test_linked_rows_hold_references_decoded_on_access(
-    built: Built, linked: Built, small_release: Path, tmp_path: Path
+    built: BuiltDataset, linked: BuiltDataset, small_release: Path, tmp_path: Path
 ) -> None:
     assert named(linked).content_hash == named(built).content_hash
     plain: Dataset = load(linked.folder, "relations", tmp_path)["test"]
@@ -190,7 +192,7 @@ def test_linked_rows_hold_references_decoded_on_access(
 
 @pytest.mark.parametrize("way", ["folder", "cache", "release"])
 def test_registered_linked_frames_decode_when_touched_and_are_tensors_as_frozen_pictures_are(
-    way: str, registered: object, built: Built, small_release: Path, tmp_path: Path, offline: Path
+    way: str, registered: object, built: BuiltDataset, small_release: Path, tmp_path: Path, offline: Path
 ) -> None:
     settings = {"frames": "linked", "sampling": SAMPLING}
     if way == "release":
@@ -213,7 +215,7 @@ def test_registered_linked_frames_decode_when_touched_and_are_tensors_as_frozen_
 
 
 def test_linked_frames_stream_and_come_in_lists(
-    registered: object, linked: Built, small_release: Path, tmp_path: Path
+    registered: object, linked: BuiltDataset, small_release: Path, tmp_path: Path
 ) -> None:
     folder, settings = str(linked.folder), {"name": "relations", "cache_dir": str(tmp_path)}
     splits = [
@@ -265,7 +267,7 @@ def test_settings_that_cannot_be_meant_are_refused(small_release: Path, tmp_path
 
 
 def test_a_dry_run_counts_what_a_build_makes_and_writes_nothing(
-    built: Built, small_release: Path, tmp_path: Path
+    built: BuiltDataset, small_release: Path, tmp_path: Path
 ) -> None:
     drawn = named(build(small_release, tmp_path / "out", sampling=SAMPLING, dry_run=True))
     assert (drawn.content_hash, drawn.rows) == (named(built).content_hash, named(built).rows)
@@ -301,7 +303,9 @@ def test_wrong_overrides_are_refused(small_release: Path, tmp_path: Path, sampli
         build(small_release, tmp_path / "out", configs=["relations"], sampling=sampling, dry_run=True)
 
 
-def test_the_card_says_what_the_folder_holds_and_nothing_names_this_machine(built: Built, small_release: Path) -> None:
+def test_the_card_says_what_the_folder_holds_and_nothing_names_this_machine(
+    built: BuiltDataset, small_release: Path
+) -> None:
     card = (built.folder / "README.md").read_text()
     assert str(named(built).content_hash) in card
     assert "license: cc-by-nc-4.0" in card

@@ -8,7 +8,7 @@ import pytest
 from datasets import DatasetDict, load_dataset
 
 from barista_bench.data.dataset import open_examples
-from barista_bench.data.dataset_cache import warn_of_others
+from barista_bench.data.dataset_cache import warn_of_other_entries
 from barista_bench.data.folder import build
 from barista_bench.data.rows import FramesMode
 from tests.releases import document, write_release
@@ -89,7 +89,7 @@ def test_what_is_built_again_is_newest_again(
     for path in list(offline.glob("barista/relations/*/frozen-*")):
         path.unlink()
     with caplog.at_level(logging.WARNING):
-        warn_of_others("barista", ["relations"])
+        warn_of_other_entries("barista", ["relations"])
     assert not caplog.records, "the plain name means nothing"
 
 

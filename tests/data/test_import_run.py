@@ -37,7 +37,7 @@ def test_right_answers_of_the_harness_score_one(
     # The sentence that referring is compared with is made anew from the released reference.
     least = 0.7 if name == "referring" else 1.0
     assert results.figures[results.primary].mean >= least - 1e-9
-    assert results.coverage.complete
+    assert results.coverage.is_complete
     assert (results.model.name, results.generation) == ("gemini-3-flash", {"temperature": 0.7, "max_new_tokens": 4096})
     assert (results.timing.input_tokens, results.timing.output_tokens) == (1000 * count, 20 * count)
     assert results.timing.seconds == {"latency": 1.5 * count}

@@ -13,7 +13,7 @@ from barista_bench.core.example import SkippedExample
 from barista_bench.core.options import Sampling
 from barista_bench.core.task import Example
 from barista_bench.data.folder import build
-from barista_bench.data.manifest import Built
+from barista_bench.data.manifest import BuiltDataset
 from barista_bench.data.origin import TEST, TRAIN, split_videos
 from barista_bench.data.plan import Plans, plan_task, plan_tasks
 from barista_bench.errors import DataError
@@ -76,10 +76,10 @@ def plans(release: Path) -> Plans:
 @pytest.mark.full
 def test_two_processes_plan_what_one_does(release: Path, plans: Plans) -> None:
     other = plans_of(release, num_proc=2)
-    assert list(plans.plans) == TASKS
-    for name, plan in plans.plans.items():
+    assert list(plans.by_task) == TASKS
+    for name, plan in plans.by_task.items():
         assert len(plan.examples) == LIMITS[name] < plan.candidates, name
-        again = other.plans[name]
+        again = other.by_task[name]
         for field in ("examples", "skipped", "candidates", "content_hash"):
             assert getattr(again, field) == getattr(plan, field)
     assert (other.splits, other.problems) == (plans.splits, plans.problems)
@@ -92,10 +92,10 @@ def test_the_plan_is_the_draw_of_all_examples(release: Path, plans: Plans, name:
     items = list(graph_examples(task, SceneGraph(release), sampling))
     every = [item for item in items if isinstance(item, Example)]
     drawn = [replace(e, metadata={**e.metadata, "split": plans.splits[e.video_id]}) for e in sampling.sample(every)]
-    assert drawn == list(plans.plans[name].examples)
-    assert [item for item in items if isinstance(item, SkippedExample)] == list(plans.plans[name].skipped)
+    assert drawn == list(plans.by_task[name].examples)
+    assert [item for item in items if isinstance(item, SkippedExample)] == list(plans.by_task[name].skipped)
     alone = plan_task(SceneGraph(release), task, sampling, plans.splits)
-    assert alone.content_hash == plans.plans[name].content_hash
+    assert alone.content_hash == plans.by_task[name].content_hash
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -131,7 +131,7 @@ def test_an_unusable_video_is_left_out_and_named_on_any_number_of_processes(tmp_
     single, two = plans_of(tmp_path), plans_of(tmp_path, num_proc=2)
     assert single.problems == two.problems
     assert [problem.file for problem in single.problems if problem.file == "v1"] == ["v1"]
-    assert single.plans["relations"].examples == two.plans["relations"].examples
+    assert single.by_task["relations"].examples == two.by_task["relations"].examples
     assert set(single.splits) == {"v0", "v2"}
 
 
@@ -154,7 +154,7 @@ def test_a_task_without_examples_is_named_and_costs_no_other(tmp_path: Path) -> 
     sampled = [(task, task.sampling) for task in tasks]
     sampled[0] = (tasks[0], tasks[0].sampling.with_overrides({"spacing": 40}))
     plan = plan_tasks(SceneGraph(tmp_path), sampled, split=split_videos)
-    assert list(plan.plans) == ["relations"]
+    assert list(plan.by_task) == ["relations"]
     assert str(plan.empty["temporal_vqa"]) == (
         f"{tmp_path}: no example for barista/temporal_vqa with spacing=40: there is none to ask about. "
         "Remedy: loosen the sampling, or check the release"
@@ -182,7 +182,7 @@ def test_the_message_of_an_empty_task_counts_why_candidates_were_left_out(tmp_pa
     assert "per_frame" not in str(empty)
 
 
-def files(built: Built) -> dict[str, bytes]:
+def files(built: BuiltDataset) -> dict[str, bytes]:
     return {
         str(path.relative_to(built.folder)): path.read_bytes()
         for path in sorted(built.folder.rglob("*"))
@@ -190,7 +190,7 @@ def files(built: Built) -> dict[str, bytes]:
     }
 
 
-def hashes(built: Built) -> dict[str, str | None]:
+def hashes(built: BuiltDataset) -> dict[str, str | None]:
     return {config.name: config.content_hash for config in built.configs}
 
 

@@ -19,7 +19,7 @@ from barista_bench.data.folder import build
 from barista_bench.data.rows import question_columns
 from barista_bench.models import tiny
 from barista_bench.runs.ask.runner import run
-from barista_bench.runs.log.asked import digest
+from barista_bench.runs.log.inputs import digest
 from tests.conftest import MadeOnce
 from tests.runs.made_logs import read_folder
 

@@ -62,7 +62,7 @@ def planted(evidence: EvidenceBase, rng: random.Random) -> Iterator[Planted]:
 
 def _all(evidence: EvidenceBase) -> Iterator[Planted]:
     yield from _of_graph(evidence)
-    facts = [fact for fact in evidence.facts if fact.annotated and fact.spans and not fact.text]
+    facts = [fact for fact in evidence.facts if fact.is_annotated and fact.spans and not fact.text]
     if evidence.duration is not None and facts:
         late = evidence.duration + FAR
         yield _of_fact("time", "after the end", facts[0]._replace(spans=((late, late),)), evidence)
@@ -73,13 +73,13 @@ def _all(evidence: EvidenceBase) -> Iterator[Planted]:
         yield from _wrong_hand(fact, facts, evidence)
         yield from _wrong_object(fact, evidence)
         yield from _wrong_relation(fact, evidence)
-    places = [box for box in evidence.places if box.focused or evidence.complete]
+    places = [box for box in evidence.places if box.is_focused or evidence.is_complete]
     for box in places[:: max(1, len(places) // 50)]:
         times = [other.time for other in evidence.places if other.name == box.name]
-        if (time := _wrong_time(((min(times), max(times)),), evidence)) is not None and not evidence.complete:
+        if (time := _wrong_time(((min(times), max(times)),), evidence)) is not None and not evidence.is_complete:
             yield _of_place("time", "of a place", box._replace(time=time))
         yield from _wrong_place(box, evidence)
-    for name in sorted(evidence.refuted):
+    for name in sorted(evidence.refuted_names):
         yield Planted("object", "that is asked about", f"The target object is the {name}.")
 
 
@@ -114,7 +114,7 @@ def _of_place(kind: ClaimKind, sort: str, box: EvidenceBox) -> Planted:
 
 
 def _wrong_time(spans: tuple[tuple[float, float], ...], evidence: EvidenceBase) -> float | None:
-    first, last = evidence.shown or (0.0, evidence.duration or 20.0)
+    first, last = evidence.covered_span or (0.0, evidence.duration or 20.0)
     free = [t for t in range(math.ceil(first), int(last) + 1) if all(t < a - FAR or t > b + FAR for a, b in spans)]
     return float(free[len(free) // 2]) if free else None
 
@@ -132,7 +132,7 @@ def _wrong_object(fact: EvidenceFact, evidence: EvidenceBase) -> Iterator[Plante
         return
     taken = {entry.object for entry in evidence.facts if entry.subject == fact.subject} | {fact.object}
     sort = "that is held" if fact.predicate == "holds" else "that is acted on otherwise"
-    for name in sorted(evidence.objects | evidence.refuted):
+    for name in sorted(evidence.objects | evidence.refuted_names):
         if name not in taken and "hand" not in name and name != "coffee":
             yield _of_fact("object", sort, fact._replace(object=name), evidence)
 
@@ -167,7 +167,7 @@ def _wrong_place(placed: EvidenceBox, evidence: EvidenceBase) -> Iterator[Plante
         then = [
             other for other in evidence.places if other.name == placed.name and abs(other.time - placed.time) <= FAR
         ]
-        is_known = all(other.box == placed.box or evidence.complete for other in then)
+        is_known = all(other.box == placed.box or evidence.is_complete for other in then)
         is_alone = all(abs(other.box[0] - x0) + abs(other.box[1] - y0) < 0.2 for other in then)
         if max(map(abs, moved)) > 0.4 and is_known and is_alone:
             yield _of_place("region", sort, placed._replace(box=box))
@@ -211,7 +211,7 @@ def reworded_rates(bases: list[EvidenceBase], seed: int = 0) -> dict[str, tuple[
     detected, there = Counter[str](), Counter[str]()
     for evidence in bases:
         for claim in planted(evidence, rng):
-            if (claim.kind, claim.sort) not in MISSED["graphs" if evidence.complete else "items"]:
+            if (claim.kind, claim.sort) not in MISSED["graphs" if evidence.is_complete else "items"]:
                 for other in in_other_words(claim):
                     there[claim.kind] += 1
                     detected[claim.kind] += is_found(evidence, other)
@@ -225,8 +225,8 @@ def reworded_truths(bases: list[EvidenceBase]) -> Counter[str]:
     """
     counts: Counter[str] = Counter()
     for evidence in bases:
-        facts = [fact for fact in evidence.facts if fact.annotated and fact.spans and not fact.text]
-        places = [box for box in evidence.places if box.focused]
+        facts = [fact for fact in evidence.facts if fact.is_annotated and fact.spans and not fact.text]
+        places = [box for box in evidence.places if box.is_focused]
         texts = [text for fact in facts[:20] for text in reworded_fact(fact, fact.spans[0])]
         for text in (*texts, *(text for box in places[:10] for text in reworded_place(box))):
             findings = check_rationale(text, evidence).findings
@@ -253,7 +253,7 @@ def graph_bases(kitchen: Path) -> list[EvidenceBase]:
     for video in graph:
         length = round(4 * (video.video.fps or 30))
         spans = [(start, min(start + length, video.frame_count)) for start in range(0, video.frame_count, length)]
-        bases += [graph_evidence(video, span, known=known) for span in (None, *spans)]
+        bases += [graph_evidence(video, span, other_categories=known) for span in (None, *spans)]
     return bases
 
 

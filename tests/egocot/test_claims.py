@@ -167,7 +167,7 @@ def test_words_that_may_mean_something_else_are_no_part_of_the_frame(text: str) 
 
 def test_a_hand_on_something_unheard_of_is_a_claim_all_the_same() -> None:
     (hand_claim,) = [claim for claim in said("The left hand is holding the purple zither.") if claim.kind == "hand"]
-    assert (hand_claim.object, hand_claim.invented) == (frozenset({"zither"}), True)
+    assert (hand_claim.object, hand_claim.is_invented) == (frozenset({"zither"}), True)
 
 
 def test_what_the_target_is_said_to_be_is_a_claim_about_it() -> None:

@@ -131,7 +131,7 @@ def test_complete_evidence_contradicts_what_it_does_not_hold() -> None:
     evidence = EvidenceBase(
         facts=(EvidenceFact("left hand", "holds", "pot", ((1.0, 2.0),)),),
         objects=frozenset({"left hand", "right hand", "pot", "lid"}),
-        complete=True,
+        is_complete=True,
         scheme=frozenset({"on", "holds"}),
     )
     assert verdicts("There is a fridge.", evidence)["object"] == "contradicted"
@@ -219,13 +219,13 @@ def test_without_a_graph_nobody_claims_states_actions_causes_or_order() -> None:
 def test_true_rationales_have_precision_and_recall_1() -> None:
     checked = check_rationale("\n".join(rationale_of(KETTLE)), KETTLE)
     assert (checked.precision, checked.recall) == (1.0, 1.0)
-    assert checked.to_say == 3 + 2 + 1 + 1  # relations, targets, moments, boxes in focus
-    assert check_rationale("", ASKED).to_say == checked.to_say, "facts of the question are not expected to be said"
+    assert checked.expected_count == 3 + 2 + 1 + 1  # relations, targets, moments, boxes in focus
+    assert check_rationale("", ASKED).expected_count == checked.expected_count, "facts of the question are not counted"
 
 
 def test_recall_counts_what_is_said_and_nothing_that_is_wrong() -> None:
     checked = check_rationale("The right hand holds the kettle.", KETTLE)
-    assert (checked.said, checked.recall) == (1, 1 / 7)  # the kettle, which is a target
+    assert (checked.said_count, checked.recall) == (1, 1 / 7)  # the kettle, which is a target
     assert check_rationale("Because.", KETTLE).precision is None
     assert check_rationale("Because.", EvidenceBase()).recall is None
 
@@ -253,9 +253,9 @@ SENTENCES = st.sampled_from(
 
 @given(st.text(max_size=300) | st.lists(SENTENCES, max_size=8).map(" ".join))
 def test_checking_never_raises_and_its_shares_are_shares(text: str) -> None:
-    for evidence in (KETTLE, ASKED, WHICH, EvidenceBase(complete=True)):
+    for evidence in (KETTLE, ASKED, WHICH, EvidenceBase(is_complete=True)):
         checked = check_rationale(text, evidence, answer="A")
-        assert 0 <= checked.said <= checked.to_say
+        assert 0 <= checked.said_count <= checked.expected_count
         assert sum(map(checked.count, ("supported", "contradicted", "unverifiable"))) == len(checked.findings)
         assert checked.precision is None or 0 <= checked.precision <= 1
 
@@ -264,6 +264,6 @@ def test_checking_never_raises_and_its_shares_are_shares(text: str) -> None:
 def test_verdicts_do_not_depend_on_the_order_of_sentences(sentences: list[str], rng: random.Random) -> None:
     def counts(texts: list[str]) -> tuple[int, ...]:
         checked = check_rationale(" ".join(dict.fromkeys(texts)), KETTLE)
-        return (*map(checked.count, ("supported", "contradicted", "unverifiable")), checked.said)
+        return (*map(checked.count, ("supported", "contradicted", "unverifiable")), checked.said_count)
 
     assert counts(sentences) == counts(rng.sample(sentences, len(sentences)))

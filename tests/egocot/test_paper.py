@@ -8,7 +8,7 @@ import pytest
 from sklearn.metrics import cohen_kappa_score, matthews_corrcoef
 
 from barista_bench.benchmarks.egocot import Cot
-from barista_bench.benchmarks.egocot.items import BY_CODE, OF_GROUP, SUBTASKS
+from barista_bench.benchmarks.egocot.items import BY_CODE, GROUP_SUBTASKS, SUBTASKS
 from barista_bench.benchmarks.egocot.paper_tables import judge_and_evidence, paper_tables, set_tables
 from barista_bench.core.model_samples import ModelSamples, sample_name
 from barista_bench.core.task import Example, Prediction, Scored
@@ -47,7 +47,7 @@ def test_samples_that_fit_gpt_5_1_give_its_published_rows(dev: list[Example]) ->
     by_subtask = dict(zip((s.code for s in SUBTASKS), (v for i, v in enumerate(printed[1:]) if i % 4 < 3), strict=True))
     samples: list[Scored] = []
     scores: dict[str, float] = {}
-    for index, subtasks in enumerate(OF_GROUP.values()):
+    for index, subtasks in enumerate(GROUP_SUBTASKS.values()):
         right = {s.code: round(by_subtask[s.code] * EGOCOT_SIZES[s.group][s.code] / 100) for s in subtasks}
         bad = round(SCR[1 + index] * sum(right.values()) / 100)
         for subtask in subtasks:
@@ -62,7 +62,7 @@ def test_samples_that_fit_gpt_5_1_give_its_published_rows(dev: list[Example]) ->
     accuracy = row(by_title["Accuracy leaderboard"])
     assert [round(100 * float(str(value)), 2) for value in list(accuracy.values())[1:]] == printed
     reasoning = row(by_title["Reasoning leaderboard"])
-    names = ("Mean", *OF_GROUP)
+    names = ("Mean", *GROUP_SUBTASKS)
     assert [round(100 * float(str(reasoning[f"{name} SCR"])), 2) for name in names] == SCR
 
 

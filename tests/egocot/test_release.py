@@ -177,10 +177,10 @@ def test_missing_media_name_the_licences_and_the_recipe_of_the_manifest(tmp_path
         *("ffmpeg", "-ss", "60", "-to", "75.5", "-i", "SOURCE.mp4"),
         *("-vf", "fps=4,scale=910:512", "-an", "media/clip_1.mp4"),
     )
-    assert release.manifest["clip_1"].fetch == "abc of Ego4D, under the terms of Ego4D"
-    assert "it is from Ego4D" in release.missing("clip_1")
-    assert "ffmpeg -ss 60" in release.missing("clip_1")
-    assert "EPIC-KITCHENS" in release.missing("clip_9")
+    assert release.manifest["clip_1"].source_text == "abc of Ego4D, under the terms of Ego4D"
+    assert "it is from Ego4D" in release.absence_text("clip_1")
+    assert "ffmpeg -ss 60" in release.absence_text("clip_1")
+    assert "EPIC-KITCHENS" in release.absence_text("clip_9")
     assert [problem.key for problem in release.problems] == ["line 2", "line 3.media_id"]
 
 
@@ -205,7 +205,7 @@ def test_a_bad_manifest_entry_is_left_out_and_named(tmp_path: Path, changes: dic
 
 def test_a_recipe_cannot_smuggle_in_a_second_command(tmp_path: Path) -> None:
     write(tmp_path, "manifest.json", [{"media_id": "m; rm -rf x", "dataset": "d", "uid": "u"}])
-    assert opened(tmp_path, record()).missing("m; rm -rf x").endswith("'media/m; rm -rf x.mp4'")
+    assert opened(tmp_path, record()).absence_text("m; rm -rf x").endswith("'media/m; rm -rf x.mp4'")
 
 
 def test_the_taxonomy_has_four_groups_of_three_and_the_sizes_of_the_benchmark() -> None:

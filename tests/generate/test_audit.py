@@ -11,14 +11,14 @@ import pytest
 from barista_bench.data.folder import build
 from barista_bench.errors import DataError
 from barista_bench.generate.audit import audit_sets, choice_sets, generated_sets
-from barista_bench.generate.shortcuts import AskedChoices
+from barista_bench.generate.shortcuts import TextQuestion
 from barista_bench.reporting.audit_page import audit_page, verdict
 
 WORDS = ("empty", "full", "open", "closed")
 
 
-def asked(video: int, right: int, choices: tuple[str, ...] = WORDS, question: str = "Which?") -> AskedChoices:
-    return AskedChoices(f"v{video}", question, choices, (right,))
+def asked(video: int, right: int, choices: tuple[str, ...] = WORDS, question: str = "Which?") -> TextQuestion:
+    return TextQuestion(f"v{video}", question, choices, (right,))
 
 
 def test_balance_places_lengths_and_shared_words_are_counted_and_choices_alike_named() -> None:
@@ -76,7 +76,7 @@ def test_what_was_generated_is_audited_by_family_and_subtask(tmp_path: Path) -> 
         for subtask in ("state", "state", "rvos_parts")
     ]
     (tmp_path / "handyvqa.items.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    assert generated_sets(tmp_path) == {"handyvqa state": [AskedChoices("v", "Which?", WORDS, (1,))] * 2}
+    assert generated_sets(tmp_path) == {"handyvqa state": [TextQuestion("v", "Which?", WORDS, (1,))] * 2}
     (tmp_path / "egocot.items.jsonl").write_text('{"subtask": 1}')
     with pytest.raises(DataError, match=r"egocot\.items\.jsonl.*Remedy"):
         generated_sets(tmp_path)

@@ -8,8 +8,8 @@ import pytest
 from barista_bench.generate.candidates import DECIDED, Choice, Tally
 from barista_bench.generate.egocot import EgocotFamily
 from barista_bench.generate.egocot_statements import InStep
-from barista_bench.generate.generator import generate, in_lines, read_missing
-from barista_bench.generate.missing import UndecidedCandidates, Unlocked, _more, _work
+from barista_bench.generate.generator import generate, missing_lines, read_missing
+from barista_bench.generate.missing import MissingAnnotation, UndecidedCandidates, _deciding_work, _further_work
 from barista_bench.generate.statements import Does, HasValue, Located, Statement, TouchedDuring, Touches, Unique
 from barista_bench.scene_graph.domain import load_domain
 from tests.generate.graphs import table
@@ -17,14 +17,14 @@ from tests.generate.graphs import table
 THINGS = {"left": "left hand", "right": "right hand", "cup": "coffee cup", "jar": "jar", "lid": "lid", "pot": "pitcher"}
 
 
-def asked(root: Path, seen: dict[str, list[tuple[int, int]]]) -> tuple[int, list[Unlocked]]:
+def asked(root: Path, seen: dict[str, list[tuple[int, int]]]) -> tuple[int, list[MissingAnnotation]]:
     """How many of AOG's and HOA's candidates are decided, and what the others wait for."""
     contacts = [("left", "holds", "cup", 0, 60), ("right", "touches", "jar", 60, 120)]
     scene = table(root, THINGS, contacts=contacts, seen=seen)
     tally, waiting = Tally(), UndecidedCandidates()
     for _ in EgocotFamily(load_domain()).decide_all(scene, tally, waiting):
         pass
-    return tally["AOG", DECIDED] + tally["HOA", DECIDED], waiting.unlocked()
+    return tally["AOG", DECIDED] + tally["HOA", DECIDED], waiting.most_useful()
 
 
 def test_drawing_the_masks_that_are_asked_for_lets_the_questions_be_asked(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_generate_says_so_and_which_words_the_domain_lacks(small_release: Path, 
     assert line.startswith(f"attributes: {{mood: {{dimensions: [[ajar]]}}}}  # {len(list(source.iterdir()))} x, ")
     assert missing.annotations
     assert all(row.items and row.frames and row.work for row in missing.annotations)
-    assert len(in_lines(missing)) == 2 + len(missing.domain_lines) + len(missing.annotations)
+    assert len(missing_lines(missing)) == 2 + len(missing.domain_lines) + len(missing.annotations)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_generate_says_so_and_which_words_the_domain_lacks(small_release: Path, 
     ],
 )
 def test_work_that_would_decide_a_statement_is_said_in_words(tmp_path: Path, statement: Statement, work: str) -> None:
-    assert _work(statement, table(tmp_path, THINGS)) == work
+    assert _deciding_work(statement, table(tmp_path, THINGS)) == work
 
 
 @pytest.mark.parametrize(
@@ -83,4 +83,5 @@ def test_work_that_would_decide_a_statement_is_said_in_words(tmp_path: Path, sta
 def test_choices_that_are_too_few_ask_for_more_of_their_kind(
     statement: Statement, some: str, things: tuple[str, str]
 ) -> None:
-    assert [_more((Choice("", statement),), lacking) for lacking in (1, 2)] == [some.format(each) for each in things]
+    works = [_further_work((Choice("", statement),), lacking) for lacking in (1, 2)]
+    assert works == [some.format(each) for each in things]

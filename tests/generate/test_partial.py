@@ -90,9 +90,9 @@ def test_another_action_may_go_on_beside_one_that_is_recorded(tmp_path: Path) ->
 def test_a_name_tells_a_thing_where_all_of_its_category_is_marked(tmp_path: Path) -> None:
     scene = scene_of(tmp_path, document(categories={"coffee cup": [span(0, 50)]}))
     cup = scene.things["cup"]
-    assert scene.unique(cup, [10, 20])
-    assert not scene.unique(cup, [10, 60])
-    assert not scene.unique(scene.things["jar"], [10])
+    assert scene.is_unique(cup, [10, 20])
+    assert not scene.is_unique(cup, [10, 60])
+    assert not scene.is_unique(scene.things["jar"], [10])
 
 
 def test_a_frame_that_alone_is_annotated_needs_no_margin(tmp_path: Path) -> None:

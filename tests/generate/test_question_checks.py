@@ -10,7 +10,7 @@ from barista_bench.benchmarks.barista.change_detection import Change
 from barista_bench.benchmarks.barista.qa_templates import write_pair
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalSampling, TemporalVQA
 from barista_bench.core.task import Example
-from barista_bench.generate.writing.checks import foreign_names, missing_changes, read_pair, too_short, wrong_with
+from barista_bench.generate.writing.checks import foreign_names, length_fault, missing_changes, pair_fault, read_pair
 from barista_bench.runs.ask.replies import Unusable
 from barista_bench.scene_graph import SceneGraph
 from tests.graph_examples import graph_examples
@@ -82,7 +82,7 @@ def pair(**other: str) -> dict[str, str]:
     ],
 )
 def test_a_pair_is_refused_for_one_named_reason(given: dict[str, str], why: str) -> None:
-    reason = wrong_with(given, "state_change", [LID])  # type: ignore[arg-type]
+    reason = pair_fault(given, "state_change", [LID])  # type: ignore[arg-type]
     assert why in reason if why else reason == ""
 
 
@@ -93,7 +93,7 @@ def test_the_templates_pairs_of_real_clips_pass_every_check(real_release: Path) 
     for example in items:
         if isinstance(example, Example):
             changes = changes_of(example)
-            assert wrong_with(write_pair(example.label, changes), example.label, changes) == "", example.example_id
+            assert pair_fault(write_pair(example.label, changes), example.label, changes) == "", example.example_id
             checked += 1
     assert checked
 
@@ -119,7 +119,7 @@ def said(**other: Any) -> str:
 )
 def test_pairs_are_read_as_released_which_drops_short_answers(reply: str) -> None:
     assert read_pair(reply) == SAID
-    assert [too_short({**SAID, "answer": " w" * words}) == "" for words in (15, 16)] == [False, True]
+    assert [length_fault({**SAID, "answer": " w" * words}) == "" for words in (15, 16)] == [False, True]
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def wordings(session: RewordSession) -> dict[str, dict[str, Any]]:
 )
 def test_a_wording_says_what_the_template_says(old: str, new: str, fault: str) -> None:
     templates, texts = ItemTexts("Which is so?", (old, "No.")), ItemTexts("Which is so, of these?", (new, "No."))
-    complaint = CHECKER.wrong_with(texts, templates, (1,))
+    complaint = CHECKER.fault(texts, templates, (1,))
     assert complaint.startswith(fault)
     assert bool(complaint) == bool(fault)
 
@@ -105,11 +105,11 @@ def test_choices_stay_apart_and_none_comes_to_stand_out() -> None:
     swapped = ItemTexts("The cup is where?", ("In the left hand.", "In the left hand."))
     longer = ItemTexts("The cup is where?", ("In the left hand at the time.", "In the right hand."))
     alike = ItemTexts("Where is the cup?", ("In the jar.", "In a jar."))
-    assert CHECKER.wrong_with(swapped, old, (0,)).startswith("a word added: 'left'")
-    assert CHECKER.wrong_with(ItemTexts("The cup is where?", alike.choices), alike, (0,)).startswith("choices alike")
-    complaint = CHECKER.wrong_with(longer, old, (0,))
+    assert CHECKER.fault(swapped, old, (0,)).startswith("a word added: 'left'")
+    assert CHECKER.fault(ItemTexts("The cup is where?", alike.choices), alike, (0,)).startswith("choices alike")
+    complaint = CHECKER.fault(longer, old, (0,))
     assert complaint == "choices of unlike length: one stands out", "the writer learns not which is right"
-    assert CHECKER.wrong_with(longer, old, (0, 1)) == "", "all are right"
+    assert CHECKER.fault(longer, old, (0, 1)) == "", "all are right"
     assert CHECKER.words_to_keep(TOUCHING) == ["left hand", "milk frother", "right hand", "coffee cup", "00:12.00"]
 
 
@@ -117,7 +117,7 @@ def test_what_can_be_used_is_a_revision_and_all_else_stays_as_it_was(folder: Pat
     writer = ScriptedJudge(spoken)
     session = start(folder, writer)
     before, after = (read_review(path / "review.jsonl") for path in (folder, session.folder))
-    assert (session.items, session.revised, session.kept, len(writer.asked)) == (3, 3, {}, 3)
+    assert (session.items, session.revised, session.kept_by_reason, len(writer.asked)) == (3, 3, {}, 3)
     assert list(after) == list(before)
     for name in ("egocot/a", "egocot/b", "egocot/c"):
         row = after[name]
@@ -152,7 +152,7 @@ def test_the_template_stays_where_the_repair_fails_too_and_reasons_are_counted(f
     texts = {"a": "I would rather not", "b": '{"question": "Which hand?", "choices": ["The left.", "The right."]}'}
     writer = ScriptedJudge(lambda r, _: Completion(texts[n]) if (n := r.request_id[7]) in texts else spoken(r))
     session = start(folder, writer)
-    assert (session.revised, session.kept) == (1, {"a word left out": 1, "not JSON": 1})
+    assert (session.revised, session.kept_by_reason) == (1, {"a word left out": 1, "not JSON": 1})
     assert [request.request_id[7] for request in writer.requests].count("a") == 2
     assert read_review(session.folder / "review.jsonl")["egocot/a"] == item("a")
     assert wordings(session)["egocot/b"]["reason"].startswith("a word left out: '00:12.00'")
@@ -178,7 +178,7 @@ def test_a_broken_start_is_gone_on_with_to_the_same_bytes(folder: Path) -> None:
 
 def test_what_failed_is_no_refusal_and_neither_another_writer_nor_other_items_get_into_a_folder(folder: Path) -> None:
     session = start(folder, ScriptedJudge(lambda *_: Failure("down")))
-    assert (session.failed, session.first_failure, session.kept) == (3, "down", {"no reply": 3})
+    assert (session.failed, session.first_failure, session.kept_by_reason) == (3, "down", {"no reply": 3})
     assert start(folder, ScriptedJudge(spoken)).revised == 3
     with pytest.raises(ConfigError, match="another writer, or of other items"):
         start(folder, ScriptedJudge(never, name="other"))

@@ -14,15 +14,15 @@ from barista_bench.generate.candidates import (
     Choice,
     QuestionCandidate,
     Tally,
-    alike,
+    are_alike,
     decide,
-    once_an_event,
+    one_per_event,
     reasons_of,
     sample,
     thin,
     with_choices,
 )
-from barista_bench.generate.shortcuts import AskedChoices, guess, guessable
+from barista_bench.generate.shortcuts import TextQuestion, guess, guessable_indices
 from barista_bench.generate.statements import HasValue, Seen
 from tests.generate.graphs import candidate_of, graph_document, scene_of
 
@@ -54,12 +54,12 @@ def test_of_one_event_a_subtask_asks_once_and_counts_the_others() -> None:
     asked = [candidate(at, answer=answer) for at in range(10) for answer in ("empty", "full")]
     for question in asked:
         tally[question.subtask, DECIDED] += 1
-    kept = once_an_event(asked, 0, tally)
+    kept = one_per_event(asked, 0, tally)
     assert sorted(item.answer_class for item in kept) == ["empty", "full"]
     assert reasons_of("state", tally) == {DECIDED: 2, REPEATED: 18}
-    assert kept == once_an_event(asked[::-1], 0, Tally())[::-1]
+    assert kept == one_per_event(asked[::-1], 0, Tally())[::-1]
     named = [msgspec.structs.replace(candidate, event=f"at {candidate.frames[0]}") for candidate in asked]
-    assert len(once_an_event(named, 0, Tally())) == 10
+    assert len(one_per_event(named, 0, Tally())) == 10
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_of_one_event_a_subtask_asks_once_and_counts_the_others() -> None:
     ],
 )
 def test_texts_that_a_reader_cannot_tell_apart_are_one_choice(first: str, second: str, same: bool) -> None:
-    assert alike(first, second) is same
+    assert are_alike(first, second) is same
 
 
 def test_videos_and_answers_are_drawn_in_turn() -> None:
@@ -125,11 +125,11 @@ def test_a_choice_is_wrong_in_proportion_to_how_often_it_is_right() -> None:
     )  # never right: what is left falls to all alike
 
 
-def asked(video: int, question: str, choices: tuple[str, ...], right: str) -> AskedChoices:
-    return AskedChoices(f"v{video}", question, choices, (choices.index(right),))
+def asked(video: int, question: str, choices: tuple[str, ...], right: str) -> TextQuestion:
+    return TextQuestion(f"v{video}", question, choices, (choices.index(right),))
 
 
-def fair(count: int, seed: int = 0) -> list[AskedChoices]:
+def fair(count: int, seed: int = 0) -> list[TextQuestion]:
     rng = random.Random(seed)
     return [asked(at % 8, "Which?", tuple(rng.sample(STATES, 4)), rng.choice(STATES)) for at in range(count)]
 
@@ -159,7 +159,7 @@ def test_an_answer_that_the_question_gives_away_is_guessed_from_the_text_alone()
     assert prior.accuracy < 0.5
 
 
-def usual(count: int) -> list[AskedChoices]:
+def usual(count: int) -> list[TextQuestion]:
     """`full` is right wherever it stands."""
     rng = random.Random(1)
     return [asked(at % 8, "Which?", tuple(rng.sample(STATES, 4)), "full") for at in range(count)]
@@ -167,13 +167,13 @@ def usual(count: int) -> list[AskedChoices]:
 
 def test_guessable_questions_are_left_out_until_nobody_guesses_better_than_chance_or_a_ceiling() -> None:
     mixed = [*fair(60), *usual(40)]
-    left_out = set(guessable(mixed))
+    left_out = set(guessable_indices(mixed))
     kept = [question for at, question in enumerate(mixed) if at not in left_out]
     for guesser in ("text", "prior"):
         guesses = guess(kept, guesser)  # type: ignore[arg-type]
         assert guesses is None or guesses.p_value >= 0.05
-    assert not guessable(kept)
-    fewer = set(guessable(mixed, ceiling=0.4))
+    assert not guessable_indices(kept)
+    fewer = set(guessable_indices(mixed, ceiling=0.4))
     guesses = guess([question for at, question in enumerate(mixed) if at not in fewer], "prior")
     assert guesses is not None
     assert guesses.accuracy <= 0.4

@@ -39,7 +39,9 @@ def test_a_reference_is_unique_unless_something_else_in_view_could_be_meant(tmp_
     relations = [("c", "position", "part of", "b", (0, 10))]
     content = graph_document(objects, attributes=attributes, relations=relations, seen={"b": [(0, 50)]})
     scene = scene_of(tmp_path, content)
-    unique = [scene.unique(scene.things[name], [frame]) for name, frame in (("a", 10), ("a", 60), ("b", 10), ("c", 10))]
+    unique = [
+        scene.is_unique(scene.things[name], [frame]) for name, frame in (("a", 10), ("a", 60), ("b", 10), ("c", 10))
+    ]
     assert unique == [False, True, True, True]
     parts = [scene.is_part_of_other(*pair) for pair in (("c", "b"), ("b", "c"), ("c", "a"))]
     assert parts == [True, True, False]
@@ -53,7 +55,7 @@ def test_a_reference_is_unique_unless_something_else_in_view_could_be_meant(tmp_
 )
 def test_what_is_not_annotated_for_long_is_out_of_view(tmp_path: Path, frame: int, expected: bool | None) -> None:
     scene = scene_of(tmp_path, document(seen={"cup": [(0, 40), (90, 100)]}))
-    assert scene.visible("cup", frame) is expected
+    assert scene.is_visible("cup", frame) is expected
 
 
 def test_little_of_an_object_is_neither_seen_nor_absent(tmp_path: Path) -> None:
@@ -61,7 +63,7 @@ def test_little_of_an_object_is_neither_seen_nor_absent(tmp_path: Path) -> None:
     small = graph_document(OBJECTS, frames=10, boxes={"cup": (10, 10, 8, 8)})
     content["annotations"][0] = small["annotations"][0]
     scene = scene_of(tmp_path, content)
-    assert [scene.visible("cup", frame) for frame in (0, 1)] == [None, True]
+    assert [scene.is_visible("cup", frame) for frame in (0, 1)] == [None, True]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from barista_bench.generate.candidates import QuestionCandidate, Tally, reasons_
 from barista_bench.generate.generator import SPARE, generate, offers_of
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.tog_bench import ToGBenchFamily
-from barista_bench.generate.tog_bench_statements import stretches
+from barista_bench.generate.tog_bench_statements import visible_spans
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import load_domain
 from tests.generate.graphs import table
@@ -128,7 +128,7 @@ def test_a_whole_and_its_part_are_not_two_objects_and_a_touch_of_a_part_touches_
 
 def test_intervals_leave_out_what_is_shorter_than_a_second(tmp_path: Path) -> None:
     spans = [(0, 30), (35, 60), (75, 80), (100, 115)]
-    assert stretches(table(tmp_path, {"towel": "towel"}, seen={"towel": spans}), "towel") == [(0, 60), (100, 115)]
+    assert visible_spans(table(tmp_path, {"towel": "towel"}, seen={"towel": spans}), "towel") == [(0, 60), (100, 115)]
 
 
 def test_no_family_and_a_domain_without_instructions_are_errors(small_kitchen: Path, tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ import pytest
 
 from barista_bench.generate.audit import audit_sets
 from barista_bench.generate.candidates import Choice, Item
-from barista_bench.generate.shortcuts import AskedChoices, Guesser, guessable
+from barista_bench.generate.shortcuts import Guesser, TextQuestion, guessable_indices
 from barista_bench.generate.statements import Seen
-from barista_bench.generate.wordings import _templates, deal_forms, forms, plain
+from barista_bench.generate.wordings import _templates, deal_forms, forms, plain_text
 from barista_bench.reporting.audit_page import verdict
 from tests.generate.graphs import candidate_of
 
@@ -28,7 +28,7 @@ def test_a_wording_has_twelve_forms_that_all_say_what_is_filled_in(wording: str)
 def item(at: int, answer: str) -> Item:
     right = Choice(answer, Seen(answer, at))
     slots = {"time": "00:01.00", "side": "left"}
-    said = {"question": plain("egocot/AOG", slots), "wording": "egocot/AOG", "slots": slots}
+    said = {"question": plain_text("egocot/AOG", slots), "wording": "egocot/AOG", "slots": slots}
     candidate = candidate_of(right, subtask="AOG", video_id=f"v{at % 5}", frames=(at,), **said)
     return Item(id=f"i{at}", candidate=candidate, choices=(right,), correct=(0,))
 
@@ -50,7 +50,7 @@ def test_forms_fall_to_every_answer_equally_often_by_seed() -> None:
 def test_a_form_or_a_level_that_tells_the_place_is_found_and_left_out(label: Guesser) -> None:
     choices = [[f"{at}{letter}" for letter in "abcd"] for at in range(60)]
     told = [
-        AskedChoices(f"v{at % 6}", "Which?", tuple(c), (at % 4,), **{label: str(at % 4)})
+        TextQuestion(f"v{at % 6}", "Which?", tuple(c), (at % 4,), **{label: str(at % 4)})
         for at, c in enumerate(choices)
     ]
     audits = audit_sets({"told": told})
@@ -58,4 +58,4 @@ def test_a_form_or_a_level_that_tells_the_place_is_found_and_left_out(label: Gue
     by_guesser = {result.guesser: result for result in audits[0].guessers}
     assert by_guesser[label].guesses.accuracy == 1.0
     assert set(by_guesser) == {"prior", "text", label}
-    assert len(guessable(told)) > 20
+    assert len(guessable_indices(told)) > 20

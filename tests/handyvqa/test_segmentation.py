@@ -19,7 +19,7 @@ from barista_bench.core.task import Example, FrameRef, ParseError, Prediction, S
 from barista_bench.errors import DataError
 from barista_bench.metrics.region_boundary import region_boundary
 from barista_bench.models.base import Request
-from barista_bench.models.specialists.sam3_masks import is_sequential, problem_with, wanted_images, write_masks
+from barista_bench.models.specialists.sam3_masks import images_to_segment, is_sequential, problem_with, write_masks
 from barista_bench.scene_graph import decode_mask
 from tests import answering
 from tests.handyvqa.made import BOXES, DAMAGED_MASKS, HEIGHT, WIDTH, rectangle, rle
@@ -213,7 +213,7 @@ def test_a_segmenter_understands_the_request_and_its_answer_is_read(mode: str) -
     request = Request("q", task.prompt(EXAMPLE, BOXES), images, inputs=task.request_inputs(EXAMPLE))
     assert problem_with(request) is None
     assert is_sequential(request) == (mode == "sequential")
-    answer = write_masks(dict(zip(wanted_images(request), (FIRST, LAST), strict=True)))
+    answer = write_masks(dict(zip(images_to_segment(request), (FIRST, LAST), strict=True)))
     assert task.score(EXAMPLE, read(answer, EXAMPLE, task))["J_and_F"] == 1.0
 
 

@@ -11,7 +11,7 @@ import pytest
 from barista_bench.errors import BaristaError
 from barista_bench.judging.judge_folder import VERDICTS_FILE
 from barista_bench.judging.scoring import score_judged
-from barista_bench.runs.log.asked import digest
+from barista_bench.runs.log.inputs import digest
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.run_folder import JUDGE_FILE, judge_folders
 from barista_bench.runs.score.results import write_results

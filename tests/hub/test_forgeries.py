@@ -16,7 +16,7 @@ from barista_bench.core.example import Status
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.errors import BaristaError
-from barista_bench.runs.log.asked import sample_keys
+from barista_bench.runs.log.inputs import sample_keys
 from barista_bench.runs.log.sample_log import LOG_FILE, SampleRecord
 from barista_bench.runs.run_folder import CONFIG_FILE
 from barista_bench.runs.score.scoring import score

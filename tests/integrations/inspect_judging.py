@@ -36,7 +36,7 @@ class Grader(ScriptedModel):
 
 
 def words(prompt: Prompt) -> str:
-    return prompt.system + "".join(part.text for part in prompt.joined)
+    return prompt.system + "".join(part.text for part in prompt.joined_parts)
 
 
 @solver

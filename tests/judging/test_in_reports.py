@@ -14,7 +14,7 @@ from barista_bench.judging.scoring import all_judged, score_judged
 from barista_bench.judging.session import judge
 from barista_bench.models import Completion
 from barista_bench.reporting import write_report
-from barista_bench.reporting.judges import labelled, tables, verdicts, warnings
+from barista_bench.reporting.judges import labelled_judges, tables, verdicts, warnings
 from barista_bench.runs.score.results import Figure
 from barista_bench.runs.score.samples import figure
 from barista_bench.runs.score.scoring import ScoredRun, score
@@ -34,7 +34,7 @@ def judged_run(make_run: Callable, use: Callable) -> ScoredRun:
 
 
 def test_a_table_has_scores_spread_coverage_and_how_they_were_made(judged_run: ScoredRun) -> None:
-    judges = labelled([("student", all_judged(judged_run))])
+    judges = labelled_judges([("student", all_judged(judged_run))])
     overview, by_category = tables(judges)
     names = [f"{column.group}: {column.name}" if column.group else column.name for column in overview.columns]
     mild = next(row for row in overview.rows if row[1].text == "mild")
@@ -78,7 +78,7 @@ def test_judged_figures_have_the_interval_of_their_scores_over_videos(judged_run
         assert (figure.low, figure.high) == pytest.approx((ends.low, ends.high))
         assert figure.low < figure.high
     assert any(group.figures["mean"].low is not None for group in written.per_category.values())
-    overview = tables(labelled([("student", [varied])]))[0]
+    overview = tables(labelled_judges([("student", [varied])]))[0]
     assert any(note.startswith("[") for note in overview.rows[0][2].notes)
 
 
@@ -92,7 +92,7 @@ def test_a_judge_of_another_scale_is_shown_in_its_own(judged_run: ScoredRun) -> 
     groups = {"per_category": parts, "breakdowns": {"group": parts, "split": {}}, "sd_draws": {}, "scoring": {}}
     results = JudgedResults.model_validate({**mild.results.model_dump(), **changed, **groups})
     verdicts_ = {key: (SampleVerdict("reasoning", 0, 4.0, "ok", "", "sound"),) for key in mild.verdicts}
-    judges = labelled([("student", [replace(mild, results=results, verdicts=verdicts_)])])
+    judges = labelled_judges([("student", [replace(mild, results=results, verdicts=verdicts_)])])
     overview, by_category, by_group = tables(judges)
     assert by_group.title == "Judges by group: reasoning (0 to 5)"
     names = [f"{column.group}: {column.name}" for column in overview.columns[2:4]]
@@ -110,13 +110,13 @@ def one_category(figures: dict[str, Figure]) -> CategoryFigures:
 def test_missing_verdicts_are_announced(judged_run: ScoredRun) -> None:
     log = next(judged_run.folder.glob("judges/mild-*")) / "verdicts.jsonl"
     log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
-    (warning,) = warnings(labelled([("student", all_judged(judged_run))]))
+    (warning,) = warnings(labelled_judges([("student", all_judged(judged_run))]))
     assert warning.startswith("student as judged by mild is incomplete:")
 
 
 def test_runs_without_judges_have_no_section(make_run: Callable, tmp_path: Path) -> None:
     run = score(make_run(VQA))
-    assert tables(labelled([("student", all_judged(run))])) == ()
+    assert tables(labelled_judges([("student", all_judged(run))])) == ()
     written, _ = write_report([run], tmp_path / "report", samples=2)
     assert "Judges" not in Page(written.read_text()).tables()
 
@@ -125,7 +125,7 @@ def test_verdicts_say_scores_of_all_draws_and_a_reason(make_run: Callable, use: 
     run = make_run(VQA, lambda example, seed: "Answer: cup", runs=1)
     use(ScriptedJudge(lambda _, draw: [Completion("?"), verdict(7, "why" * 100)][draw], name="mild"))
     judge(run, "mild", draws=2)
-    tables = verdicts(labelled([("student", all_judged(score(run)))]), "student", 10)
+    tables = verdicts(labelled_judges([("student", all_judged(score(run)))]), "student", 10)
     lines = next(iter(tables.values()))
     assert lines[0] == ("mild, accuracy", "parse error, 7 of 10 (plain): whywhywhyw […]")
 

@@ -12,7 +12,7 @@ from barista_bench.errors import ConfigError, DataError, ModelError
 from barista_bench.judging.results import read_judged
 from barista_bench.judging.scoring import all_judged, score_judged
 from barista_bench.judging.session import judge
-from barista_bench.models import Answered, Completion, Failure
+from barista_bench.models import AnsweredRequest, Completion, Failure
 from barista_bench.runs.log.sample_log import SampleLog, read_records
 from barista_bench.runs.score.scoring import score
 from tests.judging.conftest import never
@@ -202,8 +202,8 @@ def test_a_judge_that_answers_what_it_was_not_asked_is_refused(make_run: Callabl
 
         def stream(self, requests, config):
             for request in requests:
-                yield Answered(request, [verdict(5)], 0.1)
-                yield Answered(request, [verdict(5)], 0.1)
+                yield AnsweredRequest(request, [verdict(5)], 0.1)
+                yield AnsweredRequest(request, [verdict(5)], 0.1)
 
     use(Confused(by_hash))
     with pytest.raises(ModelError, match="answered before"):
@@ -217,7 +217,7 @@ def test_a_streaming_judge_is_read_in_whatever_order_it_answers(make_run: Callab
         def stream(self, requests, config):
             for request in reversed(list(requests)):
                 replies = [by_hash(request, draw) for draw, _ in enumerate(request.seeds)]
-                yield Answered(request, replies, 0.1)
+                yield AnsweredRequest(request, replies, 0.1)
 
     run = make_run(VQA)
     use(ScriptedJudge(by_hash))

@@ -34,7 +34,7 @@ def test_the_python_examples_run(make_run: Callable, tmp_path: Path, monkeypatch
         "score is 11, not from 0 to 10",
         "not JSON: Expecting value",
     ]
-    assert lines[4].startswith("Weighted(score=7.333333")
+    assert lines[4].startswith("WeightedScore(score=7.333333")
 
 
 def test_the_rubric_of_the_page_is_one(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from barista_bench.judging.verdicts import (
     GEVAL_FORM,
     REASONING_FORM,
     JudgeVerdict,
-    Weighted,
+    WeightedScore,
     read_verdict,
     score_tokens,
     splits_ten,
@@ -116,7 +116,7 @@ def reply(*score: TokenLogprob, before: tuple[str, ...] = ('{"', "score", '":'))
     return [*map(plain, before), *score, *map(plain, (',"', "reason", '":', ' "', "fine", '"}'))]
 
 
-def weighed(tokens: list[TokenLogprob], score: int, *, ten_is_split: bool = False) -> Weighted:
+def weighed(tokens: list[TokenLogprob], score: int, *, ten_is_split: bool = False) -> WeightedScore:
     weighted = weighted_score(tokens, score, ten_is_split=ten_is_split)
     assert weighted is not None
     return weighted

@@ -7,7 +7,7 @@ from PIL import Image
 
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.errors import ModelError
-from barista_bench.models import Answered, Completion, Failure, GenerationConfig, Request
+from barista_bench.models import AnsweredRequest, Completion, Failure, GenerationConfig, Request
 from barista_bench.models.served.model import ServedModel
 from tests.served_standin import Call, Fault, ServedStandIn
 
@@ -50,9 +50,9 @@ def texts(answers: list[list[Completion | Failure]]) -> list[list[str]]:
     return [[entry.text if isinstance(entry, Completion) else entry.error for entry in entries] for entries in answers]
 
 
-def drain(stream: Iterable[Answered]) -> tuple[list[Answered], ModelError | None]:
+def drain(stream: Iterable[AnsweredRequest]) -> tuple[list[AnsweredRequest], ModelError | None]:
     """The answers of a stream, and the error that ends it."""
-    got: list[Answered] = []
+    got: list[AnsweredRequest] = []
     try:
         for answered in stream:
             got.append(answered)

@@ -11,7 +11,15 @@ from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.model_names import ABLATIONS
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.errors import ConfigError
-from barista_bench.models import Answered, Completion, Failure, GenerationConfig, ModelIdentity, Request, StreamingModel
+from barista_bench.models import (
+    AnsweredRequest,
+    Completion,
+    Failure,
+    GenerationConfig,
+    ModelIdentity,
+    Request,
+    StreamingModel,
+)
 from barista_bench.models.ablations import ablated, shuffled_frames
 
 CONFIG = GenerationConfig()
@@ -34,7 +42,7 @@ class Recorder:
 class StreamingRecorder(Recorder):
     window = 2
 
-    def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[Answered]:
+    def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[AnsweredRequest]:
         """Answers come in pairs, the later one first."""
         held: list[Request] = []
         for request in requests:
@@ -44,8 +52,8 @@ class StreamingRecorder(Recorder):
                 held = []
         yield from (self.answered(request, config) for request in held)
 
-    def answered(self, request: Request, config: GenerationConfig) -> Answered:
-        return Answered(request, self.generate([request], config)[0], 0.5)
+    def answered(self, request: Request, config: GenerationConfig) -> AnsweredRequest:
+        return AnsweredRequest(request, self.generate([request], config)[0], 0.5)
 
 
 def shown(request: Request) -> str:

@@ -271,7 +271,7 @@ def test_the_documented_way_from_rows_to_a_report_works_for_every_kind_of_answer
     names = [run.results.model.name for run in (process, action, masks)]
     assert names == [f"predictions:{name}" for name in ("Assistant", "ViCLIP", "Sa2VA")]
     for run in (process, action, masks):
-        assert run.results.coverage.complete
+        assert run.results.coverage.is_complete
         assert run.results.coverage.statuses["ok"] == len(run.samples)
     for sample in action.samples:
         texts = dict(zip("ABCDE", sample.example.inputs["options"], strict=True))

@@ -22,7 +22,7 @@ class Clock:
 
 def grown(limit: AdaptiveLimit, answers: int) -> AdaptiveLimit:
     for _ in range(answers):
-        limit.succeeded(limit.now(), limit.allowed)
+        limit.record_success(limit.now(), limit.allowed)
     return limit
 
 
@@ -33,13 +33,13 @@ def test_it_starts_low_and_climbs_to_the_ceiling_and_no_higher_and_not_where_it_
     assert grown(limit, 50).allowed == 16
     assert AdaptiveLimit(2).allowed == 2
     held_back_nobody = AdaptiveLimit(16, Clock())
-    held_back_nobody.succeeded(held_back_nobody.now(), FIRST_LIMIT - 1)
+    held_back_nobody.record_success(held_back_nobody.now(), FIRST_LIMIT - 1)
     assert held_back_nobody.allowed == FIRST_LIMIT
 
 
 def test_after_the_first_congestion_a_window_of_answers_adds_one():
     limit = AdaptiveLimit(64, Clock())
-    limit.congested(limit.now(), "429")
+    limit.record_congestion(limit.now(), "429")
     assert limit.allowed == 2
     assert grown(limit, 3).allowed == 3  # 2 + 1/2 + 1/2.5 + ...
     before = grown(limit, 200).allowed
@@ -50,9 +50,9 @@ def test_failures_of_one_window_halve_it_once():
     limit = grown(AdaptiveLimit(16, Clock()), 12)
     sent = [limit.now() for _ in range(16)]
     for began in sent:
-        limit.congested(began, "503")
+        limit.record_congestion(began, "503")
     assert limit.allowed == 8
-    limit.congested(limit.now(), "503")
+    limit.record_congestion(limit.now(), "503")
     assert limit.allowed == 4
     assert [change.reason for change in limit.trace][-2:] == ["503", "503"]
 
@@ -63,7 +63,7 @@ def test_it_stays_near_what_a_server_can_bear(capacity):
     for _ in range(200):  # windows of calls, of which the server takes so many and turns the others away
         began = [limit.now() for _ in range(limit.allowed)]
         for number, moment in enumerate(began):
-            limit.succeeded(moment, len(began)) if number < capacity else limit.congested(moment, "429")
+            limit.record_success(moment, len(began)) if number < capacity else limit.record_congestion(moment, "429")
         kept.append(limit.allowed)
     late = kept[50:]
     assert max(late) <= capacity + 1
@@ -73,10 +73,10 @@ def test_it_stays_near_what_a_server_can_bear(capacity):
 def test_an_answer_to_what_was_sent_before_the_cut_does_not_raise_it_again():
     limit = grown(AdaptiveLimit(16, Clock()), 12)
     sent = limit.now()
-    limit.congested(limit.now(), "timeout")
-    limit.succeeded(sent, 16)
+    limit.record_congestion(limit.now(), "timeout")
+    limit.record_success(sent, 16)
     assert limit.trace[-1].limit == 8.0
-    limit.succeeded(limit.now(), 8)
+    limit.record_success(limit.now(), 8)
     assert limit.trace[-1].limit > 8.0
 
 
@@ -85,7 +85,7 @@ def test_it_stays_between_one_and_the_ceiling(outcomes, ceiling):
     limit = AdaptiveLimit(ceiling, Clock())
     for good in outcomes:
         began = limit.now()
-        limit.succeeded(began, limit.allowed) if good else limit.congested(began, "429")
+        limit.record_success(began, limit.allowed) if good else limit.record_congestion(began, "429")
         assert 1 <= limit.allowed <= ceiling
 
 
@@ -94,11 +94,11 @@ def test_the_longest_pause_counts_and_none_is_longer_than_the_bound():
     limit = AdaptiveLimit(4, clock)
     limit.pause(5, "Retry-After")
     limit.pause(1, "Retry-After")
-    assert 4.9 < limit.paused_for() < 5
+    assert 4.9 < limit.pause_left() < 5
     limit.pause(1e9, "Retry-After")
-    assert MAX_PAUSE - 1 < limit.paused_for() <= MAX_PAUSE
+    assert MAX_PAUSE - 1 < limit.pause_left() <= MAX_PAUSE
     clock.now += MAX_PAUSE
-    assert limit.paused_for() <= 0
+    assert limit.pause_left() <= 0
 
 
 def test_the_gate_lets_no_more_through_than_allowed_and_wakes_those_who_wait():
@@ -110,7 +110,7 @@ def test_the_gate_lets_no_more_through_than_allowed_and_wakes_those_who_wait():
         async with gate.slot() as began:
             most = max(most, gate.in_flight)
             await anyio.sleep(0.001)
-            limit.succeeded(began, gate.in_flight)
+            limit.record_success(began, gate.in_flight)
 
     async def all_of_them() -> None:
         gate = Gate(limit)
@@ -130,7 +130,7 @@ def test_the_gate_opens_only_after_a_pause():
 
     async def enter() -> None:
         async with Gate(limit).slot():
-            assert limit.paused_for() <= 0
+            assert limit.pause_left() <= 0
 
     anyio.run(enter)
 

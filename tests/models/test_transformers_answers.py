@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from barista_bench.errors import ModelError  # noqa: E402
-from barista_bench.models.answers import AnswerReader, Generated  # noqa: E402
+from barista_bench.models.answers import AnswerReader, GeneratedRow  # noqa: E402
 from barista_bench.models.base import GenerationConfig  # noqa: E402
 from barista_bench.models.local.decoding import StopTexts, ThinkingBudget, Thoughts, TokenScores  # noqa: E402
 from barista_bench.models.local.model import TransformersModel  # noqa: E402
@@ -42,10 +42,12 @@ def tokens_of(reader, text: str) -> list[int]:
     return reader.tokenizer(text, add_special_tokens=False)["input_ids"]
 
 
-def generated(reader, text: str, *, ended: bool = True, opened: bool = False, stopped: int | None = None) -> Generated:
+def generated(
+    reader, text: str, *, ended: bool = True, opened: bool = False, stopped: int | None = None
+) -> GeneratedRow:
     tokens = tokens_of(reader, text) + ([1, 0, 0] if ended else [])
     scores = TokenScores([-float(n) for n in range(len(tokens))], [[t] for t in tokens], [[-9.0]] * len(tokens))
-    return Generated(tokens, opened, stopped, prompt_tokens=9, cached=0, rows=1, scores=scores)
+    return GeneratedRow(tokens, opened, stopped, prompt_tokens=9, cached=0, rows=1, scores=scores)
 
 
 def test_the_end_token_ends_an_answer(model, monkeypatch):
@@ -214,7 +216,7 @@ def test_thoughts_are_followed_row_by_row_and_token_by_token(model):
         assert [thoughts.has_thought(row) for row in range(3)] == [True, False, False]
         answer = tokens[0, thoughts.answers_from[0] :]
         assert tokenizer.decode(answer, skip_special_tokens=True) == "left of"
-    assert at_once.spent == one_by_one.spent
+    assert at_once.thinking_tokens == one_by_one.thinking_tokens
 
 
 def test_a_budget_forces_the_tag_once_and_leaves_other_rows_alone(model):

@@ -58,10 +58,10 @@ def test_auto_measures_one_prompt_and_then_fills_the_memory_without_overrunning_
     budget = BatchBudget("auto", memory)
     taken = []
     for _ in range(3):
-        budget.begin()
+        budget.begin_batch()
         count = budget.take(waiting(*[20] * 100))
         memory.run(count, 20)
-        budget.fitted(count, 20)
+        budget.record_fit(count, 20)
         taken.append(count)
     assert taken[0] == 1
     assert taken[1] == taken[2] == max(1, min(32, int(0.8 * 200_000) // (20 * bytes_per_token)))
@@ -71,14 +71,14 @@ def test_auto_measures_one_prompt_and_then_fills_the_memory_without_overrunning_
 def test_memory_is_not_asked_where_the_size_is_given():
     memory = FakeMemory(capacity=10, bytes_per_token=1)
     budget = BatchBudget(4, memory)
-    budget.begin()
-    budget.fitted(4, 100)
+    budget.begin_batch()
+    budget.record_fit(4, 100)
     assert (memory.batches, budget.take(waiting(*[100] * 9))) == (0, 4)
 
 
 def test_half_of_what_failed_is_planned_and_short_prompts_keep_their_number():
     budget = BatchBudget(8)
-    budget.ran_out(8, 1000)
+    budget.record_out_of_memory(8, 1000)
     assert budget.take(waiting(*[1000] * 8)) == 4
     assert budget.take(waiting(*[100] * 8)) == 8
     assert budget.take(waiting(*[4000] * 8)) == 1
@@ -87,22 +87,22 @@ def test_half_of_what_failed_is_planned_and_short_prompts_keep_their_number():
 def test_a_batch_that_fitted_before_a_smaller_one_failed_is_planned_again():
     """Where samples weigh more than prompt tokens: 4 short ones fail, 2 long ones fit."""
     budget = BatchBudget(8)
-    budget.ran_out(4, 70)
-    budget.fitted(2, 70)
-    budget.ran_out(4, 34)
+    budget.record_out_of_memory(4, 70)
+    budget.record_fit(2, 70)
+    budget.record_out_of_memory(4, 34)
     assert budget.take(waiting(*[70] * 8)) == 2
     assert budget.take(waiting(*[34] * 8)) == 2
 
 
 def test_one_sample_that_failed_alone_teaches_nothing_about_batches():
     budget = BatchBudget(8)
-    budget.ran_out(1, 9000)
+    budget.record_out_of_memory(1, 9000)
     assert budget.take(waiting(*[100] * 8)) == 8
 
 
 def test_samples_of_a_prompt_count():
     budget = BatchBudget(8)
-    budget.ran_out(12, 100)
+    budget.record_out_of_memory(12, 100)
     assert budget.take(waiting(*[100] * 8, samples=3)) == 2
 
 
@@ -110,8 +110,8 @@ def test_samples_of_a_prompt_count():
 def test_what_is_no_larger_than_the_last_that_fitted_is_tried(events, last):
     budget = BatchBudget(64)
     for fitted, size in events:
-        (budget.fitted if fitted else budget.ran_out)(*size)
-    budget.fitted(*last)
+        (budget.record_fit if fitted else budget.record_out_of_memory)(*size)
+    budget.record_fit(*last)
     assert budget.fits(1, *last)
     assert budget.fits(1, max(1, last[0] - 1), max(1, last[1] - 1))
 
@@ -121,8 +121,8 @@ def test_what_is_no_larger_than_the_last_that_fitted_is_tried(events, last):
 def test_what_failed_last_is_not_planned_again(events, last):
     budget = BatchBudget(64)
     for fitted, size in events:
-        (budget.fitted if fitted else budget.ran_out)(*size)
-    budget.ran_out(*last)
+        (budget.record_fit if fitted else budget.record_out_of_memory)(*size)
+    budget.record_out_of_memory(*last)
     if last[0] > 1:
         assert not budget.fits(1, *last)
         assert not budget.fits(1, last[0] + 1, last[1] + 1)
@@ -133,7 +133,7 @@ def test_what_failed_last_is_not_planned_again(events, last):
 def test_at_least_one_is_taken_and_what_is_taken_fits(failed, tokens, samples):
     budget = BatchBudget(8)
     for size in failed:
-        budget.ran_out(*size)
+        budget.record_out_of_memory(*size)
     requests = waiting(*sorted(tokens, reverse=True), samples=samples)
     count = budget.take(requests)
     assert 1 <= count <= min(8, len(requests))

@@ -93,7 +93,7 @@ def test_frames_of_unknown_times_and_a_task_that_miscounts_its_images_are_told_w
 
 def test_two_views_of_one_moment_are_no_video(taker):
     request = clip(FrameTimes(30.0, (7, 7, 7, 7)))
-    assert parts_with_clips(request, None) == parts_with_clips(request, 2.0) == list(request.prompt.joined)
+    assert parts_with_clips(request, None) == parts_with_clips(request, 2.0) == list(request.prompt.joined_parts)
     [kind] = {part["type"] for part in encoder_of(taker).messages(request)[0]["content"]} - {"text"}
     assert kind == "image"
 
@@ -122,8 +122,8 @@ def test_a_processor_whose_rate_is_no_metadata_is_given_the_example_s_own(taker)
 
 
 def test_ablations_keep_times_with_their_frames_but_for_those_that_hide_the_order():
-    assert first_frame(clip(UNEVEN)).times == UNEVEN.of([0])
-    assert text_only(clip(UNEVEN)).times == UNEVEN.of([])
+    assert first_frame(clip(UNEVEN)).times == UNEVEN.of_images([0])
+    assert text_only(clip(UNEVEN)).times == UNEVEN.of_images([])
     shuffled = shuffled_frames(clip(UNEVEN))
     assert shuffled.images != clip(UNEVEN).images
     [video, _] = parts_with_clips(shuffled, None)
@@ -192,7 +192,7 @@ def test_vllm_is_sent_a_video_with_the_times_of_its_frames(engine):
     assert call.head["prompt"] == "<image>then<video>"
     [video] = call.head["videos"]
     assert video["images"] == [1, 2, 3]
-    assert video["metadata"] == {**UNEVEN.of([0, 1, 2]).metadata(), "do_sample_frames": False}
+    assert video["metadata"] == {**UNEVEN.of_images([0, 1, 2]).metadata(), "do_sample_frames": False}
     assert engine.identity.settings["video_times"] == "own"
     media = worker._media(call.images, json.loads(json.dumps(call.head["videos"])))
     [(frames, metadata)] = media["video"]

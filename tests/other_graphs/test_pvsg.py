@@ -98,10 +98,10 @@ def test_masks_are_those_of_each_number_as_an_encoder_writes_them(size: tuple[in
 
 def test_the_vocabulary_is_closed_and_relations_are_open(tmp_path: Path) -> None:
     coverage = imported("pvsg", write(tmp_path / "source", video()))[0].coverage
-    assert coverage.category("jar")
-    assert coverage.category("wall")
-    assert not coverage.category("hammer", 0, 1)
-    assert not coverage.layer("relations", 0, 1)
+    assert coverage.covers_category("jar")
+    assert coverage.covers_category("wall")
+    assert not coverage.covers_category("hammer", 0, 1)
+    assert not coverage.covers_layer("relations", 0, 1)
 
 
 def test_pictures_are_linked_and_a_second_import_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -120,10 +120,10 @@ def test_of_a_video_the_frames_nearest_in_time_are_annotated(tmp_path: Path) -> 
     write_video(source / "data" / "vidor" / "videos" / "v1.mp4", 40, SIZE)  # 30 frames a second
     graph, _ = imported("pvsg", source)
     assert (graph.frame_count, round(graph.video.fps or 0)) == (40, 30)
-    assert graph.coverage.frames(0, 40).tolist() == [0, 6, 12, 18, 24, 30]
+    assert graph.coverage.annotated_frames(0, 40).tolist() == [0, 6, 12, 18, 24, 30]
     assert sorted(graph.frames_of(0).tolist()) == [0, 6, 12, 18, 24, 30]
     assert [(row.start, row.end) for row in graph.relations() if row.value == "holds"] == [(6, 19)]
-    assert not graph.coverage.category("cup", 0, 7)
+    assert not graph.coverage.covers_category("cup", 0, 7)
 
 
 @pytest.mark.parametrize(
@@ -161,9 +161,9 @@ def test_bad_records_cost_themselves_and_are_counted(tmp_path: Path) -> None:
     save(Image.new("RGB", SIZE), masks / "0002.png")
     save(Image.fromarray(np.full((SIZE[1], SIZE[0]), 200, np.uint8), mode="L"), masks / "0003.png")
     graph, report = imported("pvsg", source)
-    assert graph.coverage.frames(0, 6).tolist() == [3, 4, 5]
-    assert not graph.coverage.category("cup", 3, 4)  # what the unlisted number is, nobody knows
-    assert graph.coverage.category("cup", 4, 6)
+    assert graph.coverage.annotated_frames(0, 6).tolist() == [3, 4, 5]
+    assert not graph.coverage.covers_category("cup", 3, 4)  # what the unlisted number is, nobody knows
+    assert graph.coverage.covers_category("cup", 4, 6)
     left_out = +report.tally.left_out
     assert left_out["relations that are not [number, number, name, spans]"] == 2
     assert left_out["relations of an object that is not listed, or with itself"] == 2

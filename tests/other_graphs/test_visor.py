@@ -58,7 +58,7 @@ def test_the_stand_in_is_read_as_the_kitchen_is(small_kitchen: Path, graphs: dic
             assert {(row.hand.category, row.object.category) for row in video.hand_contacts(frame)} <= touched
             for hand in (item for item in video.objects_at(frame) if item.category.endswith("hand")):
                 is_free = all(row[0] != hand.category for row in touched)
-                assert video.coverage.hand(hand.id, frame, frame + 1) <= is_free
+                assert video.coverage.covers_hand(hand.id, frame, frame + 1) <= is_free
 
 
 def _iou(first: np.ndarray, second: np.ndarray) -> float:
@@ -77,8 +77,8 @@ def test_a_name_in_a_subsequence_is_one_thing_by_guess_and_a_hand_one_in_the_vid
     assert graph.boxes(0)[graph.objects[1].id] == (75, 75, 50, 50)
     assert sum(report.tally.guessed.values()) == 3 + 1  # identities; the rate of pictures
     assert round(graph.video.fps or 0, 3) == round(2 / (400 / 59.94), 3)
-    assert graph.coverage.category("lid")
-    assert not graph.coverage.category("left hand")
+    assert graph.coverage.covers_category("lid")
+    assert not graph.coverage.covers_category("left hand")
 
 
 def test_a_name_that_stands_twice_has_no_identity(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_name_that_stands_twice_has_no_identity(tmp_path: Path) -> None:
     )
     assert [graph.frames_of(at).tolist() for at in range(len(graph.objects))] == [[0], [0], [1], [2]]
     assert report.tally.left_out["identities of things whose name stands twice on a picture"] == 3
-    assert [graph.coverage.category("cup", at, at + 1) for at in range(3)] == [False, True, True]
+    assert [graph.coverage.covers_category("cup", at, at + 1) for at in range(3)] == [False, True, True]
 
 
 def test_contacts_are_relations_and_unknown_ones_are_unknown(tmp_path: Path) -> None:
@@ -101,8 +101,8 @@ def test_contacts_are_relations_and_unknown_ones_are_unknown(tmp_path: Path) -> 
         ("left", "knife", "touches")
     ]
     hand_id = graph.objects[0].id
-    assert [graph.coverage.hand(hand_id, at, at + 1) for at in range(3)] == [False, True, False]
-    assert not graph.coverage.layer("relations", 0, 1)
+    assert [graph.coverage.covers_hand(hand_id, at, at + 1) for at in range(3)] == [False, True, False]
+    assert not graph.coverage.covers_layer("relations", 0, 1)
     assert report.tally.left_out["contacts that are inconclusive, or with nothing that is named"] == 1
 
 
@@ -112,7 +112,7 @@ def test_a_hand_in_a_glove_is_not_said_to_touch_nothing(tmp_path: Path) -> None:
     graph, _ = imported("visor", write(tmp_path / "source", [glove, hand, entity("k", "knife", 300)]))
     relations = {(row.source.category, row.value, row.target.category) for row in graph.relations()}
     assert relations == {("left glove", "touches", "knife"), ("left glove", "on", "left hand")}
-    assert not any(graph.coverage.hand(item.id, 0, 1) for item in graph.objects)
+    assert not any(graph.coverage.covers_hand(item.id, 0, 1) for item in graph.objects)
 
 
 @pytest.mark.full
@@ -126,7 +126,10 @@ def test_with_its_video_a_graph_is_sparse(tmp_path: Path, nested: bool) -> None:
     flat = {f"{NAME}/{file}": f"frame_{at:010d}.jpg" for file, at in files.items()}
     (release / "frame_mapping.json").write_text(json.dumps({NAME: files} if nested else flat))
     graph, report = imported("visor", source)
-    assert (graph.frame_count, graph.coverage.frames(0, 20).tolist()) == (20, [1, 7, 19])  # the mapping counts from 1
+    assert (graph.frame_count, graph.coverage.annotated_frames(0, 20).tolist()) == (
+        20,
+        [1, 7, 19],
+    )  # the mapping counts from 1
     assert graph.boxes(7)[graph.objects[0].id] == (300, 300, 200, 200)
     assert not any("rate" in what for what, count in report.tally.guessed.items() if count)
 
@@ -151,4 +154,4 @@ def test_a_bad_picture_costs_that_picture_and_a_bad_mask_itself(tmp_path: Path) 
     assert left_out["things whose id stands twice on a picture"] == 1
     assert sum(count for what, count in left_out.items() if what.startswith("pictures whose record is wrong")) == 1
     assert sum(count for what, count in left_out.items() if what.startswith("masks: ")) == 1
-    assert not graph.coverage.category("lid", 0, 1)
+    assert not graph.coverage.covers_category("lid", 0, 1)

@@ -78,7 +78,7 @@ def test_tables_get_the_samples_that_count_and_the_judges_own_scores(runs: list[
     results = JudgedResults.model_construct(judge=type("J", (), {"name": "strict"})())
     samples = model_samples("called", runs[0], [JudgedRun(Path("x/strict-12"), runs[0], results, verdicts)])
     assert samples.model == "called"
-    assert samples.judged == {"strict": {sample_name(name, 0): 3.5}}
+    assert samples.judge_scores == {"strict": {sample_name(name, 0): 3.5}}
     lost = sum(s.record.status is Status.INFRA_ERROR for s in runs[0].samples)
     assert lost
     assert sum(map(len, samples.runs)) == len(runs[0].samples) - lost
@@ -125,7 +125,7 @@ def test_paper_tables_and_charts_are_in_the_page_and_as_files(written: tuple[Pat
 def test_tables_put_a_task_of_another_benchmark_beside_their_own(
     runs: list[ScoredRun], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    garden = replace(benchmark("garden", makes), beside=(("meadow", "fruit"),))
+    garden = replace(benchmark("garden", makes), extra_table_tasks=(("meadow", "fruit"),))
     monkeypatch.setattr(view, "BENCHMARKS", {"garden": garden, "meadow": benchmark("meadow")})
     page = page_of(runs, tmp_path / "out")
     assert [row["model"] for row in page.rows("Table 1: samples")][:-1] == ["two", "one", "one"]

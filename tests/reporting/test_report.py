@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from barista_bench.core.example import SELDOM, Status
+from barista_bench.core.example import RARE_STATUSES, Status
 from barista_bench.errors import ConfigError
 from barista_bench.reporting import write_report
 from barista_bench.reporting.pictures import spread_order
@@ -148,7 +148,7 @@ def test_the_page_says_what_was_evaluated_and_flags_incomplete_runs(page: Page, 
 
 def test_every_status_and_every_answer_is_in_the_samples(page: Page) -> None:
     answers = {answer["status"]: answer for sample in reversed(page.samples) for answer in sample["models"][0]}
-    assert set(answers) == set(Status) - SELDOM
+    assert set(answers) == set(Status) - RARE_STATUSES
     refused, infra = answers["refused"], answers["infra_error"]
     assert (refused["error"], refused["text"]) == (f"why refused: {HOSTILE}", f"{HOSTILE}, apple")
     assert (refused["scores"], refused["failures"]) == ([0.0, 0.0], ["format"])

@@ -13,7 +13,7 @@ from barista_bench.reporting import diagnosis, tables
 from barista_bench.reporting.analyses import Analyses, analyse
 from barista_bench.reporting.leaderboard import TaskStanding, leaderboard
 from barista_bench.reporting.tables import figure_cell
-from barista_bench.reporting.view import distinct
+from barista_bench.reporting.view import distinct_names
 from barista_bench.runs.score.results import Figure, summary_line, tie_spread
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import FailureRow, PropagationEdge, PropagationGraph, RankAgreement
@@ -182,5 +182,5 @@ def test_neighbours_are_compared_and_what_cannot_be_is_named() -> None:
 
 
 def test_file_names_are_safe_and_each_once() -> None:
-    names = distinct([" ../../etc/passwd", " ../../etc/passwd", "a / b ", " …"])
+    names = distinct_names([" ../../etc/passwd", " ../../etc/passwd", "a / b ", " …"])
     assert names == ["etc_passwd", "etc_passwd_2", "a_b", "table"]

@@ -74,7 +74,7 @@ def reference_winners(logs: dict[str, list[SampleRecord]]) -> list[SampleRecord]
     for index, record in enumerate(everything):
         sample = sample_of(record)
         known = counting.get(sample)
-        if known is None or not everything[known].finished:
+        if known is None or not everything[known].is_finished:
             counting[sample] = index
     return [everything[index] for index in sorted(counting.values())]
 

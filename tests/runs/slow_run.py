@@ -9,7 +9,7 @@ import datasets  # noqa: F401  (imported here, it is imported once, by the serve
 from barista_bench.models import Model
 from barista_bench.models.base import ScriptedModel
 from barista_bench.runs.ask import catalog, runner
-from barista_bench.runs.ask.catalog import Pairs
+from barista_bench.runs.ask.catalog import TaskExamples
 from barista_bench.runs.ask.config import ModelSettings
 from tests.one_run import run
 
@@ -21,7 +21,7 @@ def slow_run(
     if world > 1:
         os.environ.update(RANK=str(rank), WORLD_SIZE=str(world))
 
-    def slow_model(settings: ModelSettings, tasks: Pairs) -> Model:
+    def slow_model(settings: ModelSettings, tasks: TaskExamples) -> Model:
         chance = catalog.load_model(settings, tasks)
         assert isinstance(chance, ScriptedModel)
 

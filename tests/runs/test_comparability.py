@@ -9,7 +9,7 @@ import pytest
 from barista_bench.errors import DataError
 from barista_bench.hub.checks import leaderboard_name
 from barista_bench.judging.results import read_judged
-from barista_bench.runs.score.comparability import Comparability, differences, told_apart
+from barista_bench.runs.score.comparability import Comparability, differences, distinguishing_parts
 from barista_bench.runs.score.results import Results, read_results, write_results
 from tests.hub.made_results import judged, results
 
@@ -32,7 +32,7 @@ def test_whatever_of_the_record_differs_sets_figures_apart_and_is_named(changes:
     assert name in differences(first, other)
     assert hash(other) == hash(results(**changes).comparability)
     if name != "task":
-        assert all(name in words for words in told_apart([first, other]))
+        assert all(name in words for words in distinguishing_parts([first, other]))
     assert differences(first, first) == {}
 
 

@@ -42,7 +42,7 @@ def test_paths_are_stored_relative_to_the_run_folder(project: Path) -> None:
 def test_a_run_is_read_from_any_working_directory(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for folder, name in ((project, "runs/one"), (project / "runs/one", "."), (Path("/"), project / "runs/one")):
         monkeypatch.chdir(folder)
-        assert score(name).results.coverage.complete
+        assert score(name).results.coverage.is_complete
 
 
 def test_a_run_is_read_after_it_was_moved_together_with_its_data(project: Path) -> None:
@@ -103,7 +103,7 @@ def test_data_that_are_named_are_taken_at_that_word(project: Path) -> None:
 
 def test_where_runs_and_data_lie_is_no_difference_between_runs(project: Path) -> None:
     run(project / "data/coffee", project / "further/down/two", task="relations", model="oracle", runs=1, limit=3)
-    assert diff(project / "runs/one", project / "further/down/two").same
+    assert diff(project / "runs/one", project / "further/down/two").is_same
 
 
 def test_the_videos_of_a_linked_set_are_found_from_the_run_folder_too(

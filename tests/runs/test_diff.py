@@ -25,7 +25,7 @@ def test_a_run_does_not_differ_from_its_copy_in_another_order(tmp_path: Path) ->
     shuffled = list(SAMPLES)
     random.Random(0).shuffle(shuffled)
     difference = diff(make(tmp_path / "a"), make(tmp_path / "b", shuffled))
-    assert difference.same
+    assert difference.is_same
     assert (difference.samples, difference.common) == ((24, 24), 24)
     assert (difference.left_out, difference.settings) == ((0, 0), ())
     assert "Samples: 24 and 24, 24 in both, all the same" in as_text(difference)
@@ -61,7 +61,7 @@ def test_a_setting_that_differs_is_named_with_both_values(tmp_path: Path, field:
     difference = diff(make(tmp_path / "a"), make(tmp_path / "b", change=change))
     assert difference.settings == (SettingChange(name, json.dumps(old), json.dumps(value)),)
     assert counted(difference) == {}
-    assert not difference.same
+    assert not difference.is_same
     assert f"{name}: " in as_text(difference)
 
 
@@ -106,25 +106,25 @@ def test_a_sample_that_differs_is_counted_by_what_differs(
         assert counted(difference) == kinds
         for kind, count in kinds.items():
             places = [("e01", run) for run in range(3 - count, 3)]
-            assert [(s.example_id, s.run) for s in difference.shown[kind]] == places  # type: ignore[index]
-    assert difference.same is not bool(kinds)
+            assert [(s.example_id, s.run) for s in difference.first_samples[kind]] == places  # type: ignore[index]
+    assert difference.is_same is not bool(kinds)
     if "answer" in kinds:
-        (shown,) = diff(a, b).shown["answer"]
+        (shown,) = diff(a, b).first_samples["answer"]
         assert (shown.first, shown.second) == ("yes", values["text"])
 
 
 def test_records_that_do_not_tell_prompt_and_media_but_have_the_same_fingerprints_do_not_differ(tmp_path: Path) -> None:
     old = [msgspec.structs.replace(record, prompt="", media="") for record in SAMPLES]
-    assert diff(make(tmp_path / "a"), make(tmp_path / "b", old)).same
+    assert diff(make(tmp_path / "a"), make(tmp_path / "b", old)).is_same
 
 
 def test_samples_of_only_one_run_are_named(tmp_path: Path) -> None:
     difference = diff(make(tmp_path / "a", SAMPLES[:20]), make(tmp_path / "b", [*SAMPLES[2:], sample("new")]))
     assert (difference.samples, difference.common) == ((20, 23), 18)
     assert counted(difference) == {"only_first": 2, "only_second": 5}
-    assert [(s.example_id, s.run) for s in difference.shown["only_first"]] == [("e00", 0), ("e00", 1)]
+    assert [(s.example_id, s.run) for s in difference.first_samples["only_first"]] == [("e00", 0), ("e00", 1)]
     only_second = [("e06", 2), ("e07", 0), ("e07", 1), ("e07", 2), ("new", 0)]
-    assert [(s.example_id, s.run) for s in difference.shown["only_second"]] == only_second
+    assert [(s.example_id, s.run) for s in difference.first_samples["only_second"]] == only_second
 
 
 def test_statuses_are_counted_by_both_sides(tmp_path: Path) -> None:
@@ -147,16 +147,16 @@ def test_only_the_first_samples_are_shown_in_their_order_whatever_the_log_s(tmp_
     shuffled = list(samples)
     random.Random(1).shuffle(shuffled)
     yes = make(tmp_path / "yes", [sample(f"e{number:02}") for number in range(30)])
-    difference = diff(yes, make(tmp_path / "first", samples), shown=3)
-    again = diff(yes, make(tmp_path / "other", shuffled), shown=3)
+    difference = diff(yes, make(tmp_path / "first", samples), show=3)
+    again = diff(yes, make(tmp_path / "other", shuffled), show=3)
     assert difference.counts["answer"] == 30
-    assert [record.example_id for record in difference.shown["answer"]] == ["e00", "e01", "e02"]
-    assert difference.shown == again.shown
+    assert [record.example_id for record in difference.first_samples["answer"]] == ["e00", "e01", "e02"]
+    assert difference.first_samples == again.first_samples
     assert "and 27 more" in as_text(difference)
     assert as_text(difference).replace("/first", "/other") == as_text(again)
-    assert diff(yes, tmp_path / "first", shown=0).shown["answer"] == ()
+    assert diff(yes, tmp_path / "first", show=0).first_samples["answer"] == ()
     with pytest.raises(ConfigError, match="shown is -1"):
-        diff(yes, yes, shown=-1)
+        diff(yes, yes, show=-1)
 
 
 def test_figures_that_changed_are_counted_with_both_means(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_figures_that_changed_are_counted_with_both_means(tmp_path: Path) -> Non
         ScoreChange("x", 1, 1, 1.0, 2.0),
     )
     assert counted(difference) == {"score": 2}
-    assert [(s.example_id, s.first, s.second) for s in difference.shown["score"]] == [
+    assert [(s.example_id, s.first, s.second) for s in difference.first_samples["score"]] == [
         ("e0", "f1 0.5", "f1 1"),
         ("e2", "x 1", "x 2"),
     ]
@@ -270,7 +270,7 @@ def test_two_real_runs_differ_in_what_was_set_and_what_came_of_it(dataset: Path,
     for name, changes in (("oracle", {}), ("chance", {"model": "chance"}), ("two", {"runs": 2})):
         run(dataset, tmp_path / name, **{"model": "oracle", **changes})
         score(tmp_path / name)
-    assert diff(tmp_path / "oracle", tmp_path / "oracle").same
+    assert diff(tmp_path / "oracle", tmp_path / "oracle").is_same
     difference = diff(tmp_path / "oracle", tmp_path / "chance")
     assert [setting.name for setting in difference.settings] == ["identity.model.name"]
     assert (difference.samples, difference.common, difference.left_out) == ((72, 72), 72, (0, 0))

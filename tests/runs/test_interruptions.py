@@ -51,7 +51,7 @@ def comparable(folder: Path) -> dict[str, object]:
 
 
 def finished(folder: Path) -> set[str]:
-    return {record.key for record in read_folder(folder) if record.finished} if log_files(folder) else set()
+    return {record.key for record in read_folder(folder) if record.is_finished} if log_files(folder) else set()
 
 
 @pytest.mark.full

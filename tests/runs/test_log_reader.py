@@ -17,7 +17,7 @@ from barista_bench.core.example import Status
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files import writing
 from barista_bench.runs.log import log_reader, log_reader as reader_module
-from barista_bench.runs.log.log_reader import Compacted, LogReader, compact, finished_samples
+from barista_bench.runs.log.log_reader import Compaction, LogReader, compact, finished_samples
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, counting_records, log_files, sample_digest, seal
 from tests.kills import in_child
 from tests.runs.made_logs import (
@@ -75,8 +75,8 @@ def test_any_split_over_ranks_gives_what_the_rule_says_tidied_or_not(
     expected = reference_winners(logs)
     assert list(read_folder(folder)) == expected
     finished = finished_samples(folder)
-    assert len(finished) == sum(r.finished for r in expected)
-    assert all((sample_digest(*sample_of(r)) in finished) == r.finished for r in expected)
+    assert len(finished) == sum(r.is_finished for r in expected)
+    assert all((sample_digest(*sample_of(r)) in finished) == r.is_finished for r in expected)
     counts = compact(folder)
     assert list(read_folder(folder)) == expected
     assert (counts.before, counts.after) == (sum(map(len, logs.values())), len(expected))
@@ -99,8 +99,8 @@ def test_a_truncation_anywhere_loses_only_the_lines_it_cuts(
         kept[name] = records[:whole]
     read = list(read_folder(folder))
     assert read == reference_winners(kept)
-    written = {r.key for records in logs.values() for r in records if r.finished}
-    assert {r.key for r in read if r.finished} <= written
+    written = {r.key for records in logs.values() for r in records if r.is_finished}
+    assert {r.key for r in read if r.is_finished} <= written
 
 
 def test_a_reader_keeps_its_view_while_files_are_replaced_and_removed(tmp_path: Path) -> None:
@@ -169,10 +169,10 @@ def test_all_logs_become_one_that_reads_the_same_and_stays_as_it_is(tmp_path: Pa
     counts = compact(tmp_path)
     assert [path.name for path in log_files(tmp_path)] == ["samples.jsonl"]
     assert content(tmp_path) == COUNTING
-    assert counts == Compacted(10, 7, size - (tmp_path / "samples.jsonl").stat().st_size)
+    assert counts == Compaction(10, 7, size - (tmp_path / "samples.jsonl").stat().st_size)
     assert not list(tmp_path.glob("*.partial"))
     before = (tmp_path / "samples.jsonl").read_bytes()
-    assert compact(tmp_path) == Compacted(7, 7, 0)
+    assert compact(tmp_path) == Compaction(7, 7, 0)
     assert (tmp_path / "samples.jsonl").read_bytes() == before
 
 
@@ -180,7 +180,7 @@ def test_torn_and_damaged_lines_go_and_the_rest_stays_byte_for_byte(tmp_path: Pa
     [line] = write_lines(tmp_path / "samples-0.jsonl", [record("a")])
     later = seal(b'{"of_a_later_version": [1,  2],' + content_of(json.loads(line))[1:])
     (tmp_path / "samples-0.jsonl").write_bytes(b"\xff\n{}\n" + later + line[:20])
-    assert compact(tmp_path) == Compacted(1, 1, 5 + 20)
+    assert compact(tmp_path) == Compaction(1, 1, 5 + 20)
     assert (tmp_path / "samples.jsonl").read_bytes() == later
 
 

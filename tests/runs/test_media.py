@@ -132,7 +132,7 @@ def test_each_frame_is_decoded_once_for_all_that_want_it(root: Path, workers: in
         group_of=lambda request: request[0],
     )
     assert len(list(ready)) == 60
-    assert decode_count() - before == len(wanted) == store.cache.made
+    assert decode_count() - before == len(wanted) == store.cache.made_count
 
 
 def test_frames_handed_out_are_read_only_for_good(root: Path) -> None:
@@ -161,7 +161,7 @@ def test_a_plan_drops_every_frame_after_its_last_use(root: Path) -> None:
     store.plan(frame for indices in requests for frame in refs("a", indices))
     for indices in requests:
         store.frames(lazy(root, "a", indices), "a")
-    assert (store.cache.made, store.cache.held_bytes) == (4, 0)
+    assert (store.cache.made_count, store.cache.held_bytes) == (4, 0)
 
 
 def test_planned_frames_on_the_way_are_decoded_in_one_go(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,7 +186,7 @@ def test_frames_on_the_way_keep_within_their_share_of_the_memory(root: Path) -> 
         store = FrameStore(max_bytes=max_bytes)
         store.plan(refs("b", list(range(50))))
         store.frames(lazy(root, "b", [0]), "b")
-        assert store.cache.made == expected
+        assert store.cache.made_count == expected
 
 
 def test_a_frame_on_the_way_that_cannot_be_decoded_costs_the_others_nothing(
@@ -223,7 +223,7 @@ def test_a_file_that_was_replaced_is_decoded_anew(root: Path, tmp_path: Path) ->
     for name in ("a", "b"):
         shutil.copy(root / f"{name}.mp4", path)
         seen.append(store.frames(lazy(tmp_path, "a", [50]), "a")[0])
-    assert store.cache.made == 2
+    assert store.cache.made_count == 2
     assert not np.array_equal(*seen)
 
 
@@ -282,7 +282,7 @@ def test_decoding_is_timed_and_reuse_decodes_nothing(root: Path) -> None:
     shown = FrameRef("a", 7)
     store.plan([shown] * 3)
     store.images([jpeg(0), jpeg(0)], "x", [shown, shown])
-    assert store.cache.made == 3
+    assert store.cache.made_count == 3
     assert clock.seconds["decode"] > 0
 
 
@@ -295,7 +295,7 @@ def test_a_stored_image_of_two_examples_is_decoded_once_and_nobody_draws_on_anot
     first.paste((255, 0, 0), (0, 0, 64, 48))
     (second,) = store.images([bytes(data)], "y", [shown])
     assert second.tobytes() == expected == Image.open(io.BytesIO(data)).convert("RGB").tobytes()
-    assert store.cache.made == 1
+    assert store.cache.made_count == 1
     assert store.cache.held_bytes == size_of_images([second]) == 4 * 64 * 48
 
 
@@ -304,7 +304,7 @@ def test_stored_images_make_room_within_the_bound() -> None:
     store.plan(frames * 3)
     for seed in (0, 1, 2, 0):
         store.images([jpeg(seed)], "x", [frames[seed]])
-    assert store.cache.made == 4
+    assert store.cache.made_count == 4
     assert store.cache.held_bytes <= 2 * 4 * 64 * 48
 
 

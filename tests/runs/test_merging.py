@@ -11,7 +11,7 @@ from barista_bench.core.example import Status
 from barista_bench.data.dataset import open_examples
 from barista_bench.errors import ConfigError
 from barista_bench.runs.ask.config import Shard
-from barista_bench.runs.log.asked import INPUTS_FILE, merge_inputs, read_inputs
+from barista_bench.runs.log.inputs import INPUTS_FILE, merge_inputs, read_inputs
 from barista_bench.runs.log.log_reader import merge, run_records
 from barista_bench.runs.log.sample_log import LOG_FILE, SampleLog, SampleRecord, read_records, seal
 from barista_bench.runs.run_folder import read_run
@@ -62,7 +62,7 @@ def test_machines_with_other_videos_each_make_one_run(
 def test_a_merged_run_knows_where_its_data_lie(dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folders = shared_run(dataset, [None, None], tmp_path / "deep/down", monkeypatch)
     merge(folders, tmp_path / "merged")
-    assert score(tmp_path / "merged").results.coverage.complete
+    assert score(tmp_path / "merged").results.coverage.is_complete
 
 
 def test_of_two_records_of_a_sample_a_finished_one_counts_and_of_finished_ones_the_first(

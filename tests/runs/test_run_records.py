@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from barista_bench.core.prompt import Prompt
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.runs.diff import diff
-from barista_bench.runs.log import asked
-from barista_bench.runs.log.asked import (
+from barista_bench.runs.log import inputs
+from barista_bench.runs.log.inputs import (
     INPUTS_FILE,
     UNREADABLE,
     AskedInput,
@@ -132,7 +132,7 @@ def test_bytes_overwritten_anywhere_never_hold_a_run_unfinished(
     before = counted(folder)[0] if file == "samples" else SAMPLES
     assert again(dataset, folder) == SAMPLES - before
     assert counted(folder) == (SAMPLES, SAMPLES)
-    assert score(folder).results.coverage.complete
+    assert score(folder).results.coverage.is_complete
     assert {s.record.text for s in read_samples(folder).samples} == {s.record.text for s in read_samples(a_run).samples}
 
 
@@ -214,7 +214,7 @@ def test_a_file_that_is_too_large_is_not_read_but_written_anew_with_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     claim(tmp_path, a="1")
-    monkeypatch.setattr(asked, "MAX_BYTES", 10)
+    monkeypatch.setattr(inputs, "MAX_BYTES", 10)
     with caplog.at_level(logging.WARNING):
         claim(tmp_path, a="1")
     assert "is larger than 10 bytes. It is written anew" in caplog.text

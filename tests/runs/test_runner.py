@@ -55,7 +55,7 @@ def test_the_oracle_scores_one_on_frozen_and_linked_sets(
     results = score(tmp_path / "run").results
     figure = {"mean": 1.0, "std": 0.0, "runs": [1.0, 1.0, 1.0], "low": 1.0, "high": 1.0}
     assert results.figures["micro_f1"].model_dump() == figure
-    assert results.coverage.complete
+    assert results.coverage.is_complete
     assert results.coverage.statuses["ok"] == SAMPLES
 
 
@@ -109,7 +109,7 @@ def test_each_kind_of_failure_is_a_status_of_its_own(dataset: Path, tmp_path: Pa
             "infra_error": 3,
         },
     }
-    assert not results.coverage.complete
+    assert not results.coverage.is_complete
     # In relations the release counts a provider's error as an answer that cannot be read; it lowers the coverage too.
     assert results.details[0]["n"] == 24
     assert results.details[0]["n_failed"] == 5
@@ -119,7 +119,7 @@ def test_each_kind_of_failure_is_a_status_of_its_own(dataset: Path, tmp_path: Pa
     assert run(dataset, tmp_path).asked == 3, "only infrastructure errors are tried again"
     again = score(tmp_path).results
     assert again.coverage.statuses["infra_error"] == 0
-    assert again.coverage.complete
+    assert again.coverage.is_complete
 
 
 def test_figures_of_chance_are_low_means_over_runs_and_breakdowns_cover_all_examples(dataset, tmp_path):
@@ -236,7 +236,7 @@ def test_a_video_that_was_missing_at_first_is_asked_about_when_it_is_there(
     assert (first.asked, first.failed) == (60, 12)
     (tmp_path / "away.mp4").rename(root / "v0/video.mp4")
     assert run(frozen, tmp_path / "run", root=root).asked == 12
-    assert score(tmp_path / "run").results.coverage.complete
+    assert score(tmp_path / "run").results.coverage.is_complete
 
 
 def test_a_video_that_went_missing_takes_no_answer_with_it(
@@ -248,7 +248,7 @@ def test_a_video_that_went_missing_takes_no_answer_with_it(
     (root / "v0/video.mp4").unlink()
     again = run(frozen, tmp_path / "run", root=root)
     assert (again.asked, again.failed, again.already_done) == (0, 0, SAMPLES)
-    assert score(tmp_path / "run").results.coverage.complete
+    assert score(tmp_path / "run").results.coverage.is_complete
 
 
 def test_a_run_of_another_version_of_its_task_is_refused_and_never_mixed(dataset: Path, tmp_path: Path) -> None:
@@ -321,7 +321,7 @@ def test_the_log_can_be_scored_while_samples_are_missing(dataset: Path, tmp_path
     lines = (tmp_path / "samples.jsonl").read_bytes().splitlines(keepends=True)
     (tmp_path / "samples.jsonl").write_bytes(b"".join(lines[:30]))
     results = scoring.score(tmp_path).results
-    assert (results.coverage.scored, results.coverage.expected, results.coverage.complete) == (30, SAMPLES, False)
+    assert (results.coverage.scored, results.coverage.expected, results.coverage.is_complete) == (30, SAMPLES, False)
 
 
 def test_a_full_disk_costs_the_answer_that_was_written_and_is_named(dataset: Path, tmp_path: Path, use: Use) -> None:

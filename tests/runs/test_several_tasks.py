@@ -48,7 +48,7 @@ def test_each_frame_is_decoded_once_for_all_tasks_that_want_it(
 
     def counted(self: Asker, runs: object) -> None:
         ask(self, runs)
-        decoded.append(self.store.cache.made)
+        decoded.append(self.store.cache.made_count)
 
     monkeypatch.setattr(runner.Asker, "ask", counted)
     run(three_tasks, tmp_path, task=TASKS, model="oracle")

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from barista_bench import cli
 from barista_bench.core.example import Status
 from barista_bench.errors import BudgetError, ConfigError
-from barista_bench.runs.ask.answered import Tokens, logged_tokens
+from barista_bench.runs.ask.answers import Tokens, logged_tokens
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord
 from barista_bench.runs.score.costs import Prices, read_prices
 from barista_bench.runs.score.scoring import score

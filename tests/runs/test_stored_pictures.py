@@ -128,7 +128,7 @@ def test_a_picture_is_kept_only_while_the_plan_holds_another_use_of_its_frame() 
         assert store.cache.held_bytes == 16 * 16 * 4
         store.images([data[shared]], "c", [shared])
         assert store.cache.held_bytes == 0
-        assert store.cache.made == 4  # two frames, and an overlay twice
+        assert store.cache.made_count == 4  # two frames, and an overlay twice
 
 
 TASKS = ("relations", "grounding", "hand_object", "referring")
@@ -188,8 +188,8 @@ def test_items_of_several_tasks_look_the_same_with_and_without_a_store(
     assert [[image.tobytes() for image in images] for _, images in ready] == plain
     frames = Counter(frame for request in asked for frame in request.frames)
     assert max(frames.values()) > 1, "tasks share frames here, or this test shows nothing"
-    assert store.cache.made < sum(frames.values())
+    assert store.cache.made_count < sum(frames.values())
     if mode == "linked":
-        assert store.cache.made == len(frames)
+        assert store.cache.made_count == len(frames)
         assert clock.seconds["prepare"] > 0
     assert clock.seconds["decode"] > 0

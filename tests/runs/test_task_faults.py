@@ -18,12 +18,12 @@ from barista_bench.core.task import Example, Task
 from barista_bench.data.folder import build
 from barista_bench.errors import TaskError
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request
-from barista_bench.models.base import Answered
+from barista_bench.models.base import AnsweredRequest
 from barista_bench.reporting import write_report
 from barista_bench.runs.ask.config import RunConfig, checked
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.runner import run, run_config
-from barista_bench.runs.log.asked import sample_seeds
+from barista_bench.runs.log.inputs import sample_seeds
 from barista_bench.runs.log.sample_log import read_records
 from barista_bench.runs.score.scoring import ScoredRun, read_scored, score
 from tests.conftest import MadeOnce, Use
@@ -57,9 +57,9 @@ class Reciter:
 class StreamingReciter(Reciter):
     window = 3
 
-    def stream(self, requests: Iterator[Request], config: GenerationConfig) -> Iterator[Answered]:
+    def stream(self, requests: Iterator[Request], config: GenerationConfig) -> Iterator[AnsweredRequest]:
         for request in requests:
-            yield Answered(request, self.generate([request], config)[0], 0.0)
+            yield AnsweredRequest(request, self.generate([request], config)[0], 0.0)
 
 
 def break_method(
@@ -136,7 +136,7 @@ def test_an_answer_at_which_a_parser_raises_costs_no_other_of_any_task(
         coverage = scored.results.coverage
         assert (coverage.expected, coverage.scored, coverage.statuses["task_error"]) == (count, count - 1, 1)
         others = [sample for sample in scored.samples if sample.name != (unforeseen, 0)]
-        assert all(sample.counts and sample.scores for sample in others)
+        assert all(sample.is_counted and sample.scores for sample in others)
         page, _ = write_report([scored], tmp_path / "report", compare=False)
         answered = [answer for sample in Page(page.read_text()).samples for answer in sample["models"][0]]
         statuses = ["task_error", *(str(sample.record.status) for sample in others)]
@@ -145,7 +145,7 @@ def test_an_answer_at_which_a_parser_raises_costs_no_other_of_any_task(
     assert run(data, tmp_path, **settings).already_done == count
     assert len(model.asked) == asked
     coverage = score(tmp_path / name).results.coverage
-    assert coverage.complete
+    assert coverage.is_complete
     assert "task_error" not in coverage.statuses
 
 
@@ -256,7 +256,7 @@ def test_an_example_that_the_task_cannot_ask_fails_alone_and_is_asked_again(
     model.asked.clear()
     session = run(linked_dataset, tmp_path, **SETTINGS)
     assert (session.asked, session.failed, model.asked) == (1, 0, [name])
-    assert score(tmp_path / "relations").results.coverage.complete
+    assert score(tmp_path / "relations").results.coverage.is_complete
 
 
 @pytest.mark.parametrize("method", ["has_answer", "resampling_unit"])
@@ -282,7 +282,7 @@ def test_one_sample_of_which_no_statistics_can_be_made_costs_no_other(
     scored = score(tmp_path / "relations")
     assert scored.results.coverage.statuses["task_error"] == 1
     assert scored.results.figures["micro_f1"].mean == 1.0
-    (faulty,) = (sample for sample in scored.samples if not sample.counts)
+    (faulty,) = (sample for sample in scored.samples if not sample.is_counted)
     assert f"statistics raised IndexError: list index out of range for {name}" in str(faulty.record.error)
 
 
@@ -357,7 +357,7 @@ def test_several_tasks_of_one_start_lose_nothing_to_one_of_them(
     break_method(monkeypatch, Relations, "parse", lambda *_: True)
     session = run_config(config, opened)
     assert (session.asked, session.faulty) == (2 * EXAMPLES, EXAMPLES)
-    assert score(tmp_path / "runs" / "referring").results.coverage.complete
+    assert score(tmp_path / "runs" / "referring").results.coverage.is_complete
 
 
 @pytest.mark.parametrize("answered", ["described", "chosen"])
@@ -394,10 +394,10 @@ def test_an_answer_on_the_way_is_kept_when_the_next_question_cannot_be_made(
     assert (session.asked, session.failed) == (1, 0)
     assert model.asked == [name] * (2 - steps)
     record = next(
-        record for record in read_folder(tmp_path / "virtual_home") if record.example_id == name and record.finished
+        record for record in read_folder(tmp_path / "virtual_home") if record.example_id == name and record.is_finished
     )
     assert (record.earlier, record.text) == (("It is seen.",), answers[name])
-    assert score(tmp_path / "virtual_home").results.coverage.complete
+    assert score(tmp_path / "virtual_home").results.coverage.is_complete
 
 
 def test_noted_faults_are_those_within() -> None:

@@ -18,7 +18,7 @@ from barista_bench.media.video.readers import video_facts
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.models.base import parts_with_clips, sees_videos, video_settings
 from barista_bench.runs.ask import runner
-from barista_bench.runs.log.asked import asked_inputs, read_inputs
+from barista_bench.runs.log.inputs import asked_inputs, read_inputs
 from tests.conftest import MadeOnce
 from tests.one_run import run
 from tests.video_samples import render
@@ -91,7 +91,7 @@ def test_two_views_of_a_frame_are_of_one_moment(sets: dict[str, Path], watched: 
         assert request.times is not None
         assert len(set(request.times.indices)) == 1
         assert len(request.times.indices) == len(request.images) == 2
-        assert parts_with_clips(request, None) == list(request.prompt.joined)
+        assert parts_with_clips(request, None) == list(request.prompt.joined_parts)
 
 
 @pytest.mark.parametrize(("model", "told"), [(("video",), True), (("video", 2.0), True), (("images",), False)])

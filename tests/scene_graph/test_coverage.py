@@ -19,9 +19,9 @@ def graph(root: Path, coverage: Any) -> VideoGraph:
 def test_a_file_without_coverage_leaves_nothing_out(tmp_path: Path) -> None:
     coverage = SceneGraph(write_release(tmp_path, video=False))["v1"].coverage
     assert not coverage.is_partial
-    assert all(coverage.layer(layer) for layer in LAYERS)
-    assert coverage.category("anything")
-    assert coverage.frames(-5, 50).tolist() == list(range(40))
+    assert all(coverage.covers_layer(layer) for layer in LAYERS)
+    assert coverage.covers_category("anything")
+    assert coverage.annotated_frames(-5, 50).tolist() == list(range(40))
 
 
 def test_spans_are_complete_where_ranges_cover_them(tmp_path: Path) -> None:
@@ -33,22 +33,22 @@ def test_spans_are_complete_where_ranges_cover_them(tmp_path: Path) -> None:
     }
     coverage = graph(tmp_path, stated).coverage
     assert coverage.is_partial
-    assert coverage.frames(0, 40).tolist() == [3, 10, 11]
-    assert coverage.category("coffee cup", 5, 20)
-    assert not coverage.category("coffee cup", 5, 21)
-    assert not coverage.category("jar", 5, 6)
-    assert coverage.hand(LEFT, 5, 6)
-    assert not coverage.hand(LEFT, 5, 7)
-    assert coverage.hand(None, 30, 40)  # all relations are there
-    assert coverage.layer("relations", 35, 45)  # the video ends at 40
-    assert not any(coverage.layer(layer) for layer in LAYERS)
+    assert coverage.annotated_frames(0, 40).tolist() == [3, 10, 11]
+    assert coverage.covers_category("coffee cup", 5, 20)
+    assert not coverage.covers_category("coffee cup", 5, 21)
+    assert not coverage.covers_category("jar", 5, 6)
+    assert coverage.covers_hand(LEFT, 5, 6)
+    assert not coverage.covers_hand(LEFT, 5, 7)
+    assert coverage.covers_hand(None, 30, 40)  # all relations are there
+    assert coverage.covers_layer("relations", 35, 45)  # the video ends at 40
+    assert not any(coverage.covers_layer(layer) for layer in LAYERS)
 
 
 @pytest.mark.parametrize("wrong", [[], "all", {"frames": "all"}, {"layers": {"relations": []}}, {"frame": []}])
 def test_what_cannot_be_read_makes_nothing_complete(tmp_path: Path, wrong: Any) -> None:
     video = graph(tmp_path, wrong)
     assert video.coverage.is_partial
-    assert not video.coverage.layer("relations", 0, 1)
+    assert not video.coverage.covers_layer("relations", 0, 1)
     (error,) = (problem for problem in video.problems if problem.severity == "error")
     assert (error.key, error.file) == ("coverage", "v1/coco_annotation.json")
 

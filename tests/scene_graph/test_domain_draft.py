@@ -71,7 +71,7 @@ def test_values_that_exclude_each_other_are_never_had_at_once(small_kitchen: Pat
 def test_counts_and_places_are_those_of_the_graph(small_kitchen: Path, words: GraphWords) -> None:
     activities = [row for video in SceneGraph(small_kitchen) for row in video.activities()]
     counts = Counter(row.name.lower().partition(" ")[0] for row in activities)
-    assert {verb: words.counts["verb", verb] for (verb,) in words.of("verb")} == counts
+    assert {verb: words.counts["verb", verb] for (verb,) in words.ranked("verb")} == counts
     first, *others = words.places["verb", "grasp"]
     assert len(others) == MOST_PLACES - 1
     video = SceneGraph(small_kitchen)[first.video_id]
@@ -96,5 +96,5 @@ def test_places_of_a_word_are_the_first_on_frames_apart() -> None:
     words.add(("verb", "pour"), WordPlace("a", 1, "a 1"), WordPlace("a", 1, "a 1", ("cup",)), WordPlace("a", 2, "a 2"))
     more.add(("verb", "pour"), WordPlace("a", 2, "again"), WordPlace("b", 1, "b 1"), WordPlace("c", 1, "c 1"))
     words.merge(more)
-    assert [place.said for place in words.places["verb", "pour"]] == ["a 1", "a 2", "b 1"]
+    assert [place.text for place in words.places["verb", "pour"]] == ["a 1", "a 2", "b 1"]
     assert words.note("verb", "pour") == "2 x, a 1"

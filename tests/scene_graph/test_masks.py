@@ -112,7 +112,7 @@ code_texts = st.text(st.characters(min_codepoint=48, max_codepoint=111), min_siz
 @given(st.lists(code_texts, min_size=1, max_size=5), st.integers(1, 2**28))
 def test_arrays_pass_nothing_that_reading_run_by_run_does_not(texts: list[str], pixels: int) -> None:
     data, lengths = "".join(texts).encode(), np.array([len(text) for text in texts])
-    are_sound = masks_module._surely_sound(data, lengths, pixels)
+    are_sound = masks_module._are_surely_sound(data, lengths, pixels)
     assert not [
         text for text, ok in zip(texts, are_sound, strict=True) if ok and masks_module._run_problem(text, pixels)
     ]
@@ -125,7 +125,7 @@ def test_arrays_pass_all_that_is_right(runs: list[list[int]]) -> None:
     pixels = max(map(sum, runs)) + 1
     texts = [as_counts([*item, pixels - sum(item)]) for item in runs]
     lengths = np.array([len(text) for text in texts])
-    assert masks_module._surely_sound("".join(texts).encode(), lengths, pixels).all()
+    assert masks_module._are_surely_sound("".join(texts).encode(), lengths, pixels).all()
 
 
 def as_counts(runs: list[int]) -> str:

@@ -18,13 +18,13 @@ from barista_bench.reporting.diagnosis import comparisons as comparisons_table
 from barista_bench.runs.score.scoring import ScoredRun, score
 from barista_bench.stats import (
     baseline_gaps,
-    comparable,
+    comparable_groups,
     compare_pair,
     compare_runs,
     differing_circumstances,
     rank_agreement,
 )
-from barista_bench.stats.comparison import holm, p_value, swaps, turned
+from barista_bench.stats.comparison import holm, p_value, swapped_sides, swaps
 from tests.one_run import run as run_model
 from tests.stats.conftest import TASKS, Runs, renamed
 
@@ -135,11 +135,11 @@ def test_of_two_runs_the_incomplete_one_is_named(scored: Runs) -> None:
     """Nobody else's comparison is called so, and fewer repetitions lack nothing."""
     whole = [scored["strong", "activity"], scored["fair", "activity"]]
     pairs = compare_runs([*whole, lacking(scored["weak", "activity"], 2)], resamples=100)
-    assert [pair.incomplete for pair in pairs] == [{}, {"weak": 2}, {"weak": 2}]
+    assert [pair.missing_by_model for pair in pairs] == [{}, {"weak": 2}, {"weak": 2}]
     lines = [comparison_line(pair) for pair in pairs]
     assert all("36 examples in 9 resampling units," in line for line in lines)
     assert [line.partition("; INCOMPLETE: ")[2] for line in lines] == ["", *["weak lacks 2 samples"] * 2]
-    assert turned(pairs[1]).incomplete == {"weak": 2}
+    assert swapped_sides(pairs[1]).missing_by_model == {"weak": 2}
     one_repetition = replace(pairs[0], samples=pairs[0].samples // 2)
     assert "INCOMPLETE" not in comparison_line(one_repetition)
     assert f"{one_repetition.samples} samples of {one_repetition.expected_samples}" in comparison_line(one_repetition)
@@ -188,7 +188,7 @@ def test_runs_in_different_wording_are_never_compared(scored: Runs) -> None:
     for compare in (lambda: compare_pair(first, second), lambda: compare_runs([first, second])):
         with pytest.raises(DataError, match=pattern):
             compare()
-    assert len(comparable([first, second])) == 2
+    assert len(comparable_groups([first, second])) == 2
     chance = renamed(second, "chance")
     assert baseline_gaps([first, replace(chance, folder=second.folder / "chance")]) == ()
 

@@ -51,6 +51,7 @@ def of_kind(figures: Mapping[str, Table], kind: Drawing) -> Table:
     return next(table for table in figures.values() if table.drawn == kind)
 
 
+@pytest.mark.full
 def test_a_report_writes_each_figure_in_four_forms_with_the_numbers_of_its_own_tables(
     written: Path, figures: Mapping[str, Table]
 ) -> None:
@@ -76,6 +77,7 @@ def test_equal_tables_give_equal_bytes_whatever_the_users_style(
                 assert path.read_bytes() == (written / FIGURE_FOLDER / path.name).read_bytes(), path.name
 
 
+@pytest.mark.full
 def test_pictures_hold_fonts_and_no_date_script_or_address(written: Path) -> None:
     for path in (written / FIGURE_FOLDER).glob("*.svg"):
         root = ElementTree.fromstring(path.read_bytes())

@@ -10,7 +10,7 @@ from barista_bench.errors import DataError
 from barista_bench.runs.score.results import summary_line
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import baseline_gaps, compare_runs, propagation, rank_agreement, run_labels
-from barista_bench.stats.comparison import compare_pair, turned
+from barista_bench.stats.comparison import compare_pair, swapped_sides
 from barista_bench.stats.tables import analysis_tables
 from tests.reporting.made_runs import MadeExamples, made_run
 from tests.stats.conftest import Runs, renamed
@@ -63,11 +63,12 @@ def test_every_analysis_calls_models_by_the_same_labels(scored: Runs) -> None:
 @pytest.mark.parametrize("task", ["relations", "grounding"])
 def test_a_comparison_turned_round_is_that_of_the_pair_turned_round(scored: Runs, task: str) -> None:
     first, other = scored["strong", task], scored["weak", task]
-    turned_pair, expected = turned(compare_pair(first, other, resamples=200)), compare_pair(other, first, resamples=200)
+    turned_pair = swapped_sides(compare_pair(first, other, resamples=200))
+    expected = compare_pair(other, first, resamples=200)
     assert turned_pair.first == expected.first
     for name in (*_NUMBERS, "wins", "ties", "losses", "p_value"):
         assert getattr(turned_pair, name) == pytest.approx(getattr(expected, name), abs=1e-9), name
-    assert turned(turned_pair) == compare_pair(first, other, resamples=200)
+    assert swapped_sides(turned_pair) == compare_pair(first, other, resamples=200)
 
 
 _NUMBERS = ("first_value", "second_value", "difference", "low", "high", "sample_low", "sample_high", "effect_size")

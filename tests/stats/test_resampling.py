@@ -51,4 +51,4 @@ def test_samples_drawn_with_their_clusters_are_those_drawn_one_by_one(scored: Ru
     units, weights = rng.integers(0, 5, len(samples)), rng.integers(0, 3, (12, 5)).astype(float)
     statistics = run.task.statistics(samples)
     for name, values in statistics.figures(weights[:, units]).items():
-        assert_allclose(statistics.resampled(weights, units)[name], values, atol=1e-12, err_msg=name)
+        assert_allclose(statistics.resampled_figures(weights, units)[name], values, atol=1e-12, err_msg=name)

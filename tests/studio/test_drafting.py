@@ -138,6 +138,7 @@ def test_what_the_file_may_not_say_is_told_beside_it(small_release: Path, out: P
         assert not (out / "domain.yaml").exists()
         page.locator('input.draft-line[value^="version"]').fill("version: 1")
         press(page, "keep")
+        expect(page.locator("#status")).to_contain_text("kept in")
         expect(page.get_by_role("alert")).to_be_hidden()
         assert load_domain(out / "domain.yaml").version == 1
 

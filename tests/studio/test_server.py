@@ -10,8 +10,8 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-import anyio
 import pytest
+from anyio.from_thread import start_blocking_portal
 from starlette.types import Message, Receive, Scope, Send
 
 from barista_bench.errors import ConfigError
@@ -117,7 +117,8 @@ def test_nothing_but_http_is_let_in(out: Path) -> None:
     async def send(message: Message) -> None:
         sent.append(message)
 
-    anyio.run(OwnGuard(app, token="t", port=1), {"type": "websocket"}, receive, send)
+    with start_blocking_portal() as portal:  # in a thread of its own: Playwright's loop may run in this one
+        portal.call(OwnGuard(app, token="t", port=1), {"type": "websocket"}, receive, send)
     assert [message["type"] for message in sent] == ["websocket.close"]
 
 

@@ -12,7 +12,7 @@ import pytest
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.training_videos import TrainingVideos, join_without_leaks
 from barista_bench.data.folder import build
-from barista_bench.data.rows import hash_of_each, video_hashes
+from barista_bench.data.rows import hash_by_video, video_hashes
 from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.hub.checks import check_model
 from barista_bench.models.local.loading import box_format_of_checkpoint
@@ -94,7 +94,7 @@ def test_videos_without_a_hash_are_refused(sha256: str | None, ours: Path, tmp_p
 
 def test_a_video_with_two_hashes_is_refused() -> None:
     with pytest.raises(DataError, match="'v0' has no SHA-256 in a row, or two"):
-        hash_of_each([("v0", "0" * 64), ("v1", "0" * 64), ("v0", "1" * 64)], "data")
+        hash_by_video([("v0", "0" * 64), ("v1", "0" * 64), ("v0", "1" * 64)], "data")
 
 
 def test_a_set_whose_test_split_was_not_fetched_is_refused(ours: Path, tmp_path: Path) -> None:

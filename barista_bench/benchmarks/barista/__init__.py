@@ -14,7 +14,7 @@ TASKS = TasksOnDemand(
         "temporal_vqa": "barista_bench.benchmarks.barista.temporal_vqa:TemporalVQA",
     }
 )
-"""In the order of the paper."""
+"""Tasks in the order of the paper."""
 
 BENCHMARK = Benchmark(
     name="barista",

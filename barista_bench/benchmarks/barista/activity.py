@@ -21,8 +21,8 @@ from barista_bench.benchmarks.barista.activity_choices import (
     ActivityInputs,
     ActivitySampling,
     ActivityTarget,
-    draw_choices,
     released_verb,
+    sample_choices,
 )
 from barista_bench.benchmarks.barista.common import (
     PROMPT_PACKAGE,
@@ -116,11 +116,11 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         """Segments in the order of the file: named, alone in their time (unless by the paper), and long enough."""
         first, stop = sampling.frame_range or (0, video.frame_count)
         yield from unnamed_activities(video)
-        crowded = frozenset() if self.follows_paper else _overlapping(named_activities(video))
+        crowded = frozenset() if self.follows_paper else _overlapping_places(named_activities(video))
         for index, segment in enumerate(named_activities(video)):
             frames = _segment_frames(video, segment)
-            long_enough = len(frames) >= sampling.frames and first <= frames.start and frames.stop <= stop
-            if long_enough and index not in crowded:
+            is_long_enough = len(frames) >= sampling.frames and first <= frames.start and frames.stop <= stop
+            if is_long_enough and index not in crowded:
                 yield Candidate(video.video_id, _shown_frames(frames, sampling)[0], str(segment.class_id), index)
 
     def select(
@@ -149,22 +149,22 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         self, video: VideoGraph, segment: Segment, index: int, names: Mapping[str, str], sampling: ActivitySampling
     ) -> Example:
         class_id, frames = str(segment.class_id), _segment_frames(video, segment)
-        shown = _shown_frames(frames, sampling)
+        indices = _shown_frames(frames, sampling)
         seed = "" if sampling.seed is None else f"{sampling.seed}:"
         rng = random.Random(f"{seed}{video.video_id}:{segment.start}:{segment.end}")  # noqa: S311  (the released seed)
-        choices = draw_choices(class_id, names, sampling, rng)
+        choices = sample_choices(class_id, names, sampling, rng)
         (reference,) = (choice for choice in choices if choice.class_id == class_id)
         verb = released_verb(names[class_id])
         contacts = video.hand_contacts((frames.start, frames.stop))
         return self.new_example(
             f"{self.upstream_name}:{video.video_id}:segment_{segment.start}_{segment.end}:class_{class_id}:idx_{index}",
             video.video_id,
-            shown,
+            indices,
             label=names[class_id],
             inputs=ActivityInputs(choices),
             target=ActivityTarget(reference.choice_id, class_id),
             metadata={
-                **frame_metadata(video, shown[0]),
+                **frame_metadata(video, indices[0]),
                 "segment_start": segment.start,
                 "segment_end": segment.end,
                 "segment_frames": len(frames),
@@ -203,21 +203,21 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         if not self.follows_paper or read_scores(text, labels) is not None:
             return read_letter(text, labels)
         text = text[-MAX_ANSWER:]
-        known = {label.casefold(): label for label in labels}
+        label_of = {label.casefold(): label for label in labels}
         tails = [text[match.end() : match.end() + _TAIL] for match in list(_ANSWER.finditer(text))[-MAX_STARTS:]]
         first_words = (_TOKEN.search(_PLACEHOLDER.sub("", tail)) for tail in reversed(tails))
         tags = reversed(_TAG.findall(text)[-MAX_STARTS:])
         for token in chain((match[0] for match in first_words if match), tags):
-            if token.casefold() in known:
-                return Prediction({"choice_id": known[token.casefold()]})
+            if token.casefold() in label_of:
+                return Prediction({"choice_id": label_of[token.casefold()]})
         return NO_CHOICE
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
         """Accuracy over all samples and over the readable ones, by class and by verb, and what is mistaken for what."""
-        chosen = (s.prediction and ChosenLetter.read(s.prediction.value).choice_id for s in samples)
+        letters = (s.prediction and ChosenLetter.read(s.prediction.value).choice_id for s in samples)
         rows = [
             question_sums(_question(s.example)._replace(prediction=letter))
-            for s, letter in zip(samples, chosen, strict=True)
+            for s, letter in zip(samples, letters, strict=True)
         ]
         return SumStatistics(rows, figures, sample_scores={"accuracy": "accuracy"}, tables=_defined_tables)
 
@@ -230,25 +230,25 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """The difference of the chosen activity from the true one: its verb, its object, or both."""
-        reference, chosen = _reference_and_chosen(example, prediction)
-        if chosen is None:
+        reference, answer = _reference_and_answer(example, prediction)
+        if answer is None:
             return (AnswerFailure("format", evidence_objects(example)),)
-        if reference == chosen:
+        if reference == answer:
             return ()
         objects = evidence_objects(example)
-        verb = (AnswerFailure("wrong_verb", objects),) if reference.verb != chosen.verb else ()
+        verb = (AnswerFailure("wrong_verb", objects),) if reference.verb != answer.verb else ()
         noun = (
-            (AnswerFailure("wrong_object", objects),) if not verb or _noun(reference.text) != _noun(chosen.text) else ()
+            (AnswerFailure("wrong_object", objects),) if not verb or _noun(reference.text) != _noun(answer.text) else ()
         )
         return (*verb, *noun)
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
-        reference, chosen = _reference_and_chosen(example, prediction)
-        shown = f"{reference.choice_id}: {reference.text}"
-        if reference == chosen:
-            return Explanation.of([shown])
-        note = "same verb, another object" if chosen and chosen.verb == reference.verb else "another verb"
-        return Explanation.of(misses=[shown], wrong=[f"{chosen.choice_id}: {chosen.text} ({note})"] if chosen else [])
+        reference, answer = _reference_and_answer(example, prediction)
+        truth = f"{reference.choice_id}: {reference.text}"
+        if reference == answer:
+            return Explanation.of([truth])
+        note = "same verb, another object" if answer and answer.verb == reference.verb else "another verb"
+        return Explanation.of(misses=[truth], wrong=[f"{answer.choice_id}: {answer.text} ({note})"] if answer else [])
 
     def correct_choices(self, example: Example) -> Sequence[str]:
         return (ActivityTarget.of(example).choice_id,)
@@ -257,7 +257,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         """The choice that is the reference most often in other videos; at a tie the first by its text."""
         counts = class_counts(others)
         ranked = sorted(ActivityInputs.of(example).choices, key=lambda choice: (-counts[choice.class_id], choice.text))
-        return self.written([ranked[0].choice_id], example)
+        return self.answer_text([ranked[0].choice_id], example)
 
 
 @per_example
@@ -270,11 +270,11 @@ def _question(example: Example) -> ChoiceQuestion:
 
 @cached_by_set
 def class_counts(examples: Sequence[Example]) -> Counter[str]:
-    """How often each activity class is the reference."""
+    """The number of examples of which each activity class is the reference."""
     return Counter(str(ActivityTarget.of(example).class_id) for example in examples)
 
 
-def _reference_and_chosen(
+def _reference_and_answer(
     example: Example, prediction: Prediction | None
 ) -> tuple[ActivityChoice, ActivityChoice | None]:
     choices = {choice.choice_id: choice for choice in ActivityInputs.of(example).choices}
@@ -309,7 +309,7 @@ def _shown_frames(frames: range, sampling: ActivitySampling) -> list[int]:
     return [frames[number] for number in even_places(len(frames), sampling.frames)]
 
 
-def _overlapping(segments: Sequence[Segment]) -> frozenset[int]:
+def _overlapping_places(segments: Sequence[Segment]) -> frozenset[int]:
     """Places of the segments that share time with another one; what only touches does not."""
     by_start = sorted(range(len(segments)), key=lambda number: segments[number].start)
     crowded: set[int] = set()
@@ -332,13 +332,13 @@ def _cap_by_class(candidates: Sequence[Candidate], sampling: ActivitySampling) -
     for number, candidate in enumerate(candidates):
         by_class[candidate.group][candidate.video_id].append(number)
     rng = sampling.generator()
-    kept: list[int] = []
+    numbers: list[int] = []
     for by_video in by_class.values():
         queues = list(by_video.values())
         rng.shuffle(queues)
         rounds = chain.from_iterable(zip_longest(*queues))
-        kept += [number for number in rounds if number is not None][: sampling.per_class]
-    return [candidates[number] for number in sorted(kept)]
+        numbers += [number for number in rounds if number is not None][: sampling.per_class]
+    return [candidates[number] for number in sorted(numbers)]
 
 
 def _noun(name: str) -> str:

@@ -1,4 +1,4 @@
-"""The lettered choices of an activity question: which are drawn, in which order, and their names."""
+"""The lettered choices of an activity question: which are sampled, in which order, and their names."""
 
 from __future__ import annotations
 
@@ -39,51 +39,51 @@ class ActivitySampling(Sampling):
     same_verb: Index = 0
 
 
-def draw_choices(
+def sample_choices(
     class_id: str, names: Mapping[str, str], sampling: ActivitySampling, rng: random.Random
 ) -> list[ActivityChoice]:
     """The choices of one question in the order shown, the reference among them; `names` are those of all classes.
 
     Those of the question's classes that share a name show their id too.
     """
-    drawn = _draw_classes(class_id, {item: released_verb(name) for item, name in names.items()}, sampling, rng)
-    times = Counter(names[item] for item in drawn)
+    class_ids = _pick_classes(class_id, {item: released_verb(name) for item, name in names.items()}, sampling, rng)
+    times = Counter(names[item] for item in class_ids)
     letters = ("".join(letters) for length in count(1) for letters in product(ascii_uppercase, repeat=length))
     return [
-        ActivityChoice(letter, item, name if times[name] == 1 else f"{name} ({item})", shown_verb(name))
-        for letter, item, name in zip(letters, drawn, map(names.__getitem__, drawn), strict=False)
+        ActivityChoice(letter, item, name if times[name] == 1 else f"{name} ({item})", group_verb(name))
+        for letter, item, name in zip(letters, class_ids, map(names.__getitem__, class_ids), strict=False)
     ]
 
 
-def _draw_classes(class_id: str, verbs: Mapping[str, str], sampling: ActivitySampling, rng: random.Random) -> list[str]:
+def _pick_classes(class_id: str, verbs: Mapping[str, str], sampling: ActivitySampling, rng: random.Random) -> list[str]:
     """The classes of one question, shuffled: the reference, distractors of its verb, and others of any verb.
 
     The calls on the generator are the release's, in its order.
     """
     others = [item for item in sorted(verbs) if item != class_id]
-    alike = [item for item in others if verbs[item] == verbs[class_id]]
-    different = [item for item in others if verbs[item] != verbs[class_id]]
-    rng.shuffle(alike)
-    rng.shuffle(different)
-    drawn = [*alike, *different]
+    same_verb = [item for item in others if verbs[item] == verbs[class_id]]
+    other_verbs = [item for item in others if verbs[item] != verbs[class_id]]
+    rng.shuffle(same_verb)
+    rng.shuffle(other_verbs)
+    sampled = [*same_verb, *other_verbs]
     if sampling.choices is not None:
         wrong = sampling.choices - 1
-        first = min(sampling.same_verb, len(alike), wrong)
-        pool = [*alike[first:], *different]
+        first = min(sampling.same_verb, len(same_verb), wrong)
+        pool = [*same_verb[first:], *other_verbs]
         rng.shuffle(pool)
-        drawn = [*alike[:first], *pool][:wrong]
-    drawn.append(class_id)
-    if len(drawn) > 1:
-        rng.shuffle(drawn)
-    return drawn
+        sampled = [*same_verb[:first], *pool][:wrong]
+    sampled.append(class_id)
+    if len(sampled) > 1:
+        rng.shuffle(sampled)
+    return sampled
 
 
 def released_verb(name: str) -> str:
-    """The verb of a `Verb noun` label, as choices are drawn by it; empty where the label begins with a blank."""
+    """The verb of a `Verb noun` label, as choices are sampled by it; empty where the label begins with a blank."""
     return name.split(" ", 1)[0]
 
 
-def shown_verb(name: str) -> str:
+def group_verb(name: str) -> str:
     """The verb that figures are grouped by, which is never empty.
 
     >>> shown_verb("Pour milk"), shown_verb(" Pour milk")

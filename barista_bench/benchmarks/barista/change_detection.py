@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from barista_bench.benchmarks.barista.clips import ClipView, HeldRelation
+from barista_bench.benchmarks.barista.clips import ActiveRelation, ClipView
 from barista_bench.benchmarks.barista.common import domain_called
 from barista_bench.core.example import Int64, TypedFields
 from barista_bench.scene_graph.domain import Domain
@@ -79,7 +79,7 @@ def state_changes(view: ClipView, domain: Domain | None = None) -> list[Change]:
     """Persistent objects whose usual value of an attribute differs between the windows, where that has a name: in the
     release four states, with a domain any two values that exclude each other."""
     table = view.video.attributes_table
-    positions = table.active(view.span)
+    positions = table.positions_in(view.span)
     positions = positions[view.persistent[table.source[positions]]]
     ranges: dict[tuple[int, str], list[int]] = {}
     for position in positions.tolist():
@@ -89,7 +89,7 @@ def state_changes(view: ClipView, domain: Domain | None = None) -> list[Change]:
     for (index, kind), group in sorted(ranges.items(), key=lambda item: item[0][0]):
         # An entry counts once on a frame, whatever number of its ranges hold there.
         entries: dict[int, tuple[str, NDArray[np.bool_]]] = {}
-        for position, frames in zip(group, view.stated(table, np.array(group)), strict=True):
+        for position, frames in zip(group, view.active_frames(table, np.array(group)), strict=True):
             _, value, _, _, row = table.entry(position)
             entries[row] = (value, entries[row][1] | frames if row in entries else frames)
         before, after = (_usual_value(entries, view.annotations[index], part) for part in view.end_windows)
@@ -107,16 +107,16 @@ def state_changes(view: ClipView, domain: Domain | None = None) -> list[Change]:
 
 
 def _usual_value(
-    entries: dict[int, tuple[str, NDArray[np.bool_]]], annotations: NDArray[np.int32], part: slice
+    entries: dict[int, tuple[str, NDArray[np.bool_]]], annotations: NDArray[np.int32], window: slice
 ) -> str | None:
     """The value that a window states most often, the one stated first of several; None where it states none."""
-    stated: Counter[str] = Counter()
-    for column in range(part.start, part.stop):
+    counts: Counter[str] = Counter()
+    for column in range(window.start, window.stop):
         for row in sorted(entries):
             value, frames = entries[row]
             if frames[column] and annotations[column]:
-                stated[value] += int(annotations[column])
-    return max(stated, key=stated.__getitem__, default=None)
+                counts[value] += int(annotations[column])
+    return max(counts, key=counts.__getitem__, default=None)
 
 
 def _description(before: str | None, after: str | None, attribute_type: str, domain: Domain | None) -> str:
@@ -150,15 +150,15 @@ def action_transitions(view: ClipView) -> list[Change]:
     for hand in HANDS:
         contacts = [contact for contact in view.contacts if view.categories[contact.source] == hand]
         hands = [index for index, category in enumerate(view.categories) if category == hand]
-        seen = view.seen[hands].any(axis=0)
-        touched = {
+        is_boxed = view.is_boxed[hands].any(axis=0)
+        touched_at = {
             column: tuple(sorted({view.target(c) for c in contacts if c.frames[column]}))
-            for column in np.flatnonzero(seen).tolist()
+            for column in np.flatnonzero(is_boxed).tolist()
         }
         steps: list[tuple[int, tuple[str, ...]]] = []
         for keyframe in view.keyframes:
-            part = view.window(keyframe)
-            states = Counter(touched[column] for column in range(part.start, part.stop) if column in touched)
+            window = view.window(keyframe)
+            states = Counter(touched_at[column] for column in range(window.start, window.stop) if column in touched_at)
             if states:
                 steps.append((keyframe, states.most_common(1)[0][0]))
         timeline = [
@@ -172,17 +172,17 @@ def action_transitions(view: ClipView) -> list[Change]:
 
 
 def _contact(
-    view: ClipView, hand: str, contacts: list[HeldRelation], categories: tuple[str, ...], keyframes: list[int]
+    view: ClipView, hand: str, contacts: list[ActiveRelation], categories: tuple[str, ...], keyframes: list[int]
 ) -> Change:
     """The object that a hand touches at some keyframes in a row."""
-    used = [
+    step_contacts = [
         contact
         for contact in contacts
         if view.target(contact) in categories
         and any(contact.frames[view.window(keyframe)].any() for keyframe in keyframes)
     ]
-    ids = view.ids(end for contact in used for end in (contact.source, contact.target))
-    rows = [contact.row for contact in used]
+    ids = view.ids(end for contact in step_contacts for end in (contact.source, contact.target))
+    rows = [contact.row for contact in step_contacts]
     span = (keyframes[0], keyframes[-1])
     return _new_change(view, "action_transition", "contact", hand, ids, rows, objects=categories, span=span)
 
@@ -192,7 +192,7 @@ def relation_changes(view: ClipView) -> list[Change]:
 
     A relation holds in a window if it does on half of the frames or more on which the object is seen there.
     """
-    relations: dict[int, dict[tuple[str, str], list[HeldRelation]]] = {}
+    relations: dict[int, dict[tuple[str, str], list[ActiveRelation]]] = {}
     for relation in view.relations:
         if relation.type == POSITION and relation.value != PART_OF and view.persistent[relation.source]:
             pair = (relation.value, view.target(relation))
@@ -200,12 +200,12 @@ def relation_changes(view: ClipView) -> list[Change]:
     events: list[tuple[Hashable, list[Change]]] = []
     for source, pairs in sorted(relations.items()):
         category, changes = view.categories[source], []
-        for pair, held in sorted(pairs.items()):
-            frames = np.logical_or.reduce([relation.frames for relation in held])
-            before, after = (2 * frames[part].sum() >= view.seen[source, part].sum() for part in view.end_windows)
+        for pair, group in sorted(pairs.items()):
+            frames = np.logical_or.reduce([relation.frames for relation in group])
+            before, after = (2 * frames[part].sum() >= view.is_boxed[source, part].sum() for part in view.end_windows)
             if before != after:
-                kind, ids = "new" if after else "lost", view.ids((source, *(relation.target for relation in held)))
-                rows, (value, target) = [relation.row for relation in held], pair
+                kind, ids = ("new" if after else "lost", view.ids((source, *(relation.target for relation in group))))
+                rows, (value, target) = [relation.row for relation in group], pair
                 changes.append(
                     _new_change(view, "relation_change", kind, category, ids, rows, value=value, objects=[target])
                 )
@@ -223,8 +223,8 @@ def activity_progression(view: ClipView) -> list[Change]:
         ended, started = sorted(set(before) - set(after)), sorted(set(after) - set(before))
         key = (tuple(ended), tuple(started))
         if (ended or started) and key not in events:
-            part = view.window(start, end)
-            ids = sorted(view.ids(contact.target for contact in view.contacts if contact.frames[part].any()))
+            window = view.window(start, end)
+            ids = sorted(view.ids(contact.target for contact in view.contacts if contact.frames[window].any()))
             kinds = (("ended", ended), ("started", started), ("continuing", sorted(set(before) & set(after))))
             events[key] = [
                 _new_change(
@@ -274,9 +274,9 @@ def _number_changes(events: Iterable[tuple[Hashable, list[Change]]]) -> list[Cha
     """The parts of all changes in order; changes with the same key are one, of all their objects."""
     merged: dict[Hashable, list[Change]] = {}
     for key, changes in events:
-        for kept, again in zip(merged.setdefault(key, changes), changes, strict=True):
-            kept.object_ids = list(dict.fromkeys((*kept.object_ids, *again.object_ids)))
-            kept.rows = sorted({*kept.rows, *again.rows})
+        for change, repeated in zip(merged.setdefault(key, changes), changes, strict=True):
+            change.object_ids = list(dict.fromkeys((*change.object_ids, *repeated.object_ids)))
+            change.rows = sorted({*change.rows, *repeated.rows})
     for number, changes in enumerate(merged.values()):
         for change in changes:
             change.number = number

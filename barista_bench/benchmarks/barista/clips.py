@@ -74,7 +74,7 @@ def _spacing(video: VideoGraph, sampling: ClipSampling) -> int:
     return max(1, round(sampling.seconds * video.video.fps / max(1, sampling.frames - 1)))
 
 
-class HeldRelation(NamedTuple):
+class ActiveRelation(NamedTuple):
     """A relation range and the frames of the clip on which it holds; ends are indices of `VideoGraph.objects`."""
 
     source: int
@@ -104,14 +104,14 @@ class ClipView:
         self.annotations = np.zeros((len(video.objects), len(self.frames)), dtype=np.int32)
         columns = np.searchsorted(self.frames, table.frame[part][inside])
         np.add.at(self.annotations, (table.object[part][inside], columns), 1)
-        self.seen: NDArray[np.bool_] = self.annotations > 0
-        shown = np.logical_or.reduce(self.seen[:, np.searchsorted(self.frames, keyframes)], axis=1).tolist()
-        named = zip(video.objects, shown, strict=True)
-        self.categories = tuple(item.category if on_keyframe else UNNAMED for item, on_keyframe in named)
+        self.is_boxed: NDArray[np.bool_] = self.annotations > 0
+        on_keyframe = np.logical_or.reduce(self.is_boxed[:, np.searchsorted(self.frames, keyframes)], axis=1).tolist()
+        pairs = zip(video.objects, on_keyframe, strict=True)
+        self.categories = tuple(item.category if is_shown else UNNAMED for item, is_shown in pairs)
         self.end_windows = (self.window(keyframes[0]), self.window(keyframes[-1]))
-        known = np.array([category != UNNAMED for category in self.categories], dtype=bool)
-        first, last = (self.annotations[:, part].sum(axis=1) >= PERSISTENT for part in self.end_windows)
-        self.persistent: NDArray[np.bool_] = known & first & last
+        is_named = np.array([category != UNNAMED for category in self.categories], dtype=bool)
+        first, last = (self.annotations[:, window].sum(axis=1) >= PERSISTENT for window in self.end_windows)
+        self.persistent: NDArray[np.bool_] = is_named & first & last
 
     def window(self, first: int, last: int | None = None) -> slice:
         """The columns from `WINDOW` frames before one keyframe to as many after it, or after another one."""
@@ -119,26 +119,26 @@ class ClipView:
         low, high = np.searchsorted(self.frames, [first - WINDOW, last + WINDOW + 1])
         return slice(int(low), int(high))
 
-    def stated(self, table: Ranges, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """(positions, frames): which ranges of an attribute or relation table cover which frames."""
+    def active_frames(self, table: Ranges, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """(positions, frames) whether each range of an attribute or relation table covers each frame."""
         start, end = table.start[positions, None], table.end[positions, None]
         return (start <= self.frames) & (self.frames < end)
 
     @cached_property
-    def relations(self) -> list[HeldRelation]:
+    def relations(self) -> list[ActiveRelation]:
         """Relation ranges that hold on some frame, with both ends annotated there; in the order of the file."""
         table = self.video.relations_table
-        positions = table.active(self.span)
+        positions = table.positions_in(self.span)
         source, target = table.source[positions], table.target[positions]
-        holds = self.stated(table, positions) & self.seen[source] & self.seen[target]
-        held = []
+        holds = self.active_frames(table, positions) & self.is_boxed[source] & self.is_boxed[target]
+        relations = []
         for i in np.flatnonzero(holds.any(axis=1)).tolist():
             kind, value, _, _, row = table.entry(int(positions[i]))
-            held.append(HeldRelation(int(source[i]), int(target[i]), kind, value, row, holds[i]))
-        return held
+            relations.append(ActiveRelation(int(source[i]), int(target[i]), kind, value, row, holds[i]))
+        return relations
 
     @cached_property
-    def contacts(self) -> list[HeldRelation]:
+    def contacts(self) -> list[ActiveRelation]:
         """Contacts of hands with objects."""
         return [r for r in self.relations if r.type == HAND_RELATION and self.categories[r.source] in HANDS]
 
@@ -155,7 +155,7 @@ class ClipView:
             active.append(names)
         return active
 
-    def target(self, relation: HeldRelation) -> str:
+    def target(self, relation: ActiveRelation) -> str:
         """The category of a relation's target, whether or not a keyframe shows it."""
         return self.video.objects[relation.target].category
 

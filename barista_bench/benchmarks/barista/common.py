@@ -83,8 +83,8 @@ def frozen_sentence(task: Task, **values: str) -> str:
     return texts.text(FROZEN_QUESTION, **values)
 
 
-KEPT = 256
-"""Sets of examples of which the outcome is kept: more than a benchmark has videos."""
+MAX_CACHED_SETS = 256
+"""Sets of examples whose outcome is cached: more than a benchmark has videos."""
 
 Result = TypeVar("Result")
 ObjectT = TypeVar("ObjectT")
@@ -104,12 +104,12 @@ class SameObject(Generic[ObjectT]):
 
 
 def cached_by_set(make: Callable[[Sequence[Example]], Result]) -> Callable[[Sequence[Example]], Result]:
-    """`make`, called once for each of the last `KEPT` tuples; for a list, which may change, every time."""
-    kept = lru_cache(KEPT)(lambda same: make(same.content))
+    """`make`, called once for each of the last `MAX_CACHED_SETS` tuples; for a list, which may change, every time."""
+    cached = lru_cache(MAX_CACHED_SETS)(lambda same: make(same.content))
 
     @wraps(make)
     def call(examples: Sequence[Example]) -> Result:
-        return kept(SameObject(examples)) if isinstance(examples, tuple) else make(examples)
+        return cached(SameObject(examples)) if isinstance(examples, tuple) else make(examples)
 
     return call
 
@@ -131,7 +131,7 @@ class FrameArrays:
         self.video = video
         self.position = np.full((len(video.objects), video.frame_count), -1, dtype=np.int32)
         self.position[table.object, table.frame] = np.arange(len(table.frame))
-        self.seen: Bools = self.position >= 0
+        self.is_boxed: Bools = self.position >= 0
         corners = np.hstack([table.bbox[:, :2], table.bbox[:, :2] + table.bbox[:, 2:]])
         size = np.array([video.video.width, video.video.height] * 2)
         # The array form of boxes.to_grid: rint rounds halves to even, as Python's round does.
@@ -156,26 +156,26 @@ class FrameArrays:
         part = self.video.instances_table.slice(frame)
         return range(part.start, part.stop)
 
-    def relations(self, positions: Sequence[int]) -> Bools:
+    def active_relations(self, positions: Sequence[int]) -> Bools:
         """(positions, frames) whether the relation range at each position holds with both its ends boxed."""
         table = self.video.relations_table
-        active = self._during(table, positions)
-        chosen = np.asarray(positions, dtype=np.intp)
-        active &= self.seen[table.source[chosen]]
-        active &= self.seen[table.target[chosen]]
+        active = self._active(table, positions)
+        rows = np.asarray(positions, dtype=np.intp)
+        active &= self.is_boxed[table.source[rows]]
+        active &= self.is_boxed[table.target[rows]]
         return active
 
-    def attributes(self, positions: Sequence[int]) -> Bools:
+    def active_attributes(self, positions: Sequence[int]) -> Bools:
         """(positions, frames) whether the attribute range at each position holds, its object seen or not."""
-        return self._during(self.video.attributes_table, positions)
+        return self._active(self.video.attributes_table, positions)
 
     def frames(self, sampling: FrameSampling, *, in_activities: bool = False) -> Frames:
         """Frames in the sampled range, at the sampled step, and only those inside an activity where it says so.
 
         Activities without a class do not count, and their ends are excluded.
         """
-        chosen = sampling.frame_indices(self.video)
-        frames = np.arange(chosen.start, chosen.stop, chosen.step)
+        sampled = sampling.frame_indices(self.video)
+        frames = np.arange(sampled.start, sampled.stop, sampled.step)
         if not in_activities:
             return frames
         inside = np.zeros(self.video.frame_count, dtype=bool)
@@ -191,7 +191,7 @@ class FrameArrays:
             self._metadata[run] = frame_metadata(self.video, frame)
         return self._metadata[run]
 
-    def _during(self, table: Ranges, positions: Sequence[int]) -> Bools:
+    def _active(self, table: Ranges, positions: Sequence[int]) -> Bools:
         active = np.zeros((len(positions), self.video.frame_count), dtype=bool)
         for line, position in enumerate(positions):
             active[line, table.start[position] : table.end[position]] = True

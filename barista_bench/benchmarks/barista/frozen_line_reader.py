@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from barista_bench.benchmarks.barista.activity import Activity
-from barista_bench.benchmarks.barista.activity_choices import ActivityChoice, ActivityInputs, ActivityTarget, shown_verb
+from barista_bench.benchmarks.barista.activity_choices import ActivityChoice, ActivityInputs, ActivityTarget, group_verb
 from barista_bench.benchmarks.barista.common import FrameMetadata
 from barista_bench.benchmarks.barista.grounding import Grounding, GroundingInputs
 from barista_bench.benchmarks.barista.hand_object import HandObject
@@ -41,7 +41,7 @@ from barista_bench.benchmarks.barista.temporal_vqa import TemporalInputs, Tempor
 from barista_bench.benchmarks.kinds.box_answers import FrameSize
 from barista_bench.core.boxes import xywh_to_xyxy
 from barista_bench.core.example import GridBox, Int64, field_types
-from barista_bench.core.released_records import FilledText, FrozenLine, ReleaseRoot, converted
+from barista_bench.core.frozen_lines import FrozenLine, NonEmptyText, ReleaseRoot, converted
 from barista_bench.core.task import Example, Fields, Json, Task
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import SceneObject
@@ -57,7 +57,7 @@ Scale = Annotated[int, msgspec.Meta(ge=1, lt=2**31)]
 StatedBox = Annotated[list[int | float], msgspec.Meta(min_length=4, max_length=4)]
 
 
-class _OnGrid(msgspec.Struct, kw_only=True):
+class _GridBoxes(msgspec.Struct, kw_only=True):
     """Fields of lines with true boxes: [x0, y0, x1, y1] from 0 to `bbox_scale`."""
 
     frame_width: Side
@@ -73,14 +73,14 @@ class _OnGrid(msgspec.Struct, kw_only=True):
         """The target of an example, which has no boxes in pixels."""
         return {name: value, "bbox_format": self.bbox_format, "bbox_scale": self.bbox_scale}
 
-    def check(self, boxes: Sequence[list[int]]) -> None:
+    def check_boxes(self, boxes: Sequence[list[int]]) -> None:
         for box in boxes:
             if not all(0 <= value <= self.bbox_scale for value in box):
                 raise DataError(f"task_data: box {box} is not within 0 to {self.bbox_scale}. Remedy: correct it")
 
 
-class _Grounding(_OnGrid, kw_only=True):
-    phrase: FilledText
+class _Grounding(_GridBoxes, kw_only=True):
+    phrase: NonEmptyText
     category: str
     ground_truth_boxes: Annotated[list[GridBox], msgspec.Meta(min_length=1)]
 
@@ -92,11 +92,11 @@ class _Interaction(msgspec.Struct):
     hand_type: Literal["left", "right", "both"]
 
 
-class _HandObject(_OnGrid, kw_only=True):
+class _HandObject(_GridBoxes, kw_only=True):
     ground_truth: Annotated[list[_Interaction], msgspec.Meta(min_length=1)]
 
 
-class _Described(msgspec.Struct):
+class _DescribedObject(msgspec.Struct):
     category: str
     bbox_xywh: StatedBox
     object_id: str
@@ -105,8 +105,8 @@ class _Described(msgspec.Struct):
 
 
 class _Referring(msgspec.Struct):
-    metadata: _Described
-    structured: FilledText
+    metadata: _DescribedObject
+    structured: NonEmptyText
     question: str | None = None
 
 
@@ -116,8 +116,8 @@ class _Relations(msgspec.Struct):
 
 
 class _Choice(msgspec.Struct):
-    choice_id: FilledText
-    text: FilledText
+    choice_id: NonEmptyText
+    text: NonEmptyText
 
 
 class _Activity(msgspec.Struct):
@@ -137,8 +137,8 @@ class _Segment(msgspec.Struct):
 
 
 class _VisualQA(msgspec.Struct):
-    question: FilledText
-    reference_answer: FilledText
+    question: NonEmptyText
+    reference_answer: NonEmptyText
     category: str
 
 
@@ -174,7 +174,7 @@ def _example(
     """An example of a line. Evidence but for object ids is unknown: lists stay empty, and rows of the file are -1."""
     unknown: dict[object, Json] = {str: "", Int64: -1}
     kinds = field_types(task.evidence_type)
-    asked: Fields = {} if question is None else {"question": question}
+    question_field: Fields = {} if question is None else {"question": question}
     return Example(
         example_id=line.example_id,
         benchmark=task.benchmark,
@@ -183,14 +183,14 @@ def _example(
         frames=line.frame_refs,
         inputs=inputs,
         target=target,
-        metadata={**_COMMON.write(), **metadata, **asked},
+        metadata={**_COMMON.write(), **metadata, **question_field},
         evidence={name: unknown.get(kind, []) for name, kind in kinds.items()} | {"object_ids": list(object_ids)},
     )
 
 
-def _grounding(line: FrozenLine, _: ReleaseRoot) -> Example:
+def _read_grounding(line: FrozenLine, _: ReleaseRoot) -> Example:
     data = converted(line.task_data, _Grounding, "task_data")
-    data.check(data.ground_truth_boxes)
+    data.check_boxes(data.ground_truth_boxes)
     return _example(
         Grounding,
         line,
@@ -201,10 +201,10 @@ def _grounding(line: FrozenLine, _: ReleaseRoot) -> Example:
     )
 
 
-def _hand_object(line: FrozenLine, _: ReleaseRoot) -> Example:
+def _read_hand_object(line: FrozenLine, _: ReleaseRoot) -> Example:
     data = converted(line.task_data, _HandObject, "task_data")
     for item in data.ground_truth:
-        data.check([*item.hand_boxes, item.object_box])
+        data.check_boxes([*item.hand_boxes, item.object_box])
     interactions: list[Json] = [{**msgspec.to_builtins(item), "category": ""} for item in data.ground_truth]
     hand_types = sorted({item.hand_type for item in data.ground_truth})
     return _example(
@@ -218,49 +218,49 @@ def _hand_object(line: FrozenLine, _: ReleaseRoot) -> Example:
     )
 
 
-def _referring(line: FrozenLine, root: ReleaseRoot) -> Example:
+def _read_referring(line: FrozenLine, root: ReleaseRoot) -> Example:
     data = converted(line.task_data, _Referring, "task_data")
-    described = data.metadata
+    subject = data.metadata
     width, height = root.frame_size(line.video_id)
-    x, y, box_width, box_height = described.bbox_xywh
-    facts = _facts(described)
+    x, y, box_width, box_height = subject.bbox_xywh
+    facts = _facts(subject)
     return _example(
         Referring,
         line,
-        label=described.category,
+        label=subject.category,
         inputs=ReferringInputs(
-            width, height, list(xywh_to_xyxy((x, y, box_width, box_height))), list(described.bbox_xywh)
+            width, height, list(xywh_to_xyxy((x, y, box_width, box_height))), list(subject.bbox_xywh)
         ).write(),
         target=ReferringTarget(
-            category=described.category,
+            category=subject.category,
             reference=data.structured,
             sentence=one_sentence(facts, 0, load_domain()),
             facts=listed_facts(facts, 0),
-            attributes=described.attributes,
-            relations=described.relations,
+            attributes=subject.attributes,
+            relations=subject.relations,
         ).write(),
         metadata={"box_share": box_width * box_height / (width * height)},
-        object_ids=[described.object_id],
+        object_ids=[subject.object_id],
         question=data.question,
     )
 
 
-def _facts(described: _Described) -> FrameFacts:
+def _facts(subject: _DescribedObject) -> FrameFacts:
     """The facts of the line about its object, which has index 0, and no other; rows of the file are unknown: -1."""
-    others = {item.target_object_id: item.target_category for item in described.relations}
-    objects = (SceneObject(described.object_id, described.category), *(SceneObject(*other) for other in others.items()))
+    others = {item.target_object_id: item.target_category for item in subject.relations}
+    objects = (SceneObject(subject.object_id, subject.category), *(SceneObject(*other) for other in others.items()))
     numbers = {object_id: number for number, object_id in enumerate(others, start=1)}
     links = [
         Link(numbers[item.target_object_id], item.is_source, item.relation_type, item.value, -1)
-        for item in described.relations
+        for item in subject.relations
     ]
-    properties = [Property(item.attribute_type, item.value, -1) for item in described.attributes]
+    properties = [Property(item.attribute_type, item.value, -1) for item in subject.attributes]
     return FrameFacts(objects, {0: properties}, {0: links})
 
 
-def _activity(line: FrozenLine, _: ReleaseRoot) -> Example:
+def _read_activity(line: FrozenLine, _: ReleaseRoot) -> Example:
     data, segment = converted(line.task_data, _Activity, "task_data"), converted(line.metadata, _Segment, "metadata")
-    choices = [ActivityChoice(item.choice_id, "", item.text, shown_verb(item.text)) for item in data.choices]
+    choices = [ActivityChoice(item.choice_id, "", item.text, group_verb(item.text)) for item in data.choices]
     by_id = {choice.choice_id: choice for choice in choices}
     if len(by_id) < len(choices) or data.correct_choice_id not in by_id:
         raise DataError(
@@ -288,12 +288,12 @@ def _activity(line: FrozenLine, _: ReleaseRoot) -> Example:
     )
 
 
-def _relations(line: FrozenLine, root: ReleaseRoot) -> Example:
+def _read_relations(line: FrozenLine, root: ReleaseRoot) -> Example:
     data = converted(line.task_data, _Relations, "task_data")
     video, frame = root.video(line.video_id, "masks"), line.frames[0].frame_index
     objects = marked_objects(video, mark_order(video, frame))
-    lines = [_MARK_LINE.fullmatch(text) for text in data.object_id_category_lines]
-    stated_marks = [(int(match[1]), match[2]) for match in lines if match]
+    matches = [_MARK_LINE.fullmatch(text) for text in data.object_id_category_lines]
+    stated_marks = [(int(match[1]), match[2]) for match in matches if match]
     if stated_marks != [(item.mark, item.category) for item in objects]:
         raise DataError(
             f"task_data.object_id_category_lines are not the objects that the annotations of {line.video_id!r} have on "
@@ -323,7 +323,7 @@ def _relations(line: FrozenLine, root: ReleaseRoot) -> Example:
     )
 
 
-def _temporal_vqa(line: FrozenLine, _: ReleaseRoot) -> Example:
+def _read_temporal_vqa(line: FrozenLine, _: ReleaseRoot) -> Example:
     data, clip = converted(line.task_data, _VisualQA, "task_data"), converted(line.metadata, _Clip, "metadata")
     return _example(
         TemporalVQA,
@@ -341,10 +341,10 @@ def _temporal_vqa(line: FrozenLine, _: ReleaseRoot) -> Example:
 
 
 _READERS: dict[type[Task], Callable[[FrozenLine, ReleaseRoot], Example]] = {
-    Grounding: _grounding,
-    HandObject: _hand_object,
-    Referring: _referring,
-    Activity: _activity,
-    Relations: _relations,
-    TemporalVQA: _temporal_vqa,
+    Grounding: _read_grounding,
+    HandObject: _read_hand_object,
+    Referring: _read_referring,
+    Activity: _read_activity,
+    Relations: _read_relations,
+    TemporalVQA: _read_temporal_vqa,
 }

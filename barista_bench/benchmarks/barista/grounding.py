@@ -4,7 +4,7 @@ A frame and a phrase such as `white coffee cup held by the left hand`; the model
 means. Scored by COCO's mean average precision: each example is an image, its category the label, all scores 1; by
 the paper's protocol a detector may give its own (`BoxStatistics`).
 
-Which frames and categories are asked for does not depend on the draw of the relations that phrases use. Mean average
+Which frames and categories are asked for does not depend on the sampled relations that phrases use. Mean average
 precision of answers without confidences depends on the order of the examples: as in the release it is that of the
 frozen set; `tie_spread` says what other orders give, and the F1 figures depend on none. Where release and paper differ,
 see `protocols.yaml`.
@@ -35,24 +35,24 @@ from barista_bench.benchmarks.barista.common import (
     thinned,
 )
 from barista_bench.benchmarks.barista.phrases import (
-    Described,
-    Key,
+    DescribedObject,
     Phrase,
-    described_in,
+    RelationKey,
     is_color,
     make_phrase,
     range_keys,
+    subject_index,
 )
-from barista_bench.benchmarks.barista.released_json import released_body, within_bounds
+from barista_bench.benchmarks.barista.released_json import refuse_unbounded, released_body
 from barista_bench.benchmarks.kinds.box_answers import (
     CENTRE_ON_GRID,
-    annotated,
     box_fields,
-    grid_pixels,
+    grid_to_pixels,
     on_usual_grid,
-    pixels_grid,
+    pixels_to_grid,
     released_number,
     released_pixels,
+    require_annotated,
     usual_boxes,
     write_grid,
 )
@@ -113,7 +113,7 @@ class GroundingSampling(FrameSampling):
     """The sampling of phrases on frames.
 
     Args:
-        draw_seed: of the draw of the relation that a phrase uses, over all videos; None takes `seed`.
+        draw_seed: of the sample of relations that phrases use, over all videos; None takes `seed`.
         fraction: of each video's candidate frames that is kept, evenly.
         in_activities: only frames inside an activity.
         with_relations: only frames on which some relation holds.
@@ -156,49 +156,49 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
         """
         view = _View(video, sampling)
         keys, colors = view.counts()
-        objects, large = video.instances_table.object, view.large
+        objects, is_large = video.instances_table.object, view.is_large
         categories = [item.category for item in video.objects]
         for frame in view.frames(sampling).tolist():
             groups: dict[str, list[int]] = defaultdict(list)
-            for position in view.index.positions_at(frame):
+            for position in view.arrays.positions_at(frame):
                 number = int(objects[position])
-                if large[position] and categories[number].lower() != UNNAMED:
+                if is_large[position] and categories[number].lower() != UNNAMED:
                     groups[categories[number]].append(number)
             for category in sorted(groups):
                 counts = [int(keys[number, frame]) for number in groups[category]]
                 hues = [int(colors[number, frame]) for number in groups[category]]
                 if any(counts) or any(hues):
-                    described = described_in(counts, hues)
-                    drawing = sum(count > 0 for count in counts[:described]) if counts[described] else -1
-                    yield Candidate(video.video_id, frame, category, drawing, tuple(filter(None, counts)))
+                    subject = subject_index(counts, hues)
+                    place = sum(count > 0 for count in counts[:subject]) if counts[subject] else -1
+                    yield Candidate(video.video_id, frame, category, place, tuple(filter(None, counts)))
 
-    def left_open(self, video: VideoGraph, candidate: Candidate, sampling: GroundingSampling) -> str | None:
-        """All of a category must be annotated; and of several, all that tells them apart."""
+    def incompleteness(self, video: VideoGraph, candidate: Candidate, sampling: GroundingSampling) -> str | None:
+        """Why annotation is incomplete: it lacks things of the category, or what could tell several of them apart."""
         span = candidate.frame, candidate.frame + 1
-        if not video.coverage.category(candidate.group, *span):
+        if not video.coverage.covers_category(candidate.group, *span):
             return "its source does not mark everything of the category there"
         several = sum(item.category == candidate.group for item in video.objects_at(candidate.frame)) > 1
-        is_told = not several or all(video.coverage.layer(layer, *span) for layer in ("attributes", "relations"))
+        is_told = not several or all(video.coverage.covers_layer(layer, *span) for layer in ("attributes", "relations"))
         return None if is_told else "its source does not state all that could tell things of the category apart there"
 
     def select(
         self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: GroundingSampling
     ) -> Iterator[Candidate]:
-        """Draws the relation that each phrase names: `item` is then its key, -1 for none.
+        """Sample the relation that each phrase names: `item` is then its key, -1 for none.
 
-        One generator serves all videos, and every object with a key draws, described or not, as released.
+        One generator serves all videos, and each object with a key takes a number of it, described or not, as released.
         """
         rng = sampling.generator(sampling.draw_seed)
         for candidate in candidates:
-            drawn = [rng.choice(range(count)) for count in candidate.numbers]
-            yield candidate._replace(item=drawn[candidate.item] if candidate.item >= 0 else -1, numbers=())
+            choices = [rng.choice(range(count)) for count in candidate.numbers]
+            yield candidate._replace(item=choices[candidate.item] if candidate.item >= 0 else -1, numbers=())
 
     def build(
         self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: GroundingSampling
     ) -> Iterator[Example]:
         view = _View(video, sampling)
         for candidate in candidates:
-            yield _example(view.index, candidate, view.phrase(candidate), sampling.box_scale)
+            yield _example(view.arrays, candidate, view.phrase(candidate), sampling.box_scale)
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         fields = {
@@ -214,7 +214,7 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
 
     def as_target(self, example: Example, prediction: Prediction) -> GroundingTarget | None:
         boxes = answered_boxes(prediction)
-        grid = [pixels_grid(box, example.inputs) for box in boxes]
+        grid = [pixels_to_grid(box, example.inputs) for box in boxes]
         return GroundingTarget(boxes=boxes, ground_truth_boxes=grid) if boxes else None
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
@@ -228,8 +228,8 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
         Without other videos, the box in the middle.
         """
         by_category = usual_boxes_by_category(others)
-        usual = by_category.get(GroundingInputs.of(example).category, by_category.get("", [list(CENTRE_ON_GRID)]))
-        return json.dumps({"bboxes": [write_grid(box, example.inputs, box_format) for box in usual]})
+        boxes = by_category.get(GroundingInputs.of(example).category, by_category.get("", [list(CENTRE_ON_GRID)]))
+        return json.dumps({"bboxes": [write_grid(box, example.inputs, box_format) for box in boxes]})
 
     def subject(self, example: Example) -> str:
         return GroundingInputs.of(example).phrase
@@ -241,8 +241,8 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
         """The true boxes in pixels: from the grid on which they are frozen, or as annotated (paper, A.1)."""
         target = GroundingTarget.of(example)
         if self.follows_paper:
-            return annotated(target.boxes, "boxes", example.example_id)
-        return [grid_pixels(box, example.inputs, target.bbox_scale) for box in target.ground_truth_boxes]
+            return require_annotated(target.boxes, "boxes", example.example_id)
+        return [grid_to_pixels(box, example.inputs, target.bbox_scale) for box in target.ground_truth_boxes]
 
 
 @cached_by_set
@@ -265,14 +265,14 @@ class _View:
     """
 
     def __init__(self, video: VideoGraph, sampling: GroundingSampling) -> None:
-        self.video, self.index = video, FrameArrays(video, sampling.box_scale)
+        self.video, self.arrays = video, FrameArrays(video, sampling.box_scale)
         rules = domain_called(sampling.domain).phrases
         if rules is None:
             raise ConfigError(
                 f"{sampling.domain}: phrases: not there. Remedy: write it as the package's domain.yaml does"
             )
-        self.relations = self.index.relations(range(len(video.relations_table.start)))
-        self.keys: list[tuple[Bools, int, Key]] = [
+        self.relations = self.arrays.active_relations(range(len(video.relations_table.start)))
+        self.keys: list[tuple[Bools, int, RelationKey]] = [
             (frames, *key)
             for position, frames in enumerate(self.relations)
             for key in range_keys(video, position, rules)
@@ -281,35 +281,35 @@ class _View:
         kinds = [i for i, (kind, _) in enumerate(table.labels) if kind == "color"]
         ranges: list[int] = np.flatnonzero(np.isin(table.label, kinds)).tolist()
         self.colors: list[tuple[Bools, int, str, int]] = []
-        for position, frames in zip(ranges, self.index.attributes(ranges), strict=True):
+        for position, frames in zip(ranges, self.arrays.active_attributes(ranges), strict=True):
             (_, value, _, _, row), number = table.entry(position), int(table.source[position])
             if is_color(value, video.objects[number].category, rules):
                 self.colors.append((frames, number, value, row))
         box = video.instances_table.bbox
-        self.large: Bools = box[:, 2] * box[:, 3] >= sampling.min_area
+        self.is_large: Bools = box[:, 2] * box[:, 3] >= sampling.min_area
 
     def frames(self, sampling: GroundingSampling) -> Frames:
-        frames = self.index.frames(sampling, in_activities=sampling.in_activities)
+        frames = self.arrays.frames(sampling, in_activities=sampling.in_activities)
         if sampling.with_relations:
             frames = frames[np.logical_or.reduce(self.relations)[frames]]
         return thinned(frames, sampling.fraction)
 
     def counts(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """(objects, frames) how many keys an object has, and how many colours of it a phrase may use."""
-        stated: dict[tuple[int, str], Bools] = {}
+        color_frames: dict[tuple[int, str], Bools] = {}
         for frames, number, value, _ in self.colors:
-            stated[number, value] = stated.get((number, value), np.False_) | frames
+            color_frames[number, value] = color_frames.get((number, value), np.False_) | frames
         keys, colors = np.zeros((2, len(self.video.objects), self.video.frame_count), dtype=np.int32)
         for frames, number, _ in self.keys:
             keys[number] += frames
-        for (number, _), frames in stated.items():
+        for (number, _), frames in color_frames.items():
             colors[number] += frames
         return keys, colors
 
     def phrase(self, candidate: Candidate) -> Phrase:
-        """The phrase of a candidate that has been drawn."""
+        """The phrase of a candidate whose key has been sampled."""
         frame, category = candidate.frame, candidate.group
-        keys: dict[int, list[Key]] = defaultdict(list)
+        keys: dict[int, list[RelationKey]] = defaultdict(list)
         for frames, number, key in self.keys:
             if frames[frame]:
                 keys[number].append(key)
@@ -319,19 +319,19 @@ class _View:
                 colors[number].setdefault(value, row)
         numbers = self.video.instances_table.object
         group = [
-            Described(self.video.objects[number], position, colors[number], keys[number])
-            for position in self.index.positions_at(frame)
+            DescribedObject(self.video.objects[number], position, colors[number], keys[number])
+            for position in self.arrays.positions_at(frame)
             for number in [int(numbers[position])]
-            if self.video.objects[number].category == category and self.large[position]
+            if self.video.objects[number].category == category and self.is_large[position]
         ]
         return make_phrase(group, candidate.item)
 
 
-def _example(index: FrameArrays, candidate: Candidate, phrase: Phrase, scale: int) -> Example:
-    video, (text, key, reference) = index.video, phrase
+def _example(arrays: FrameArrays, candidate: Candidate, phrase: Phrase, scale: int) -> Example:
+    video, (text, key, reference) = arrays.video, phrase
     frame, category = candidate.frame, candidate.group
     positions = [item.position for item in reference]
-    fitting = [relation for item in reference for relation in item.keys if key is not None and relation.fits(key)]
+    named_keys = [relation for item in reference for relation in item.keys if key is not None and relation.fits(key)]
     return Grounding.new_example(
         f"{Grounding.upstream_name}:{video.video_id}:{frame}:{category}",
         video.video_id,
@@ -339,12 +339,12 @@ def _example(index: FrameArrays, candidate: Candidate, phrase: Phrase, scale: in
         label=category,
         inputs=GroundingInputs(text, category, video.video.width, video.video.height),
         target=GroundingTarget(
-            boxes=[index.pixels(position) for position in positions],
-            ground_truth_boxes=[index.grid(position) for position in positions],
+            boxes=[arrays.pixels(position) for position in positions],
+            ground_truth_boxes=[arrays.grid(position) for position in positions],
             bbox_scale=scale,
         ),
         metadata={
-            **index.metadata(frame),
+            **arrays.metadata(frame),
             "category": category,
             "colors": sorted(reference[0].colors),
             "relation": key.value if key else "",
@@ -354,8 +354,8 @@ def _example(index: FrameArrays, candidate: Candidate, phrase: Phrase, scale: in
         evidence=GroundingEvidence(
             object_ids=[item.object.id for item in reference],
             related_object_id=key.other.id if key else "",
-            instance_rows=[index.row(position) for position in positions],
-            relation_rows=sorted({relation.row for relation in fitting}),
+            instance_rows=[arrays.row(position) for position in positions],
+            relation_rows=sorted({relation.row for relation in named_keys}),
             attribute_rows=sorted({row for item in reference for row in item.colors.values()}),
         ),
     )
@@ -365,7 +365,7 @@ def _example(index: FrameArrays, candidate: Candidate, phrase: Phrase, scale: in
 _FOUR_INTEGERS = re.compile(r"(?<!\d)(\d++)" + r"\s*+,\s*+(\d++)" * 3)
 
 
-@within_bounds
+@refuse_unbounded
 def read_released(text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
     """Boxes of a JSON object's list `bboxes` (else `boxes`), else every four runs of digits; `written` as answered.
 
@@ -374,21 +374,21 @@ def read_released(text: str, inputs: Fields, box_format: BoxFormat) -> Predictio
     body = released_body(text)
     try:
         answer = json.loads(body)
-        listed = listed_boxes(answer) if isinstance(answer, dict) else None
-        written = [
+        entries = listed_boxes(answer) if isinstance(answer, dict) else None
+        boxes = [
             [released_number(value, box_format) for value in entry[:4]]
-            for entry in listed or ()
+            for entry in entries or ()
             if isinstance(entry, list) and len(entry) >= 4 and all(isinstance(n, int | float) for n in entry[:4])
         ]
     except ValueError:  # no JSON, or a box with NaN
-        listed = None
-    if listed is None:
-        written = _read_runs_of_four(body, box_format)
-        if not written:
+        entries = None
+    if entries is None:
+        boxes = _read_runs_of_four(body, box_format)
+        if not boxes:
             return NO_BOXES
-    pixels = [released_pixels(box, inputs, box_format) for box in written]
-    value: Fields = {"boxes": cast("Json", pixels), "written": cast("Json", written)}
-    return Prediction(value, dropped=0 if listed is None else len(listed) - len(written))
+    pixels = [released_pixels(box, inputs, box_format) for box in boxes]
+    value: Fields = {"boxes": cast("Json", pixels), "written": cast("Json", boxes)}
+    return Prediction(value, dropped=0 if entries is None else len(entries) - len(boxes))
 
 
 def _read_runs_of_four(body: str, box_format: BoxFormat) -> list[list[float]]:

@@ -29,7 +29,7 @@ from barista_bench.benchmarks.barista.interactions import (
     actions_at,
     answered_interactions,
     contact_ranges,
-    mapped,
+    map_boxes,
     read_by_paper,
     read_released,
     usual_interactions,
@@ -37,15 +37,15 @@ from barista_bench.benchmarks.barista.interactions import (
 from barista_bench.benchmarks.kinds.box_answers import (
     CENTRE_ON_GRID,
     FrameSize,
-    annotated,
     box_failures,
     box_fields,
     box_schema,
     box_size,
-    grid_pixels,
-    in_words,
-    pixels_grid,
+    box_text,
+    grid_to_pixels,
+    pixels_to_grid,
     random_grid_box,
+    require_annotated,
     write_grid,
 )
 from barista_bench.benchmarks.parsing import object_schema
@@ -106,12 +106,12 @@ class InteractionStatistics(SumStatistics):
     """
 
     def __init__(self, frames: Sequence[FrameScore], groups: Sequence[Sequence[Sequence[Group]]]) -> None:
-        rows = [frame_sums([frame], [groups_of]) for frame, groups_of in zip(frames, groups, strict=True)]
+        rows = [frame_sums([frame], [frame_groups]) for frame, frame_groups in zip(frames, groups, strict=True)]
         names = {name: name for name in ("precision", "recall", "f1")}
         super().__init__(rows, figures, sample_scores=names, tables=tables)
         self._frames, self._groups = frames, groups
 
-    def among(self, samples: Sequence[int]) -> InteractionStatistics:
+    def subset(self, samples: Sequence[int]) -> InteractionStatistics:
         return InteractionStatistics([self._frames[at] for at in samples], [self._groups[at] for at in samples])
 
     def _total(self) -> Floats:
@@ -159,20 +159,20 @@ class HandObject(GraphTask[HandObjectSampling]):
 
     def candidates(self, video: VideoGraph, sampling: HandObjectSampling) -> Iterator[Candidate]:
         """Frames on which a hand acts on an object, of the video's frames, evenly thinned."""
-        index = FrameArrays(video)
-        acted = np.logical_or.reduce(index.relations(contact_ranges(video, sampling.relation_type)))
-        for frame in thinned(index.frames(sampling), sampling.fraction).tolist():
-            if acted[frame]:
+        arrays = FrameArrays(video)
+        is_acted_on = np.logical_or.reduce(arrays.active_relations(contact_ranges(video, sampling.relation_type)))
+        for frame in thinned(arrays.frames(sampling), sampling.fraction).tolist():
+            if is_acted_on[frame]:
                 yield Candidate(video.video_id, frame)
 
     def build(
         self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: HandObjectSampling
     ) -> Iterator[Example]:
-        index, contacts = FrameArrays(video, sampling.box_scale), contact_ranges(video, sampling.relation_type)
-        active = index.relations(contacts)
+        arrays, contacts = FrameArrays(video, sampling.box_scale), contact_ranges(video, sampling.relation_type)
+        active = arrays.active_relations(contacts)
         for candidate in candidates:
             actions = actions_at(video, candidate.frame, contacts, active)
-            yield _example(index, candidate.frame, actions, sampling.box_scale)
+            yield _example(arrays, candidate.frame, actions, sampling.box_scale)
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         exemplars = {name: _answer_text(items, example.inputs, box_format) for name, items in EXEMPLARS.items()}
@@ -198,13 +198,13 @@ class HandObject(GraphTask[HandObjectSampling]):
         )
 
     def as_target(self, example: Example, prediction: Prediction) -> InteractionTarget | None:
-        def true(item: BoxedInteraction) -> TrueInteraction:
-            hands = [pixels_grid(box, example.inputs) for box in item.hand_boxes]
-            grid = (hands, pixels_grid(item.object_box, example.inputs))
+        def true_interaction(item: BoxedInteraction) -> TrueInteraction:
+            hands = [pixels_to_grid(box, example.inputs) for box in item.hand_boxes]
+            grid = (hands, pixels_to_grid(item.object_box, example.inputs))
             return TrueInteraction("", "", item.hand_type, *grid, item.hand_boxes, item.object_box)
 
         answered = answered_interactions(prediction)
-        return InteractionTarget(list(map(true, answered))) if answered else None
+        return InteractionTarget(list(map(true_interaction, answered))) if answered else None
 
     def facets(self, example: Example) -> Fields:
         return {"object_size": sorted({box_size(item.object_box) for item in self._reference(example)})}
@@ -212,34 +212,34 @@ class HandObject(GraphTask[HandObjectSampling]):
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """Wrong and loose hands of the matched interactions, and the objects' boxes of the others."""
         objects = [item.object_id for item in InteractionTarget.of(example).interactions]
-        named = [(name,) if name else () for name in objects]  # released files may leave them out
+        ids = [(name,) if name else () for name in objects]  # released files may leave them out
         pairs = self.frame_score(example, prediction).pairs
-        failures = [AnswerFailure("wrong_hand", named[pair.reference]) for pair in pairs if not pair.hand_type_right]
+        failures = [AnswerFailure("wrong_hand", ids[pair.reference]) for pair in pairs if not pair.hand_type_right]
         failures += [
-            AnswerFailure("loose_hand", named[pair.reference])
+            AnswerFailure("loose_hand", ids[pair.reference])
             for pair in pairs
             if pair.hand_type_right and pair.hand_iou < IOU_THRESHOLD
         ]
         reference = [item.object_box for item in self._reference(example)]
-        answered = [item.object_box for item in answered_interactions(prediction)]
-        return (*failures, *box_failures(reference, answered, [pair[:2] for pair in pairs], objects))
+        predicted = [item.object_box for item in answered_interactions(prediction)]
+        return (*failures, *box_failures(reference, predicted, [pair[:2] for pair in pairs], objects))
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         reference, frame = InteractionTarget.of(example).interactions, self.frame_score(example, prediction)
-        answered = answered_interactions(prediction)
+        predicted = answered_interactions(prediction)
         pairs = {pair.reference: pair for pair in frame.pairs}
-        used = {pair.prediction for pair in frame.pairs}
+        matched_answers = {pair.prediction for pair in frame.pairs}
         hits = [
             f"{_sentence(item)}: object IoU {pairs[i].object_iou:.2f}, hand IoU {pairs[i].hand_iou:.2f}, "
-            f"answered as {answered[pairs[i].prediction].hand_type}"
+            f"answered as {predicted[pairs[i].prediction].hand_type}"
             for i, item in enumerate(reference)
             if i in pairs
         ]
         misses = [_sentence(item) for i, item in enumerate(reference) if i not in pairs]
         wrong = [
-            f"{_hands(item.hand_type)} on an object at {in_words(item.object_box)}"
-            for i, item in enumerate(answered)
-            if i not in used
+            f"{_hands(item.hand_type)} on an object at {box_text(item.object_box)}"
+            for i, item in enumerate(predicted)
+            if i not in matched_answers
         ]
         return Explanation.of(hits, misses, wrong)
 
@@ -255,8 +255,8 @@ class HandObject(GraphTask[HandObjectSampling]):
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """The most frequent contact of hands, at its usual place; without other videos, as `centre_answer`."""
-        usual = usual_interactions(others)
-        return _answer_text(usual, example.inputs, box_format) if usual else self.centre_answer(example, box_format)
+        items = usual_interactions(others)
+        return _answer_text(items, example.inputs, box_format) if items else self.centre_answer(example, box_format)
 
     def centre_answer(self, example: Example, box_format: BoxFormat) -> str:
         """One interaction whose object and only hand, called the right one, both fill the middle."""
@@ -272,18 +272,18 @@ class HandObject(GraphTask[HandObjectSampling]):
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
         """Hands and the objects that they act on."""
         names = (item.category for item in InteractionTarget.of(example).interactions)
-        drawn: list[tuple[OverlayKind, BoxedInteraction, str]] = [
+        interactions: list[tuple[OverlayKind, BoxedInteraction, str]] = [
             *(("reference", item, name) for item, name in zip(self._reference(example), names, strict=True)),
             *(("predicted", item, "object") for item in answered_interactions(prediction)),
         ]
         return tuple(
             Overlay(0, as_xyxy(box), kind, label)
-            for kind, item, name in drawn
+            for kind, item, name in interactions
             for box, label in (*((box, _hands(item.hand_type)) for box in item.hand_boxes), (item.object_box, name))
         )
 
     def frame_score(self, example: Example, prediction: Prediction | None) -> FrameScore:
-        """One frame in pixels, matched as the protocol says."""
+        """The score of one frame in pixels, matched as the protocol says."""
         answered = None if prediction is None else [item.write() for item in answered_interactions(prediction)]
         reference = [item.write() for item in self._reference(example)]
         return score_frame(answered, reference, matching="highest_first" if self.follows_paper else "greedy")
@@ -294,31 +294,31 @@ class HandObject(GraphTask[HandObjectSampling]):
         if self.follows_paper:
             return [
                 BoxedInteraction(
-                    annotated(item.hand_pixels, "hand_pixels", name),
-                    annotated(item.object_pixels, "object_pixels", name),
+                    require_annotated(item.hand_pixels, "hand_pixels", name),
+                    require_annotated(item.object_pixels, "object_pixels", name),
                     item.hand_type,
                 )
                 for item in target.interactions
             ]
         return [
-            mapped(item, lambda box: grid_pixels(box, example.inputs, target.bbox_scale))
+            map_boxes(item, lambda box: grid_to_pixels(box, example.inputs, target.bbox_scale))
             for item in target.interactions
         ]
 
 
-def _example(index: FrameArrays, frame: int, actions: Sequence[HandAction], scale: int) -> Example:
-    video = index.video
+def _example(arrays: FrameArrays, frame: int, actions: Sequence[HandAction], scale: int) -> Example:
+    video = arrays.video
     numbers = {number for action in actions for number in (action.target, *action.hands)}
-    box = {number: int(index.position[number, frame]) for number in numbers}
+    positions = {number: int(arrays.position[number, frame]) for number in numbers}
     interactions = [
         TrueInteraction(
             object_id=video.objects[action.target].id,
             category=video.objects[action.target].category,
             hand_type=action.hand_type,
-            hand_boxes=[index.grid(box[hand]) for hand in action.hands],
-            object_box=index.grid(box[action.target]),
-            hand_pixels=[index.pixels(box[hand]) for hand in action.hands],
-            object_pixels=index.pixels(box[action.target]),
+            hand_boxes=[arrays.grid(positions[hand]) for hand in action.hands],
+            object_box=arrays.grid(positions[action.target]),
+            hand_pixels=[arrays.pixels(positions[hand]) for hand in action.hands],
+            object_pixels=arrays.pixels(positions[action.target]),
         )
         for action in actions
     ]
@@ -331,7 +331,7 @@ def _example(index: FrameArrays, frame: int, actions: Sequence[HandAction], scal
         inputs=FrameSize(video.video.width, video.video.height),
         target=InteractionTarget(interactions, "xyxy", scale),
         metadata={
-            **index.metadata(frame),
+            **arrays.metadata(frame),
             "interactions": len(actions),
             "hand_types": hand_types,
             "categories": sorted({item.category for item in interactions}),
@@ -340,7 +340,7 @@ def _example(index: FrameArrays, frame: int, actions: Sequence[HandAction], scal
         evidence=HandObjectEvidence(
             object_ids=[item.object_id for item in interactions],
             hand_ids=[video.objects[i].id for i in dict.fromkeys(i for action in actions for i in action.hands)],
-            instance_rows=sorted(map(index.row, box.values())),
+            instance_rows=sorted(map(arrays.row, positions.values())),
             relation_rows=sorted({row for action in actions for row in action.rows}),
         ),
     )
@@ -350,7 +350,8 @@ def _answer_text(
     items: Sequence[BoxedInteraction | TrueInteraction], inputs: Fields, box_format: BoxFormat, scale: int = GRID
 ) -> str:
     """Interactions on the grid of 0..scale as a model writes them."""
-    return json.dumps([mapped(item, lambda box: write_grid(box, inputs, box_format, scale)).write() for item in items])
+    boxed = (map_boxes(item, lambda box: write_grid(box, inputs, box_format, scale)) for item in items)
+    return json.dumps([item.write() for item in boxed])
 
 
 def _sentence(item: TrueInteraction) -> str:

@@ -15,7 +15,7 @@ from typing import cast
 import numpy as np
 
 from barista_bench.benchmarks.barista.common import Bools, cached_by_set
-from barista_bench.benchmarks.barista.released_json import released_array, released_body, within_bounds
+from barista_bench.benchmarks.barista.released_json import refuse_unbounded, released_array, released_body
 from barista_bench.benchmarks.kinds.box_answers import (
     on_usual_grid,
     read_pixels,
@@ -90,19 +90,19 @@ def usual_interactions(examples: Sequence[Example]) -> list[BoxedInteraction]:
     frames = []
     for target in map(InteractionTarget.of, examples):
         on_grid = partial(on_usual_grid, scale=target.bbox_scale)
-        items = [mapped(item, on_grid) for item in target.interactions]
+        items = [map_boxes(item, on_grid) for item in target.interactions]
         frames.append(sorted(items, key=lambda item: (item.hand_type, item.object_box)))
     if not frames:
         return []
     types = mode(sorted(tuple(item.hand_type for item in frame) for frame in frames))
-    alike = [frame for frame in frames if tuple(item.hand_type for item in frame) == types]
+    matching = [frame for frame in frames if tuple(item.hand_type for item in frame) == types]
     return [
         BoxedInteraction(
             usual_boxes([item.hand_boxes for item in column]),
             usual_boxes([[item.object_box] for item in column])[0],
             column[0].hand_type,
         )
-        for column in zip(*alike, strict=True)
+        for column in zip(*matching, strict=True)
     ]
 
 
@@ -159,19 +159,19 @@ def _action(video: VideoGraph, target: int, positions: Sequence[int]) -> HandAct
     )
 
 
-@within_bounds
+@refuse_unbounded
 def read_released(text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
     """The whole answer as a JSON list, else the first list in it of which every entry is an interaction.
 
     An empty list says that there is none. `written` are the interactions as answered.
     """
     body = released_body(text)
-    array_alone = released_array(body)
-    for entries in json_arrays(body, nested=True) if array_alone is None else [array_alone]:
-        written = _read_entries(entries, lambda listed: _boxes_as_released(listed, box_format))
-        if written is not None:
-            pixels = [mapped(item, lambda box: released_pixels(box, inputs, box_format)) for item in written]
-            return Prediction({**BoxedInteractions(pixels).write(), "written": [item.write() for item in written]})
+    whole_list = released_array(body)
+    for entries in json_arrays(body, nested=True) if whole_list is None else [whole_list]:
+        interactions = _read_entries(entries, lambda listed: _released_boxes(listed, box_format))
+        if interactions is not None:
+            pixels = [map_boxes(item, lambda box: released_pixels(box, inputs, box_format)) for item in interactions]
+            return Prediction({**BoxedInteractions(pixels).write(), "written": [item.write() for item in interactions]})
     return _NO_LIST
 
 
@@ -181,20 +181,20 @@ def read_by_paper(text: str, inputs: Fields, box_format: BoxFormat) -> Predictio
     One that breaks off is read as far as its entries are complete.
     """
     body = unfenced(text)
-    array_alone, cut = whole_array(body), cut_array(text)
-    arrays = [(array, 0) for array in (json_arrays(body) if array_alone is None else [array_alone])]
-    for entries, begun in (*arrays, *([(cut.entries, cut.begun)] if cut else [])):
-        written = _read_entries(entries, _boxes_as_asked)
-        if written is not None:
-            pixels = [mapped(item, lambda box: read_pixels(box, inputs, box_format)) for item in written]
-            return Prediction(BoxedInteractions(pixels).write(), dropped=begun)
+    whole_list, cut = whole_array(body), cut_array(text)
+    arrays = [(array, 0) for array in (json_arrays(body) if whole_list is None else [whole_list])]
+    for entries, unfinished in (*arrays, *([(cut.entries, cut.unfinished)] if cut else [])):
+        interactions = _read_entries(entries, _strict_boxes)
+        if interactions is not None:
+            pixels = [map_boxes(item, lambda box: read_pixels(box, inputs, box_format)) for item in interactions]
+            return Prediction(BoxedInteractions(pixels).write(), dropped=unfinished)
     return _NO_LIST
 
 
 _NO_LIST = ParseError("the answer holds no JSON array of valid interactions")
 
 
-def mapped(
+def map_boxes(
     item: BoxedInteraction | TrueInteraction, convert: Callable[[Sequence[float]], Sequence[float]]
 ) -> BoxedInteraction:
     """The interaction with other boxes; of a true one, those on its grid."""
@@ -203,31 +203,31 @@ def mapped(
 
 
 def _read_entries(
-    entries: Sequence[object], numbers: Callable[[list[object]], list[list[float]] | None]
+    entries: Sequence[object], read_boxes: Callable[[list[object]], list[list[float]] | None]
 ) -> list[BoxedInteraction] | None:
-    """The entries of an answer, boxes as `numbers` reads them; None unless all are valid."""
-    written: list[BoxedInteraction] = []
+    """The entries of an answer, boxes as `read_boxes` reads them; None unless all are valid."""
+    interactions: list[BoxedInteraction] = []
     for entry in entries:
         fields = entry if isinstance(entry, dict) else {}
         hands, target, hand_type = (fields.get(name) for name in ("hand_boxes", "object_box", "hand_type"))
         if not isinstance(hands, list) or not hands or hand_type not in HAND_TYPES:
             return None
-        boxes = numbers([*hands, target])
+        boxes = read_boxes([*hands, target])
         if boxes is None:
             return None
-        written.append(BoxedInteraction(boxes[:-1], boxes[-1], str(hand_type)))
-    return written
+        interactions.append(BoxedInteraction(boxes[:-1], boxes[-1], str(hand_type)))
+    return interactions
 
 
-def _boxes_as_released(listed: list[object], box_format: BoxFormat) -> list[list[float]] | None:
-    if not all(isinstance(box, list) and len(box) == 4 for box in listed):
+def _released_boxes(boxes: list[object], box_format: BoxFormat) -> list[list[float]] | None:
+    if not all(isinstance(box, list) and len(box) == 4 for box in boxes):
         return None
     try:
-        return [[released_number(value, box_format) for value in cast("list[object]", box)] for box in listed]
+        return [[released_number(value, box_format) for value in cast("list[object]", box)] for box in boxes]
     except (TypeError, ValueError):
         return None
 
 
-def _boxes_as_asked(listed: list[object]) -> list[list[float]] | None:
-    read = [numbers for box in listed if (numbers := four_numbers(box)) is not None]
-    return read if len(read) == len(listed) else None
+def _strict_boxes(boxes: list[object]) -> list[list[float]] | None:
+    parsed = [numbers for box in boxes if (numbers := four_numbers(box)) is not None]
+    return parsed if len(parsed) == len(boxes) else None

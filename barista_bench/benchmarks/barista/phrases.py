@@ -15,7 +15,7 @@ from barista_bench.scene_graph.domain import PhraseRules
 from barista_bench.scene_graph.video_graph import UNNAMED
 
 
-class Key(NamedTuple):
+class RelationKey(NamedTuple):
     """A relation that a phrase may name: `value` in lower case, `words` as in `held by left hand`, row in the file."""
 
     value: str
@@ -23,13 +23,13 @@ class Key(NamedTuple):
     words: str
     row: int
 
-    def fits(self, other: Key) -> bool:
+    def fits(self, other: RelationKey) -> bool:
         """Whether an object with this key is meant by a phrase that uses the other one; direction does not count."""
         return self.value == other.value and self.other.category == other.other.category
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class DescribedObject:
     """One annotation of an object on a frame; `position` is its own in the instances table.
 
     `colors` maps each colour that a phrase may use to the row of the attribute that states it; `keys` stand in the
@@ -39,21 +39,21 @@ class Described:
     object: SceneObject
     position: int
     colors: Mapping[str, int]
-    keys: Sequence[Key]
+    keys: Sequence[RelationKey]
 
 
-Phrase = tuple[str, Key | None, list[Described]]
+Phrase = tuple[str, RelationKey | None, list[DescribedObject]]
 """The text of a phrase, the key that it names, and all annotations that it means."""
 
 
-def make_phrase(group: Sequence[Described], choice: int) -> Phrase:
+def make_phrase(group: Sequence[DescribedObject], choice: int) -> Phrase:
     """The phrase about one category on one frame.
 
     Args:
         group: the category's objects in the order of the file.
         choice: which key of the object described the phrase names; -1 where it has none.
     """
-    subject = group[described_in([len(item.keys) for item in group], [len(item.colors) for item in group])]
+    subject = group[subject_index([len(item.keys) for item in group], [len(item.colors) for item in group])]
     key = subject.keys[choice] if choice >= 0 else None
     colors = subject.colors.keys()
     words = [*sorted(colors), subject.object.category, *([key.words] if key else [])]
@@ -65,8 +65,8 @@ def make_phrase(group: Sequence[Described], choice: int) -> Phrase:
     return " ".join(words), key, reference
 
 
-def described_in(keys: Sequence[int], colors: Sequence[int]) -> int:
-    """Which object of a category is described: one with a key, and of those the most colours; of equals the first.
+def subject_index(keys: Sequence[int], colors: Sequence[int]) -> int:
+    """The index of the object that is described: one with a key, and of those the most colours; of equals the first.
 
     >>> described_in([0, 2, 1], [3, 1, 1])
     1
@@ -84,13 +84,13 @@ def is_color(value: str, category: str, rules: PhraseRules) -> bool:
     return value not in rules.no_color and value.lower() not in category.lower()
 
 
-def range_keys(video: VideoGraph, position: int, rules: PhraseRules) -> Iterator[tuple[int, Key]]:
+def range_keys(video: VideoGraph, position: int, rules: PhraseRules) -> Iterator[tuple[int, RelationKey]]:
     """The entries of a relation range among the keys of its ends: object index and key, the source first."""
     table = video.relations_table
     source, target = int(table.source[position]), int(table.target[position])
-    _, stated, _, _, row = table.entry(position)
-    value = " ".join(stated.lower().split())
+    _, stated_value, _, _, row = table.entry(position)
+    value = " ".join(stated_value.lower().split())
     ends = ((source, target, rules.as_source), (target, source, rules.as_target))
     for number, other, words in ends:
-        if value in words and video.objects[other].category != UNNAMED:
-            yield number, Key(value, video.objects[other], f"{words[value]} {video.objects[other].category}", row)
+        if value in words and (item := video.objects[other]).category != UNNAMED:
+            yield number, RelationKey(value, item, f"{words[value]} {item.category}", row)

@@ -20,10 +20,10 @@ MAX_FILE = 2**20
 MAX_TEXT = 2**18
 REMEDY = "name a clone of the released repository as it was published"
 GAP = "\0"
-"""In a text: a value that only running the code could tell."""
+"""The mark in a text for a value that only running the code could tell."""
 
 Texts: TypeAlias = Mapping[str, str]
-"""By name; a gap where a name is bound to something else."""
+"""Texts by name; a gap where a name is bound to something else."""
 Node: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -45,7 +45,7 @@ class SourceFile:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of escapes that Python does not know: not ours to mend
                 self._tree = ast.parse(data)
-            self._values = dict(_bound(self._tree.body))
+            self._values = dict(_bindings(self._tree.body))
             self._names = self._texts_of(self._values.items(), {})
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise ConfigError(f"{self.path}: is not readable Python. Remedy: {REMEDY}") from error
@@ -53,13 +53,13 @@ class SourceFile:
     def constant(self, name: str) -> str:
         """A text of the module. Raises ConfigError unless there is one without gaps."""
         if name not in self._names:
-            raise self.lacks(name)
-        return self.closed(self._names[name], name)
+            raise self.missing_error(name)
+        return self.whole_text(self._names[name], name)
 
     def display(self, name: str) -> object:
         """A name's dicts, lists, texts with their gaps, and whole numbers. Raises ConfigError where it is not there."""
         if name not in self._values:
-            raise self.lacks(name)
+            raise self.missing_error(name)
         return self._display(self._values[name])
 
     def function(self, name: str) -> Function:
@@ -70,15 +70,15 @@ class SourceFile:
             for node in ast.walk(root):
                 if isinstance(node, Node) and node.name == plain:
                     return Function(self, node)
-        raise self.lacks(name)
+        raise self.missing_error(name)
 
-    def closed(self, text: str, name: str) -> str:
+    def whole_text(self, text: str, name: str) -> str:
         """A text without gaps. Raises ConfigError where it has any."""
         if GAP in text:
             raise ConfigError(f"{self.path}: {name} is more than text. Remedy: {REMEDY}")
         return text
 
-    def lacks(self, name: str) -> ConfigError:
+    def missing_error(self, name: str) -> ConfigError:
         return ConfigError(f"{self.path}: has no {name}. Remedy: {REMEDY}")
 
     def template(self, node: ast.expr, names: Texts) -> str:
@@ -109,7 +109,7 @@ class SourceFile:
         return between.join(texts)
 
     def texts_in(self, root: ast.AST, names: Texts) -> Iterator[str]:
-        """All texts below a node, in the order of the source; keys of dicts and what is compared are none."""
+        """All texts below a node, in the order of the source, without keys of dicts and what is compared."""
         nodes = [root]
         while nodes:
             match node := nodes.pop():
@@ -124,15 +124,15 @@ class SourceFile:
 
     def names_within(self, function: Node) -> Texts:
         """The texts of a function's names: gaps for its parameters and for names that it binds more than once."""
-        stored = [n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-        gaps = [name for name, count in Counter(stored).items() if count > 1]
+        stored_names = [n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+        gaps = [name for name, count in Counter(stored_names).items() if count > 1]
         gaps += [node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)]
-        once = (item for item in bindings(function) if item[0] not in gaps)
-        return self._texts_of(once, {**self._names, **dict.fromkeys([*stored, *gaps], GAP)})
+        single_bindings = (item for item in bindings(function) if item[0] not in gaps)
+        return self._texts_of(single_bindings, {**self._names, **dict.fromkeys([*stored_names, *gaps], GAP)})
 
-    def _texts_of(self, bound: Iterable[tuple[str, ast.expr]], known: Texts) -> Texts:
-        names = dict(known)
-        for name, value in bound:
+    def _texts_of(self, bindings_read: Iterable[tuple[str, ast.expr]], outer_names: Texts) -> Texts:
+        names = dict(outer_names)
+        for name, value in bindings_read:
             names[name] = self.template(value, names)
         return names
 
@@ -154,28 +154,28 @@ class Function:
         self._source, self._node = source, node
         self._names = source.names_within(node)
 
-    def assigned(self, name: str, count: int = 1) -> list[str]:
+    def assigned_texts(self, name: str, count: int = 1) -> list[str]:
         """The `count` texts that a name is bound to, in the order of the source; both ends of a choice.
 
         Raises ConfigError where it is bound more often, or less.
         """
-        return [self._source.template(value, self._names) for value in self._assigned(name, count)]
+        return [self._source.template(value, self._names) for value in self._assigned_values(name, count)]
 
-    def lines(self, name: str) -> list[str]:
+    def list_texts(self, name: str) -> list[str]:
         """The texts of the list that a name is bound to. Raises ConfigError where it is none."""
-        (value,) = self._assigned(name, 1)
+        (value,) = self._assigned_values(name, 1)
         if not isinstance(value, ast.List):
-            raise self._source.lacks(f"list {name}")
+            raise self._source.missing_error(f"list {name}")
         return [self._source.template(element, self._names) for element in value.elts]
 
-    def returned(self) -> list[list[str]]:
+    def returned_texts(self) -> list[list[str]]:
         """The texts of each value that it returns."""
         values = [node.value for node in ast.walk(self._node) if isinstance(node, ast.Return) and node.value]
         return [list(self._source.texts_in(value, self._names)) for value in values]
 
     def returned_list(self, count: int) -> list[str]:
         """The `count` texts with white space of a list that it returns. Raises ConfigError where none has as many."""
-        for texts in self.returned():
+        for texts in self.returned_texts():
             spaced = [text for text in texts if " " in text]
             if len(spaced) == count:
                 return spaced
@@ -187,12 +187,12 @@ class Function:
         body = self._node.body[1:] if ast.get_docstring(self._node, clean=False) is not None else self._node.body
         return [text for node in body for text in self._source.texts_in(node, self._names)]
 
-    def _assigned(self, name: str, count: int) -> list[ast.expr]:
+    def _assigned_values(self, name: str, count: int) -> list[ast.expr]:
         values = [value for target, value in bindings(self._node) if target == name]
         ends = [[value.body, value.orelse] if isinstance(value, ast.IfExp) else [value] for value in values]
-        if len(found := [value for pair in ends for value in pair]) != count:
-            raise self._source.lacks(f"{name} that is set {'once' if count == 1 else f'{count} times'}")
-        return found
+        if len(branches := [value for pair in ends for value in pair]) != count:
+            raise self._source.missing_error(f"{name} that is set {'once' if count == 1 else f'{count} times'}")
+        return branches
 
 
 def _summands(node: ast.expr) -> list[ast.expr]:
@@ -206,10 +206,10 @@ def _summands(node: ast.expr) -> list[ast.expr]:
 
 def bindings(function: Node) -> list[tuple[str, ast.expr]]:
     """The names that a function binds and their values, in the order of the source."""
-    return sorted(_bound(ast.walk(function)), key=lambda item: (item[1].lineno, item[1].col_offset))
+    return sorted(_bindings(ast.walk(function)), key=lambda item: (item[1].lineno, item[1].col_offset))
 
 
-def _bound(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.expr]]:
+def _bindings(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.expr]]:
     for node in nodes:
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):

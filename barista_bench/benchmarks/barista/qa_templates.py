@@ -16,7 +16,7 @@ import msgspec
 from barista_bench.benchmarks.barista.change_detection import Category, Change
 from barista_bench.benchmarks.barista.clips import ClipView
 from barista_bench.benchmarks.barista.reference_text import is_place, listing
-from barista_bench.core.released_records import MAX_FRAMES, FrameIndex
+from barista_bench.core.frozen_lines import MAX_FRAMES, FrameIndex
 from barista_bench.errors import DataError
 from barista_bench.files.reading import read_bounded_json, read_json_lines
 from barista_bench.scene_graph.video_graph import UNNAMED
@@ -46,7 +46,7 @@ class ClipPairs(TypedDict):
     qa_pairs: list[QaPair]
 
 
-_COMPARED: Mapping[Category, str] = {
+_COMPARING_QUESTIONS: Mapping[Category, str] = {
     "state_change": "How does the state of the objects in view change between the beginning and the end of this clip?",
     "relation_change": (
         "How does the place of objects relative to each other change between the beginning and end of this clip?"
@@ -58,9 +58,9 @@ _COMPARED: Mapping[Category, str] = {
 def write_pair(category: Category, changes: Sequence[Change]) -> QaPair:
     """One question that asks for all changes of a category in a clip, and the answer that names each of them."""
     opening = "Following the frames of this clip one after the other in their given order"
-    if category in _COMPARED:
+    if category in _COMPARING_QUESTIONS:
         opening = "Comparing the first frames of this clip with the last ones that it shows"
-        question, facts = _COMPARED[category], listing(list(dict.fromkeys(map(describe_change, changes))))
+        question, facts = _COMPARING_QUESTIONS[category], listing(list(dict.fromkeys(map(describe_change, changes))))
     elif category == "action_transition":
         question, facts = _contacts(changes)
     else:
@@ -71,8 +71,8 @@ def write_pair(category: Category, changes: Sequence[Change]) -> QaPair:
 
 def changes_to_tell(changes: Sequence[Change]) -> list[Change]:
     """The changes that an answer names: of activities that go on, those alone that neither begin nor end, once."""
-    bounded = {change.subject for change in changes if change.kind in ("started", "ended")}
-    going_on = {c.subject: c for c in reversed(changes) if c.kind == "continuing" and c.subject not in bounded}
+    bounded_names = {change.subject for change in changes if change.kind in ("started", "ended")}
+    going_on = {c.subject: c for c in reversed(changes) if c.kind == "continuing" and c.subject not in bounded_names}
     others = [change for change in changes if change.kind != "continuing"]
     return [*others, *(going_on[name] for name in sorted(going_on))]
 
@@ -107,8 +107,8 @@ def _contacts(changes: Sequence[Change]) -> tuple[str, str]:
     )
     parts = []
     for hand in hands:
-        first, *rest = [_things(change) for change in changes if change.subject == hand]
-        parts.append(f"the {hand} first touches {first}, then {', then '.join(rest)}")
+        first, *later = [_things(change) for change in changes if change.subject == hand]
+        parts.append(f"the {hand} first touches {first}, then {', then '.join(later)}")
     return question, "; ".join(parts)
 
 
@@ -126,12 +126,12 @@ def clip_text(view: ClipView, changes: Sequence[Change]) -> str:
     blocks = [
         f"Objects present: {', '.join(objects)}" if objects else "",
         f"Activity timeline: {' -> '.join(text for text, _ in groupby(activities))}" if activities else "",
-        "\n".join(["Detected changes:", *_lines(changes)]),
+        "\n".join(["Detected changes:", *_change_lines(changes)]),
     ]
     return "\n\n".join(filter(None, blocks))
 
 
-def _lines(changes: Sequence[Change]) -> list[str]:
+def _change_lines(changes: Sequence[Change]) -> list[str]:
     """One line a change, of all its parts."""
     lines = []
     for _, group in groupby(changes, key=lambda change: change.number):

@@ -46,7 +46,7 @@ class Link(NamedTuple):
     """A relation of an object on a frame; `other` is the index of its other end in `VideoGraph.objects`."""
 
     other: int
-    as_source: bool
+    is_source: bool
     type: str
     value: str
     row: int
@@ -71,33 +71,34 @@ class RelationClause:
     subject: str
     value: str
     other: str
-    as_source: bool
+    is_source: bool
     others: list[int] = field(default_factory=list)
     rows: list[int] = field(default_factory=list)
 
     def __str__(self) -> str:
         other = self.other if len(self.rows) == 1 else f"{len(self.rows)}x {self.other}"
-        return f"{self.subject} {self.value} {other}" if self.as_source else f"{other} {self.value} {self.subject}"
+        return f"{self.subject} {self.value} {other}" if self.is_source else f"{other} {self.value} {self.subject}"
 
 
-def frame_facts(index: FrameArrays, frames: NDArray[np.int64]) -> list[FrameFacts]:
+def frame_facts(arrays: FrameArrays, frames: NDArray[np.int64]) -> list[FrameFacts]:
     """Facts of each of the `frames`, one pass over the ranges of the video.
 
     Ranges are half-open, and a relation holds on a frame only if both its ends have a box there. An attribute record
     counts once even if two of its ranges hold; a relation counts once for every range.
     """
-    video = index.video
+    video = arrays.video
     facts = [FrameFacts(video.objects) for _ in frames]
     table = video.attributes_table
-    held = index.attributes(range(len(table.start)))[:, frames] & index.seen[np.ix_(table.source, frames)]
-    for position, column in np.argwhere(held).tolist():
+    active = arrays.active_attributes(range(len(table.start)))[:, frames]
+    active &= arrays.is_boxed[np.ix_(table.source, frames)]
+    for position, column in np.argwhere(active).tolist():
         kind, value, _, _, row = table.entry(position)
         source = int(table.source[position])
         properties = facts[column].properties.setdefault(source, [])
         if not properties or properties[-1].row != row:
             properties.append(Property(kind, value, row))
     table = video.relations_table
-    for position, column in np.argwhere(index.relations(range(len(table.start)))[:, frames]).tolist():
+    for position, column in np.argwhere(arrays.active_relations(range(len(table.start)))[:, frames]).tolist():
         kind, value, _, _, row = table.entry(position)
         source, target = int(table.source[position]), int(table.target[position])
         links = facts[column].links
@@ -107,28 +108,29 @@ def frame_facts(index: FrameArrays, frames: NDArray[np.int64]) -> list[FrameFact
     return facts
 
 
-def statements(facts: FrameFacts, index: int) -> list[RelationClause]:
+def relation_clauses(facts: FrameFacts, index: int) -> list[RelationClause]:
     """The entries of the object's `Relations` line, in the order in which the file first states them."""
     direct = (
         link
         for link in facts.links.get(index, ())
-        if link.as_source or link.value.lower().strip() not in LEFT_OUT_FOR_TARGETS
+        if link.is_source or link.value.lower().strip() not in LEFT_OUT_FOR_TARGETS
     )
     return _group_links(facts, index, direct)
 
 
-def readable_statements(facts: FrameFacts, index: int) -> list[RelationClause]:
-    """`statements` for people: without things of unknown name, repetitions, and what only says an earlier entry the
-    other way round, as `coffee cup contains milk` does."""
-    kept: list[RelationClause] = []
-    for entry in statements(facts, index):
-        entry.rows = entry.rows[: len(entry.others)]
-        converse = CONVERSE.get(entry.value)
-        if entry.other != UNNAMED and not any(
-            (e.value, e.as_source, set(e.others)) == (converse, not entry.as_source, set(entry.others)) for e in kept
+def readable_clauses(facts: FrameFacts, index: int) -> list[RelationClause]:
+    """`relation_clauses` for people: without things of unknown name, repetitions, and what only says an earlier entry
+    the other way round, as `coffee cup contains milk` does."""
+    clauses: list[RelationClause] = []
+    for clause in relation_clauses(facts, index):
+        clause.rows = clause.rows[: len(clause.others)]
+        converse = CONVERSE.get(clause.value)
+        if clause.other != UNNAMED and not any(
+            (e.value, e.is_source, set(e.others)) == (converse, not clause.is_source, set(clause.others))
+            for e in clauses
         ):
-            kept.append(entry)
-    return kept
+            clauses.append(clause)
+    return clauses
 
 
 def structured_reference(facts: FrameFacts, index: int, *, every_context: bool = False) -> str:
@@ -136,14 +138,14 @@ def structured_reference(facts: FrameFacts, index: int, *, every_context: bool =
 
     `every_context` adds the context of related objects that are counted, one line each, as the paper says (A.2.3).
     """
-    stated = statements(facts, index)
+    clauses = relation_clauses(facts, index)
     lines = [f"Object: {facts.category(index)}"]
     if facts.properties.get(index):
         lines.append(f"Attributes: {_properties(facts, index)}")
-    if stated:
-        lines.append(f"Relations: {', '.join(map(str, stated))}")
-    alone = (entry.others for entry in stated if every_context or len(entry.rows) == 1)
-    related = dict.fromkeys(other for others in alone for other in others)
+    if clauses:
+        lines.append(f"Relations: {', '.join(map(str, clauses))}")
+    related_lists = (clause.others for clause in clauses if every_context or len(clause.rows) == 1)
+    related = dict.fromkeys(other for others in related_lists for other in others)
     context = [(facts.category(other), text) for other in related if (text := _context(facts, other, index))]
     if context:
         lines += ["Related objects:", *(f"  {name}: {text}" for name, text in context)]
@@ -156,17 +158,17 @@ def one_sentence(facts: FrameFacts, index: int, domain: Domain) -> str:
     `A white coffee cup that is empty, that is under a coffee machine and that a right hand holds.` Colours
     that tell nothing apart (`skin`) are left unsaid, as in the release's phrases.
     """
-    listed = facts.properties.get(index, [])
+    properties = facts.properties.get(index, [])
     noun = facts.category(index)
-    for item in listed:
+    for item in properties:
         if item.type == "type":
             noun = item.value if noun in item.value else f"{item.value} {noun}"
-    before = [item.value for item in listed if item.type not in ("type", "state", "color")]
-    unsaid = domain.phrases.no_color if domain.phrases else ()
-    before += [item.value for item in listed if item.type == "color" and item.value not in unsaid]
-    clauses = [f"that is {item.value}" for item in listed if item.type == "state"]
-    clauses += [_clause(entry, domain.uncounted) for entry in readable_statements(facts, index)]
-    sentence = f"{with_article(' '.join([*before, noun]), domain.uncounted)} {listing(clauses)}".strip()
+    adjectives = [item.value for item in properties if item.type not in ("type", "state", "color")]
+    unsaid_colors = domain.phrases.no_color if domain.phrases else ()
+    adjectives += [item.value for item in properties if item.type == "color" and item.value not in unsaid_colors]
+    clauses = [f"that is {item.value}" for item in properties if item.type == "state"]
+    clauses += [_clause(clause, domain.uncounted) for clause in readable_clauses(facts, index)]
+    sentence = f"{with_article(' '.join([*adjectives, noun]), domain.uncounted)} {listing(clauses)}".strip()
     return f"{sentence[0].upper()}{sentence[1:]}."
 
 
@@ -180,7 +182,8 @@ def is_place(value: str) -> bool:
 
 
 def with_article(noun: str, uncounted: tuple[str, ...]) -> str:
-    """
+    """A noun with its article, which what is not counted lacks.
+
     >>> [with_article(noun, ("coffee",)) for noun in ("empty glass", "left hand", "brown coffee")]
     ['an empty glass', 'the left hand', 'brown coffee']
     """
@@ -192,7 +195,8 @@ def with_article(noun: str, uncounted: tuple[str, ...]) -> str:
 
 
 def plural(noun: str, count: int) -> str:
-    """
+    """A noun with its count.
+
     >>> plural("puck screen", 2), plural("glass", 2), plural("lid", 1)
     ('2 puck screens', '2 glasses', '1 lid')
     """
@@ -202,7 +206,8 @@ def plural(noun: str, count: int) -> str:
 
 
 def listing(parts: Sequence[str]) -> str:
-    """
+    """Texts as one list in words.
+
     >>> listing(["a", "b", "c"]), listing(["a"]), listing([])
     ('a, b and c', 'a', '')
     """
@@ -210,34 +215,34 @@ def listing(parts: Sequence[str]) -> str:
 
 
 def _group_links(facts: FrameFacts, index: int, links: Iterable[Link]) -> list[RelationClause]:
-    grouped: dict[tuple[bool, str, str], RelationClause] = {}
+    clauses: dict[tuple[bool, str, str], RelationClause] = {}
     for link in links:
         category = facts.category(link.other)
-        key = (link.as_source, link.value, category)
-        entry = grouped.setdefault(key, RelationClause(facts.category(index), link.value, category, link.as_source))
-        entry.rows.append(link.row)
-        if link.other not in entry.others:
-            entry.others.append(link.other)
-    return list(grouped.values())
+        key = (link.is_source, link.value, category)
+        clause = clauses.setdefault(key, RelationClause(facts.category(index), link.value, category, link.is_source))
+        clause.rows.append(link.row)
+        if link.other not in clause.others:
+            clause.others.append(link.other)
+    return list(clauses.values())
 
 
 def _properties(facts: FrameFacts, index: int) -> str:
     return ", ".join(f"{item.type}={item.value}" for item in facts.properties.get(index, ()))
 
 
-def _context(facts: FrameFacts, index: int, described: int) -> str:
+def _context(facts: FrameFacts, index: int, subject: int) -> str:
     """The context of a related object; empty where there is none."""
-    stated = _group_links(facts, index, (link for link in facts.links.get(index, ()) if link.other != described))
-    parts = (_properties(facts, index), ", ".join(map(str, stated)))
+    clauses = _group_links(facts, index, (link for link in facts.links.get(index, ()) if link.other != subject))
+    parts = (_properties(facts, index), ", ".join(map(str, clauses)))
     return "; ".join(part for part in parts if part)
 
 
-def _clause(entry: RelationClause, uncounted: tuple[str, ...]) -> str:
+def _clause(clause: RelationClause, uncounted: tuple[str, ...]) -> str:
     """`that is under a coffee machine`, `that holds 2 lids`, or for a target `that a right hand holds`."""
-    many = len(entry.others) > 1
-    other = plural(entry.other, len(entry.others)) if many else with_article(entry.other, uncounted)
-    if entry.as_source:
-        return f"that {'is ' if is_place(entry.value) else ''}{entry.value} {other}"
-    if is_place(entry.value):
-        return f"that {other} {'are' if many else 'is'} {entry.value}"
-    return f"that {other} {stem(entry.value) if many else entry.value}"
+    many = len(clause.others) > 1
+    other = plural(clause.other, len(clause.others)) if many else with_article(clause.other, uncounted)
+    if clause.is_source:
+        return f"that {'is ' if is_place(clause.value) else ''}{clause.value} {other}"
+    if is_place(clause.value):
+        return f"that {other} {'are' if many else 'is'} {clause.value}"
+    return f"that {other} {stem(clause.value) if many else clause.value}"

@@ -39,13 +39,13 @@ from barista_bench.benchmarks.barista.reference_text import (
     FrameFacts,
     frame_facts,
     one_sentence,
-    readable_statements,
-    statements,
+    readable_clauses,
+    relation_clauses,
     structured_reference,
 )
 from barista_bench.benchmarks.kinds.box_answers import box_fields, box_size
-from barista_bench.benchmarks.kinds.text import Compared, ReferenceFact, TextTask
-from barista_bench.benchmarks.lexical import is_said, labelled, most_typical
+from barista_bench.benchmarks.kinds.text import ComparedTexts, ReferenceFact, TextTask
+from barista_bench.benchmarks.lexical import after_label, is_said, most_typical_text
 from barista_bench.core.boxes import BoxFormat, as_xyxy, describe_format, write_box, xywh_to_xyxy
 from barista_bench.core.deriving import Candidate, Vocabulary
 from barista_bench.core.example import Evidence, Inputs, Int64, PixelBox, SkippedExample, Target, TypedFields
@@ -162,16 +162,16 @@ class Referring(TextTask[ReferringSampling]):
 
     def candidates(self, video: VideoGraph, sampling: ReferringSampling) -> Iterator[Candidate]:
         """Objects of each frame, of more than `per_frame` as many by the released seed; by the paper also fragments."""
-        index, objects = FrameArrays(video), video.instances_table.object.tolist()
-        frames = index.frames(sampling, in_activities=sampling.in_activities)
-        for frame, facts in zip(frames.tolist(), frame_facts(index, frames), strict=True):
+        arrays, objects = FrameArrays(video), video.instances_table.object.tolist()
+        frames = arrays.frames(sampling, in_activities=sampling.in_activities)
+        for frame, facts in zip(frames.tolist(), frame_facts(arrays, frames), strict=True):
             places = [
                 position
-                for position in index.positions_at(frame)
+                for position in arrays.positions_at(frame)
                 if video.objects[objects[position]].category.lower() != UNNAMED
                 and objects[position] in facts.properties
                 and objects[position] in facts.links
-                and (self.follows_paper or not _is_fragment(index, frame, position))
+                and (self.follows_paper or not _is_fragment(arrays, frame, position))
             ]
             if sampling.per_frame is not None and len(places) > sampling.per_frame:
                 random.Random(f"{video.video_id}:{frame}").shuffle(places)  # noqa: S311  (the released seed)
@@ -197,18 +197,17 @@ class Referring(TextTask[ReferringSampling]):
         facts = dict(zip(frames, frame_facts(FrameArrays(video), np.array(frames, dtype=np.int64)), strict=True))
         domain = domain_called(sampling.domain)
         for candidate in candidates:
-            shown = facts[candidate.frame]
-            yield _example(video, candidate, shown, domain, every_context=self.follows_paper)
+            yield _example(video, candidate, facts[candidate.frame], domain, every_context=self.follows_paper)
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         inputs = ReferringInputs.of(example)
-        written = write_box(as_xyxy(inputs.box), box_format, inputs.frame_width, inputs.frame_height)
-        fields = {"format": describe_format(box_format), "box": json.dumps(written)}
+        box_numbers = write_box(as_xyxy(inputs.box), box_format, inputs.frame_width, inputs.frame_height)
+        fields = {"format": describe_format(box_format), "box": json.dumps(box_numbers)}
         return self.prompts.prompt(1, **(box_fields(self.prompts, box_format) | fields))
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
         """The last line labelled `Description:`, else the whole text; nothing left of it is a parse failure."""
-        description = labelled(text.strip(), "description")
+        description = after_label(text.strip(), "description")
         return Prediction({"description": description}) if description else ParseError("the answer is empty")
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
@@ -227,9 +226,9 @@ class Referring(TextTask[ReferringSampling]):
     def facets(self, example: Example) -> Fields:
         return {"category": example.label, "object_size": box_size(ReferringInputs.of(example).box)}
 
-    def compared(self, example: Example) -> Compared:
+    def comparison(self, example: Example) -> ComparedTexts:
         target = ReferringTarget.of(example)
-        return Compared(target.sentence, context=target.reference)
+        return ComparedTexts(target.sentence, context=target.reference)
 
     def as_target(self, example: Example, prediction: Prediction) -> ReferringTarget:
         text = self.text_of(prediction)
@@ -238,7 +237,7 @@ class Referring(TextTask[ReferringSampling]):
     def category(self, example: Example) -> str:
         return ReferringTarget.of(example).category
 
-    def described(self, example: Example) -> tuple[str, ...]:
+    def described_objects(self, example: Example) -> tuple[str, ...]:
         return evidence_objects(example)[:1]
 
     def facts(self, example: Example) -> list[ReferenceFact]:
@@ -247,7 +246,7 @@ class Referring(TextTask[ReferringSampling]):
         With other words instead, the object counts as `wrong_object` and a property as `wrong_attribute`.
         """
         kinds: dict[str, FailureKind] = {"object": "wrong_object", "relation": "missed"}
-        objects, target = self.described(example), ReferringTarget.of(example)
+        objects, target = self.described_objects(example), ReferringTarget.of(example)
         return [
             ReferenceFact(fact.text, f"{fact.kind}: {fact.text}", objects, kinds.get(fact.kind, "wrong_attribute"))
             for fact in target.facts
@@ -270,20 +269,20 @@ class Referring(TextTask[ReferringSampling]):
         return f"Description: {typical_sentence(others) or 'An object.'}"
 
 
-def _is_fragment(index: FrameArrays, frame: int, position: int) -> bool:
+def _is_fragment(arrays: FrameArrays, frame: int, position: int) -> bool:
     """Whether an object is cut off by the frame's edge and too little is left of it: `SMALL_FRACTION`, `EDGE`."""
-    video = index.video
+    video = arrays.video
     width, height = video.video.width, video.video.height
     x, y, box_width, box_height = video.instances_table.bbox[position].tolist()
     inside = x > EDGE and y > EDGE and x + box_width < width - EDGE and y + box_height < height - EDGE
-    return not inside and _area(index, frame, position) / (width * height) < SMALL_FRACTION
+    return not inside and _area(arrays, frame, position) / (width * height) < SMALL_FRACTION
 
 
-def _area(index: FrameArrays, frame: int, position: int) -> float:
+def _area(arrays: FrameArrays, frame: int, position: int) -> float:
     """Pixels of the object's mask on the frame, of two usable masks the last; of the box where there is none."""
-    video, objects = index.video, index.video.instances_table.object
-    annotated = [video.instance(other) for other in index.positions_at(frame) if objects[other] == objects[position]]
-    masks = [rle for rle in video.rles(annotated) if isinstance(rle, Rle)]
+    video, objects = arrays.video, arrays.video.instances_table.object
+    instances = [video.instance(other) for other in arrays.positions_at(frame) if objects[other] == objects[position]]
+    masks = [rle for rle in video.rles(instances) if isinstance(rle, Rle)]
     if not masks:
         width, height = video.instances_table.bbox[position, 2:].tolist()
         return float(width * height)
@@ -294,14 +293,14 @@ def _area(index: FrameArrays, frame: int, position: int) -> float:
 def typical_sentence(examples: Sequence[Example]) -> str | None:
     """The most typical reference sentence; None where there are no examples."""
     sentences = [ReferringTarget.of(example).sentence for example in examples]
-    return most_typical(sentences) if sentences else None
+    return most_typical_text(sentences) if sentences else None
 
 
 def listed_facts(facts: FrameFacts, index: int) -> list[ListedFact]:
     """The facts that an answer should give of an object: its category, its attributes, its direct relations."""
-    listed = [ListedFact("object", facts.category(index))]
-    listed += [ListedFact(entry.type, entry.value) for entry in facts.properties.get(index, ())]
-    return listed + [ListedFact("relation", str(entry)) for entry in readable_statements(facts, index)]
+    entries = [ListedFact("object", facts.category(index))]
+    entries += [ListedFact(entry.type, entry.value) for entry in facts.properties.get(index, ())]
+    return entries + [ListedFact("relation", str(entry)) for entry in readable_clauses(facts, index)]
 
 
 def _example(
@@ -311,9 +310,9 @@ def _example(
     instance = video.instance(candidate.item)
     target, index = instance.object, int(video.instances_table.object[candidate.item])
     box = xywh_to_xyxy(instance.bbox)
-    stated = statements(facts, index)
+    clauses = relation_clauses(facts, index)
     properties = facts.properties[index]
-    others = dict.fromkeys(facts.objects[other].id for entry in stated for other in entry.others)
+    others = dict.fromkeys(facts.objects[other].id for entry in clauses for other in entry.others)
     x0, y0, x1, y1 = box
     return Referring.new_example(
         f"{Referring.upstream_name}:{video.video_id}:frame_{frame}:obj_{target.id}",
@@ -333,7 +332,7 @@ def _example(
                     value=link.value,
                     target_category=facts.category(link.other),
                     target_object_id=facts.objects[link.other].id,
-                    is_source=link.as_source,
+                    is_source=link.is_source,
                 )
                 for link in facts.links[index]
             ],
@@ -343,6 +342,6 @@ def _example(
             object_ids=[target.id, *others],
             instance_rows=[instance.row],
             attribute_rows=[entry.row for entry in properties],
-            relation_rows=sorted({row for entry in stated for row in entry.rows}),
+            relation_rows=sorted({row for entry in clauses for row in entry.rows}),
         ),
     )

@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import astuple
 
 from barista_bench.benchmarks.barista.common import cached_by_set
-from barista_bench.benchmarks.barista.released_json import released_array, released_body, within_bounds
+from barista_bench.benchmarks.barista.released_json import refuse_unbounded, released_array, released_body
 from barista_bench.benchmarks.parsing import integer, is_text, json_arrays, unfenced, whole_array
 from barista_bench.benchmarks.truncated import cut_array
 from barista_bench.core.example import Inputs, PixelBox, Target, TypedFields
@@ -84,11 +84,11 @@ class RelationSet(Target):
     relations: list[MarkedRelation]
 
 
-def _answer(entries: Sequence[object], read: Callable[[Mapping[str, object]], MarkedRelation | None]) -> Prediction:
+def _prediction(entries: Sequence[object], read: Callable[[Mapping[str, object]], MarkedRelation | None]) -> Prediction:
     """The prediction of a list of entries; those that `read` makes nothing of are dropped."""
     relations = [item for entry in entries if isinstance(entry, dict) and (item := read(entry)) is not None]
-    written: list[Json] = [_relation_fields(*astuple(item)) for item in relations]
-    return Prediction({"relations": written}, dropped=len(entries) - len(relations))
+    fields: list[Json] = [_relation_fields(*astuple(item)) for item in relations]
+    return Prediction({"relations": fields}, dropped=len(entries) - len(relations))
 
 
 @lru_cache(2**16)
@@ -104,14 +104,14 @@ def mark_order(video: VideoGraph, frame: int) -> list[Instance]:
 
 def marked_objects(video: VideoGraph, instances: Sequence[Instance]) -> list[MarkedObject]:
     """The marked objects. A mask that cannot be used is empty: whoever draws the marks says so."""
-    marked = []
+    objects = []
     for mark, (instance, rle) in enumerate(zip(instances, video.rles(instances), strict=True), start=1):
         segmentation = (
             MarkSegmentation(list(rle.size), rle.counts) if isinstance(rle, Rle) else MarkSegmentation([0, 0], "")
         )
         item = instance.object
-        marked.append(MarkedObject(mark, item.id, item.category, list(instance.bbox), segmentation))
-    return marked
+        objects.append(MarkedObject(mark, item.id, item.category, list(instance.bbox), segmentation))
+    return objects
 
 
 def vocabulary_entries(pairs: Iterable[tuple[str, str]]) -> list[VocabularyEntry]:
@@ -134,28 +134,28 @@ def likely_relations(examples: Sequence[Example]) -> dict[tuple[str, str], list[
     by the fraction of pairs for which they are true, down to where the pooled F1 over `examples` is highest: as F1
     grows with each rule that is right for more than half of the F1 so far, no other choice of rules has a higher one.
     """
-    seen: Counter[tuple[tuple[str, int], ...]] = Counter()
-    true: Counter[Cell] = Counter()
+    frame_counts: Counter[tuple[tuple[str, int], ...]] = Counter()
+    true_counts: Counter[Cell] = Counter()
     total = 0
     for example in examples:
         names = marked_categories(example)
-        seen[tuple(sorted(Counter(names.values()).items()))] += 1
+        frame_counts[tuple(sorted(Counter(names.values()).items()))] += 1
         relations = RelationSet.of(example).relations
         total += len(relations)
-        true.update(
+        true_counts.update(
             (names[item.source_id], names[item.target_id], item.relation_type, item.value)
             for item in relations
             if item.source_id != item.target_id and {item.source_id, item.target_id} <= names.keys()
         )
     # Many frames show the same categories: pairs are counted once for all of them.
     pairs: Counter[tuple[str, str]] = Counter()
-    for categories, frames in seen.items():
-        for (first, here), (second, there) in product(categories, repeat=2):
-            pairs[first, second] += frames * here * (there - (first == second))
-    chosen: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
-    for first, second, kind, value in _best_rules(true, pairs, total):
-        chosen[first, second].append((kind, value))
-    return dict(chosen)
+    for categories, frames in frame_counts.items():
+        for (first, first_count), (second, second_count) in product(categories, repeat=2):
+            pairs[first, second] += frames * first_count * (second_count - (first == second))
+    rules: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+    for first, second, kind, value in _best_rules(true_counts, pairs, total):
+        rules[first, second].append((kind, value))
+    return dict(rules)
 
 
 def marked_categories(example: Example) -> dict[int, str]:
@@ -165,14 +165,14 @@ def marked_categories(example: Example) -> dict[int, str]:
 
 def _best_rules(true: Counter[Cell], pairs: Mapping[tuple[str, str], int], total: int) -> list[Cell]:
     ranked = sorted(true, key=lambda cell: (-true[cell] / pairs[cell[:2]], cell))
-    hits = answered = best = 0
+    hits = answer_count = best_count = 0
     highest = 0.0
     for count, cell in enumerate(ranked, start=1):
-        hits, answered = hits + true[cell], answered + pairs[cell[:2]]
-        f1 = 2 * hits / (answered + total)
+        hits, answer_count = hits + true[cell], answer_count + pairs[cell[:2]]
+        f1 = 2 * hits / (answer_count + total)
         if f1 > highest:
-            highest, best = f1, count
-    return ranked[:best]
+            highest, best_count = f1, count
+    return ranked[:best_count]
 
 
 _NEAR_MISSES: dict[FailureKind, Callable[[RelationTuple], tuple[object, ...]]] = {
@@ -190,12 +190,12 @@ def relation_failures(
     """Failures of relations, each with the marks that it is about; `hands` are mistaken for each other."""
     missed, wrong = sorted((reference - answered).elements()), sorted((answered - reference).elements())
     failures: list[tuple[FailureKind, tuple[int, ...]]] = []
-    for kind, shared in _NEAR_MISSES.items():
-        alike: dict[tuple[object, ...], list[RelationTuple]] = {}
+    for kind, common_part in _NEAR_MISSES.items():
+        wrong_by_part: dict[tuple[object, ...], list[RelationTuple]] = {}
         for item in wrong if missed else ():
-            alike.setdefault(shared(item), []).append(item)
+            wrong_by_part.setdefault(common_part(item), []).append(item)
         for true in list(missed):
-            candidates = alike.get(shared(true))
+            candidates = wrong_by_part.get(common_part(true))
             if not candidates:
                 continue
             answer = next((item for item in candidates if _is_near_miss(kind, true, item, hands)), None)
@@ -222,7 +222,7 @@ def _is_near_miss(kind: FailureKind, true: RelationTuple, answer: RelationTuple,
             return same_label and (true.source_id == answer.source_id) != (true.target_id == answer.target_id)
 
 
-@within_bounds
+@refuse_unbounded
 def read_released(text: str) -> Prediction | ParseError:
     """The whole answer as a JSON list, else the first list in it that is empty or has a valid entry; others go."""
     body = released_body(text)
@@ -235,10 +235,10 @@ def read_by_paper(text: str) -> Prediction | ParseError:
     One that breaks off is read as far as its entries are complete.
     """
     body = unfenced(text)
-    answer = _first_answer(whole_array(body), json_arrays(body), _relation_as_asked)
+    answer = _first_answer(whole_array(body), json_arrays(body), _strict_relation)
     if answer is None and (cut := cut_array(text)):
-        of_cut = _answer(cut.entries, _relation_as_asked)
-        answer = replace(of_cut, dropped=of_cut.dropped + cut.begun) if of_cut.value["relations"] else None
+        parsed = _prediction(cut.entries, _strict_relation)
+        answer = replace(parsed, dropped=parsed.dropped + cut.unfinished) if parsed.value["relations"] else None
     return answer or _NO_LIST
 
 
@@ -246,17 +246,17 @@ _NO_LIST = ParseError("the answer holds no JSON array of relations")
 
 
 def _first_answer(
-    array_alone: Sequence[object] | None,
+    whole_list: Sequence[object] | None,
     arrays: Iterable[Sequence[object]],
     read: Callable[[Mapping[str, object]], MarkedRelation | None],
 ) -> Prediction | None:
-    if array_alone is not None:
-        return _answer(array_alone, read)
-    predictions = ((entries, _answer(entries, read)) for entries in arrays)
+    if whole_list is not None:
+        return _prediction(whole_list, read)
+    predictions = ((entries, _prediction(entries, read)) for entries in arrays)
     return next((answer for entries, answer in predictions if answer.value["relations"] or not entries), None)
 
 
-def _relation_as_asked(entry: Mapping[str, object]) -> MarkedRelation | None:
+def _strict_relation(entry: Mapping[str, object]) -> MarkedRelation | None:
     source, target = integer(entry.get("source_id")), integer(entry.get("target_id"))
     kind, value = entry.get("relation_type"), entry.get("value")
     if source is None or target is None or not is_text(kind) or not is_text(value):

@@ -120,24 +120,24 @@ class Relations(GraphTask[RelationsSampling]):
 
     def vocabulary(self, video: VideoGraph, sampling: RelationsSampling) -> Vocabulary:
         """(relation type, value) pairs that hold on some frame: a question offers those of all videos."""
-        return video.held_labels()
+        return video.relation_labels()
 
     def span(self, video: VideoGraph, candidate: Candidate, sampling: RelationsSampling) -> tuple[int, int]:
         return candidate.frame, candidate.frame + 1
 
     def candidates(self, video: VideoGraph, sampling: RelationsSampling) -> Iterator[Candidate]:
         """Frames with a relation, at the stride."""
-        index = FrameArrays(video)
-        related = np.logical_or.reduce(index.relations(range(len(video.relations_table.start))))
-        frames = index.frames(sampling)
-        for frame in frames[related[frames]].tolist():
+        arrays = FrameArrays(video)
+        has_relation = np.logical_or.reduce(arrays.active_relations(range(len(video.relations_table.start))))
+        frames = arrays.frames(sampling)
+        for frame in frames[has_relation[frames]].tolist():
             yield Candidate(video.video_id, frame)
 
     def build(
         self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: RelationsSampling
     ) -> Iterator[Example]:
-        index = FrameArrays(video)
-        active = index.relations(range(len(video.relations_table.start)))
+        arrays = FrameArrays(video)
+        active = arrays.active_relations(range(len(video.relations_table.start)))
         entries = vocabulary_entries(vocabulary)
         for candidate in candidates:
             positions = np.flatnonzero(active[:, candidate.frame]).tolist()
@@ -192,7 +192,7 @@ class Relations(GraphTask[RelationsSampling]):
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """Failures of the relations that the multiset matching leaves over on either side."""
-        ids, hands = _marks(example)
+        ids, hands = _marked_ids_and_hands(example)
         kinds = relation_failures(
             _true_relations(example, self.follows_paper), self._answered_relations(prediction), hands
         )
@@ -285,20 +285,20 @@ def _multiset(relations: RelationSet, follows_paper: bool) -> Counter[RelationTu
         RelationTuple(
             item.source_id,
             item.target_id,
-            _normal(item.relation_type, follows_paper),
-            _normal(item.value, follows_paper),
+            _normalised_text(item.relation_type, follows_paper),
+            _normalised_text(item.value, follows_paper),
         )
         for item in relations.relations
     )
 
 
 @lru_cache(4096)  # answers have the same few words
-def _normal(text: str, follows_paper: bool) -> str:
+def _normalised_text(text: str, follows_paper: bool) -> str:
     return normalise(" ".join(text.split()) if follows_paper else text)
 
 
 @per_example
-def _marks(example: Example) -> tuple[dict[int, str], set[int]]:
+def _marked_ids_and_hands(example: Example) -> tuple[dict[int, str], set[int]]:
     """The object of each mark that has one, and the marks that are hands."""
     objects = _objects(example)
     ids = {item.mark: item.object_id for item in objects if item.object_id}

@@ -16,15 +16,15 @@ from typing import ParamSpec
 from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.task import ParseError, Prediction
 
-_Arguments = ParamSpec("_Arguments")
+_Args = ParamSpec("_Args")
 _RELEASED_FENCE = re.compile(r"```\w*\n(.*?)```", re.DOTALL)
 
 
-def within_bounds(read: Callable[_Arguments, Prediction | ParseError]) -> Callable[_Arguments, Prediction | ParseError]:
-    """The reader, for which a number or nesting that Python cannot hold makes an answer unreadable."""
+def refuse_unbounded(read: Callable[_Args, Prediction | ParseError]) -> Callable[_Args, Prediction | ParseError]:
+    """Let a reader give a `ParseError` for a number or nesting that Python cannot hold."""
 
     @wraps(read)
-    def reader(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> Prediction | ParseError:
+    def reader(*args: _Args.args, **kwargs: _Args.kwargs) -> Prediction | ParseError:
         try:
             return read(*args, **kwargs)
         except (OverflowError, RecursionError):
@@ -47,7 +47,7 @@ def released_body(text: str) -> str:
 def released_array(body: str) -> list[object] | None:
     """The body as a JSON list; None where it is anything else."""
     try:
-        array_alone = json.loads(body)
+        value = json.loads(body)
     except ValueError:
         return None
-    return array_alone if isinstance(array_alone, list) else None
+    return value if isinstance(value, list) else None

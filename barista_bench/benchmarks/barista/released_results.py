@@ -15,7 +15,7 @@ from typing import cast
 from barista_bench.benchmarks.barista.activity import Activity
 from barista_bench.benchmarks.barista.grounding import Grounding
 from barista_bench.benchmarks.barista.hand_object import HandObject
-from barista_bench.benchmarks.barista.interactions import BoxedInteractions, mapped
+from barista_bench.benchmarks.barista.interactions import BoxedInteractions, map_boxes
 from barista_bench.benchmarks.barista.referring import Referring
 from barista_bench.benchmarks.barista.relations import Relations
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalVQA
@@ -48,7 +48,7 @@ class ReleasedRecord:
     latency_ms: float | None
 
     @property
-    def answered(self) -> bool:
+    def is_answered(self) -> bool:
         """Whether an answer came, readable or not."""
         return self.error is None or not self.error.startswith(PROVIDER_ERROR)
 
@@ -74,8 +74,8 @@ def task_result(task: Task, example: Example, prediction: Prediction | None, box
             return {**answer, "structured": reference, "reference_structured": reference}
         case TemporalVQA():
             answer = {"predicted_answer": prediction.value["answer"]} if prediction else {}
-            kept = {"category": example.target["category"], "question": example.inputs["question"]}
-            return {**answer, **kept, "reference_answer": example.target["answer"]}
+            question_fields = {"category": example.target["category"], "question": example.inputs["question"]}
+            return {**answer, **question_fields, "reference_answer": example.target["answer"]}
     raise _no_released_task(task)
 
 
@@ -86,7 +86,7 @@ def _no_released_task(task: Task) -> TypeError:
 def _grounding_result(
     task: Grounding, example: Example, prediction: Prediction | None, box_format: BoxFormat
 ) -> dict[str, Json]:
-    answered = cast("list[list[float]]", prediction.value["boxes"]) if prediction else []
+    predicted = cast("list[list[float]]", prediction.value["boxes"]) if prediction else []
     reference = cast("list[Json]", example.target["ground_truth_boxes"])
     width, height = frame_size(example.inputs)
     result: dict[str, Json] = {
@@ -97,10 +97,10 @@ def _grounding_result(
         "_pred_bbox_format": box_format.order,
         "gt_count": len(reference),
         "mean_best_iou": task.score(example, prediction)["mean_best_iou"],
-        "pred_count": len(answered),
+        "pred_count": len(predicted),
     }
     if prediction is not None:
-        scaled = [_released_box(box, example, box_format) for box in answered]
+        scaled = [_released_box(box, example, box_format) for box in predicted]
         result["predicted_boxes"] = (
             prediction.value["written"] if _is_as_written(prediction, example, box_format) else scaled
         )
@@ -114,8 +114,8 @@ def _is_as_written(prediction: Prediction, example: Example, box_format: BoxForm
 
 def _released_box(pixels: Sequence[float], example: Example, box_format: BoxFormat) -> list[int]:
     """A pixel box as integers in the model's order, on the scale of the example's own boxes."""
-    written = BoxFormat(box_format.order, reference_scale(example.target))
-    return [round(value) for value in write_box(as_xyxy(pixels), written, *frame_size(example.inputs), exact=True)]
+    grid_format = BoxFormat(box_format.order, reference_scale(example.target))
+    return [round(value) for value in write_box(as_xyxy(pixels), grid_format, *frame_size(example.inputs), exact=True)]
 
 
 def _hand_object_result(
@@ -141,7 +141,7 @@ def _hand_object_result(
     }
     if prediction is not None:
         answered = BoxedInteractions.read(prediction.value).interactions
-        scaled = [mapped(item, lambda box: _released_box(box, example, box_format)).write() for item in answered]
+        scaled = [map_boxes(item, lambda box: _released_box(box, example, box_format)).write() for item in answered]
         written = prediction.value["written"] if _is_as_written(prediction, example, box_format) else scaled
         result["interactions"] = written
     return result
@@ -153,7 +153,7 @@ def _relations_result(task: Relations, example: Example, prediction: Prediction 
         "f1": figures["micro_f1"],
         "ground_truth_relations": example.target["relations"],
         "gt_count": figures["n_reference"],
-        "per_relation_type": _by_type(figures["per_relation_type"]),
+        "per_relation_type": _type_rows(figures["per_relation_type"]),
         "precision": figures["micro_precision"],
         "pred_count": figures["n_predicted"],
         "recall": figures["micro_recall"],
@@ -162,7 +162,7 @@ def _relations_result(task: Relations, example: Example, prediction: Prediction 
     return result | ({"predicted_relations": prediction.value["relations"]} if prediction else {})
 
 
-def _by_type(groups: Mapping[str, Mapping[str, Json]]) -> dict[str, Json]:
+def _type_rows(groups: Mapping[str, Mapping[str, Json]]) -> dict[str, Json]:
     names = {"n_predicted": "pred_count", "support": "gt_count"}
     return {kind: {names.get(key, key): value for key, value in row.items()} for kind, row in groups.items()}
 
@@ -181,16 +181,16 @@ def _activity_result(example: Example, prediction: Prediction | None) -> dict[st
 
 def common_metrics(records: Sequence[ReleasedRecord]) -> dict[str, Json]:
     """The keys of metrics.json that all tasks have, but for those of the runner (times, tokens, resuming)."""
-    answered = sum(record.answered for record in records)
-    parsed = sum(record.error is None for record in records)
+    answer_count = sum(record.is_answered for record in records)
+    parsed_count = sum(record.error is None for record in records)
     latencies = [record.latency_ms for record in records if record.latency_ms is not None]
     return {
         "examples_total": len(records),
         "skipped_existing": 0,
-        "provider_successes": answered,
-        "call_failures": len(records) - answered,
-        "parse_failures": answered - parsed,
-        "parsed_predictions": parsed,
+        "provider_successes": answer_count,
+        "call_failures": len(records) - answer_count,
+        "parse_failures": answer_count - parsed_count,
+        "parsed_predictions": parsed_count,
         "latency_samples": len(latencies),
         "total_latency_ms": _sum(latencies),
         "mean_latency_ms": _mean(latencies),
@@ -217,9 +217,9 @@ def task_metrics(
         case Activity():
             return _activity_metrics(task, records)
         case Referring() | TemporalVQA():
-            active = CRITERIA[task.name] if criteria is None else criteria
+            names = CRITERIA[task.name] if criteria is None else criteria
             by_category = _category_metrics(records) if isinstance(task, TemporalVQA) else {}
-            return {**_judge_metrics(records, active), **by_category}
+            return {**_judge_metrics(records, names), **by_category}
     raise _no_released_task(task)
 
 
@@ -228,7 +228,7 @@ def _samples(task: Task, records: Sequence[ReleasedRecord]) -> list[Scored]:
     return [
         Scored(record.example, None if record.error is not None else _prediction(task, record))
         for record in records
-        if record.answered or task.counts_provider_errors
+        if record.is_answered or task.counts_provider_errors
     ]
 
 
@@ -244,7 +244,7 @@ def _prediction(task: Task, record: ReleasedRecord) -> Prediction:
             return Prediction({"boxes": [pixels(box) for box in cast("list[list[float]]", result["predicted_boxes"])]})
         case HandObject():
             items = BoxedInteractions.read({"interactions": result["interactions"]}).interactions
-            return Prediction({"interactions": [mapped(item, pixels).write() for item in items]})
+            return Prediction({"interactions": [map_boxes(item, pixels).write() for item in items]})
         case Relations():
             return Prediction({"relations": result["predicted_relations"]})
         case _:
@@ -255,7 +255,7 @@ def _grounding_metrics(task: Grounding, records: Sequence[ReleasedRecord]) -> di
     samples = _samples(task, records)
     if not samples:
         return {**dict.fromkeys(STATISTICS), "per_category": {}}
-    figures = summarise(task.statistics(samples).evaluated)
+    figures = summarise(task.statistics(samples).evaluation)
     per_category = {name: {"map": row["ap"], "mar_100": row["ar_100"]} for name, row in figures["per_category"].items()}
     return {**{name: figures[name] for name in STATISTICS}, "per_category": per_category}
 
@@ -284,7 +284,7 @@ def _hand_object_metrics(task: HandObject, records: Sequence[ReleasedRecord]) ->
 def _relations_metrics(task: Relations, records: Sequence[ReleasedRecord]) -> dict[str, Json]:
     samples = _samples(task, records)
     statistics = task.statistics(samples)
-    figures, scores = statistics.published(), statistics.scores()["f1"].tolist()
+    figures, scores = statistics.published_figures(), statistics.scores()["f1"].tolist()
     parsed = [f1 for f1, sample in zip(scores, samples, strict=True) if sample.prediction is not None]
     total = _sum(parsed)
     return {
@@ -295,7 +295,7 @@ def _relations_metrics(task: Relations, records: Sequence[ReleasedRecord]) -> di
         "sum_example_f1": total,
         "example_f1_count": len(parsed),
         "mean_example_f1": total / len(records),
-        "per_relation_type": _by_type(cast("Mapping[str, Mapping[str, Json]]", figures["per_relation_type"])),
+        "per_relation_type": _type_rows(cast("Mapping[str, Mapping[str, Json]]", figures["per_relation_type"])),
     }
 
 
@@ -351,5 +351,5 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def _sum(values: Sequence[float]) -> float:
-    """One after the other, as released: sum() rounds otherwise from Python 3.12 on."""
+    """The sum, added one after the other as released: sum() rounds otherwise from Python 3.12 on."""
     return reduce(add, values, 0.0)

@@ -23,7 +23,7 @@ from barista_bench.core.task import Example, Fields, Json
 from barista_bench.errors import ConfigError
 from barista_bench.scene_graph.release import VIDEO_FILE
 
-_Parts = tuple[str, Fields, Fields]
+_RecordParts = tuple[str, Fields, Fields]
 """Label, metadata and task_data."""
 
 
@@ -39,7 +39,7 @@ def released_record(example: Example, question: str | None = None) -> Fields:
         data["question"] = sentence
     return {
         "example_id": example.example_id,
-        "task_name": TASKS.named(example.task).upstream_name,
+        "task_name": TASKS.load(example.task).upstream_name,
         "label": label,
         "frames": [
             {"frame_index": frame.frame_index, "mp4_path": f"{frame.video_id}/{VIDEO_FILE}", "video_id": frame.video_id}
@@ -66,7 +66,7 @@ def _frame_name(example: Example) -> str:
     return f"{example.video_id}_{example.frames[0].frame_index}"
 
 
-def _boxes(inputs: FrameSize | GroundingInputs, target: GroundingTarget | InteractionTarget) -> Fields:
+def _box_fields(inputs: FrameSize | GroundingInputs, target: GroundingTarget | InteractionTarget) -> Fields:
     """The fields that examples with true boxes have in common."""
     return {
         "frame_width": inputs.frame_width,
@@ -76,7 +76,7 @@ def _boxes(inputs: FrameSize | GroundingInputs, target: GroundingTarget | Intera
     }
 
 
-def _grounding(example: Example) -> _Parts:
+def _grounding_parts(example: Example) -> _RecordParts:
     inputs, target = GroundingInputs.of(example), GroundingTarget.of(example)
     metadata: Fields = {
         "frame_index": example.frames[0].frame_index,
@@ -85,11 +85,11 @@ def _grounding(example: Example) -> _Parts:
         "num_gt_boxes": len(target.ground_truth_boxes),
     }
     phrase: Fields = {"phrase": inputs.phrase, "category": inputs.category}
-    boxes: Fields = {"ground_truth_boxes": target.ground_truth_boxes, **_boxes(inputs, target)}
+    boxes: Fields = {"ground_truth_boxes": target.ground_truth_boxes, **_box_fields(inputs, target)}
     return f"{_frame_name(example)}_{inputs.category}", metadata, {**phrase, **boxes}
 
 
-def _hand_object(example: Example) -> _Parts:
+def _hand_object_parts(example: Example) -> _RecordParts:
     target = InteractionTarget.of(example)
     interactions = [item.write() for item in target.interactions]
     names = ("object_id", "hand_boxes", "object_box", "hand_type")
@@ -99,10 +99,10 @@ def _hand_object(example: Example) -> _Parts:
         "hand_types": [item["hand_type"] for item in interactions],
     }
     data: Fields = {"ground_truth": [{name: item[name] for name in names} for item in interactions]}
-    return _frame_name(example), metadata, {**data, **_boxes(FrameSize.of(example), target)}
+    return _frame_name(example), metadata, {**data, **_box_fields(FrameSize.of(example), target)}
 
 
-def _referring(example: Example) -> _Parts:
+def _referring_parts(example: Example) -> _RecordParts:
     target = ReferringTarget.of(example)
     box = example.inputs["bbox_xywh"]  # as it stands: whole numbers stay whole
     object_id = ReferringEvidence.of(example).object_ids[0]
@@ -112,17 +112,17 @@ def _referring(example: Example) -> _Parts:
         "category_name": target.category,
         "bbox_xywh": box,
     }
-    described: Fields = {
+    subject: Fields = {
         "category": target.category,
         "bbox_xywh": box,
         "object_id": object_id,
         "attributes": [stated.write() for stated in target.attributes],
         "relations": [stated.write() for stated in target.relations],
     }
-    return target.category, metadata, {"metadata": described, "structured": target.reference}
+    return target.category, metadata, {"metadata": subject, "structured": target.reference}
 
 
-def _activity(example: Example) -> _Parts:
+def _activity_parts(example: Example) -> _RecordParts:
     segment, target = ActivityMetadata.of(example), ActivityTarget.of(example)
     metadata: Fields = {
         "segment_frame_start": segment.segment_start,
@@ -140,7 +140,7 @@ def _activity(example: Example) -> _Parts:
     return example.label, metadata, data
 
 
-def _relations(example: Example) -> _Parts:
+def _relations_parts(example: Example) -> _RecordParts:
     relations = [relation.write() for relation in RelationSet.of(example).relations]
     metadata: Fields = {"frame_index": example.frames[0].frame_index, "num_gt_relations": len(relations)}
     data: Fields = {
@@ -150,7 +150,7 @@ def _relations(example: Example) -> _Parts:
     return _frame_name(example), metadata, data
 
 
-def _temporal_vqa(example: Example) -> _Parts:
+def _temporal_vqa_parts(example: Example) -> _RecordParts:
     target, clip = TemporalTarget.of(example), TemporalMetadata.of(example)
     metadata: Fields = {
         "clip_index": clip.clip_index,
@@ -168,13 +168,13 @@ def _temporal_vqa(example: Example) -> _Parts:
     return target.answer, metadata, data
 
 
-_WRITERS: dict[str, Callable[[Example], _Parts]] = {
-    "grounding": _grounding,
-    "hand_object": _hand_object,
-    "referring": _referring,
-    "activity": _activity,
-    "relations": _relations,
-    "temporal_vqa": _temporal_vqa,
+_WRITERS: dict[str, Callable[[Example], _RecordParts]] = {
+    "grounding": _grounding_parts,
+    "hand_object": _hand_object_parts,
+    "referring": _referring_parts,
+    "activity": _activity_parts,
+    "relations": _relations_parts,
+    "temporal_vqa": _temporal_vqa_parts,
 }
 
 
@@ -218,8 +218,8 @@ PARAMETERS: dict[str, dict[str, str]] = {
         "shuffle_seed": "draw_seed",
     },
 }
-"""By task: the release's names of parameters, each with the field of `Sampling` that it sets."""
-_UNSET: dict[str, dict[str, object]] = {
+"""The release's names of parameters by task, each with the field of `Sampling` that it sets."""
+_CODE_DEFAULTS: dict[str, dict[str, object]] = {
     "grounding": {"in_activities": False, "with_relations": False, "fraction": 1.0, "min_area": 0.0},
     "hand_object": {"fraction": 1.0},
     "referring": {"in_activities": False, "frame_step": 10, "per_frame": None, "per_class": None},
@@ -227,9 +227,9 @@ _UNSET: dict[str, dict[str, object]] = {
     "relations": {"frame_step": 1, "font_size": 12},
     "temporal_vqa": {"frames": 4, "spacing": 30, "per_class": None, "max_frames": None},
 }
-"""By task: values where a configuration leaves a parameter out: the code's defaults, not the published ones."""
-_NULL: dict[str, object] = {"fraction": 1.0, "min_area": 0.0, "draw_seed": None}
-"""By field: the value that the release's null stands for."""
+"""Values by task where a configuration leaves a parameter out: the code's defaults, not the published ones."""
+_NULL_VALUES: dict[str, object] = {"fraction": 1.0, "min_area": 0.0, "draw_seed": None}
+"""The value that the release's null stands for, by field."""
 
 
 def released_sampling(
@@ -246,20 +246,20 @@ def released_sampling(
         ConfigError: a parameter is unknown, or its value cannot be used.
     """
     names = PARAMETERS[task]
-    unknown = sorted(set(params) - set(names) - _OF_RUNS)
+    unknown = sorted(set(params) - set(names) - _RUN_PARAMETERS)
     if unknown:
         raise ConfigError(f"{task}: no parameter {unknown[0]!r}. Remedy: use some of {', '.join(sorted(names))}")
-    overrides = {**_UNSET[task], "seed": shuffle_seed, "limit": limit}
-    for theirs, ours in names.items():
-        if theirs in params:
-            value = params[theirs]
-            overrides[ours] = _NULL[ours] if value is None and ours in _NULL else value
+    overrides = {**_CODE_DEFAULTS[task], "seed": shuffle_seed, "limit": limit}
+    for parameter, field in names.items():
+        if parameter in params:
+            value = params[parameter]
+            overrides[field] = _NULL_VALUES[field] if value is None and field in _NULL_VALUES else value
     if params.get("video_id") is not None:
         overrides["videos"] = (str(params["video_id"]),)
-    return TASKS.named(task).sampling.with_overrides(overrides)
+    return TASKS.load(task).sampling.with_overrides(overrides)
 
 
-_OF_RUNS = frozenset(
+_RUN_PARAMETERS = frozenset(
     {"video_id", "bbox_format", "shuffle_seed", "qa_pairs_dir", "geval_criteria", "judge_model", "bbox_scale"}
 )
 
@@ -269,14 +269,14 @@ def released_parameters(task: str, sampling: Sampling) -> Fields:
 
     Raises ConfigError where the sampling uses what the release has no parameter for.
     """
-    of_ours = {"frame_range", "preparations", "splits", "domain", "seconds"}
-    ours = of_ours | ({"frame_step"} - set(PARAMETERS[task].values()))
+    own_fields = {"frame_range", "preparations", "splits", "domain", "seconds"}
+    unmapped = own_fields | ({"frame_step"} - set(PARAMETERS[task].values()))
     default = type(sampling)()
-    used = sorted(name for name in ours & {*sampling.names()} if getattr(sampling, name) != getattr(default, name))
+    used = sorted(name for name in unmapped & {*sampling.names()} if getattr(sampling, name) != getattr(default, name))
     if used or len(sampling.videos or ()) > 1:
         name = used[0] if used else "videos"
         raise ConfigError(f"{task}: the release has no parameter for {name}. Remedy: build the set without it")
-    params: Fields = {theirs: getattr(sampling, name) for theirs, name in PARAMETERS[task].items()}
+    params: Fields = {parameter: getattr(sampling, name) for parameter, name in PARAMETERS[task].items()}
     if sampling.videos:
         params["video_id"] = sampling.videos[0]
     if params.get("shuffle_seed") is None:

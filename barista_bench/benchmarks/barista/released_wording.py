@@ -22,7 +22,15 @@ from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, RELEASED_WOR
 from barista_bench.benchmarks.barista.python_texts import GAP, Function, SourceFile
 from barista_bench.benchmarks.kinds.box_answers import box_fields
 from barista_bench.core.boxes import BoxFormat, BoxOrder
-from barista_bench.core.prompt import FROZEN_QUESTION, IMAGE_PLACES, IMAGE_TEXT, PromptTexts, TextPart, by_hash, fill
+from barista_bench.core.prompt import (
+    FROZEN_QUESTION,
+    IMAGE_PLACES,
+    IMAGE_TEXT,
+    PromptTexts,
+    TextPart,
+    fill,
+    hashed_wording,
+)
 from barista_bench.errors import ConfigError
 from barista_bench.files.reading import packaged_data
 
@@ -33,10 +41,10 @@ _TASKS = f"{_SOURCE}/vlm_benchmarks/tasks"
 _HASHES = msgspec.convert(packaged_data(PROMPT_PACKAGE, "released_hashes.yaml"), dict[str, dict[str, Any]])
 SHA256 = {(file, name): sha256 for file, names in _HASHES["constants"].items() for name, sha256 in names.items()}
 """SHA-256 of the release's constants as UTF-8, by file and name."""
-SHOWN: dict[str, str] = _HASHES["shown"]
+SENT_SHA256: dict[str, str] = _HASHES["shown"]
 """The same of texts in functions, as they are sent."""
 
-NAMED = 3
+MAX_NAMED = 3
 """Texts that are not as released which are named at the most."""
 _FRAME = "Frame {number}:"
 _ORDERS: tuple[BoxOrder, ...] = ("yxyx", "xyxy")
@@ -61,11 +69,11 @@ def released_writer(clone: Path) -> PromptTexts:
     Raises ConfigError as `released_prompts`.
     """
     clone_texts = _Clone(clone)
-    return clone_texts.prompts(clone_texts.writer())
+    return clone_texts.prompts(clone_texts.writer_wording())
 
 
 def released_rubric(clone: Path, task: str) -> ReleasedRubric:
-    """How the release has a task judged, as the content of a rubric file: no steps, so that the judge makes its own.
+    """The rubric of a task in the release, as the content of a rubric file: no steps, so that the judge makes its own.
 
     Raises ConfigError as `released_prompts`, also for a task that no judge scores there.
     """
@@ -87,12 +95,12 @@ class _Clone:
     def wordings(self) -> dict[str, Callable[[], Wording]]:
         """Readers of the wording of each task, by our name."""
         return {
-            "grounding": partial(self._boxes, "grounding.py", "GroundingTask", "GROUNDING", ["phrase"]),
-            "hand_object": partial(self._boxes, "hand_object.py", "HandObjectTask", "HAND_OBJECT", []),
-            "referring": self._referring,
-            "relations": self._relations,
-            "activity": self._activity,
-            "temporal_vqa": self._visual_qa,
+            "grounding": partial(self._box_wording, "grounding.py", "GroundingTask", "GROUNDING", ["phrase"]),
+            "hand_object": partial(self._box_wording, "hand_object.py", "HandObjectTask", "HAND_OBJECT", []),
+            "referring": self._referring_wording,
+            "relations": self._relations_wording,
+            "activity": self._activity_wording,
+            "temporal_vqa": self._visual_qa_wording,
         }
 
     @cached_property
@@ -114,14 +122,14 @@ class _Clone:
         """The origin of the wording: the release's if every known hash is right, else the content's own."""
         if not self.differences:
             return RELEASED_WORDING
-        named = ", ".join(self.differences[:NAMED]) + (", ..." if len(self.differences) > NAMED else "")
+        first_names = ", ".join(self.differences[:MAX_NAMED]) + (", ..." if len(self.differences) > MAX_NAMED else "")
         log.warning(
             "%s: %d texts are not as released, so that the wording is its own: %s",
             self.folder,
             len(self.differences),
-            named,
+            first_names,
         )
-        return by_hash("clone", _sha256(content))
+        return hashed_wording("clone", _sha256(content))
 
     @cached_property
     def differences(self) -> list[str]:
@@ -131,23 +139,24 @@ class _Clone:
             for (file, name), sha256 in SHA256.items()
             if self._hash(lambda file=file, name=name: self.file(file).constant(name)) != sha256  # type: ignore[misc]
         ]
-        return constants + [f"the {name}" for name, sha256 in SHOWN.items() if self._hash(self._shown[name]) != sha256]
+        sent = [f"the {name}" for name, sha256 in SENT_SHA256.items() if self._hash(self._sent_texts[name]) != sha256]
+        return constants + sent
 
     @cached_property
-    def _shown(self) -> dict[str, Callable[[], str]]:
-        """Texts as a model sees them that do not depend on an example, by their name in `SHOWN`."""
+    def _sent_texts(self) -> dict[str, Callable[[], str]]:
+        """Texts as a model sees them that do not depend on an example, by their name in `SENT_SHA256`."""
         texts: dict[str, Callable[[], str]] = {
             "hand_object request": lambda: _user_texts(self.wordings["hand_object"](), 1)[0],
-            "relations heading of the frame": lambda: _user_texts(self._relations(), 2)[0],
-            "relations heading of the marks": lambda: _user_texts(self._relations(), 2)[1],
-            "activity question": lambda: fill(self._question(), {"frame_count": "4"}),
+            "relations heading of the frame": lambda: _user_texts(self._relations_wording(), 2)[0],
+            "relations heading of the marks": lambda: _user_texts(self._relations_wording(), 2)[1],
+            "activity question": lambda: fill(self._activity_question(), {"frame_count": "4"}),
         }
         for task in ("grounding", "hand_object", "referring"):
             for order in _ORDERS:
-                texts[f"{task} system text, {order}"] = partial(self._system, task, order)
+                texts[f"{task} system text, {order}"] = partial(self._system_text, task, order)
         return texts
 
-    def _system(self, task: str, order: Literal["yxyx", "xyxy"]) -> str:
+    def _system_text(self, task: str, order: Literal["yxyx", "xyxy"]) -> str:
         system, user, extra = self.wordings[task]()
         fields = box_fields(PromptTexts(0, system, user, "", extra), BoxFormat(order, 1000))
         return fill(system, fields)
@@ -163,22 +172,22 @@ class _Clone:
         source = self.file(file, folder)
         return source, source.function(name)
 
-    def _boxes(self, file: str, task: str, system: str, places: Sequence[str]) -> Wording:
+    def _box_wording(self, file: str, task: str, system: str, places: Sequence[str]) -> Wording:
         """The texts of a task that asks for boxes in one picture.
 
         A place of an image takes the line break on either side with it.
         """
-        source, rendering = self._function(file, f"{task}.render_prompt")
-        (user,) = rendering.returned_list(1)
-        orders = source.function("default_system_prompt").assigned("coord_order", len(_ORDERS))
+        source, render = self._function(file, f"{task}.render_prompt")
+        (user,) = render.returned_list(1)
+        orders = source.function("default_system_prompt").assigned_texts("coord_order", len(_ORDERS))
         extra = {
-            f"coord_order.{order}": source.closed(text, "coord_order")
+            f"coord_order.{order}": source.whole_text(text, "coord_order")
             for order, text in zip(_ORDERS, orders, strict=True)
         }
         text = _read_format(source, f"{system}_SYSTEM_PROMPT_TEMPLATE", ("coord_desc", "scale", "coord_order"))
         return text, "{image}\n" + _put_places(source, user, places), self._descriptions() | extra
 
-    def _referring(self) -> Wording:
+    def _referring_wording(self) -> Wording:
         source = self.file("referring.py")
         system = _read_format(source, "REFERRING_SYSTEM_PROMPT_TEMPLATE", ("coord_desc", "scale"))
         user = _read_format(source, "_QUESTION_TEMPLATE_WITH_FORMAT", ("box",))
@@ -186,9 +195,9 @@ class _Clone:
         question = {FROZEN_QUESTION: source.constant("_QUESTION_TEMPLATE")}
         return system, "{image}\n" + user, self._descriptions() | question
 
-    def _relations(self) -> Wording:
-        source, rendering = self._function("relation_extraction.py", "RelationExtractionTask.render_prompt")
-        raw, marked, user = rendering.returned_list(3)
+    def _relations_wording(self) -> Wording:
+        source, render = self._function("relation_extraction.py", "RelationExtractionTask.render_prompt")
+        raw, marked, user = render.returned_list(3)
         (system,) = source.function("default_system_prompt").returned_list(1)
         headings = [f"{_put_places(source, heading, [])}\n{{image}}\n" for heading in (raw, marked)]
         return (
@@ -197,50 +206,50 @@ class _Clone:
             {},
         )
 
-    def _activity(self) -> Wording:
-        source, rendering = self._function("activity_mcq.py", "_render_mcq_user_prompt")
-        sections = rendering.lines("sections")
+    def _activity_wording(self) -> Wording:
+        source, render = self._function("activity_mcq.py", "_render_mcq_user_prompt")
+        sections = render.list_texts("sections")
         # The choices' lines may stand in the list, or be added to it later.
-        later = [GAP] if sum(GAP in line for line in sections) == 1 else []
-        user = _put_places(source, "\n".join([*sections, *later]), ["question", "choices"])
-        extra = {IMAGE_TEXT: _FRAME, FROZEN_QUESTION: self._question()}
-        user = fill(user, {"question": self._question()})
+        choices_gap = [GAP] if sum(GAP in line for line in sections) == 1 else []
+        user = _put_places(source, "\n".join([*sections, *choices_gap]), ["question", "choices"])
+        extra = {IMAGE_TEXT: _FRAME, FROZEN_QUESTION: self._activity_question()}
+        user = fill(user, {"question": self._activity_question()})
         return source.constant("MCQ_SYSTEM_PROMPT"), "{images}\n" + user, extra
 
-    def _question(self) -> str:
+    def _activity_question(self) -> str:
         """The frozen question of activity, the same for all examples."""
         source, examples = self._function("activity_mcq.py", "ActivityMcqTask.iter_examples")
-        return _put_places(source, examples.assigned("question")[0], ["frame_count", "frame_count"])
+        return _put_places(source, examples.assigned_texts("question")[0], ["frame_count", "frame_count"])
 
-    def _visual_qa(self) -> Wording:
-        source, rendering = self._function("visual_qa.py", "_VisualQABaseTask.render_prompt")
-        user = _put_places(source, rendering.assigned("user_prompt")[0], ["count", "question"])
+    def _visual_qa_wording(self) -> Wording:
+        source, render = self._function("visual_qa.py", "_VisualQABaseTask.render_prompt")
+        user = _put_places(source, render.assigned_texts("user_prompt")[0], ["count", "question"])
         return source.constant("VISUAL_QA_SYSTEM_PROMPT"), "{images}\n" + user, {IMAGE_TEXT: _FRAME}
 
-    def writer(self) -> Wording:
+    def writer_wording(self) -> Wording:
         """The prompt for the writer of questions."""
-        source, generating = self._function("qa_generation.py", "generate_qa_for_selected_clips")
-        return _put_places(source, generating.assigned("llm_system")[0], ["category"]), "{changes}", {}
+        source, generate = self._function("qa_generation.py", "generate_qa_for_selected_clips")
+        return _put_places(source, generate.assigned_texts("llm_system")[0], ["category"]), "{changes}", {}
 
     def _referring_rubric(self) -> dict[str, object]:
         source, vocabulary = self._function("referring.py", "_build_vocabulary_for_evaluator")
         categories = source.display("_VOCABULARY_CATEGORIES")
         pairs = list(categories.items()) if isinstance(categories, dict) else categories
         if not isinstance(pairs, list) or not all(isinstance(p, list | tuple) and len(p) == 2 for p in pairs):
-            raise source.lacks("_VOCABULARY_CATEGORIES of names and descriptions")
+            raise source.missing_error("_VOCABULARY_CATEGORIES of names and descriptions")
         heading = next((text for text in vocabulary.texts() if " " in text and GAP not in text), None)
         if heading is None:
-            raise source.lacks("heading in _build_vocabulary_for_evaluator")
+            raise source.missing_error("heading in _build_vocabulary_for_evaluator")
         words = "\n".join([heading, *(f"  - {word}: {text}" for word, text in pairs)])
         return {"question": source.constant("_QUESTION_TEMPLATE"), **_rubric(source, words)}
 
     def _descriptions(self) -> dict[str, str]:
-        """How a box is described, in either order."""
-        source, describing = self._function("bbox.py", "format_description", _SOURCE)
-        texts = [text for texts in describing.returned() for text in texts if GAP not in text]
+        """The descriptions of a box, in either order."""
+        source, describe = self._function("bbox.py", "format_description", _SOURCE)
+        texts = [text for texts in describe.returned_texts() for text in texts if GAP not in text]
         by_order = {"xyxy" if text.find("x") < text.find("y") else "yxyx": text for text in texts}
         if set(by_order) != set(_ORDERS) or len(texts) != len(_ORDERS):
-            raise source.lacks("format_description of two orders")
+            raise source.missing_error("format_description of two orders")
         return {f"coord_desc.{order}": text for order, text in by_order.items()}
 
 
@@ -256,7 +265,7 @@ def _read_format(source: SourceFile, name: str, fields: Sequence[str]) -> str:
                 text += GAP
                 names.append(field)
     except ValueError as error:
-        raise source.lacks(f"{name} with the places {', '.join(fields)} ({error})") from error
+        raise source.missing_error(f"{name} with the places {', '.join(fields)} ({error})") from error
     return _put_places(source, text, names)
 
 
@@ -268,8 +277,8 @@ def _put_places(source: SourceFile, template: str, names: Sequence[str]) -> str:
     places = [f"{{{name}}}" for name in names]
     text = "".join(chain.from_iterable(zip_longest(template.split(GAP), places, fillvalue="")))
     if not template.count(GAP) == len(names) == sum(text.count(f"{{{name}}}") for name in _PLACES):
-        known = ", ".join(names) or "none"
-        raise source.lacks(f"text with just these places: {known} (it begins {text[:40]!r})")
+        wanted_places = ", ".join(names) or "none"
+        raise source.missing_error(f"text with just these places: {wanted_places} (it begins {text[:40]!r})")
     return text
 
 
@@ -285,14 +294,14 @@ def _rubric(source: SourceFile, vocabulary: str = GAP) -> dict[str, object]:
     try:
         for key, fields in source.display("_CRITERIA").items():  # type: ignore[attr-defined]
             bands = [
-                {"low": low, "high": high, "text": source.closed(band["expected_outcome"], key)}
+                {"low": low, "high": high, "text": source.whole_text(band["expected_outcome"], key)}
                 for band in fields["rubric"]
                 for low, high in [band["score_range"]]
             ]
-            text = source.closed(fields["criteria"].replace(GAP, vocabulary), key)
+            text = source.whole_text(fields["criteria"].replace(GAP, vocabulary), key)
             criteria.append({"name": key, "text": text, "bands": bands})
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise source.lacks("_CRITERIA of names, criteria and rubrics") from error
+        raise source.missing_error("_CRITERIA of names, criteria and rubrics") from error
     return {"criteria": criteria}
 
 

@@ -41,8 +41,8 @@ from barista_bench.benchmarks.barista.qa_templates import (
     read_writer,
     write_pair,
 )
-from barista_bench.benchmarks.kinds.text import Compared, ReferenceFact, TextTask
-from barista_bench.benchmarks.lexical import after_last, content_words, labelled, most_typical, overlap
+from barista_bench.benchmarks.kinds.text import ComparedTexts, ReferenceFact, TextTask
+from barista_bench.benchmarks.lexical import after_label, after_last, content_words, most_typical_text, overlap
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, Vocabulary
 from barista_bench.core.example import Evidence, Inputs, Int64, SkippedExample, Target
@@ -97,7 +97,7 @@ class TemporalSampling(ClipSampling):
     """The sampling of questions about what changes in a clip.
 
     Args:
-        draw_seed: of the draw of clips, over all videos; None takes `seed`.
+        draw_seed: of the sample of clips, over all videos; None takes `seed`.
         per_class: examples of one kind of change at the most; None for all.
         max_frames: frames of one example at the most, evenly thinned; None for all keyframes.
         domain: file of a domain's values, any two of which that exclude each other make a change (`default`: coffee
@@ -156,7 +156,7 @@ class TemporalVQA(TextTask[TemporalSampling]):
     def select(
         self, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: TemporalSampling
     ) -> Iterator[Candidate]:
-        """The candidates drawn of each category, by clip and category; written pairs are drawn already."""
+        """The candidates sampled of each category, by clip and category; written pairs are sampled already."""
         if sampling.pairs is not None:
             yield from candidates
             return
@@ -164,39 +164,39 @@ class TemporalVQA(TextTask[TemporalSampling]):
         for candidate in candidates:
             groups.setdefault(candidate.group, []).append(candidate)
         generator = sampling.generator(sampling.draw_seed)
-        drawn = []
+        sampled = []
         for group in groups.values():
             generator.shuffle(group)
-            drawn += group[: sampling.per_class]
-        drawn.sort(key=lambda candidate: (candidate.video_id, candidate.item, candidate.group))
-        for _, of_clip in groupby(drawn, key=lambda candidate: (candidate.video_id, candidate.item)):
-            for number, candidate in enumerate(of_clip):
+            sampled += group[: sampling.per_class]
+        sampled.sort(key=lambda candidate: (candidate.video_id, candidate.item, candidate.group))
+        for _, clip_candidates in groupby(sampled, key=lambda candidate: (candidate.video_id, candidate.item)):
+            for number, candidate in enumerate(clip_candidates):
                 yield candidate._replace(numbers=(number,))
 
     def build(
         self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: TemporalSampling
     ) -> Iterator[Example]:
         if sampling.pairs is None:
-            written, writer = None, "template"
+            clip_pairs, writer = None, "template"
             frames = {keyframes[0]: keyframes for keyframes in clips(video, sampling)}
         else:
-            written, writer = read_pairs(sampling.pairs, video.video_id), read_writer(sampling.pairs, video.video_id)
-            frames = {line: _frames_in_video(video, clip) for line, clip in enumerate(written)}
+            clip_pairs, writer = read_pairs(sampling.pairs, video.video_id), read_writer(sampling.pairs, video.video_id)
+            frames = {line: _frames_in_video(video, clip) for line, clip in enumerate(clip_pairs)}
         changes: dict[int, dict[Category, list[Change]]] = {}
         for candidate in candidates:
             item, (number,), category = candidate.item, candidate.numbers, cast("Category", candidate.group)
             if item not in changes:
                 changes[item] = detect_changes(ClipView(video, frames[item]), changes_domain(sampling.domain))
-            about = changes[item].get(category, [])
-            pair = write_pair(category, about) if written is None else written[item]["qa_pairs"][number]
+            evidence = changes[item].get(category, [])
+            pair = write_pair(category, evidence) if clip_pairs is None else clip_pairs[item]["qa_pairs"][number]
             metadata: Fields = {
-                "clip_index": item if written is None else written[item]["clip_index"],
+                "clip_index": item if clip_pairs is None else clip_pairs[item]["clip_index"],
                 "qa_index": number,
                 "original_frame_indices": list(frames[item]),
                 "writer": writer,
             }
-            selected = _select_frames(frames[item], sampling.max_frames)
-            yield _example(video, selected, pair, about, metadata)
+            shown_frames = _select_frames(frames[item], sampling.max_frames)
+            yield _example(video, shown_frames, pair, evidence, metadata)
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         inputs = TemporalInputs.of(example)
@@ -207,7 +207,9 @@ class TemporalVQA(TextTask[TemporalSampling]):
 
         For the paper it is all that follows the last `Answer:`, wherever that stands.
         """
-        return Prediction({"answer": after_last(text, "answer:") if self.follows_paper else labelled(text, "answer")})
+        return Prediction(
+            {"answer": after_last(text, "answer:") if self.follows_paper else after_label(text, "answer")}
+        )
 
     def judged(self, example: Example, prediction: Prediction) -> Judged:
         inputs, target = TemporalInputs.of(example), TemporalTarget.of(example)
@@ -220,9 +222,9 @@ class TemporalVQA(TextTask[TemporalSampling]):
         text = self.text_of(prediction)
         return TemporalTarget(text, self.category(example)) if text else None
 
-    def compared(self, example: Example) -> Compared:
+    def comparison(self, example: Example) -> ComparedTexts:
         inputs = TemporalInputs.of(example)
-        return Compared(TemporalTarget.of(example).answer, asked=inputs.question)
+        return ComparedTexts(TemporalTarget.of(example).answer, question=inputs.question)
 
     def category(self, example: Example) -> str:
         return TemporalTarget.of(example).category
@@ -248,9 +250,9 @@ class TemporalVQA(TextTask[TemporalSampling]):
 
         Without other videos, `Nothing changes.`
         """
-        question, known = TemporalInputs.of(example).question, answers_by_question(others)
-        alike = max(sorted(known), key=lambda other: (other == question, overlap(other, question).f1), default=None)
-        answer = known[alike] if alike is not None else "Nothing changes."
+        question, answers = TemporalInputs.of(example).question, answers_by_question(others)
+        nearest = max(sorted(answers), key=lambda other: (other == question, overlap(other, question).f1), default=None)
+        answer = answers[nearest] if nearest is not None else "Nothing changes."
         return f"Answer: {' '.join(answer.split())}"
 
 
@@ -260,7 +262,7 @@ def answers_by_question(examples: Sequence[Example]) -> dict[str, str]:
     answers: dict[str, list[str]] = defaultdict(list)
     for example in examples:
         answers[TemporalInputs.of(example).question].append(TemporalTarget.of(example).answer)
-    return {question: most_typical(texts, set(content_words(question))) for question, texts in answers.items()}
+    return {question: most_typical_text(texts, set(content_words(question))) for question, texts in answers.items()}
 
 
 def _written_pairs(
@@ -269,16 +271,16 @@ def _written_pairs(
     """The pairs of a file, in its order, of the clips that lie entirely in the sampled frame range."""
     low, high = sampling.frame_range or (0, video.frame_count)
     for line, clip in enumerate(clips):
-        frames, about = _frames_in_video(video, clip), f"clip {clip['clip_index']}"
+        frames, where = _frames_in_video(video, clip), f"clip {clip['clip_index']}"
         if not frames:
-            yield SkippedExample(FrameRef(video.video_id, 0), "none of its frames is in the video", about)
+            yield SkippedExample(FrameRef(video.video_id, 0), "none of its frames is in the video", where)
         elif low <= min(frames) and max(frames) < high:
             first = FrameRef(video.video_id, _select_frames(frames, sampling.max_frames)[0])
             for number, pair in enumerate(clip["qa_pairs"]):
                 if pair["question"].strip() and pair["answer"].strip():
                     yield Candidate(video.video_id, first.frame_index, pair["category"], line, (number,))
                 else:
-                    yield SkippedExample(first, "lacks question or answer", f"{about}: pair {number}")
+                    yield SkippedExample(first, "lacks question or answer", f"{where}: pair {number}")
 
 
 def _frames_in_video(video: VideoGraph, clip: ClipPairs) -> tuple[int, ...]:
@@ -286,11 +288,11 @@ def _frames_in_video(video: VideoGraph, clip: ClipPairs) -> tuple[int, ...]:
     return tuple(frame for frame in clip["frame_indices"] if frame < video.frame_count)
 
 
-def _select_frames(frames: tuple[int, ...], most: int | None) -> tuple[int, ...]:
-    """The frames that are shown: up to `most` of them, evenly; the released middle where only one is."""
-    if most is None or len(frames) <= most:
+def _select_frames(frames: tuple[int, ...], limit: int | None) -> tuple[int, ...]:
+    """The frames that are shown: up to `limit` of them, evenly; the released middle where only one is."""
+    if limit is None or len(frames) <= limit:
         return frames
-    return (frames[len(frames) // 2],) if most == 1 else tuple(frames[i] for i in evenly_spaced(len(frames), most))
+    return (frames[len(frames) // 2],) if limit == 1 else tuple(frames[i] for i in evenly_spaced(len(frames), limit))
 
 
 def _example(
@@ -300,8 +302,8 @@ def _example(
     rows: dict[str, Json] = {name: [] for name in sorted(set(_ROWS.values()))}
     if changes:
         rows[_ROWS[category]] = sorted({row for change in changes for row in change.rows})
-    named = ("clip", metadata["clip_index"]), ("frames", f"{frames[0]}_{frames[-1]}"), ("qa", metadata["qa_index"])
-    parts = [TemporalVQA.upstream_name, video.video_id, *(f"{name}_{value}" for name, value in named)]
+    id_parts = ("clip", metadata["clip_index"]), ("frames", f"{frames[0]}_{frames[-1]}"), ("qa", metadata["qa_index"])
+    parts = [TemporalVQA.upstream_name, video.video_id, *(f"{name}_{value}" for name, value in id_parts)]
     return TemporalVQA.new_example(
         ":".join([*parts, category] if category else parts),
         video.video_id,

@@ -8,8 +8,8 @@ from barista_bench.benchmarks.egocot.evidence import (
     graph_evidence as graph_evidence,
 )
 from barista_bench.benchmarks.egocot.evidence_check import (
-    Checked as Checked,
-    Finding as Finding,
+    ClaimFinding as ClaimFinding,
+    RationaleCheck as RationaleCheck,
     check_rationale as check_rationale,
 )
 from barista_bench.benchmarks.egocot.paper_tables import paper_tables, set_tables

@@ -89,17 +89,17 @@ def read_answer(text: str, choices: Mapping[str, str]) -> CotAnswer | None:
     scores = read_scores(text, choices)
     if scores is not None:
         return CotAnswer(max(choices, key=lambda label: scores[label]), "")
-    answers = [_from_object(value, choices) for value in json_objects(text) if _ANSWER_KEYS & value.keys()]
-    given = [answer for answer in answers if answer is not None]
-    if given or (answers and unfenced(text).startswith("{")):  # an object whose answer is none has given none
-        return given[-1] if given else None
+    answers = [_answer_in_object(value, choices) for value in json_objects(text) if _ANSWER_KEYS & value.keys()]
+    usable = [answer for answer in answers if answer is not None]
+    if usable or (answers and unfenced(text).startswith("{")):  # an object whose answer is none has given none
+        return usable[-1] if usable else None
     text = _WRAPPED.sub(lambda match: f"\nANSWER: {(match[1] or match[2] or '').strip()}\n", text)
-    return _from_marker(text, choices) or _from_start(text, choices)
+    return _answer_at_marker(text, choices) or _answer_at_start(text, choices)
 
 
-def _from_object(value: Mapping[str, object], choices: Mapping[str, str]) -> CotAnswer | None:
-    stated = value.get("answer", value.get("predicted_answer"))
-    letter = _letter_at(stated, 0, choices)[0] if isinstance(stated, str) else None
+def _answer_in_object(value: Mapping[str, object], choices: Mapping[str, str]) -> CotAnswer | None:
+    answer = value.get("answer", value.get("predicted_answer"))
+    letter = _letter_at(answer, 0, choices)[0] if isinstance(answer, str) else None
     return CotAnswer(letter, _clean_text(steps_of(value.get("reasoning")))) if letter else None
 
 
@@ -114,7 +114,7 @@ def unnumbered(text: str) -> str:
     return _NUMBER.sub("", text)
 
 
-def _from_marker(text: str, choices: Mapping[str, str]) -> CotAnswer | None:
+def _answer_at_marker(text: str, choices: Mapping[str, str]) -> CotAnswer | None:
     start = last = 0
     markers: list[tuple[int, int]] = []
     for marker in _MARKER.finditer(text):
@@ -130,17 +130,17 @@ def _from_marker(text: str, choices: Mapping[str, str]) -> CotAnswer | None:
     return None
 
 
-def _from_start(text: str, choices: Mapping[str, str]) -> CotAnswer | None:
+def _answer_at_start(text: str, choices: Mapping[str, str]) -> CotAnswer | None:
     letter, end = _letter_at(text, 0, choices)
     if letter is None:
         return None
-    judged = [(match[1] or match[2], match.end()) for match in _JUDGED.finditer(text, end)]
-    others = [(other, stop) for other, stop in judged if other in choices and other != letter]
-    denied = _is_denied(text, end, choices[letter])
-    if not denied and all(_is_denied(text, stop, choices[other]) for other, stop in others):
+    judged_letters = [(match[1] or match[2], match.end()) for match in _JUDGED.finditer(text, end)]
+    others = [(other, stop) for other, stop in judged_letters if other in choices and other != letter]
+    is_denied = _is_denied(text, end, choices[letter])
+    if not is_denied and all(_is_denied(text, stop, choices[other]) for other, stop in others):
         return CotAnswer(letter, _text_after(text[end:], choices[letter]))
-    concluded = [m[1] or m[2] for m in _CONCLUDED.finditer(text) if (m[1] or m[2]) in choices]
-    return CotAnswer(concluded[-1], _clean_text(text)) if concluded else None
+    conclusions = [m[1] or m[2] for m in _CONCLUDED.finditer(text) if (m[1] or m[2]) in choices]
+    return CotAnswer(conclusions[-1], _clean_text(text)) if conclusions else None
 
 
 def _is_denied(text: str, end: int, choice: str) -> bool:
@@ -160,11 +160,11 @@ def _letter_at(text: str, start: int, choices: Mapping[str, str]) -> tuple[str |
     another = _ANOTHER.match(text, end)
     if letter.isupper() and another is not None and another[1] in choices:
         return None, start
-    alone = _ENDED.match(text, end) is not None or (letter.isupper() and _GOES_ON.match(text, end) is not None)
+    is_alone = _ENDED.match(text, end) is not None or (letter.isupper() and _GOES_ON.match(text, end) is not None)
     blanks = _BLANKS.match(text, end)
     choice = choices[letter.upper()].casefold()
-    named = blanks is not None and text[blanks.end() : blanks.end() + len(choice)].casefold() == choice
-    return (letter.upper(), end) if alone or named else (None, start)
+    names_choice = blanks is not None and text[blanks.end() : blanks.end() + len(choice)].casefold() == choice
+    return (letter.upper(), end) if is_alone or names_choice else (None, start)
 
 
 def _text_after(text: str, choice: str) -> str:

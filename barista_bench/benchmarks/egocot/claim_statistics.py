@@ -17,14 +17,14 @@ from collections.abc import Hashable, Mapping, Sequence
 import numpy as np
 
 from barista_bench.benchmarks.egocot.claims import KINDS
-from barista_bench.benchmarks.egocot.evidence_check import VERDICTS, Checked
+from barista_bench.benchmarks.egocot.evidence_check import VERDICTS, RationaleCheck
 from barista_bench.benchmarks.egocot.items import GROUPS, SUBTASKS
 from barista_bench.core.statistics import Figures, Floats, Row, Sums, SumStatistics, fraction
 from barista_bench.core.task import Json
 
 FRACTIONS: Mapping[str, tuple[str, str]] = {
     "accuracy": ("right", "n"),
-    "coverage": ("read", "n"),
+    "coverage": ("answered", "n"),
     "reasoned": ("reasoned", "n"),
     "claim_precision": ("supported", "claims"),
     "contradiction_rate": ("contradicted", "claims"),
@@ -33,7 +33,7 @@ FRACTIONS: Mapping[str, tuple[str, str]] = {
     "verified_scr": ("right_contradicted", "right"),
 }
 """Figure -> what is divided by what."""
-OF_CLAIMS = tuple(name for name in FRACTIONS if name not in ("accuracy", "coverage", "reasoned"))
+CLAIM_FIGURES = tuple(name for name in FRACTIONS if name not in ("accuracy", "coverage", "reasoned"))
 SAMPLE_SCORES = {"accuracy": "right", "lexical_f1": "lexical_f1", **{name: name for name in ("claims", *VERDICTS)}}
 """Score of one sample -> what it adds."""
 _COUNTS = tuple(dict.fromkeys(name for pair in FRACTIONS.values() for name in pair))
@@ -54,42 +54,42 @@ class ClaimStatistics(SumStatistics):
         """Whether it is right, the word overlap of its rationale with the reference, and counts of its claims."""
         return {name: np.array([row[part] for row in self._rows]) for name, part in SAMPLE_SCORES.items()}
 
-    def among(self, samples: Sequence[int]) -> ClaimStatistics:
+    def subset(self, samples: Sequence[int]) -> ClaimStatistics:
         return ClaimStatistics([self._rows[at] for at in samples])
 
 
 def sample_row(
     groups: Mapping[str, str],
-    checked: Checked | None,
+    check: RationaleCheck | None,
     *,
     is_right: bool,
-    reasoned: bool,
-    to_say: int,
+    has_reasoning: bool,
+    expected_count: int,
     lexical_f1: float,
 ) -> Row:
-    """The contribution of one sample. `checked` is its rationale, None where there is no readable answer.
+    """The contribution of one sample. `check` is of its rationale, None where there is no readable answer.
 
-    `groups` is `per_group` and `per_subtask` -> the code of its own; `to_say`, how many things the evidence points at,
-    counts whether or not there is an answer; `lexical_f1` is the word overlap of rationale and reference.
+    `groups` is `per_group` and `per_subtask` -> the code of its own; `expected_count`, how many things the evidence
+    points at, counts whether or not there is an answer; `lexical_f1` is the word overlap of rationale and reference.
     """
-    findings = checked.findings if checked else ()
+    findings = check.findings if check else ()
     counts = Counter[Hashable](finding.verdict for finding in findings)
     row: dict[Hashable, float] = {
         "n": 1.0,
         "right": float(is_right),
-        "read": float(checked is not None),
-        "reasoned": float(reasoned),
+        "answered": float(check is not None),
+        "reasoned": float(has_reasoning),
         "claims": float(len(findings)),
         **{verdict: float(counts[verdict]) for verdict in VERDICTS},
-        "said": float(checked.said if checked else 0),
-        "to_say": float(to_say),
+        "said": float(check.said_count if check else 0),
+        "to_say": float(expected_count),
         "right_contradicted": float(is_right and counts["contradicted"] > 0),
     }
-    grouped: dict[Hashable, float] = {
+    group_sums: dict[Hashable, float] = {
         (table, code, name): row[name] for table, code in groups.items() for name in _COUNTS
     }
     by_kind = Counter[Hashable](("per_claim_kind", finding.claim.kind, finding.verdict) for finding in findings)
-    return {**row, "lexical_f1": lexical_f1, **grouped, **by_kind}
+    return {**row, "lexical_f1": lexical_f1, **group_sums, **by_kind}
 
 
 def figures(sums: Sums) -> Figures:
@@ -100,27 +100,27 @@ def figures(sums: Sums) -> Figures:
 def tables(sums: Row) -> dict[str, Json]:
     """Figures by group and by subtask, fractions of verdicts by kind of claim, and counts."""
     return {
-        **{table: _by_code(sums, table, codes) for table, codes in _TABLES.items()},
-        "per_claim_kind": _by_claim_kind(sums),
+        **{table: _figures_by_code(sums, table, codes) for table, codes in _TABLES.items()},
+        "per_claim_kind": _fractions_by_kind(sums),
         "n": int(sums["n"]),
-        "n_failed": int(sums["n"] - sums["read"]),
+        "n_failed": int(sums["n"] - sums["answered"]),
         "n_right": int(sums["right"]),
         "n_claims": int(sums["claims"]),
     }
 
 
-def _by_code(sums: Row, table: str, codes: Sequence[str]) -> dict[str, Json]:
+def _figures_by_code(sums: Row, table: str, codes: Sequence[str]) -> dict[str, Json]:
     """The figures of each group that occurs; those of nothing are left out."""
     by_code: dict[str, Json] = {}
     for code in codes:
-        part: dict[Hashable, Floats] = {name: np.array([sums.get((table, code, name), 0.0)]) for name in _COUNTS}
-        if part["n"][0]:
-            values = {name: float(value[0]) for name, value in figures(part).items() if not np.isnan(value[0])}
-            by_code[code] = {**values, "support": int(part["n"][0])}
+        totals: dict[Hashable, Floats] = {name: np.array([sums.get((table, code, name), 0.0)]) for name in _COUNTS}
+        if totals["n"][0]:
+            values = {name: float(value[0]) for name, value in figures(totals).items() if not np.isnan(value[0])}
+            by_code[code] = {**values, "support": int(totals["n"][0])}
     return by_code
 
 
-def _by_claim_kind(sums: Row) -> dict[str, Json]:
+def _fractions_by_kind(sums: Row) -> dict[str, Json]:
     by_kind: dict[str, Json] = {}
     for kind in KINDS:
         counts = {verdict: sums.get(("per_claim_kind", kind, verdict), 0.0) for verdict in VERDICTS}

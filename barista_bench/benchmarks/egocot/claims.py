@@ -53,9 +53,9 @@ class Claim:
         clause: number of its clause: times are checked against what else their clause says.
         times: moments that it is about; none where the sentence gives none, or takes it to another time (`later`). Of
             a time claim, that time alone.
-        invented: the object's name is known from nowhere.
+        is_invented: the object's name is known from nowhere.
         part_of: what the object is said to be a part of (`the handle of the pot`).
-        both: said of both hands at once.
+        of_both_hands: said of both hands at once.
         words: the names of things as the text has them.
     """
 
@@ -68,9 +68,9 @@ class Claim:
     predicate: str = ""
     object: Names = frozenset()
     region: Region | None = None
-    invented: bool = False
+    is_invented: bool = False
     part_of: Names = frozenset()
-    both: bool = False
+    of_both_hands: bool = False
     words: Names = frozenset()
 
     @property
@@ -107,10 +107,10 @@ def claims_of(
 def _claims(clause: Clause, number: int) -> Iterator[Claim]:
     yield from (Claim("time", start, end, number, (times,)) for times, start, end in clause.own_times)
     relations = list(_relations(clause.pieces))
-    said = (*relations, *_regions(clause.pieces), *_objects(clause.pieces), *_states(clause.pieces))
-    for claim in (*said, *_orders(clause.pieces, relations)):
-        timeless = claim.kind == "object" or claim.end > clause.loose
-        yield replace(claim, clause=number, times=() if timeless else clause.times)
+    claims = (*relations, *_regions(clause.pieces), *_objects(clause.pieces), *_states(clause.pieces))
+    for claim in (*claims, *_orders(clause.pieces, relations)):
+        is_timeless = claim.kind == "object" or claim.end > clause.loose_start
+        yield replace(claim, clause=number, times=() if is_timeless else clause.times)
 
 
 def _objects(pieces: Sequence[Piece]) -> Iterator[Claim]:
@@ -129,11 +129,11 @@ def _regions(pieces: Sequence[Piece]) -> Iterator[Claim]:
         if piece.kind != "region":
             continue
         before, after = pieces[max(0, index - _GAP_REGION) : index], pieces[index + 1 : index + 1 + _GAP_BEFORE]
-        named = [other for other in before if other.kind in ("name", "target")]
-        named = named or [other for other in after if other.kind in ("name", "target")][:1]
-        names = frozenset(name for other in named for name in other.names if name != "*")
-        if named and (names or any(other.kind == "target" for other in named)):
-            start, end = min(named[0].start, piece.start), max(named[-1].end, piece.end)
+        owners = [other for other in before if other.kind in ("name", "target")]
+        owners = owners or [other for other in after if other.kind in ("name", "target")][:1]
+        names = frozenset(name for other in owners for name in other.names if name != "*")
+        if owners and (names or any(other.kind == "target" for other in owners)):
+            start, end = min(owners[0].start, piece.start), max(owners[-1].end, piece.end)
             yield Claim("region", start, end, 0, subject=names, region=piece.region)
 
 
@@ -146,7 +146,7 @@ def _relations(pieces: Sequence[Piece]) -> Iterator[Claim]:
             continue
         is_hand = _is_hand(subject.names)
         for target in _names_after(pieces, index, is_hand and piece.predicate.name in CONTACTS):
-            yield from _relation(subject, piece, target, _part_of(pieces[index + 1 : index + 2 * _GAP_REGION], target))
+            yield from _relation(subject, piece, target, _wholes(pieces[index + 1 : index + 2 * _GAP_REGION], target))
 
 
 def _states(pieces: Sequence[Piece]) -> Iterator[Claim]:
@@ -154,20 +154,20 @@ def _states(pieces: Sequence[Piece]) -> Iterator[Claim]:
     for index, piece in enumerate(pieces):
         if piece.kind == "action":
             yield Claim("action", piece.start, piece.end, 0, (), frozenset({"hand"}), "does", piece.names)
-        thing = _piece_before(pieces, index, ("name",)) if piece.kind == "state" else None
-        if thing is None or "*" in thing.names or _is_hand(thing.names):
+        owner = _piece_before(pieces, index, ("name",)) if piece.kind == "state" else None
+        if owner is None or "*" in owner.names or _is_hand(owner.names):
             continue
-        last = _piece_before(pieces, pieces.index(thing), ("name", "predicate", "cause", "order"))
+        last = _piece_before(pieces, pieces.index(owner), ("name", "predicate", "cause", "order"))
         if last is not None and last.kind == "predicate":
             continue  # of two things that stand in a relation, nobody can tell which one the state is of
         state = Claim(
-            "state", thing.start, piece.end, 0, (), thing.names, "is", piece.names, words=_spelled_names(thing)
+            "state", owner.start, piece.end, 0, (), owner.names, "is", piece.names, words=_spelled_names(owner)
         )
         yield state
         cause = _piece_before(pieces, index, ("cause",))
         action = _piece_before(pieces, pieces.index(cause), ("action",)) if cause else None
         if action is not None:
-            outcomes = frozenset(f"{name} is {state}" for name, state in product(thing.names, piece.names))
+            outcomes = frozenset(f"{name} is {state}" for name, state in product(owner.names, piece.names))
             yield replace(
                 state, kind="cause", start=action.start, subject=action.names, predicate="causes", object=outcomes
             )
@@ -192,39 +192,39 @@ def _contact_names(claim: Claim) -> Names:
     return frozenset(f"{hand} on {name}" for hand, name in product(claim.subject, claim.object))
 
 
-def _part_of(following: Sequence[Piece], target: Piece) -> Names:
-    """The name after `of`."""
-    rest = [piece for piece in following if piece.start >= target.end and piece.kind != "article"][:2]
-    return rest[1].names if len(rest) == 2 and rest[0].words == ("of",) else frozenset()
+def _wholes(following: Sequence[Piece], target: Piece) -> Names:
+    """The names of the whole whose part the target is: what follows `of`."""
+    after = [piece for piece in following if piece.start >= target.end and piece.kind != "article"][:2]
+    return after[1].names if len(after) == 2 and after[0].words == ("of",) else frozenset()
 
 
 def _relation(subject: Piece, predicate: Piece, target: Piece, part_of: Names) -> Iterator[Claim]:
     assert predicate.predicate is not None, "only pieces that are predicates come here"
-    name, flipped = predicate.predicate
+    name, is_flipped = predicate.predicate
     start, end = min(subject.start, predicate.start), max(target.end, predicate.end)
-    first, second = (target, subject) if flipped else (subject, target)
+    first, second = (target, subject) if is_flipped else (subject, target)
     if _is_hand(second.names) and not _is_hand(first.names) and name in ("inside", "on"):
         name, first, second = HOLDING, second, first  # a knife in the right hand
-    if _says_nothing(first.names) and _says_nothing(second.names):
+    if _may_be_anything(first.names) and _may_be_anything(second.names):
         return
     if _is_hand(first.names) and _is_hand(second.names) and name in CONTACTS:
         return
-    invented = target.kind == "word"
+    is_invented = target.kind == "word"
     # Two sides at once (`both hands`) are two claims; several names of one thing are one.
     doers, targets = _each_side(first.names), _each_side(second.names)
     for doer, target_names in product(doers, targets):
-        sided = any(hand in SIDED_HANDS for hand in (*doer, *target_names))
-        kind: ClaimKind = "hand" if sided and name in CONTACTS | {"manipulates by", RELEASING} else "relation"
-        both = len(doers) > 1 or len(targets) > 1
-        claim = Claim(kind, start, end, 0, subject=doer, predicate=name, object=target_names, invented=invented)
-        yield replace(claim, part_of=part_of, both=both, words=_spelled_names(subject, target))
+        has_side = any(hand in SIDED_HANDS for hand in (*doer, *target_names))
+        kind: ClaimKind = "hand" if has_side and name in CONTACTS | {"manipulates by", RELEASING} else "relation"
+        of_both_hands = len(doers) > 1 or len(targets) > 1
+        claim = Claim(kind, start, end, 0, subject=doer, predicate=name, object=target_names, is_invented=is_invented)
+        yield replace(claim, part_of=part_of, of_both_hands=of_both_hands, words=_spelled_names(subject, target))
 
 
 def _each_side(names: Names) -> list[Names]:
     return [frozenset({name}) for name in sorted(names)] if _is_hand(names) else [names]
 
 
-def _says_nothing(names: Names) -> bool:
+def _may_be_anything(names: Names) -> bool:
     """`it` and `a hand` may be anything."""
     return "*" in names or names == {"hand"}
 
@@ -239,10 +239,10 @@ def _piece_before(pieces: Sequence[Piece], index: int, kinds: tuple[str, ...]) -
     return next((piece for piece in reversed(nearby) if piece.kind in kinds), None)
 
 
-def _names_after(pieces: Sequence[Piece], index: int, acts: bool) -> Iterator[Piece]:
+def _names_after(pieces: Sequence[Piece], index: int, is_contact: bool) -> Iterator[Piece]:
     """The names after a relation: the next name, and one joined to it by `and`; no further than the next relation.
 
-    Of a hand that acts on something (`acts`), the object may be a name that nothing knows.
+    Of a hand that acts on something (`is_contact`), the object may be a name that nothing knows.
     """
     unknown: list[Piece] = []
     for position, piece in enumerate(pieces[index + 1 : index + 2 + _GAP_AFTER], start=index + 1):
@@ -251,21 +251,21 @@ def _names_after(pieces: Sequence[Piece], index: int, acts: bool) -> Iterator[Pi
             yield from _name_after_and(pieces, position)
             return
         ends_name = piece.kind == "stop" and unknown
-        if piece.kind in ("predicate", "region", "target") or piece.broken or ends_name:
+        if piece.kind in ("predicate", "region", "target") or piece.follows_break or ends_name:
             break
         if piece.kind == "word":
             unknown.append(piece)
-    if acts and unknown and pieces[index + 1].kind == "article":
+    if is_contact and unknown and pieces[index + 1].kind == "article":
         head = unknown[-1]
         yield head._replace(names=frozenset({" ".join(head.words)}))
 
 
 def _name_after_and(pieces: Sequence[Piece], position: int) -> Iterator[Piece]:
     """The name that `and` joins to the one at `position`, unless it begins a clause of its own."""
-    rest = [piece for piece in pieces[position + 1 : position + 6] if piece.kind != "article"]
-    if len(rest) < 2 or rest[0].words != ("and",) or rest[1].kind != "name" or _is_hand(rest[1].names):
+    joined = [piece for piece in pieces[position + 1 : position + 6] if piece.kind != "article"]
+    if len(joined) < 2 or joined[0].words != ("and",) or joined[1].kind != "name" or _is_hand(joined[1].names):
         return
-    following = rest[2] if len(rest) > 2 else None
-    acts = following is not None and following.predicate is not None and following.predicate.name in CONTACTS
-    if following is None or not (acts or following.words in _VERBS_TO_BE):
-        yield rest[1]
+    after = joined[2] if len(joined) > 2 else None
+    is_contact = after is not None and after.predicate is not None and after.predicate.name in CONTACTS
+    if after is None or not (is_contact or after.words in _VERBS_TO_BE):
+        yield joined[1]

@@ -25,7 +25,7 @@ from barista_bench.benchmarks.barista.common import SameObject
 from barista_bench.benchmarks.egocot.answers import read_answer, unnumbered
 from barista_bench.benchmarks.egocot.claim_statistics import ClaimStatistics, sample_row
 from barista_bench.benchmarks.egocot.evidence import EvidenceBase
-from barista_bench.benchmarks.egocot.evidence_check import Checked, Finding, check_rationale
+from barista_bench.benchmarks.egocot.evidence_check import ClaimFinding, RationaleCheck, check_rationale
 from barista_bench.benchmarks.egocot.items import (
     CotAnswer,
     CotInputs,
@@ -65,7 +65,7 @@ from barista_bench.media.video.readers import VideoFacts, video_facts
 
 _NEAR = 0.5
 """Seconds between a box and the frame that it is drawn on."""
-CHECKS_KEPT = 4096
+MAX_CACHED_CHECKS = 4096
 """Checked rationales that are cached."""
 _FAILURES: Mapping[str, FailureKind] = {
     "time": "wrong_time",
@@ -125,18 +125,18 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
         try:
             path = release.video_path(item.media_id)
             if not path.exists():
-                return SkippedExample(start, release.missing(item.media_id))
+                return SkippedExample(start, release.absence_text(item.media_id))
             facts = video_facts(path)
-            shown = _shown_frames(facts, sampling)
+            frames = _shown_frames(facts, sampling)
         except DataError as error:
             return SkippedExample(start, str(error))
-        return example_of(item, release, facts, shown)
+        return example_of(item, release, facts, frames)
 
     def frame_times(self, example: Example) -> FrameTimes | None:
         """The frames whose times the prompt names."""
         times = super().frame_times(example)
-        named = CotInputs.of(example).times
-        return times and replace(times, indices=tuple(round(second * times.fps) for second in named))
+        seconds = CotInputs.of(example).times
+        return times and replace(times, indices=tuple(round(second * times.fps) for second in seconds))
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         inputs = CotInputs.of(example)
@@ -181,7 +181,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
         """The sample's figures; none where the answer is hidden: such a sample can be submitted alone."""
         return super().score(example, prediction) if self.has_answer(example) else {}
 
-    def check(self, example: Example, prediction: Prediction) -> Checked:
+    def check(self, example: Example, prediction: Prediction) -> RationaleCheck:
         """The rationale of an answer against the example's evidence; kept, since failures and explanations ask again.
 
         Raises DataError where the answer is hidden, and with it what the question is about.
@@ -192,34 +192,34 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
     @staticmethod
     def evidence_base(example: Example) -> EvidenceBase:
         """The evidence that an example's rationales are held against. Raises DataError where the answer is hidden."""
-        inputs, shown = CotInputs.of(example), CotMetadata.of(example)
+        inputs, metadata = CotInputs.of(example), CotMetadata.of(example)
         return question_evidence(
             ItemEvidence.of(example),
             inputs.question,
             inputs.texts,
             known_answer(example),
-            size=(shown.width, shown.height) if shown.width and shown.height else None,
-            duration=shown.seconds or None,
+            size=(metadata.width, metadata.height) if metadata.width and metadata.height else None,
+            duration=metadata.seconds or None,
         )
 
     def _row(self, example: Example, prediction: Prediction | None) -> Row:
         right, evidence = known_answer(example), self.evidence_base(example)
         answer = CotAnswer.read(prediction.value) if prediction else None
-        checked = self.check(example, prediction) if prediction else None
+        check = self.check(example, prediction) if prediction else None
         metadata = CotMetadata.of(example)
         rationale = unnumbered(answer.reasoning) if answer else ""
         reasoning = "\n".join(CotTarget.of(example).reasoning)
         return sample_row(
             {"per_group": metadata.group, "per_subtask": metadata.subtask},
-            checked,
+            check,
             is_right=answer is not None and answer.answer == right,
-            reasoned=answer is not None and bool(answer.reasoning),
-            to_say=(checked or check_rationale("", evidence, answer=right)).to_say,
-            lexical_f1=overlap(rationale, reasoning, asked=CotInputs.of(example).question).f1,
+            has_reasoning=answer is not None and bool(answer.reasoning),
+            expected_count=(check or check_rationale("", evidence, answer=right)).expected_count,
+            lexical_f1=overlap(rationale, reasoning, question=CotInputs.of(example).question).f1,
         )
 
     def rationale(self, example: Example, prediction: Prediction) -> Rationale:
-        """What a judge of reasons is shown. Raises DataError where the answer is hidden."""
+        """The sample as a judge of reasons sees it. Raises DataError where the answer is hidden."""
         inputs, answer, right = CotInputs.of(example), CotAnswer.read(prediction.value), known_answer(example)
         choices = {label: f"{label}. {text}" for label, text in inputs.texts.items()}
         return Rationale(
@@ -248,11 +248,11 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
             return Explanation.of(misses=[reference])
         letter = CotAnswer.read(prediction.value).answer
         findings = self.check(example, prediction).findings
-        good = [_finding_text(finding) for finding in findings if finding.verdict == "supported"]
-        bad = [_finding_text(finding) for finding in findings if finding.verdict == "contradicted"]
+        supported = [_finding_text(finding) for finding in findings if finding.verdict == "supported"]
+        contradicted = [_finding_text(finding) for finding in findings if finding.verdict == "contradicted"]
         if letter == right:
-            return Explanation.of([reference, *good], wrong=bad)
-        return Explanation.of(good, [reference], [f"{letter}: {choices[letter]}", *bad])
+            return Explanation.of([reference, *supported], wrong=contradicted)
+        return Explanation.of(supported, [reference], [f"{letter}: {choices[letter]}", *contradicted])
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
         """The boxes that the evidence has in focus, or else all of its boxes, on the frame nearest in time."""
@@ -278,15 +278,15 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
 
 
 def example_of(
-    item: CotItem, release: EgocotRelease, facts: VideoFacts | None = None, shown: Sequence[int] = (0,)
+    item: CotItem, release: EgocotRelease, facts: VideoFacts | None = None, frames: Sequence[int] = (0,)
 ) -> Example:
     """The example of an item. Without `facts` its media are not at hand: sizes and times are 0, frames only named."""
     entry = release.manifest.get(item.media_id)
-    times = [round(float(facts.seconds[frame]), 3) for frame in shown] if facts else [0.0 for _ in shown]
+    times = [round(float(facts.seconds[frame]), 3) for frame in frames] if facts else [0.0 for _ in frames]
     return Cot.new_example(
         f"egocot:{item.qid}",
         item.media_id,
-        shown,
+        frames,
         label=item.subtask.code,
         inputs=CotInputs(item.question, [LetteredChoice(label, text) for label, text in item.choices.items()], times),
         target=CotTarget(item.answer, list(item.reasoning)),
@@ -319,20 +319,20 @@ def known_answer(example: Example) -> str:
 
 def _shown_frames(facts: VideoFacts, sampling: CotSampling) -> tuple[int, ...]:
     if sampling.rate is None:
-        chosen = evenly_spaced(facts.frame_count, sampling.frames)
+        indices = evenly_spaced(facts.frame_count, sampling.frames)
     else:
-        chosen = at_rate(facts, sampling.rate)
+        indices = at_rate(facts, sampling.rate)
     if sampling.max_frames is not None:
-        chosen = tuple(chosen[index] for index in evenly_spaced(len(chosen), sampling.max_frames))
+        indices = tuple(indices[index] for index in evenly_spaced(len(indices), sampling.max_frames))
     if not facts.timed:
         raise DataError(f"{facts.path}: the times of its frames are not known. Remedy: give the video file")
-    return chosen
+    return indices
 
 
-def _finding_text(finding: Finding) -> str:
+def _finding_text(finding: ClaimFinding) -> str:
     return f"{finding.claim.kind}: {finding.text} ({finding.reason})"
 
 
-@lru_cache(CHECKS_KEPT)
-def _rationale_check(example: SameObject[Example], answer: str, reasoning: str) -> Checked:
+@lru_cache(MAX_CACHED_CHECKS)
+def _rationale_check(example: SameObject[Example], answer: str, reasoning: str) -> RationaleCheck:
     return check_rationale(reasoning, Cot.evidence_base(example.content), answer=answer)

@@ -28,7 +28,7 @@ BARISTA_RELATIONS: Names = frozenset(
 )
 """What is annotated there on every frame (`contains` is `inside` the other way round)."""
 Times: TypeAlias = "tuple[float, float]"
-"""From, to; both included."""
+"""Start and end in seconds, both included."""
 Vocabulary: TypeAlias = "Mapping[tuple[str, ...], Names]"
 """Stemmed words -> what they may name."""
 
@@ -46,18 +46,18 @@ _BOX_STEP = 0.25
 class EvidenceFact(NamedTuple):
     """`subject` does or is `predicate` to `object` during each of `spans`; undated where there are none.
 
-    `annotated` facts are the evidence's own: a rationale is expected to say them. The others follow from the question
-    and its right answer, or are excluded. `text` says a fact where there is more to it than names.
+    `is_annotated` facts are the evidence's own: a rationale is expected to say them. The others follow from the
+    question and its right answer, or are excluded. `text` says a fact where there is more to it than names.
     """
 
     subject: str
     predicate: str
     object: str
     spans: tuple[Times, ...] = ()
-    annotated: bool = True
+    is_annotated: bool = True
     text: str = ""
 
-    def at(self, times: tuple[Times, ...]) -> bool:
+    def holds_at(self, times: tuple[Times, ...]) -> bool:
         """Whether it holds at one of the times; undated facts and claims are about any time."""
         if not times or not self.spans:
             return True
@@ -65,12 +65,12 @@ class EvidenceFact(NamedTuple):
 
 
 class EvidenceBox(NamedTuple):
-    """Where a named thing is at one time. `focused` ones are expected to be said."""
+    """The place of a named thing at one time. `is_focused` ones are expected to be said."""
 
     name: str
     time: float
     box: Xyxy
-    focused: bool = False
+    is_focused: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,11 +85,11 @@ class EvidenceBase:
         times: the moments that the evidence points at; expected to be said.
         moments: further ones that it annotates.
         answers: names that the right choice gives.
-        refuted: names that only wrong choices give: not what is asked about.
-        known: further names that can be recognised, and of which the evidence says nothing.
+        refuted_names: names that only wrong choices give: not what is asked about.
+        other_names: further names that can be recognised, and of which the evidence says nothing.
         duration: seconds of the video; None where it is not known.
-        shown: from, to: what of the video the evidence covers; None for all of it.
-        complete: whether what is not here is not so: true of a scene graph, never of an item's evidence.
+        covered_span: from, to: what of the video the evidence covers; None for all of it.
+        is_complete: whether what is not here is not so: true of a scene graph, never of an item's evidence.
         has_unnamed: whether things are there that have no name: any thing may be one of them.
         scheme: of complete evidence, the relations that its annotators look for.
     """
@@ -101,20 +101,20 @@ class EvidenceBase:
     times: tuple[float, ...] = ()
     moments: tuple[float, ...] = ()
     answers: Names = frozenset()
-    refuted: Names = frozenset()
-    known: Names = frozenset()
+    refuted_names: Names = frozenset()
+    other_names: Names = frozenset()
     duration: float | None = None
-    shown: Times | None = None
-    complete: bool = False
+    covered_span: Times | None = None
+    is_complete: bool = False
     has_unnamed: bool = False
     scheme: Names = frozenset()
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """All names that can be recognised, by their words, their last word and those that mean the same."""
-        particular = vocabulary_of(self.objects | self.answers | self.refuted | self.known)
-        both = {words: names | _GENERAL_VOCABULARY.get(words, frozenset()) for words, names in particular.items()}
-        return {**_GENERAL_VOCABULARY, **both}
+        evidence_words = vocabulary_of(self.objects | self.answers | self.refuted_names | self.other_names)
+        merged = {words: names | _GENERAL_VOCABULARY.get(words, frozenset()) for words, names in evidence_words.items()}
+        return {**_GENERAL_VOCABULARY, **merged}
 
     @cached_property
     def terms(self) -> Terms:
@@ -151,17 +151,17 @@ def vocabulary_of(names: Iterable[str]) -> Vocabulary:
     names_of: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
     groups: defaultdict[tuple[str, ...], set[tuple[str, ...]]] = defaultdict(set)
     for group in lexicon.SYNONYMS:
-        for same in group:
-            groups[same].update(group)
+        for synonym in group:
+            groups[synonym].update(group)
     for name in names:
         words = tuple(name.split())
         if not words or words in lexicon.HAND_NAMES:
             continue
         for form in {words, *([words[-1:]] if words[-1] not in lexicon.NO_HEADS else [])}:
             names_of[form].add(name)
-            for same in groups.get(form, ()):
-                names_of[same].add(name)
-    return {words: frozenset(meant) for words, meant in names_of.items()}
+            for synonym in groups.get(form, ()):
+                names_of[synonym].add(name)
+    return {words: frozenset(named) for words, named in names_of.items()}
 
 
 _GENERAL_VOCABULARY = vocabulary_of(" ".join(name) for group in lexicon.SYNONYMS for name in group)
@@ -181,21 +181,21 @@ def annotated_evidence(
         times = spans[_triple(row.subject, row.predicate, row.object)]
         if row.start is not None and row.end is not None:
             times.append((row.start, row.end))
-    focused = {_box_key(box) for box in evidence.focused_boxes}
+    focus_keys = {_box_key(box) for box in evidence.focused_boxes}
     places = tuple(
-        EvidenceBox(labels[object_id], time, _fractions(box, size), (object_id, time, box) in focused)
+        EvidenceBox(labels[object_id], time, _box_fractions(box, size), (object_id, time, box) in focus_keys)
         for object_id, time, box in dict.fromkeys(map(_box_key, (*evidence.boxes, *evidence.focused_boxes)))
         if size is not None and labels.get(object_id)
     )
     names = {*labels.values(), *(canonical_name(target.label) for target in evidence.objects)}
-    ends_of = {end for subject, _, target in spans for end in (subject, target)}
-    ends_of |= {canonical_name(row.subject) for row in evidence.graph if row.predicate == "is"}
-    ends_of |= {canonical_name(row.object) for row in evidence.graph if row.predicate in ("touches", lexicon.APART)}
-    related = (EvidenceFact(*triple, tuple(sorted(set(times)))) for triple, times in spans.items() if all(triple))
+    end_names = {end for subject, _, target in spans for end in (subject, target)}
+    end_names |= {canonical_name(row.subject) for row in evidence.graph if row.predicate == "is"}
+    end_names |= {canonical_name(row.object) for row in evidence.graph if row.predicate in ("touches", lexicon.APART)}
+    relations = (EvidenceFact(*triple, tuple(sorted(set(times)))) for triple, times in spans.items() if all(triple))
     return EvidenceBase(
-        facts=(*related, *(_graph_fact(row, duration) for row in evidence.graph)),
+        facts=(*relations, *(_graph_fact(row, duration) for row in evidence.graph)),
         places=places,
-        objects=frozenset((names | ends_of) - {""}),
+        objects=frozenset((names | end_names) - {""}),
         targets=tuple(dict.fromkeys(name for target in evidence.objects if (name := canonical_name(target.label)))),
         times=tuple(sorted(set(evidence.focus_times or evidence.timestamps))),
         moments=tuple(sorted(set(evidence.timestamps))),
@@ -216,7 +216,7 @@ def _graph_fact(row: GraphFact, duration: float | None) -> EvidenceFact:
         subject, target = _two_names(row.subject, " on "), _two_names(row.object, " on ")
     spans = ((0.0, duration or inf),) if row.predicate == "precedes" else ((row.start, row.end),)
     predicate = row.predicate if row.holds else lexicon.EXCLUDED[row.predicate]
-    return EvidenceFact(subject, predicate, target, spans, annotated=row.holds, text=row.text)
+    return EvidenceFact(subject, predicate, target, spans, is_annotated=row.holds, text=row.text)
 
 
 def _plain_text(text: str) -> str:
@@ -254,13 +254,13 @@ def _forms(action: str) -> Iterator[tuple[str, ...]]:
 
 
 def graph_evidence(
-    video: VideoGraph, span: tuple[int, int] | None = None, *, known: Iterable[str] = ()
+    video: VideoGraph, span: tuple[int, int] | None = None, *, other_categories: Iterable[str] = ()
 ) -> EvidenceBase:
     """The evidence of a scene graph, which is complete: what it does not hold there is not so.
 
     Relations are taken whole, as annotated: also on frames on which one of the two has no box. `span` is of frames
-    [start, stop), None for all; `known` are categories of other videos, so that a claim of them is known to be wrong.
-    Raises DataError where the graph does not say how many frames a second there are.
+    [start, stop), None for all; `other_categories` are those of other videos, so that a claim of them is known to be
+    wrong. Raises DataError where the graph does not say how many frames a second there are.
     """
     fps = video.video.fps
     if not fps:
@@ -270,31 +270,31 @@ def graph_evidence(
     names = {item: canonical_name(item.category) for item in video.objects_at((start, stop))}
     size = video.video.width, video.video.height
     places = tuple(
-        EvidenceBox(names[instance.object], instance.frame / fps, _fractions(xywh_to_xyxy(instance.bbox), size))
+        EvidenceBox(names[instance.object], instance.frame / fps, _box_fractions(xywh_to_xyxy(instance.bbox), size))
         for frame in range(start, stop, stride)
         for instance in video.instances(frame)
         if names[instance.object] != UNNAMED
     )
     spans: defaultdict[tuple[str, str, str], list[Times]] = defaultdict(list)
     table = video.relations_table
-    for position in table.active((start, stop)).tolist():
+    for position in table.positions_in((start, stop)).tolist():
         _, value, first, last, _ = table.entry(position)
         ids = int(table.source[position]), int(table.target[position])
         source, target = (video.objects[index].category for index in ids)
         spans[_triple(source, value, target)].append((max(first, start) / fps, (min(last, stop) - 1) / fps))
-    there = frozenset(names.values()).union(*((subject, target) for subject, _, target in spans))
+    present_names = frozenset(names.values()).union(*((subject, target) for subject, _, target in spans))
     return EvidenceBase(
         facts=tuple(
-            EvidenceFact(*triple, tuple(sorted(set(times))), annotated=UNNAMED not in triple)
+            EvidenceFact(*triple, tuple(sorted(set(times))), is_annotated=UNNAMED not in triple)
             for triple, times in spans.items()
         ),
         places=places,
-        objects=there - {UNNAMED},
-        has_unnamed=UNNAMED in there,
-        known=frozenset(map(canonical_name, known)),
+        objects=present_names - {UNNAMED},
+        has_unnamed=UNNAMED in present_names,
+        other_names=frozenset(map(canonical_name, other_categories)),
         duration=video.frame_count / fps,
-        shown=(start / fps, stop / fps),
-        complete=True,
+        covered_span=(start / fps, stop / fps),
+        is_complete=True,
         scheme=BARISTA_RELATIONS | {predicate for _, predicate, _ in spans},
     )
 
@@ -310,7 +310,7 @@ def _box_key(item: TimedBox) -> tuple[str, float, Xyxy]:
     return item.object_id, item.time, as_xyxy(item.box)
 
 
-def _fractions(box: Xyxy, size: tuple[float, float]) -> Xyxy:
+def _box_fractions(box: Xyxy, size: tuple[float, float]) -> Xyxy:
     width, height = size
     return box[0] / width, box[1] / height, box[2] / width, box[3] / height
 

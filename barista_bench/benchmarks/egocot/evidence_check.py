@@ -30,12 +30,12 @@ from barista_bench.benchmarks.egocot.fact_matching import (
     EXACT,
     ClaimVerdict,
     denies,
+    has_same_ends,
     implies,
     is_named,
-    is_of_the_same,
-    lies,
-    may_be,
+    may_mean,
     opposes,
+    region_verdict,
     says,
 )
 from barista_bench.benchmarks.egocot.lexicon import CONTACTS, HOLDING, PARTS, RELEASING, SIDED_HANDS
@@ -44,7 +44,7 @@ VERDICTS: tuple[ClaimVerdict, ...] = get_args(ClaimVerdict)
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ClaimFinding:
     """The verdict on one claim, and why. `text` is the claim in the words of the rationale."""
 
     claim: Claim
@@ -54,18 +54,18 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class RationaleCheck:
     """A rationale, checked.
 
     Args:
         findings: one a claim, in the order of the text.
-        said: how many of the things that the evidence points at a supported claim says.
-        to_say: how many there are: relations, targets, moments, boxes in focus.
+        said_count: how many of the things that the evidence points at a supported claim says.
+        expected_count: how many there are: relations, targets, moments, boxes in focus.
     """
 
-    findings: tuple[Finding, ...]
-    said: int
-    to_say: int
+    findings: tuple[ClaimFinding, ...]
+    said_count: int
+    expected_count: int
 
     def count(self, verdict: ClaimVerdict) -> int:
         return sum(finding.verdict == verdict for finding in self.findings)
@@ -78,27 +78,27 @@ class Checked:
     @property
     def recall(self) -> float | None:
         """Fraction of what the evidence points at that is said; None where it points at nothing."""
-        return self.said / self.to_say if self.to_say else None
+        return self.said_count / self.expected_count if self.expected_count else None
 
     @property
     def is_contradicted(self) -> bool:
         return any(finding.verdict == "contradicted" for finding in self.findings)
 
 
-def check_rationale(text: str, evidence: EvidenceBase, *, answer: str | None = None) -> Checked:
+def check_rationale(text: str, evidence: EvidenceBase, *, answer: str | None = None) -> RationaleCheck:
     """Extract the claims of a rationale and hold them against evidence. Never raises, whatever the text.
 
     `phrases.MAX_TEXT` characters are read. `answer` is the letter of the choice that the rationale argues for, if any.
     """
     moment = ((evidence.times[0], evidence.times[0]),) if len(evidence.times) == 1 else ()
     claims = claims_of(text, evidence.vocabulary, answer, moment, evidence.terms)
-    checked = _Checker(evidence).check(claims)
+    results = _Checker(evidence).check(claims)
     findings = tuple(
-        Finding(claim, text[claim.start : claim.end], verdict, reason)
-        for claim, (verdict, reason) in zip(claims, checked, strict=True)
+        ClaimFinding(claim, text[claim.start : claim.end], verdict, reason)
+        for claim, (verdict, reason) in zip(claims, results, strict=True)
     )
-    is_said = _evidence_said(findings, evidence)
-    return Checked(findings, sum(is_said), len(is_said))
+    said_flags = _said_flags(findings, evidence)
+    return RationaleCheck(findings, sum(said_flags), len(said_flags))
 
 
 _Result: TypeAlias = "tuple[ClaimVerdict, str]"
@@ -112,119 +112,120 @@ class _Checker:
         self.evidence = evidence
 
     def check(self, claims: Sequence[Claim]) -> list[_Result]:
-        dated: defaultdict[int, list[Claim]] = defaultdict(list)
+        dated_claims: defaultdict[int, list[Claim]] = defaultdict(list)
         for claim in claims:
             if claim.kind not in ("time", "object") and claim.times:
-                dated[claim.clause].append(claim)
-        return [self._result(claim, dated[claim.clause]) for claim in claims]
+                dated_claims[claim.clause].append(claim)
+        return [self._result(claim, dated_claims[claim.clause]) for claim in claims]
 
-    def _result(self, claim: Claim, dated: Sequence[Claim]) -> _Result:
+    def _result(self, claim: Claim, dated_claims: Sequence[Claim]) -> _Result:
         """The verdict on one claim; a time's is by the dated claims of its clause."""
         if claim.kind == "time":
-            return self._time(claim, dated)
+            return self._time_result(claim, dated_claims)
         if claim.kind == "object":
-            return self._target(claim.object) if claim.subject == TARGET else self._object(claim.object)
-        return self._region(claim) if claim.kind == "region" else self._relation(claim)
+            return self._target_result(claim.object) if claim.subject == TARGET else self._object_result(claim.object)
+        return self._region_result(claim) if claim.kind == "region" else self._relation_result(claim)
 
-    def _target(self, names: Names) -> _Result:
+    def _target_result(self, names: Names) -> _Result:
         evidence = self.evidence
         right_names = evidence.answers | frozenset(evidence.targets)
         if names & right_names or not right_names:
-            return self._object(names) if not right_names else ("supported", "it is what is asked about")
-        if names & evidence.refuted or not names & evidence.objects:
+            return self._object_result(names) if not right_names else ("supported", "it is what is asked about")
+        if names & evidence.refuted_names or not names & evidence.objects:
             return "contradicted", f"what is asked about is {', '.join(sorted(right_names))}"
         return _UNKNOWN
 
-    def _object(self, names: Names) -> _Result:
+    def _object_result(self, names: Names) -> _Result:
         evidence = self.evidence
         if names & (evidence.objects | evidence.answers):
             return "supported", "it is there"
-        if evidence.complete and not evidence.has_unnamed:
+        if evidence.is_complete and not evidence.has_unnamed:
             return "contradicted", "there is none"
         return _UNKNOWN
 
-    def _relation(self, claim: Claim) -> _Result:
+    def _relation_result(self, claim: Claim) -> _Result:
         if fact := next((fact for fact in self.evidence.facts if denies(fact, claim)), None):
             return "contradicted", _fact_text(fact)
-        if fact := next(self._matching(claim), None):
+        if fact := next(self._matching_facts(claim), None):
             return "supported", _fact_text(fact)
-        if any(may_be(fact, claim) for fact in self._near(claim)):
+        if any(may_mean(fact, claim) for fact in self._facts_then(claim)):
             return _UNKNOWN
-        if fact := self._clash(claim):
+        if fact := self._clashing_fact(claim):
             return "contradicted", _fact_text(fact)
         return ("contradicted", "there is no such relation") if self._is_absent(claim) else _UNKNOWN
 
-    def _near(self, claim: Claim) -> list[EvidenceFact]:
+    def _facts_then(self, claim: Claim) -> list[EvidenceFact]:
         """Facts that may hold at the claim's times."""
-        return [fact for fact in self.evidence.facts if fact.at(claim.times)]
+        return [fact for fact in self.evidence.facts if fact.holds_at(claim.times)]
 
-    def _clash(self, claim: Claim) -> EvidenceFact | None:
+    def _clashing_fact(self, claim: Claim) -> EvidenceFact | None:
         """A fact that surely holds at the claim's times, and excludes it."""
-        sure = (fact for fact in self.evidence.facts if self._excludes(fact, claim) and self._holds_then(fact, claim))
-        return next(sure, None)
+        facts = (fact for fact in self.evidence.facts if self._excludes(fact, claim) and self._holds_then(fact, claim))
+        return next(facts, None)
 
     def _holds_then(self, fact: EvidenceFact, claim: Claim) -> bool:
         """Whether a fact holds whenever the claim may be about: at each of its times, or throughout."""
         if claim.times:
-            return all(any(self._covers(span, times, claim) for span in fact.spans) for times in claim.times)
-        shown = self.evidence.shown or (0.0, self.evidence.duration or float("inf"))
+            return all(any(self._is_within(span, times, claim) for span in fact.spans) for times in claim.times)
+        covered = self.evidence.covered_span or (0.0, self.evidence.duration or float("inf"))
         if claim.predicate == RELEASING:
             return False
-        return any(start <= shown[0] + EXACT and shown[1] - EXACT <= end for start, end in fact.spans)
+        return any(start <= covered[0] + EXACT and covered[1] - EXACT <= end for start, end in fact.spans)
 
-    def _covers(self, span: Times, times: Times, claim: Claim) -> bool:
+    def _is_within(self, span: Times, times: Times, claim: Claim) -> bool:
         """Whether times lie within a span, at a moment that the evidence names or else with room for the tolerance."""
         (start, end), (first, last), slack = span, times, TOLERANCE
         if first < start - EXACT or end + EXACT < last:
             return False
         if claim.predicate == RELEASING:  # a moment, which may be the last
             return start < first - slack and last + slack < end
-        named = (*self.evidence.times, *self.evidence.moments, *((start,) if start == end else ()))
-        exact = any(start <= time <= end and first - EXACT <= time <= last + EXACT for time in named)
-        return exact or (first + slack < end and start < last - slack)
+        named_moments = (*self.evidence.times, *self.evidence.moments, *((start,) if start == end else ()))
+        is_exact = any(start <= time <= end and first - EXACT <= time <= last + EXACT for time in named_moments)
+        return is_exact or (first + slack < end and start < last - slack)
 
     def _is_absent(self, claim: Claim) -> bool:
         """Whether the evidence is complete and has nothing then that the claim may mean."""
         evidence = self.evidence
-        if not evidence.complete or claim.invented or claim.predicate not in evidence.scheme:
+        if not evidence.is_complete or claim.is_invented or claim.predicate not in evidence.scheme:
             return False
-        near = self._near(claim)
+        facts = self._facts_then(claim)
         # Verbs of contact overlap: who presses a button touches it, and may be said to push it.
-        contact = claim.predicate in CONTACTS and any(
-            f.predicate in CONTACTS and is_of_the_same(f, claim) for f in near
+        is_contact = claim.predicate in CONTACTS and any(
+            f.predicate in CONTACTS and has_same_ends(f, claim) for f in facts
         )
-        meant = contact or any(says(fact, claim) or may_be(fact, claim) for fact in near)
-        shown = evidence.shown
-        is_shown = shown is None or all(shown[0] <= first and last <= shown[1] for first, last in claim.times)
-        return is_shown and not meant
+        is_meant = is_contact or any(says(fact, claim) or may_mean(fact, claim) for fact in facts)
+        covered = evidence.covered_span
+        is_covered = covered is None or all(covered[0] <= first and last <= covered[1] for first, last in claim.times)
+        return is_covered and not is_meant
 
     def _excludes(self, fact: EvidenceFact, claim: Claim) -> bool:
         """Whether the two cannot be true at once, or the question's hand is said to be on what a wrong choice is."""
         if opposes(fact, claim):
             return True
-        by = not fact.annotated and is_named(claim.subject, fact.subject) and implies(claim.predicate, fact.predicate)
-        if by and claim.object & self.evidence.refuted and not is_named(claim.object, fact.object):
+        is_asked = not fact.is_annotated and is_named(claim.subject, fact.subject)
+        is_refuted = bool(claim.object & self.evidence.refuted_names) and not is_named(claim.object, fact.object)
+        if is_asked and is_refuted and implies(claim.predicate, fact.predicate):
             return True
-        holding = fact.predicate == claim.predicate == HOLDING and fact.subject in SIDED_HANDS
-        other = holding and claim.subject == {fact.subject} and not is_named(claim.object, fact.object)
-        return other and not self._belongs(claim, fact.object)
+        both_hold = fact.predicate == claim.predicate == HOLDING and fact.subject in SIDED_HANDS
+        holds_other = both_hold and claim.subject == {fact.subject} and not is_named(claim.object, fact.object)
+        return holds_other and not self._may_be_part_of(claim, fact.object)
 
-    def _belongs(self, claim: Claim, held: str) -> bool:
+    def _may_be_part_of(self, claim: Claim, held_name: str) -> bool:
         """Whether what is claimed to be held may be a part of what is held, or the whole, or what is in it."""
-        if is_named(claim.part_of, held) or (
-            claim.invented and any(name.split()[-1] in PARTS for name in claim.object)
+        if is_named(claim.part_of, held_name) or (
+            claim.is_invented and any(name.split()[-1] in PARTS for name in claim.object)
         ):
             return True
         return any(
             fact.predicate in ("part of", "attached to", "inside")
             and (
-                (fact.subject == held and is_named(claim.object, fact.object))
-                or (fact.object == held and is_named(claim.object, fact.subject))
+                (fact.subject == held_name and is_named(claim.object, fact.object))
+                or (fact.object == held_name and is_named(claim.object, fact.subject))
             )
             for fact in self.evidence.facts
         )
 
-    def _matching(self, claim: Claim) -> Iterator[EvidenceFact]:
+    def _matching_facts(self, claim: Claim) -> Iterator[EvidenceFact]:
         return (fact for fact in self.evidence.facts if says(fact, claim))
 
     def _boxes(self, claim: Claim) -> list[EvidenceBox]:
@@ -232,49 +233,50 @@ class _Checker:
         if claim.subject:
             return self.evidence.places_of(claim.subject)
         targets = self.evidence.places_of(frozenset(self.evidence.targets))
-        return [box for box in targets if box.focused] or targets
+        return [box for box in targets if box.is_focused] or targets
 
-    def _region(self, claim: Claim) -> _Result:
+    def _region_result(self, claim: Claim) -> _Result:
         assert claim.region is not None, "region claims have a region"
         boxes = self._boxes(claim)
-        then = [box for box in boxes if _near(box.time, claim.times, TOLERANCE)]
-        if any(lies(box, claim.region) == "supported" for box in then or boxes):
+        near = [box for box in boxes if _is_near(box.time, claim.times, TOLERANCE)]
+        if any(region_verdict(box, claim.region) == "supported" for box in near or boxes):
             return "supported", "its box lies there"
         return ("contradicted", "its box lies elsewhere") if self._lies_elsewhere(claim) else _UNKNOWN
 
     def _lies_elsewhere(self, claim: Claim) -> bool:
         """Whether all boxes of the claim's times lie elsewhere: boxes at that very moment, if there may be others."""
-        complete, boxes = self.evidence.complete, self._boxes(claim)
-        slack = TOLERANCE if complete else EXACT
+        is_complete, boxes = self.evidence.is_complete, self._boxes(claim)
+        slack = TOLERANCE if is_complete else EXACT
         if not claim.times:
             moments = {box.time for box in self.evidence.places}
-            seen = complete and {box.time for box in boxes} == moments  # unseen, it may be anywhere
+            is_seen = is_complete and {box.time for box in boxes} == moments  # unseen, it may be anywhere
         else:
-            seen = all(any(_overlaps((box.time, box.time), times, slack) for box in boxes) for times in claim.times)
-            seen = seen and (complete or all(last - first <= 2 * slack for first, last in claim.times))
-        then = [box for box in boxes if _near(box.time, claim.times, slack)]
-        return seen and all(claim.region is not None and lies(p, claim.region) == "contradicted" for p in then)
+            is_seen = all(any(_overlaps((box.time, box.time), times, slack) for box in boxes) for times in claim.times)
+            is_seen = is_seen and (is_complete or all(last - first <= 2 * slack for first, last in claim.times))
+        near = [box for box in boxes if _is_near(box.time, claim.times, slack)]
+        verdicts = (claim.region and region_verdict(box, claim.region) for box in near)
+        return is_seen and all(verdict == "contradicted" for verdict in verdicts)
 
-    def _spans(self, claim: Claim) -> tuple[Times, ...]:
-        """When the evidence has what a claim says; nothing where it has it undated, or not at all."""
+    def _supporting_spans(self, claim: Claim) -> tuple[Times, ...]:
+        """The times at which the evidence has what a claim says; none where it has it undated, or not at all."""
         if claim.kind != "region":
-            facts = list(self._matching(claim))
+            facts = list(self._matching_facts(claim))
             return () if any(not fact.spans for fact in facts) else tuple(s for fact in facts for s in fact.spans)
         assert claim.region is not None, "region claims have a region"
-        times = [box.time for box in self._boxes(claim) if lies(box, claim.region) == "supported"]
+        times = [box.time for box in self._boxes(claim) if region_verdict(box, claim.region) == "supported"]
         # Boxes are samples of a movement: between the first and the last it may be there at any time.
         return ((min(times), max(times)),) if times else ()
 
-    def _time(self, claim: Claim, dated: Sequence[Claim]) -> _Result:
+    def _time_result(self, claim: Claim, dated_claims: Sequence[Claim]) -> _Result:
         evidence, slack = self.evidence, TOLERANCE
         if evidence.duration is not None and claim.times[0][1] > evidence.duration + slack:
             return "contradicted", "the video is over by then"
-        dated_spans = {other: spans for other in dated if (spans := self._spans(other))}
+        dated_spans = {other: spans for other in dated_claims if (spans := self._supporting_spans(other))}
         if any(_overlaps(span, claim.times[0], slack) for spans in dated_spans.values() for span in spans):
             return "supported", "what is said is dated then"
         if any(self._is_excluded(other) for other in dated_spans):
             return "contradicted", "what is said is dated otherwise"
-        if not dated_spans and any(_near(time, claim.times, slack) for time in (*evidence.times, *evidence.moments)):
+        if not dated_spans and any(_is_near(time, claim.times, slack) for time in (*evidence.times, *evidence.moments)):
             return "supported", "the evidence points at it"
         return _UNKNOWN
 
@@ -282,14 +284,14 @@ class _Checker:
         """Whether what is true at some time is not at the claim's."""
         if claim.kind == "region":
             return self._lies_elsewhere(claim)
-        return self._is_absent(claim) or self._clash(claim) is not None
+        return self._is_absent(claim) or self._clashing_fact(claim) is not None
 
 
 def _overlaps(span: Times, times: Times, slack: float) -> bool:
     return span[0] - slack <= times[1] and times[0] <= span[1] + slack
 
 
-def _near(time: float, times: tuple[Times, ...], slack: float) -> bool:
+def _is_near(time: float, times: tuple[Times, ...], slack: float) -> bool:
     return not times or any(_overlaps((time, time), span, slack) for span in times)
 
 
@@ -298,25 +300,25 @@ def _fact_text(fact: EvidenceFact) -> str:
     return f"{fact.subject} {fact.predicate} {fact.object}" + (f" ({when})" if when else "")
 
 
-def _evidence_said(findings: Sequence[Finding], evidence: EvidenceBase) -> list[bool]:
-    """For each thing that the evidence points at, whether a supported claim says it."""
-    good = [finding.claim for finding in findings if finding.verdict == "supported"]
-    names = [claim.object for claim in good if claim.kind == "object"]
-    names += [
-        end_names for claim in good if claim.kind in ("hand", "relation") for end_names in (claim.subject, claim.object)
-    ]
-    names += [claim.subject for claim in good if claim.kind == "region"]
-    moments = [claim.times[0] for claim in good if claim.kind == "time"]
-    regions = [claim for claim in good if claim.kind == "region"]
+def _said_flags(findings: Sequence[ClaimFinding], evidence: EvidenceBase) -> list[bool]:
+    """Whether a supported claim says each of the things that the evidence points at."""
+    supported = [finding.claim for finding in findings if finding.verdict == "supported"]
+    names = [claim.object for claim in supported if claim.kind == "object"]
+    contacts = (claim for claim in supported if claim.kind in ("hand", "relation"))
+    names += [end_names for claim in contacts for end_names in (claim.subject, claim.object)]
+    names += [claim.subject for claim in supported if claim.kind == "region"]
+    moments = [claim.times[0] for claim in supported if claim.kind == "time"]
+    regions = [claim for claim in supported if claim.kind == "region"]
+    facts = (fact for fact in evidence.facts if fact.is_annotated)
     return [
-        *(any(says(fact, claim) for claim in good if claim.predicate) for fact in evidence.facts if fact.annotated),
+        *(any(says(fact, claim) for claim in supported if claim.predicate) for fact in facts),
         *(any(is_named(claimed, target) for claimed in names) for target in evidence.targets),
         *(any(_overlaps((time, time), claimed, TOLERANCE) for claimed in moments) for time in evidence.times),
-        *(any(_says_place(claim, box, evidence) for claim in regions) for box in evidence.places if box.focused),
+        *(any(_says_place(claim, box, evidence) for claim in regions) for box in evidence.places if box.is_focused),
     ]
 
 
 def _says_place(claim: Claim, box: EvidenceBox, evidence: EvidenceBase) -> bool:
-    about = box.name in (claim.subject or evidence.targets)
-    when = _near(box.time, claim.times, TOLERANCE)
-    return about and when and claim.region is not None and lies(box, claim.region) == "supported"
+    is_about = box.name in (claim.subject or evidence.targets)
+    is_then = _is_near(box.time, claim.times, TOLERANCE)
+    return is_about and is_then and claim.region is not None and region_verdict(box, claim.region) == "supported"

@@ -52,27 +52,27 @@ SUBTASKS: tuple[Subtask, ...] = (
     Subtask("HGC", "HGR", "Hand-Object Grounded CoT", "what follows from hands, times and places together"),
     Subtask("GOT", "HGR", "Goal-Oriented Object Tracking", "which object serves the purpose, wherever it moves"),
 )
-"""In the order of the paper's tables."""
-OF_GROUP = MappingProxyType({group: tuple(s for s in SUBTASKS if s.group == group) for group in GROUPS})
+"""Subtasks in the order of the paper's tables."""
+GROUP_SUBTASKS = MappingProxyType({group: tuple(s for s in SUBTASKS if s.group == group) for group in GROUPS})
 BY_CODE = MappingProxyType({subtask.code: subtask for subtask in SUBTASKS})
 
 
-def _key(name: str) -> str:
+def _fold(name: str) -> str:
     return " ".join(_SEPARATORS.sub(" ", name.casefold()).split())
 
 
-_BY_NAME = {_key(text): subtask for subtask in SUBTASKS for text in (subtask.name, subtask.code)}
-_GROUP_BY_NAME = {_key(text): code for code, name in GROUPS.items() for text in (name, code, name.replace("&", "and"))}
+_BY_NAME = {_fold(text): subtask for subtask in SUBTASKS for text in (subtask.name, subtask.code)}
+_GROUP_BY_NAME = {_fold(text): code for code, name in GROUPS.items() for text in (name, code, name.replace("&", "and"))}
 
 
 def subtask_called(name: str) -> Subtask | None:
     """The subtask of a name or abbreviation, whatever its case and punctuation; None where there is none."""
-    return _BY_NAME.get(_key(name))
+    return _BY_NAME.get(_fold(name))
 
 
 def group_called(name: str) -> str | None:
     """The abbreviation of a group's name, or of itself; None where there is no such group."""
-    return _GROUP_BY_NAME.get(_key(name))
+    return _GROUP_BY_NAME.get(_fold(name))
 
 
 Split: TypeAlias = Literal["dev", "test"]
@@ -204,5 +204,5 @@ def clock(seconds: float) -> str:
     ('01:02.50', '00:01.00', '01:00.00')
     """
     hundredths = math.floor(max(0.0, seconds) * 100 + 0.5)
-    minutes, rest = divmod(hundredths, 6000)
-    return f"{minutes:02d}:{rest // 100:02d}.{rest % 100:02d}"
+    minutes, remainder = divmod(hundredths, 6000)
+    return f"{minutes:02d}:{remainder // 100:02d}.{remainder % 100:02d}"

@@ -22,10 +22,10 @@ PieceKind: TypeAlias = Literal[
 
 
 class Predicate(NamedTuple):
-    """A relation by its canonical name. `flipped`: the words name the two ends the other way round (`held by`)."""
+    """A relation by its canonical name. `is_flipped`: the words name the two ends the other way round (`held by`)."""
 
     name: str
-    flipped: bool = False
+    is_flipped: bool = False
 
 
 class Region(NamedTuple):
@@ -72,13 +72,13 @@ class LexiconFile(msgspec.Struct):
 _FILE = msgspec.convert(packaged_data(__package__, "lexicon.yaml"), LexiconFile)
 
 
-def _inflected(words: str) -> tuple[str, ...]:
+def _inflections(words: str) -> tuple[str, ...]:
     base, *forms = words.split("/")
     return (base, f"{base}s", forms[0], forms[1] if forms[1:] else f"{base}ing") if forms else (words,)
 
 
 SYMMETRIC = frozenset({"near", "far from", "attached to", "detached from"})
-"""These hold in both directions."""
+"""Relations that hold in both directions."""
 CONTACTS = frozenset({"holds", "touches", "presses", "pushes", "pulls", "turns", "opens", "closes", "manipulates"})
 """What a hand does to what it touches: a claim of such a thing is one about the hand."""
 HOLDING = "holds"
@@ -107,17 +107,17 @@ OPPOSITES = frozenset(
 ONE_WAY = frozenset(
     {"on", "under", "inside", "outside", "part of", "left of", "right of", "in front of", "behind", "precedes"}
 )
-"""These never hold in both directions."""
+"""Relations that never hold in both directions."""
 
 PREDICATES: MappingProxyType[tuple[str, ...], Predicate] = MappingProxyType(
     {
         **{
             stems(words): Predicate(name)
-            for name, listed in _FILE.verbs.items()
-            for words in (name, *(form for entry in listed for form in _inflected(entry)))
+            for name, texts in _FILE.verbs.items()
+            for words in (name, *(form for entry in texts for form in _inflections(entry)))
         },
-        **{stems(words): Predicate(name) for name, listed in _FILE.places.items() for words in listed},
-        **{stems(words): Predicate(name, flipped=True) for name, listed in _FILE.flipped.items() for words in listed},
+        **{stems(words): Predicate(name) for name, texts in _FILE.places.items() for words in texts},
+        **{stems(words): Predicate(name, is_flipped=True) for name, texts in _FILE.flipped.items() for words in texts},
     }
 )
 
@@ -189,7 +189,7 @@ def canonical_predicate(text: str) -> Predicate:
     """The predicate of an annotation: by the lists above, else by its own words.
 
     >>> canonical_predicate("touched by"), canonical_predicate("pours into").name
-    (Predicate(name='touches', flipped=True), 'pour into')
+    (Predicate(name='touches', is_flipped=True), 'pour into')
     """
     words = stems(text)
     while words and words[0] in ("is", "are", "being", "be"):

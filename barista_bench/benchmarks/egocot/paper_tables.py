@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from barista_bench.benchmarks.egocot.claim_statistics import OF_CLAIMS
+from barista_bench.benchmarks.egocot.claim_statistics import CLAIM_FIGURES
 from barista_bench.benchmarks.egocot.cot import Cot
-from barista_bench.benchmarks.egocot.items import GROUPS, OF_GROUP, SUBTASKS, CotMetadata
+from barista_bench.benchmarks.egocot.items import GROUP_SUBTASKS, GROUPS, SUBTASKS, CotMetadata
 from barista_bench.core.model_samples import ModelSamples, RunsByModel, run_mean, run_means, sample_name
 from barista_bench.core.task import Example, Scored
 from barista_bench.metrics.judge_score.agreement import quadratic_weighted_kappa
@@ -40,39 +40,41 @@ class Agreement(NamedTuple):
 
 def paper_tables(samples: Sequence[ModelSamples]) -> list[Table]:
     """Tables and figures of the models that answered `egocot/cot`; none where nobody did."""
-    answered = [(model, model.task) for model in samples if isinstance(model.task, Cot) and model.runs]
-    if not answered:
+    cot_models = [(model, model.task) for model in samples if isinstance(model.task, Cot) and model.runs]
+    if not cot_models:
         return []
-    figures = {model.model: [task.statistics(run).published() for run in model.runs] for model, task in answered}
-    judged = [(model, judge) for model, _ in answered for judge in sorted(model.judged)]
-    tables: list[Table] = [_accuracy(figures), _chart(figures), _claims(figures)]
-    if judged:
-        tables += [_reasoning(judged), _agreements(judged)]
+    figures = {
+        model.model: [task.statistics(run).published_figures() for run in model.runs] for model, task in cot_models
+    }
+    judged_models = [(model, judge) for model, _ in cot_models for judge in sorted(model.judge_scores)]
+    tables: list[Table] = [_accuracy_table(figures), _accuracy_chart(figures), _claims_table(figures)]
+    if judged_models:
+        tables += [_reasoning_table(judged_models), _agreement_table(judged_models)]
     return tables
 
 
 def set_tables(examples: Mapping[str, Sequence[Example]]) -> list[Table]:
     """Figure 2: questions by group and subtask, and the videos by the dataset they come from."""
-    shown = [(example.video_id, CotMetadata.of(example)) for example in examples.get(Cot.name, ())]
-    if not shown:
+    videos_shown = [(example.video_id, CotMetadata.of(example)) for example in examples.get(Cot.name, ())]
+    if not videos_shown:
         return []
-    counts = Counter(metadata.subtask for _, metadata in shown)
-    videos = Counter({video_id: metadata.source for video_id, metadata in shown}.values())
+    counts = Counter(metadata.subtask for _, metadata in videos_shown)
+    videos = Counter({video_id: metadata.source for video_id, metadata in videos_shown}.values())
     groups = {
         group: {subtask.code: counts[subtask.code] for subtask in subtasks if counts[subtask.code]}
-        for group, subtasks in OF_GROUP.items()
+        for group, subtasks in GROUP_SUBTASKS.items()
     }
     sources = dict(sorted(videos.items(), key=lambda row: (-row[1], row[0])))
     return [
-        chart("Figure 2: questions", "subtask", "questions", groups, "bar", f"{len(shown)} questions."),
+        chart("Figure 2: questions", "subtask", "questions", groups, "bar", f"{len(videos_shown)} questions."),
         chart("Figure 2: videos", "source", "videos", {"videos": sources}, "bar"),
     ]
 
 
-def _accuracy(figures: RunsByModel) -> Table:
+def _accuracy_table(figures: RunsByModel) -> Table:
     columns: dict[str, tuple[str, ...]] = {"Mean": ("accuracy",)}
     for group in GROUPS:
-        columns |= {s.code: ("per_subtask", s.code, "accuracy") for s in OF_GROUP[group]}
+        columns |= {s.code: ("per_subtask", s.code, "accuracy") for s in GROUP_SUBTASKS[group]}
         columns[f"{group} mean"] = ("per_group", group, "accuracy")
     rows = run_means(figures, columns.values())
     rows.sort(key=lambda row: -(row[1] if isinstance(row[1], float) else 0.0))
@@ -84,7 +86,7 @@ def _accuracy(figures: RunsByModel) -> Table:
     )
 
 
-def _chart(figures: RunsByModel) -> Table:
+def _accuracy_chart(figures: RunsByModel) -> Table:
     series = {}
     for model, runs in figures.items():
         values = {s.code: run_mean(runs, "per_subtask", s.code, "accuracy") for s in SUBTASKS}
@@ -92,8 +94,8 @@ def _chart(figures: RunsByModel) -> Table:
     return chart("Figure 3: accuracy by subtask", "subtask", "accuracy", series, "bar")
 
 
-def _claims(figures: RunsByModel) -> Table:
-    columns: dict[str, tuple[str, ...]] = {name: (name,) for name in ("accuracy", "reasoned", *OF_CLAIMS)}
+def _claims_table(figures: RunsByModel) -> Table:
+    columns: dict[str, tuple[str, ...]] = {name: (name,) for name in ("accuracy", "reasoned", *CLAIM_FIGURES)}
     columns |= {f"{group} verified_scr": ("per_group", group, "verified_scr") for group in GROUPS}
     return Table.of(
         "Evidence-checked reasoning: claims of rationales against the annotations",
@@ -104,10 +106,10 @@ def _claims(figures: RunsByModel) -> Table:
     )
 
 
-def _reasoning(judged: Sequence[tuple[ModelSamples, str]]) -> Table:
+def _reasoning_table(judged_models: Sequence[tuple[ModelSamples, str]]) -> Table:
     rows = []
-    for model, judge in judged:
-        scores = model.judged[judge]
+    for model, judge in judged_models:
+        scores = model.judge_scores[judge]
         runs = [
             egocot_reasoning(
                 [scores.get(sample_name(sample.example.example_id, number)) for sample in run],
@@ -132,18 +134,18 @@ def _reasoning(judged: Sequence[tuple[ModelSamples, str]]) -> Table:
     )
 
 
-def _agreements(judged: Sequence[tuple[ModelSamples, str]]) -> Table:
+def _agreement_table(judged_models: Sequence[tuple[ModelSamples, str]]) -> Table:
     return Table.of(
         "Judge and evidence: do they call the same right answers spurious?",
         ("model", "judge", "n", "by the judge", "by the evidence", "by both", "phi", "kappa"),
-        ((model.model, judge, *judge_and_evidence(model, judge)) for model, judge in judged),
+        ((model.model, judge, *judge_and_evidence(model, judge)) for model, judge in judged_models),
         "Of the right answers, pooled over runs. The two look at different things: a judge at logic and wording, the "
         "evidence at facts; a low agreement is no fault of either.",
     )
 
 
 def judge_and_evidence(model: ModelSamples, judge: str) -> Agreement:
-    """How far a judge and the evidence agree on a model's right answers, over all its runs.
+    """The agreement of a judge and the evidence on a model's right answers, over all its runs.
 
     Raises TypeError where the samples are not of `egocot/cot`.
     """
@@ -152,17 +154,17 @@ def judge_and_evidence(model: ModelSamples, judge: str) -> Agreement:
     # Imported here: whoever only looks up the benchmark needs no scipy.
     from scipy.stats import pearsonr
 
-    pairs = list(_pairs(model.task, model.runs, model.judged[judge]))
+    pairs = list(_pairs(model.task, model.runs, model.judge_scores[judge]))
     first, second = [float(a) for a, _ in pairs], [float(b) for _, b in pairs]
-    varied = len(set(first)) > 1 and len(set(second)) > 1
+    both_vary = len(set(first)) > 1 and len(set(second)) > 1
     return Agreement(
         n=len(pairs),
         judge=int(sum(first)),
         evidence=int(sum(second)),
         both=sum(a and b for a, b in pairs),
         # Of two yes-or-no columns, Pearson's r is phi, and the weighted kappa is Cohen's.
-        phi=float(pearsonr(first, second).statistic) if varied else None,
-        kappa=quadratic_weighted_kappa(first, second) if varied else None,
+        phi=float(pearsonr(first, second).statistic) if both_vary else None,
+        kappa=quadratic_weighted_kappa(first, second) if both_vary else None,
     )
 
 

@@ -18,7 +18,7 @@ MAX_TEXT = 100_000
 """Characters of a text that are read."""
 MAX_TIMES = 50
 """Times of one clause that what it says is held against."""
-_LONGEST = 8
+_MAX_WORDS = 8
 """Words of a name or relation at the most."""
 
 _SENTENCE = re.compile(r"(?<=[.!?])[\s'\"”’)\]]+|\n+")
@@ -35,14 +35,14 @@ _TIME = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _RANGE = re.compile(r"\s*(?:[–—-]|to|until|and)\s*", re.IGNORECASE)
-_LOOKED_BACK = 60
+_CONTEXT = 60
 """Characters before a time that tell what it is."""
 _ABOUT = r"""(?:\s*(?:\b(?:about|around|approximately|roughly|exactly|precisely|nearly|almost|the)\b|~))*[\s*_'"`]*\Z"""
 _AT = re.compile(
     r"(?:\b(?:at|by|around|near|to|until|till|from|between|since|time|timestamp|moment)\b|[@=:~]|\A[^\w(]*)" + _ABOUT,
     re.I,
 )
-"""Of a bare number of seconds only what follows these is a moment: `5 s` may be a duration anywhere else."""
+"""A bare number of seconds is a moment only after these: `5 s` may be a duration anywhere else."""
 _LASTING = re.compile(r"\b(?:for|over|every|in|within)" + _ABOUT, re.I)
 _NO_MOMENT = re.compile(
     r"\b(?:tak(?:es?|ing)|took|last(?:s|ing|ed)?|durations? of|after|before|following|past|prior to"
@@ -67,8 +67,8 @@ NO_TERMS: Terms = MappingProxyType({})
 
 
 class Piece(NamedTuple):
-    """One part of a clause. `names` of a name, a state or an action, `predicate` and `region` of those; `broken`:
-    punctuation before it."""
+    """One part of a clause. `names` of a name, a state or an action, `predicate` and `region` of those;
+    `follows_break`: punctuation before it."""
 
     kind: PieceKind
     start: int
@@ -77,7 +77,7 @@ class Piece(NamedTuple):
     names: Names = frozenset()
     predicate: Predicate | None = None
     region: Region | None = None
-    broken: bool = False
+    follows_break: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +85,8 @@ class Clause:
     """A part of a sentence that says one thing. Offsets are into the whole text.
 
     `own_times` are written in the clause itself, with their offsets; `times` are those, or else the last ones before
-    them in the same sentence, or (`at this moment`) in the text. From `loose` on, words of order (`later`, `before
-    that`) take what is said to times that nobody can tell.
+    them in the same sentence, or (`at this moment`) in the text. From `loose_start` on, words of order (`later`,
+    `before that`) take what is said to times that nobody can tell.
     """
 
     start: int
@@ -94,7 +94,7 @@ class Clause:
     pieces: tuple[Piece, ...]
     own_times: tuple[tuple[Times, int, int], ...]
     times: tuple[Times, ...]
-    loose: int
+    loose_start: int
 
     def has(self, kind: PieceKind) -> bool:
         return any(piece.kind == kind for piece in self.pieces)
@@ -108,30 +108,31 @@ def clauses(
     `moment` is what `at this moment` means where no time is given before.
     """
     text = text[:MAX_TEXT]
-    given = moment
-    for start, end in _parts(text, 0, len(text), _SENTENCE):
-        last: tuple[Times, ...] = ()
-        for begin, stop in _parts(text, start, end, _CLAUSE):
-            written = tuple(_dated_times(text, begin, stop))
-            pointed = [match.start() for match in lexicon.SAME_TIME.finditer(text, begin, stop)]
-            last = tuple(times for times, _, _ in written[:MAX_TIMES]) or (given if pointed else last)
-            given = last or given
-            taken = [(a, b) for _, a, b in written]
-            pieces = tuple(_pieces(text, begin, stop, taken, vocabulary, terms))
-            loose = _loose_start(text, begin, stop, [*(a for a, _ in taken), *pointed], pieces)
-            yield Clause(begin, stop, pieces, written, last, loose)
+    text_times = moment
+    for start, end in _split_spans(text, 0, len(text), _SENTENCE):
+        times: tuple[Times, ...] = ()
+        for begin, stop in _split_spans(text, start, end, _CLAUSE):
+            own_times = tuple(_dated_times(text, begin, stop))
+            same_times = [match.start() for match in lexicon.SAME_TIME.finditer(text, begin, stop)]
+            times = tuple(own for own, _, _ in own_times[:MAX_TIMES]) or (text_times if same_times else times)
+            text_times = times or text_times
+            time_spans = [(a, b) for _, a, b in own_times]
+            pieces = tuple(_pieces(text, begin, stop, time_spans, vocabulary, terms))
+            loose_start = _loose_start(text, begin, stop, [*(a for a, _ in time_spans), *same_times], pieces)
+            yield Clause(begin, stop, pieces, own_times, times, loose_start)
 
 
 def _loose_start(text: str, start: int, end: int, dated: list[int], pieces: Sequence[Piece]) -> int:
-    """Where a clause's own time ends to count: at its last time, or start, before a word of order; else its end.
+    """The offset from which a clause's own time no longer counts: its last time, or start, before a word of order; else
+    its end.
 
     `Then, at 3 s, ...` is dated; of `at 3 s ... and later ...` nobody can tell which part is. In the name of an action
     (`start the machine`) it is not a word of order.
     """
     last = max(dated, default=start)
-    named = [(piece.start, piece.end) for piece in pieces if piece.kind == "action"]
+    action_spans = [(piece.start, piece.end) for piece in pieces if piece.kind == "action"]
     words = (match.start() for match in lexicon.ORDER.finditer(text, last, end))
-    return last if any(not any(a <= word < b for a, b in named) for word in words) else end
+    return last if any(not any(a <= word < b for a, b in action_spans) for word in words) else end
 
 
 def _dated_times(text: str, start: int, end: int) -> Iterator[tuple[Times, int, int]]:
@@ -139,11 +140,11 @@ def _dated_times(text: str, start: int, end: int) -> Iterator[tuple[Times, int, 
 
     Durations, bounds (`after 3 s`) and what other clocks show are none.
     """
-    last, counts = start, False
+    last, is_moment = start, False
     for times, begin, stop in _spelled_times(text, start, end):
         if last == start or not _LISTED.fullmatch(text, last, begin):
-            counts = _is_moment(text[max(start, begin - _LOOKED_BACK) : begin], text[begin:stop], text, stop, end)
-        if counts:
+            is_moment = _is_moment(text[max(start, begin - _CONTEXT) : begin], text[begin:stop], text, stop, end)
+        if is_moment:
             yield times, begin, stop
         last = stop
 
@@ -167,12 +168,12 @@ def _spelled_times(text: str, start: int, end: int) -> Iterator[tuple[Times, int
             second = _seconds(following[0])
             # `between 1 s and 3 s` is a range, `at 1 s and 3 s` are two times.
             is_between = text[max(0, begin - 9) : begin].casefold().strip().endswith("between")
-            listed = text[match.end() : following.start()].strip().casefold() == "and" and not is_between
-            if first is not None and second is not None and first <= second and not listed:
+            is_list = text[match.end() : following.start()].strip().casefold() == "and" and not is_between
+            if first is not None and second is not None and first <= second and not is_list:
                 yield (first, second), begin, following.end()
                 index += 2
                 continue
-        bare = _BARE.search(text[max(start, begin - _LOOKED_BACK) : begin])
+        bare = _BARE.search(text[max(start, begin - _CONTEXT) : begin])
         if first is not None and bare is not None and ":" not in match[0] and float(bare[1]) <= first:
             yield (float(bare[1]), first), begin - len(bare[0]), match.end()
         elif first is not None:
@@ -184,7 +185,7 @@ def _seconds(text: str) -> float | None:
     return read_seconds(re.sub(r"(?i)[a-z=\s]", "", text))
 
 
-def _parts(text: str, start: int, end: int, separator: re.Pattern[str]) -> Iterator[tuple[int, int]]:
+def _split_spans(text: str, start: int, end: int, separator: re.Pattern[str]) -> Iterator[tuple[int, int]]:
     for match in separator.finditer(text, start, end):
         if match.start() > start:
             yield start, match.start()
@@ -194,9 +195,9 @@ def _parts(text: str, start: int, end: int, separator: re.Pattern[str]) -> Itera
 
 
 def _pieces(
-    text: str, start: int, end: int, taken: list[tuple[int, int]], vocabulary: Vocabulary, terms: Terms
+    text: str, start: int, end: int, time_spans: list[tuple[int, int]], vocabulary: Vocabulary, terms: Terms
 ) -> Iterator[Piece]:
-    edges = [start, *(edge for span in taken for edge in span), end]
+    edges = [start, *(edge for span in time_spans for edge in span), end]
     tokens = [
         (stem(match[0].casefold()), match.start(), match.end())
         for begin, stop in zip(edges[::2], edges[1::2], strict=True)  # between the times
@@ -204,12 +205,12 @@ def _pieces(
     ]
     index, after = 0, start
     while index < len(tokens):
-        piece, used = _longest(tokens, index, vocabulary, terms)
-        words = tuple(word for word, _, _ in tokens[index : index + used])
-        first, last = tokens[index][1], tokens[index + used - 1][2]
-        broken = _BREAK.search(text, after, first) is not None
-        yield piece._replace(start=first, end=last, words=words, broken=broken)
-        index, after = index + used, last
+        piece, length = _longest_piece(tokens, index, vocabulary, terms)
+        words = tuple(word for word, _, _ in tokens[index : index + length])
+        first, last = tokens[index][1], tokens[index + length - 1][2]
+        follows_break = _BREAK.search(text, after, first) is not None
+        yield piece._replace(start=first, end=last, words=words, follows_break=follows_break)
+        index, after = index + length, last
 
 
 _Word: TypeAlias = "tuple[str, int, int]"
@@ -221,22 +222,22 @@ _SINGLE_WORDS: tuple[tuple[PieceKind, Names], ...] = (
 )
 
 
-def _longest(tokens: list[_Word], index: int, vocabulary: Vocabulary, terms: Terms) -> tuple[Piece, int]:
+def _longest_piece(tokens: list[_Word], index: int, vocabulary: Vocabulary, terms: Terms) -> tuple[Piece, int]:
     """The longest thing that begins at a token, and how many tokens it has."""
     previous = tokens[index - 1][0] if index else ""
-    for length in range(min(_LONGEST, len(tokens) - index), 0, -1):
+    for length in range(min(_MAX_WORDS, len(tokens) - index), 0, -1):
         words = tuple(word for word, _, _ in tokens[index : index + length])
         piece = _term(words, terms, previous) or _lexicon_piece(words, vocabulary, previous)
         if piece is None:
             continue
         following = [word for word, _, _ in tokens[index + length : index + length + 3]]
-        if piece.kind == "region" and following[:1] == ["of"] and not _of_the_view(words, following[1:]):
+        if piece.kind == "region" and following[:1] == ["of"] and not _is_of_view(words, following[1:]):
             return Piece("word", 0, 0, words), length
         if words in lexicon.HAND_NAMES and words[-1] != "hand" and following[:1] == ["s"]:  # whose hand, not who
             return Piece("article", 0, 0, words), length + 1
         return piece, length
-    single: PieceKind = next((kind for kind, known in _SINGLE_WORDS if tokens[index][0] in known), "word")
-    return Piece(single, 0, 0, ()), 1
+    kind: PieceKind = next((kind for kind, single in _SINGLE_WORDS if tokens[index][0] in single), "word")
+    return Piece(kind, 0, 0, ()), 1
 
 
 def _term(words: tuple[str, ...], terms: Terms, previous: str) -> Piece | None:
@@ -268,12 +269,12 @@ NOUN_MARKS = lexicon.ARTICLES - {"this", "that"}
 ANY: Names = frozenset({"*"})
 """A word that may stand for any object."""
 HANDS_LAST = frozenset(words[-1] for words in lexicon.HAND_NAMES)
-"""After these a word that may be a verb or a name (`handles`) is a verb."""
+"""Last words of hands: a word after these that may be a verb or a name (`handles`) is a verb."""
 
 
-def _of_the_view(words: tuple[str, ...], following: list[str]) -> bool:
+def _is_of_view(words: tuple[str, ...], following: list[str]) -> bool:
     """`left side of the view` against `left side of the cup`."""
     if "of" in words:
         return True
-    rest = [word for word in following if word not in lexicon.ARTICLES]
-    return bool(rest) and rest[0] in lexicon.VIEWS
+    owner = [word for word in following if word not in lexicon.ARTICLES]
+    return bool(owner) and owner[0] in lexicon.VIEWS

@@ -39,21 +39,22 @@ def question_evidence(
     and `duration` are as in `annotated_evidence`.
     """
     base = annotated_evidence(evidence, size=size, duration=duration)
-    short = {}
+    short_names = {}
     for label, text in choices.items():
         pieces = [piece for clause in clauses(text, base.vocabulary, terms=base.terms) for piece in clause.pieces]
         is_name = all(piece.kind not in ("state", "action") for piece in pieces)
         if is_name and len(canonical_name(text).split()) <= _SHORT:
-            short[label] = canonical_name(text)
-    things = frozenset(short.values()) - {*SIDED_HANDS, "hand", ""}
-    base = replace(base, known=base.known | things)
-    there = base.objects | _names(question, base) | _names(choices[answer], base)
-    right = frozenset({short[answer]} if answer in short else ()) - {""}
+            short_names[label] = canonical_name(text)
+    choice_names = frozenset(short_names.values()) - {*SIDED_HANDS, "hand", ""}
+    base = replace(base, other_names=base.other_names | choice_names)
+    present_names = base.objects | _names(question, base) | _names(choices[answer], base)
+    right_names = frozenset({short_names[answer]} if answer in short_names else ()) - {""}
     # A name that may stand for the right thing is not refuted: `pot` beside `black pot`.
-    same = vocabulary_of(right | frozenset(base.targets))
-    refuted = frozenset(name for name in frozenset(short.values()) - right - {""} if tuple(name.split()) not in same)
+    right_words = vocabulary_of(right_names | frozenset(base.targets))
+    wrong_names = frozenset(short_names.values()) - right_names - {""}
+    refuted = frozenset(name for name in wrong_names if tuple(name.split()) not in right_words)
     facts = (*base.facts, *_answer_facts(question, choices[answer], base))
-    return replace(base, objects=there, answers=right, refuted=refuted, facts=facts)
+    return replace(base, objects=present_names, answers=right_names, refuted_names=refuted, facts=facts)
 
 
 def _names(text: str, base: EvidenceBase) -> Names:
@@ -63,11 +64,11 @@ def _names(text: str, base: EvidenceBase) -> Names:
         for piece in clause.pieces:
             if piece.kind == "name" and not piece.names & {*SIDED_HANDS, "hand", "*"}:
                 exact = " ".join(piece.words)
-                names.add(exact if exact in piece.names else _plainest(piece.names))
+                names.add(exact if exact in piece.names else _plainest_name(piece.names))
     return frozenset(names)
 
 
-def _plainest(names: Names) -> str:
+def _plainest_name(names: Names) -> str:
     """One of several names for the same thing."""
     return min(names, key=lambda name: (len(name), name))
 
@@ -91,7 +92,7 @@ def _answer_facts(question: str, choice: str, base: EvidenceBase) -> tuple[Evide
         # The question, said of that hand, from its first contact on.
         claims = claims_of(f"the {name} {question[start:]}", base.vocabulary)
         return tuple(
-            EvidenceFact(name, claim.predicate, _plainest(claim.object), spans, annotated=False)
+            EvidenceFact(name, claim.predicate, _plainest_name(claim.object), spans, is_annotated=False)
             for claim in claims
             if claim.kind == "hand" and claim.subject == {name} and "*" not in claim.object
         )
@@ -99,5 +100,5 @@ def _answer_facts(question: str, choice: str, base: EvidenceBase) -> tuple[Evide
         hand for clause in question_clauses for piece in clause.pieces for hand in piece.names if hand in SIDED_HANDS
     }
     if len(sides) == 1 and name and len(name.split()) <= _SHORT:
-        return (EvidenceFact(sides.pop(), verb, name, spans, annotated=False),)
+        return (EvidenceFact(sides.pop(), verb, name, spans, is_annotated=False),)
     return ()

@@ -30,7 +30,7 @@ from barista_bench.benchmarks.egocot.items import (
     subtask_called,
 )
 from barista_bench.benchmarks.kinds.spans import read_seconds
-from barista_bench.benchmarks.release_records import PlacedRecord, each, elements, kind, typed
+from barista_bench.benchmarks.release_records import PlacedRecord, elements, kind_of, read_each, typed
 from barista_bench.errors import RecordError
 from barista_bench.files.reading import valid_video_id
 from barista_bench.files.text_out import printable
@@ -56,7 +56,7 @@ class TargetRow(msgspec.Struct):
     label: Text
     distinct_id: ObjectId | None = None
 
-    def checked(self) -> TargetObject:
+    def to_evidence(self) -> TargetObject:
         return TargetObject("" if self.distinct_id is None else str(self.distinct_id), self.label)
 
 
@@ -67,7 +67,7 @@ class BoxRow(msgspec.Struct):
     time: Clock
     bbox: tuple[Coordinate, Coordinate, Coordinate, Coordinate]
 
-    def checked(self) -> TimedBox:
+    def to_evidence(self) -> TimedBox:
         x0, y0, x1, y1 = self.bbox
         if not (x0 < x1 and y0 < y1):
             raise RecordError("bbox", f"{[*self.bbox]} has no area", "give x0 < x1 and y0 < y1")
@@ -82,7 +82,7 @@ class RelationRow(msgspec.Struct):
     object_name: Text
     time: Annotated[list[Clock], Meta(max_length=2)] = []
 
-    def checked(self) -> DatedRelation:
+    def to_evidence(self) -> DatedRelation:
         span = _checked_span(self.time) if self.time else (None, None)
         return DatedRelation(self.subject_name, self.predicate, self.object_name, *span)
 
@@ -97,7 +97,7 @@ class GraphRow(msgspec.Struct):
     holds: bool
     text: Text
 
-    def checked(self) -> GraphFact:
+    def to_evidence(self) -> GraphFact:
         span = _checked_span(self.time)
         return GraphFact(self.subject_name, self.predicate, self.object_name, *span, self.holds, self.text)
 
@@ -159,7 +159,7 @@ class RecordReader:
         """The item of one record. Raises RecordError."""
         key, content = placed.key, strip_texts(placed.value)
         if not isinstance(content, dict):
-            raise RecordError("", f"is {kind(content)}", "give one JSON object a question")
+            raise RecordError("", f"is {kind_of(content)}", "give one JSON object a question")
         if "video" in content and "qid" not in content:
             quiz = typed(content, QuizItem, _FORMAT)
             media_id = checked_media_id(PurePosixPath(quiz.video).stem, "video")
@@ -169,11 +169,11 @@ class RecordReader:
         sample = typed(content, SampleOfPage, _FORMAT)
         media_id, group = checked_media_id(sample.media_id, "media_id"), sample.big_category_en
         subtask = self._subtask(sample.sub_category_en, "sub_category_en", group, f"{key}.big_category_en")
-        for prefix, part, known in (
+        for prefix, fields, struct in (
             ("", content, SampleOfPage),
             ("evidence.", content.get("evidence"), EvidenceRecord),
         ):
-            names = (str(name) for name in part or () if name not in known.__struct_fields__)
+            names = (str(name) for name in fields or () if name not in struct.__struct_fields__)
             self.unknown.update(prefix + printable(name[:100]) for name in names)
         if sample.source is not None and sample.source != media_file(media_id):
             self.log.warning(f"{key}.source", f"is not {media_file(media_id)!r}, where we look", "put the video there")
@@ -186,7 +186,7 @@ class RecordReader:
         answer = record.answer
         if answer is not None and answer not in record.choices:
             letters = ", ".join(sorted(record.choices))
-            raise RecordError("answer", f"{kind(answer)} is none of the choices", f"give one of {letters}, or null")
+            raise RecordError("answer", f"{kind_of(answer)} is none of the choices", f"give one of {letters}, or null")
         split: Split | None = self.split if record.split is UNSET else record.split
         if split == "dev" and answer is None:
             raise RecordError("answer", "is missing in the split dev", "give it, or say split test")
@@ -200,37 +200,37 @@ class RecordReader:
     def _subtask(self, name: str, name_key: str, group: object, group_place: str) -> Subtask:
         subtask = subtask_called(name)
         if subtask is None:
-            raise RecordError(name_key, f"{kind(name)} is not a subtask", "use one of the twelve names of the paper")
+            raise RecordError(name_key, f"{kind_of(name)} is not a subtask", "use one of the twelve names of the paper")
         if group is not None and (not isinstance(group, str) or group_called(group) != subtask.group):
             self.log.warning(group_place, f"is not the group of {subtask.code}; the subtask counts", "correct it")
         return subtask
 
     def _evidence(self, record: EvidenceRecord, key: str) -> ItemEvidence:
-        objects = self._rows(record.target_objects, f"{key}.target_objects", TargetRow, TargetRow.checked)
+        objects = self._rows(record.target_objects, f"{key}.target_objects", TargetRow, TargetRow.to_evidence)
         return ItemEvidence(
             object_ids=list(dict.fromkeys(target.object_id for target in objects if target.object_id)),
             objects=objects,
             timestamps=self._times(record.timestamps, f"{key}.timestamps"),
             focus_times=self._times(record.focus_times, f"{key}.focus_times"),
-            boxes=self._rows(record.bboxes, f"{key}.bboxes", BoxRow, BoxRow.checked),
-            focused_boxes=self._rows(record.focused_bboxes, f"{key}.focused_bboxes", BoxRow, BoxRow.checked),
-            relations=self._rows(record.relations, f"{key}.relations", RelationRow, RelationRow.checked),
-            graph=self._rows(record.graph, f"{key}.graph", GraphRow, GraphRow.checked),
+            boxes=self._rows(record.bboxes, f"{key}.bboxes", BoxRow, BoxRow.to_evidence),
+            focused_boxes=self._rows(record.focused_bboxes, f"{key}.focused_bboxes", BoxRow, BoxRow.to_evidence),
+            relations=self._rows(record.relations, f"{key}.relations", RelationRow, RelationRow.to_evidence),
+            graph=self._rows(record.graph, f"{key}.graph", GraphRow, GraphRow.to_evidence),
         )
 
     def _rows(self, values: Rows, key: str, row_type: type[StructT], read: Callable[[StructT], RowT]) -> list[RowT]:
-        return self._each(values, key, lambda placed: read(typed(placed.value, row_type, _FORMAT)))
+        return self._read_rows(values, key, lambda placed: read(typed(placed.value, row_type, _FORMAT)))
 
     def _times(self, values: Rows, key: str) -> list[float]:
-        return self._each(values, key, lambda placed: checked_seconds(placed.value, ""))
+        return self._read_rows(values, key, lambda placed: checked_seconds(placed.value, ""))
 
-    def _each(self, values: Rows, key: str, read: Callable[[PlacedRecord], RowT]) -> list[RowT]:
-        rows = each(elements(values or [], self.log, key), read, self.log, "it is left out", "warning")
+    def _read_rows(self, values: Rows, key: str, read: Callable[[PlacedRecord], RowT]) -> list[RowT]:
+        rows = read_each(elements(values or [], self.log, key), read, self.log, "it is left out", "warning")
         return [row for _, row in rows]
 
 
 def media_file(media_id: str) -> str:
-    """Where a video lies below the root of the media."""
+    """The path of a video below the root of the media."""
     return f"media/{media_id}.mp4"
 
 
@@ -246,7 +246,7 @@ def strip_texts(value: object) -> object:
 def checked_seconds(value: object, key: str) -> float:
     seconds = read_seconds(value)
     if seconds is None:
-        raise RecordError(key, f"{kind(value)} is no time", "write MM:SS.ss")
+        raise RecordError(key, f"{kind_of(value)} is no time", "write MM:SS.ss")
     return seconds
 
 
@@ -259,7 +259,7 @@ def _checked_span(times: list[Clock]) -> tuple[float, float]:
 
 def checked_media_id(media_id: str, key: str) -> str:
     if not valid_video_id(media_id) or not valid_video_id(f"{media_id}.mp4"):
-        raise RecordError(key, f"{kind(media_id)} cannot be the name of a file", "give a plain name")
+        raise RecordError(key, f"{kind_of(media_id)} cannot be the name of a file", "give a plain name")
     return media_id
 
 
@@ -270,7 +270,7 @@ class StepTexts(msgspec.Struct):
 
 
 def _steps(reasoning: object) -> tuple[str, ...]:
-    """One text, a list of them, or an object of step1, step2, ..., step10, by these numbers."""
+    """The steps of reasoning that is one text, a list of them, or an object of step1, ..., step10, by these numbers."""
     steps = [] if reasoning is None else [reasoning] if isinstance(reasoning, str) else reasoning
     if isinstance(steps, dict):
         steps = [steps[name] for name in sorted(steps, key=_step_order)]

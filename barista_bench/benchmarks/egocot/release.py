@@ -34,11 +34,11 @@ from barista_bench.benchmarks.release_records import (
     AnnotationRelease,
     PlacedRecord,
     annotation_files,
-    each,
     elements,
     keep_first,
     media_folder,
-    nothing_usable,
+    no_records_error,
+    read_each,
     read_values,
     typed,
 )
@@ -76,7 +76,7 @@ class ManifestEntry(msgspec.Struct, frozen=True):
     height: Pixels | None = None
 
     @property
-    def fetch(self) -> str:
+    def source_text(self) -> str:
         """The videos to get, in words."""
         name = self.uid or self.url or self.media_id
         where = f" ({self.url})" if self.url and self.uid else ""
@@ -90,17 +90,17 @@ class ManifestEntry(msgspec.Struct, frozen=True):
         filters = [] if self.fps is None else [f"fps={self.fps:g}"]
         if self.width is not None and self.height is not None:
             filters.append(f"scale={self.width}:{self.height}")
-        shown = ["-vf", ",".join(filters)] if filters else []
-        return ("ffmpeg", *from_start, *until, "-i", "SOURCE.mp4", *shown, "-an", media_file(self.media_id))
+        filter_args = ["-vf", ",".join(filters)] if filters else []
+        return ("ffmpeg", *from_start, *until, "-i", "SOURCE.mp4", *filter_args, "-an", media_file(self.media_id))
 
 
 def _manifest_entry(placed: PlacedRecord) -> ManifestEntry:
     """The entry of one record. Raises RecordError."""
-    given = strip_texts(placed.value)
-    if isinstance(given, dict):
-        times = {name: given[name] for name in ("start", "end", "fps") if given.get(name) is not None}
-        given = {**given, **{name: checked_seconds(time, name) for name, time in times.items()}}
-    entry = typed(given, ManifestEntry, "docs/egocot.md shows the format")
+    content = strip_texts(placed.value)
+    if isinstance(content, dict):
+        times = {name: content[name] for name in ("start", "end", "fps") if content.get(name) is not None}
+        content = {**content, **{name: checked_seconds(time, name) for name, time in times.items()}}
+    entry = typed(content, ManifestEntry, "docs/egocot.md shows the format")
     checked_media_id(entry.media_id, "media_id")
     if entry.uid is None and entry.url is None:
         raise RecordError("", "both uid and url are missing", "give one of them")
@@ -124,17 +124,17 @@ class EgocotRelease(AnnotationRelease):
     def video_path(self, video_id: str) -> Path:
         return confined(self.videos, media_file(video_id))
 
-    def missing(self, video_id: str) -> str:
+    def absence_text(self, video_id: str) -> str:
         """The remedy for a video that is not there, in words."""
         entry = self.manifest.get(video_id)
-        whose = (
+        source = (
             f"it is from {entry.dataset}: get it under that data set's own terms and run {shlex.join(entry.recipe)}"
             if entry
             else "EgoCoT-Bench passes on its self-recorded videos alone; the others are Ego4D's, EPIC-KITCHENS', "
             "Charades-Ego's, MECCANO's and HD-EPIC's: get them under the terms of those, and cut them as the "
             "benchmark's reconstruction manifest says"
         )
-        return printable(f"{media_file(video_id)} is absent below {self.videos}; {whose}")
+        return printable(f"{media_file(video_id)} is absent below {self.videos}; {source}")
 
 
 def open_release(root: Path, videos: Path | None = None) -> EgocotRelease:
@@ -149,20 +149,20 @@ def open_release(root: Path, videos: Path | None = None) -> EgocotRelease:
     manifest: dict[str, ManifestEntry] = {}
     for path, log in logs.items():
         if "manifest" in path.name.casefold():
-            for placed, entry in each(_records(path, log), _manifest_entry, log, "the entry is left out"):
+            for placed, entry in read_each(_records(path, log), _manifest_entry, log, "the entry is left out"):
                 keep_first(manifest, entry.media_id, entry, log, f"{placed.key}.media_id")
             continue
-        named = _SPLIT.search(path.stem)
-        reader = RecordReader(log, None if named is None else "test" if named[1].casefold() == "test" else "dev")
-        for placed, item in each(_records(path, log), reader.read, log, "the question is left out"):
+        match = _SPLIT.search(path.stem)
+        reader = RecordReader(log, None if match is None else "test" if match[1].casefold() == "test" else "dev")
+        for placed, item in read_each(_records(path, log), reader.read, log, "the question is left out"):
             keep_first(items, item.qid, item, log, f"{placed.key}.qid")
         for name, count in sorted(reader.unknown.items()):
             log.warning(name, f"stands in {count} records and is not read", "leave it out, or tell us what it is")
     problems = tuple(problem for log in logs.values() for problem in log)
     if not items:
-        raise nothing_usable(root, "EgoCoT-Bench question", problems)
-    in_order = dict(sorted(items.items(), key=lambda pair: (pair[1].media_id, pair[0])))
-    return EgocotRelease(root, media_folder(root, videos), problems, in_order, manifest)
+        raise no_records_error(root, "EgoCoT-Bench question", problems)
+    ordered_items = dict(sorted(items.items(), key=lambda pair: (pair[1].media_id, pair[0])))
+    return EgocotRelease(root, media_folder(root, videos), problems, ordered_items, manifest)
 
 
 def _records(path: Path, log: ProblemLog) -> Iterator[PlacedRecord]:

@@ -73,25 +73,25 @@ def check_complete(lines: Sequence[SubmissionLine], qids: Iterable[str]) -> None
 
     The error names the first question that is missing, unknown or there twice.
     """
-    wanted = set(qids)
-    check_known(lines, wanted)
-    missing = sorted(wanted - {line.qid for line in lines})
+    expected = set(qids)
+    check_questions(lines, expected)
+    missing = sorted(expected - {line.qid for line in lines})
     if missing:
         raise DataError(
-            f"submission: {len(missing)} of {len(wanted)} questions are missing, first {missing[0]!r}. "
+            f"submission: {len(missing)} of {len(expected)} questions are missing, first {missing[0]!r}. "
             "Remedy: finish the run"
         )
 
 
-def check_known(lines: Sequence[SubmissionLine], qids: Container[str]) -> None:
+def check_questions(lines: Sequence[SubmissionLine], qids: Container[str]) -> None:
     """Raise DataError, which names the first that is wrong, unless a submission answers known questions, each once."""
-    seen: set[str] = set()
+    seen_qids: set[str] = set()
     for line in lines:
         if line.qid not in qids:
             raise DataError(f"submission: {line.qid!r} is not a question of this split. Remedy: leave it out")
-        if line.qid in seen:
+        if line.qid in seen_qids:
             raise DataError(f"submission: {line.qid!r} stands twice. Remedy: keep one")
-        seen.add(line.qid)
+        seen_qids.add(line.qid)
 
 
 def write_submission(lines: Sequence[SubmissionLine], path: str | Path) -> Path:
@@ -141,7 +141,7 @@ def recorded_submissions(path: Path) -> Sequence[RecordedAnswers]:
 
 def _recorded_answers(file: Path, release: EgocotRelease) -> RecordedAnswers:
     lines = read_submission(file)
-    check_known(lines, release.items)
+    check_questions(lines, release.items)
     return RecordedAnswers(
         model=file.stem,
         task=Cot,

@@ -25,7 +25,7 @@ BENCHMARK = Benchmark(
     splits=barista.splits,
     leaderboards=barista.leaderboards,
     paper_tables=on_demand("barista_bench.benchmarks.extended.open_activity:paper_tables"),
-    beside=(("barista", "activity"),),
+    extra_table_tasks=(("barista", "activity"),),
 )
 
 __all__ = ["BENCHMARK", "TASKS"]

@@ -66,7 +66,7 @@ class ActivityMatcher(NameMatcher):
             right[at] = reference.activity in namesakes if namesakes else right[at]
         return right
 
-    def _same(self, name: str, right: Sequence[str]) -> bool:
+    def _is_same(self, name: str, right: Sequence[str]) -> bool:
         (verb, *noun), (true_verb, *true_noun) = name_words(name), name_words(right[0])
         if self.matcher == "exact" or not noun or not true_noun:
             return (verb, noun) == (true_verb, true_noun)
@@ -91,7 +91,7 @@ class NamedActivityTask(GraphTask[SamplingT]):
     @cached_property
     def matcher(self) -> ActivityMatcher:
         """How names are compared, as the options say."""
-        return ActivityMatcher.by(self.chosen)
+        return ActivityMatcher.of(self.chosen)
 
     def vocabulary(self, video: VideoGraph, sampling: SamplingT) -> Vocabulary:
         """(class id, name) pairs of the sampled videos."""

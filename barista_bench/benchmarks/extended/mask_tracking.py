@@ -33,9 +33,9 @@ from barista_bench.benchmarks.kinds.masks import (
     bounds,
     empty_mask,
     explain_masks,
+    fraction_box_mask,
     mask_entries,
-    placed_box,
-    random_box,
+    random_box_mask,
     score_frame,
     sound_mask,
     union,
@@ -46,9 +46,9 @@ from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, Vocabulary
 from barista_bench.core.example import Evidence, Inputs, Int64, Target, TypedFields, content_seed
 from barista_bench.core.failures import FailureKind
+from barista_bench.core.frozen_lines import MAX_FRAMES
 from barista_bench.core.options import Count
 from barista_bench.core.prompt import Prompt
-from barista_bench.core.released_records import MAX_FRAMES
 from barista_bench.core.statistics import Figures, Row, Sums, SumStatistics, fraction
 from barista_bench.core.task import (
     Example,
@@ -134,10 +134,10 @@ class MaskTracking(ClipTask[TrackingSampling]):
     failure_kinds: ClassVar[Mapping[Verdict, FailureKind]] = {"miss": "missed", "wrong": "loose_mask"}
     inputs_type, target_type, evidence_type = TrackingInputs, TrackMasks, TrackingEvidence
 
-    def left_open(self, video: VideoGraph, candidate: Candidate, sampling: TrackingSampling) -> str | None:
+    def incompleteness(self, video: VideoGraph, candidate: Candidate, sampling: TrackingSampling) -> str | None:
         """An object without a mask must be out of the picture."""
         asked, span = video.objects_at(candidate.frame), self.span(video, candidate, sampling)
-        is_known = all(video.coverage.category(item.category, *span) for item in asked)
+        is_known = all(video.coverage.covers_category(item.category, *span) for item in asked)
         return None if is_known else "its source does not mark everything that is to be seen in the clip"
 
     def columns(
@@ -198,12 +198,12 @@ class MaskTracking(ClipTask[TrackingSampling]):
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         """A rectangle anywhere for each object on each frame."""
         inputs = TrackingInputs.of(example)
-        return _answer_text({key: random_box(rng, inputs.size) for key in _object_frames(inputs)})
+        return _answer_text({key: random_box_mask(rng, inputs.size) for key in _object_frames(inputs)})
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """The median box of the masks in other videos, on every frame; the middle without any."""
         inputs = TrackingInputs.of(example)
-        return _answer_text(dict.fromkeys(_object_frames(inputs), placed_box(_usual_box(others), inputs.size)))
+        return _answer_text(dict.fromkeys(_object_frames(inputs), fraction_box_mask(_usual_box(others), inputs.size)))
 
     def copied_answer(self, example: Example, box_format: BoxFormat) -> str:
         inputs = TrackingInputs.of(example)

@@ -29,7 +29,7 @@ from barista_bench.benchmarks.extended.activity_names import (
     made_up_names,
     usual_activities,
 )
-from barista_bench.benchmarks.lexical import labelled
+from barista_bench.benchmarks.lexical import after_label
 from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, Vocabulary
@@ -107,7 +107,7 @@ class OpenActivity(NamedActivityTask[ActivitySampling]):
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
         """The last line labelled `Activity:`, else a text of one line, without Markdown's marks."""
-        activity = labelled(_MARKS.sub("", text[:MAX_ANSWER]), "activity")
+        activity = after_label(_MARKS.sub("", text[:MAX_ANSWER]), "activity")
         if not activity:
             return ParseError("the answer is empty")
         if len(activity.splitlines()) > 1:

@@ -26,8 +26,8 @@ from barista_bench.benchmarks.parsing import MAX_ENTRIES, integer, is_text, last
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Vocabulary
 from barista_bench.core.example import Evidence, Inputs, Int64, Target, TypedFields
+from barista_bench.core.frozen_lines import MAX_FRAMES
 from barista_bench.core.prompt import Prompt
-from barista_bench.core.released_records import MAX_FRAMES
 from barista_bench.core.statistics import SumStatistics
 from barista_bench.core.task import AnswerFailure, Example, Explanation, Fields, Json, ParseError, Prediction, Scored
 from barista_bench.errors import DataError
@@ -95,7 +95,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
 
     def vocabulary(self, video: VideoGraph, sampling: ClipSampling) -> Vocabulary:
         """(relation type, value) pairs that hold on some frame: a question offers the values of all videos."""
-        return video.held_labels()
+        return video.relation_labels()
 
     def columns(
         self, index: FrameArrays, keyframes: Keyframes, vocabulary: Vocabulary, sampling: ClipSampling
@@ -212,7 +212,7 @@ def _clip_graph(index: FrameArrays, keyframes: Keyframes) -> tuple[list[int], Cl
     by first frame, last frame and names."""
     table, frames = index.video.relations_table, np.array(keyframes)
     active = (table.start[:, None] <= frames) & (frames < table.end[:, None])
-    active &= index.seen[table.source][:, frames] & index.seen[table.target][:, frames]
+    active &= index.is_boxed[table.source][:, frames] & index.is_boxed[table.target][:, frames]
     names = [normalise(item.category) for item in index.video.objects]
     is_named = np.array([name != UNNAMED for name in names], dtype=bool)
     active &= (is_named[table.source] & is_named[table.target])[:, None]

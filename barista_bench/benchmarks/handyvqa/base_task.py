@@ -17,7 +17,7 @@ from barista_bench.benchmarks.handyvqa.release import (
     Moment,
     QuestionClip,
 )
-from barista_bench.benchmarks.kinds.masks import thinned_size
+from barista_bench.benchmarks.kinds.masks import reduced_size
 from barista_bench.core.deriving import Release, ReleaseTask
 from barista_bench.core.example import Evidence, Inputs, Int64, Metadata, SkippedExample, Target
 from barista_bench.core.options import EvenSampling, Option
@@ -180,7 +180,7 @@ class HandyvqaTask(ReleaseTask[EvenSampling]):
 
     def displayed_images(self, example: Example, images: Sequence[Image.Image]) -> tuple[Image.Image, ...]:
         """The images, scaled down to the option `max_side`."""
-        sizes = [thinned_size(image.width, image.height, self.max_side) for image in images]
+        sizes = [reduced_size(image.width, image.height, self.max_side) for image in images]
         return tuple(
             image if size == image.size else image.resize(size, Image.Resampling.BICUBIC)
             for image, size in zip(images, sizes, strict=True)

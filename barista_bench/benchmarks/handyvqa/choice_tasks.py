@@ -153,7 +153,7 @@ class OptionsTask(ChoiceTask, HandyvqaTask):
     def facets(self, example: Example) -> Fields:
         return {"options": len(options_of(example))}
 
-    def written(self, labels: Sequence[str], example: Example) -> str:
+    def answer_text(self, labels: Sequence[str], example: Example) -> str:
         return write_letters(labels, options_of(example))
 
 
@@ -316,7 +316,7 @@ class RankedOptions(SampleStatistics):
     def size(self) -> int:
         return len(self._questions)
 
-    def among(self, samples: Sequence[int]) -> RankedOptions:
+    def subset(self, samples: Sequence[int]) -> RankedOptions:
         return RankedOptions([self._questions[at] for at in samples])
 
     def scores(self) -> dict[str, Floats]:
@@ -341,7 +341,7 @@ class RankedOptions(SampleStatistics):
             groups[len(question.correct)].append(at)
         per_options = {}
         for count, members in sorted(groups.items()):
-            figures = self.among(members).figures(np.ones((1, len(members))))
+            figures = self.subset(members).figures(np.ones((1, len(members))))
             named = {name: float(figures[name][0]) for name in ("average_precision_counted", "f1")}
             per_options[str(count)] = {**named, "support": len(members)}
         return {

@@ -71,7 +71,7 @@ class ScoredTask:
             for at, sample in enumerate(run):
                 positions[len(options_of(sample.example))][number].append(at)
         return {
-            count: ScoredTask(self.entry, tuple(run.among(at) for run, at in zip(self.runs, group, strict=True)))
+            count: ScoredTask(self.entry, tuple(run.subset(at) for run, at in zip(self.runs, group, strict=True)))
             for count, group in sorted(positions.items())
             if all(group)
         }

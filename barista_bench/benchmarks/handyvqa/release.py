@@ -23,12 +23,12 @@ from barista_bench.benchmarks.release_records import (
     MAX_RECORD,
     AnnotationRelease,
     PlacedRecord,
-    each,
     elements,
-    joined,
+    field_path,
     keep_first,
     media_folder,
-    nothing_usable,
+    no_records_error,
+    read_each,
     read_values,
     typed,
 )
@@ -200,7 +200,7 @@ def open_release(root: Path, videos: Path | None = None) -> HandyvqaRelease:
     records, problems = read_records(root, ItemRecord)
     questions = checked_questions(records, problems)
     if not questions:
-        raise nothing_usable(root, "HanDyVQA record", problems)
+        raise no_records_error(root, "HanDyVQA record", problems)
     by_category = {name: tuple(each for each in questions if each.category == name) for name in CATEGORIES}
     return HandyvqaRelease(root, media_folder(root, videos), tuple(problems), by_category)
 
@@ -230,8 +230,8 @@ def read_records(root: Path, record_type: type[RecordT]) -> tuple[list[RecordInF
             for placed in read_values(file.path, log)
             for part in ([placed] if placed.key or file.is_single else elements(placed.value, log))
         )
-        for _, record in each(values, partial(_record, file, record_type), log, "it is left out"):
-            keep_first(kept, (record.category, record.item_id), record, log, joined(record.key, "id"))
+        for _, record in read_each(values, partial(_record, file, record_type), log, "it is left out"):
+            keep_first(kept, (record.category, record.item_id), record, log, field_path(record.key, "id"))
         problems += log
         if len(kept) > MAX_ITEMS * len(CATEGORIES):
             raise DataError(f"{root}: more than {MAX_ITEMS} records a category. Remedy: name the right folder")
@@ -286,7 +286,7 @@ def checked_questions(records: Sequence[RecordInFile[ItemRecord]], problems: lis
             questions.append(_question(record, log))
         except RecordError as broken:
             what = f"{broken.what}: {record.item_id} is left out"
-            log.error(joined(record.key, broken.key), what, broken.remedy)
+            log.error(field_path(record.key, broken.key), what, broken.remedy)
         problems += log
     return questions
 
@@ -295,7 +295,7 @@ def _question(record: RecordInFile[ItemRecord], log: ProblemLog) -> HandyvqaQues
     """A record with what typed decoding cannot see checked. Raises RecordError."""
     content, has_masks = record.content, record.category in RVOS_CATEGORIES
     for key, what, remedy in chain(_odd_texts(content, has_masks), _odd_indices(content, record.category, has_masks)):
-        log.warning(joined(record.key, key), f"{what}; {record.item_id} is kept", remedy)
+        log.warning(field_path(record.key, key), f"{what}; {record.item_id} is kept", remedy)
     # As released, where one right option is asked for the first that is named counts.
     named = content.correct_idx if record.category in MULTIPLE else content.correct_idx[:1]
     return HandyvqaQuestion(

@@ -29,14 +29,14 @@ from barista_bench.benchmarks.kinds.masks import (
     answered_masks,
     bounds,
     explain_masks,
+    fraction_box_mask,
     frame_masks,
-    mask_on,
+    mask_of_frame,
     masks_schema,
     parse_masks,
-    placed_box,
-    random_box,
+    random_box_mask,
+    reduced_size,
     score_frame,
-    thinned_size,
     usual_box,
     write_masks,
 )
@@ -157,7 +157,7 @@ class SegmentationTask(HandyvqaTask):
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         asked = SegmentationInputs.of(example)
-        count, size = len(self._shown_indices(asked)), thinned_size(asked.width, asked.height, self.max_side)
+        count, size = len(self._shown_indices(asked)), reduced_size(asked.width, asked.height, self.max_side)
         what = "\n".join(f"- {phrase}" for phrase in self._phrases(example))
         if self.prompts.extra:
             what = self.prompts.text("named" if self.chosen["truth_options"] else "question", what=what)
@@ -189,7 +189,7 @@ class SegmentationTask(HandyvqaTask):
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
         """The masks of annotated frames, in the size of the annotation: see `kinds/masks.py`."""
         asked = SegmentationInputs.read(inputs)
-        width, height = thinned_size(asked.width, asked.height, self.max_side)
+        width, height = reduced_size(asked.width, asked.height, self.max_side)
         return parse_masks(text, self._shown_indices(asked), asked.frames, [asked.size, (height, width)])
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
@@ -199,7 +199,7 @@ class SegmentationTask(HandyvqaTask):
 
     def as_target(self, example: Example, prediction: Prediction) -> SegmentationTarget:
         masks, asked = answered_masks(prediction), SegmentationInputs.of(example)
-        return SegmentationTarget([], [MaskFields.of(at, mask_on(masks, at, asked.size)) for at in asked.frames])
+        return SegmentationTarget([], [MaskFields.of(at, mask_of_frame(masks, at, asked.size)) for at in asked.frames])
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """A failure for each annotated frame that is not found."""
@@ -220,7 +220,7 @@ class SegmentationTask(HandyvqaTask):
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         """A rectangle anywhere on each annotated frame."""
         asked = SegmentationInputs.of(example)
-        return self._answer(example, [FrameMask(index, random_box(rng, asked.size)) for index in asked.frames])
+        return self._answer(example, [FrameMask(index, random_box_mask(rng, asked.size)) for index in asked.frames])
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """On every annotated frame the median box of the masks in some other videos; the middle without any."""
@@ -237,7 +237,7 @@ class SegmentationTask(HandyvqaTask):
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
         """True and answered masks, in their tight boxes."""
         asked = SegmentationInputs.of(example)
-        scale = thinned_size(asked.width, asked.height, self.max_side)[0] / asked.width
+        scale = reduced_size(asked.width, asked.height, self.max_side)[0] / asked.width
         shown, overlays = self._shown_indices(asked), []
         kinds: tuple[tuple[OverlayKind, list[FrameMask]], ...] = (
             ("reference", true_masks(example)),
@@ -257,7 +257,7 @@ class SegmentationTask(HandyvqaTask):
     def _same_box(self, example: Example, relative: Sequence[float]) -> str:
         """One box [x0, y0, x1, y1], in fractions of the frame, on every annotated frame."""
         asked = SegmentationInputs.of(example)
-        mask = placed_box(relative, asked.size)
+        mask = fraction_box_mask(relative, asked.size)
         return self._answer(example, [FrameMask(index, mask) for index in asked.frames])
 
     def _phrases(self, example: Example) -> list[str]:
@@ -306,7 +306,7 @@ def scored_frames(example: Example, prediction: Prediction | None) -> list[tuple
     reference, answered = true_masks(example), answered_masks(prediction)
     scored = []
     for index, true in reference:
-        mask = mask_on(answered, index, true.size)
+        mask = mask_of_frame(answered, index, true.size)
         score = MaskScore(0.0, 0.0) if prediction is None else score_frame(mask.counts, true.counts, true.size)
         scored.append((index, score, bounds(mask) is not None))
     return scored

@@ -32,7 +32,7 @@ CENTRE_ON_GRID = (250.0, 250.0, 750.0, 750.0)
 LOOSE = 0.1
 """A box that overlaps a true one at least as much (IoU), and yet does not match it, is loose and not elsewhere."""
 MATCHED = 0.5
-"""Above it two boxes are of the same thing, as in the scores."""
+"""The IoU above which two boxes are of the same thing, as in the scores."""
 SMALL, LARGE = 32**2, 96**2
 """COCO's bounds of small, medium and large objects, in square pixels."""
 LARGEST_SINGLE = 3e38
@@ -57,13 +57,13 @@ def read_pixels(numbers: Sequence[float], inputs: Fields, box_format: BoxFormat)
     return list(read_box(numbers, box_format, *frame_size(inputs)))
 
 
-def grid_pixels(grid_box: Sequence[float], inputs: Fields, scale: int = GRID) -> list[float]:
+def grid_to_pixels(grid_box: Sequence[float], inputs: Fields, scale: int = GRID) -> list[float]:
     """A box on the release's grid of 0..scale as [x0, y0, x1, y1] in pixels."""
     return list(from_grid(grid_box, *frame_size(inputs), scale))
 
 
-def pixels_grid(box: Sequence[float], inputs: Fields) -> list[int]:
-    """[x0, y0, x1, y1] in pixels on the release's usual grid, rounded as true boxes are."""
+def pixels_to_grid(box: Sequence[float], inputs: Fields) -> list[int]:
+    """A box [x0, y0, x1, y1] in pixels on the release's usual grid, rounded as true boxes are."""
     return to_grid(as_xyxy(box), *frame_size(inputs))
 
 
@@ -74,7 +74,7 @@ def reference_scale(target: Fields) -> int:
     return scale
 
 
-def annotated(boxes: BoxesT | None, name: str, example_id: str) -> BoxesT:
+def require_annotated(boxes: BoxesT | None, name: str, example_id: str) -> BoxesT:
     """A box, or boxes, in pixels as annotated; released files have boxes on the grid alone.
 
     Raises DataError where the example has none.
@@ -124,16 +124,16 @@ def box_fields(prompts: PromptTexts, box_format: BoxFormat) -> dict[str, str]:
 
 
 def random_grid_box(rng: random.Random) -> list[float]:
-    """Two different positions on either axis, every pair as likely as any other."""
+    """A random box: two different positions on either axis, every pair as likely as any other."""
     x0, x1 = sorted(rng.sample(range(GRID + 1), 2))
     y0, y1 = sorted(rng.sample(range(GRID + 1), 2))
     return [x0, y0, x1, y1]
 
 
-def in_words(box: Sequence[float]) -> str:
+def box_text(box: Sequence[float]) -> str:
     """A pixel box for people.
 
-    >>> in_words([1.0, 2.4, 30.6, 40])
+    >>> box_text([1.0, 2.4, 30.6, 40])
     '[1, 2, 31, 40]'
     """
     return f"[{', '.join(str(round(value)) if isfinite(value) else '?' for value in box)}]"
@@ -148,8 +148,8 @@ def usual_boxes(answers: Sequence[Boxes]) -> Boxes:
     [[10.0, 0.0, 20.0, 15.0]]
     """
     count = mode(sorted(map(len, answers)))  # of several the smallest
-    alike = [sorted(boxes) for boxes in answers if len(boxes) == count]
-    return cast("Boxes", np.mean(np.array(alike, dtype=float).reshape(len(alike), count, 4), axis=0).tolist())
+    lists = [sorted(boxes) for boxes in answers if len(boxes) == count]
+    return cast("Boxes", np.mean(np.array(lists, dtype=float).reshape(len(lists), count, 4), axis=0).tolist())
 
 
 def box_size(box: Box) -> str:
@@ -163,32 +163,32 @@ def box_size(box: Box) -> str:
 
 
 def box_failures(
-    reference: Sequence[Box], answered: Sequence[Box], pairs: Iterable[tuple[int, int]], objects: Sequence[str]
+    reference: Sequence[Box], predicted: Sequence[Box], pairs: Iterable[tuple[int, int]], objects: Sequence[str]
 ) -> list[AnswerFailure]:
     """Failures of boxes in pixels, given the pairs (reference, answer) of indices that count as right.
 
     `objects` are ids of the true boxes' objects; empty, or fewer, where the data do not say.
     """
 
-    def named(index: int) -> tuple[str, ...]:
+    def ids_of(index: int) -> tuple[str, ...]:
         return tuple(name for name in objects[index : index + 1] if name)
 
     matched = list(pairs)
     missed = [i for i in range(len(reference)) if i not in {i for i, _ in matched}]
-    wrong = [j for j in range(len(answered)) if j not in {j for _, j in matched}]
-    failures = [AnswerFailure("loose_box", named(i)) for i, _ in _pair_leftovers(missed, wrong, reference, answered)]
-    failures += [AnswerFailure("missed", named(i)) for i in missed]
+    wrong = [j for j in range(len(predicted)) if j not in {j for _, j in matched}]
+    failures = [AnswerFailure("loose_box", ids_of(i)) for i, _ in _pair_leftovers(missed, wrong, reference, predicted)]
+    failures += [AnswerFailure("missed", ids_of(i)) for i in missed]
     for j in wrong:
-        again = [i for i, _ in matched if box_iou(reference[i], answered[j]) > MATCHED]
-        failures.append(AnswerFailure("duplicate", named(again[0])) if again else AnswerFailure("hallucinated"))
+        same = [i for i, _ in matched if box_iou(reference[i], predicted[j]) > MATCHED]
+        failures.append(AnswerFailure("duplicate", ids_of(same[0])) if same else AnswerFailure("hallucinated"))
     return failures
 
 
 def _pair_leftovers(
-    missed: list[int], wrong: list[int], reference: Sequence[Box], answered: Sequence[Box]
+    missed: list[int], wrong: list[int], reference: Sequence[Box], predicted: Sequence[Box]
 ) -> list[tuple[int, int]]:
     """Leftovers that overlap by `LOOSE` or more, the most first; taken out of both lists."""
-    overlaps = sorted((-box_iou(reference[i], answered[j]), i, j) for i in missed for j in wrong)
+    overlaps = sorted((-box_iou(reference[i], predicted[j]), i, j) for i in missed for j in wrong)
     pairs = []
     for overlap, i, j in overlaps:
         if -overlap >= LOOSE and i in missed and j in wrong:

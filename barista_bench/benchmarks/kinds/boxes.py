@@ -22,8 +22,8 @@ from barista_bench.benchmarks.kinds.box_answers import (
     box_failures,
     box_schema,
     box_size,
+    box_text,
     frame_size,
-    in_words,
     random_grid_box,
     read_pixels,
     write_grid,
@@ -65,44 +65,44 @@ def read_boxes(text: str, inputs: Fields, box_format: BoxFormat) -> Prediction |
     as a whole one.
     """
     body = unfenced(text)
-    whole, begun = json_value(body), 0
-    answer: Mapping[str, object] = whole if isinstance(whole, dict) else {}
+    decoded, unfinished = json_value(body), 0
+    answer: Mapping[str, object] = decoded if isinstance(decoded, dict) else {}
     if not answer and (cut := cut_object(text, "bboxes") or cut_object(text, "boxes")):
-        answer, begun = {**cut[1], "bboxes": cut[0].entries}, cut[0].begun
+        answer, unfinished = {**cut[1], "bboxes": cut[0].entries}, cut[0].unfinished
         if not cut[0].entries:
             return NO_BOXES
-    listed = listed_boxes(answer)
-    if listed is None:
+    entries = listed_boxes(answer)
+    if entries is None:
         pattern = FRACTIONS if box_format.scale == 1 else _INTEGERS
-        answer, listed = {}, [[float(number) for number in match.groups()] for match in pattern.finditer(body)]
-    if not listed and not answer:
+        answer, entries = {}, [[float(number) for number in match.groups()] for match in pattern.finditer(body)]
+    if not entries and not answer:
         return NO_BOXES
-    read = [four_numbers(entry[:4]) if isinstance(entry, list) else None for entry in listed]
-    kept = [numbers for numbers in read if numbers is not None]
+    parsed = [four_numbers(entry[:4]) if isinstance(entry, list) else None for entry in entries]
+    boxes = [numbers for numbers in parsed if numbers is not None]
     if box_format.scale != 1:
-        kept = [[float(round(number)) for number in numbers] for numbers in kept]
-    dropped = len(listed) - len(kept) + begun
-    value: Fields = {"boxes": [read_pixels(numbers, inputs, box_format) for numbers in kept]}
+        boxes = [[float(round(number)) for number in numbers] for numbers in boxes]
+    dropped = len(entries) - len(boxes) + unfinished
+    value: Fields = {"boxes": [read_pixels(numbers, inputs, box_format) for numbers in boxes]}
     if "scores" in answer:
-        scores = _confidences(answer["scores"], len(listed))
+        scores = _confidences(answer["scores"], len(entries))
         if scores is None:
             dropped += 1
         else:
-            value["scores"] = [score for score, numbers in zip(scores, read, strict=True) if numbers is not None]
+            value["scores"] = [score for score, numbers in zip(scores, parsed, strict=True) if numbers is not None]
     return Prediction(value, dropped)
 
 
 def listed_boxes(answer: Mapping[str, object]) -> list[object] | None:
-    listed = answer["bboxes"] if "bboxes" in answer else answer.get("boxes")
-    return listed if isinstance(listed, list) else None
+    entries = answer["bboxes"] if "bboxes" in answer else answer.get("boxes")
+    return entries if isinstance(entries, list) else None
 
 
 def _confidences(scores: object, count: int) -> list[float] | None:
     """One number in 0..1 for each of `count` entries, or None."""
     if not isinstance(scores, list) or len(scores) != count:
         return None
-    usable = all(isinstance(s, int | float) and not isinstance(s, bool) and 0 <= s <= 1 for s in scores)
-    return [float(s) for s in scores] if usable else None
+    is_usable = all(isinstance(s, int | float) and not isinstance(s, bool) and 0 <= s <= 1 for s in scores)
+    return [float(s) for s in scores] if is_usable else None
 
 
 SPREAD_ORDERS = 20
@@ -140,30 +140,30 @@ class BoxStatistics(SampleStatistics):
         return len(self._references)
 
     @cached_property
-    def evaluated(self) -> Evaluated:
-        """All boxes, matched in torchmetrics' single precision."""
-        ranked = all("scores" in answer for answer in self._answers if answer and answer["boxes"])
-        plain = [answer and {"boxes": answer["boxes"], "labels": answer["labels"]} for answer in self._answers]
-        return evaluate_images(self._answers if ranked else plain, self._references, rounding="float32")
+    def evaluation(self) -> Evaluated:
+        """The evaluation of all boxes, matched in torchmetrics' single precision."""
+        has_scores = all("scores" in answer for answer in self._answers if answer and answer["boxes"])
+        without_scores = [answer and {"boxes": answer["boxes"], "labels": answer["labels"]} for answer in self._answers]
+        return evaluate_images(self._answers if has_scores else without_scores, self._references, rounding="float32")
 
     def figures(self, weights: Floats) -> Figures:
         is_plain = weights.shape[0] == 1 and bool((weights == 1).all())
-        return figures(self.evaluated, None if is_plain else weights)
+        return figures(self.evaluation, None if is_plain else weights)
 
     def scores(self) -> dict[str, Floats]:
         """Mean over the answered boxes of the best IoU with any true one; 0 without a readable or filled answer."""
-        best = [
+        best_ious = [
             [max(box_iou(box, true) for true in reference["boxes"]) for box in answer["boxes"]] if answer else []
             for answer, reference in zip(self._answers, self._references, strict=True)
         ]
-        return {"mean_best_iou": np.array([sum(ious) / len(ious) if ious else 0.0 for ious in best])}
+        return {"mean_best_iou": np.array([sum(ious) / len(ious) if ious else 0.0 for ious in best_ious])}
 
-    def among(self, samples: Sequence[int]) -> BoxStatistics:
+    def subset(self, samples: Sequence[int]) -> BoxStatistics:
         return BoxStatistics([self._answers[at] for at in samples], [self._references[at] for at in samples])
 
     def tables(self) -> dict[str, Any]:
-        spread = spread_of(self.evaluated, orders=SPREAD_ORDERS)
-        return {**tables(self.evaluated), "tie_spread": {name: spread[name] for name in ("map", "map_50", "map_75")}}
+        spread = spread_of(self.evaluation, orders=SPREAD_ORDERS)
+        return {**tables(self.evaluation), "tie_spread": {name: spread[name] for name in ("map", "map_50", "map_75")}}
 
 
 class BoxTask(Task):
@@ -187,7 +187,7 @@ class BoxTask(Task):
 
     @abstractmethod
     def true_boxes(self, example: Example) -> list[PixelBox]:
-        """[x0, y0, x1, y1] in pixels."""
+        """The true boxes, [x0, y0, x1, y1] in pixels."""
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
         return read_boxes(text, inputs, box_format)
@@ -211,28 +211,28 @@ class BoxTask(Task):
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """Failures of the boxes that are not paired at an IoU above 0.5, as in `explain`."""
-        reference, answered = self.true_boxes(example), answered_boxes(prediction)
-        pairs = greedy_pairs([[box_iou(box, true) for box in answered] for true in reference])
-        return box_failures(reference, answered, pairs, evidence_objects(example))
+        reference, predicted = self.true_boxes(example), answered_boxes(prediction)
+        pairs = greedy_pairs([[box_iou(box, true) for box in predicted] for true in reference])
+        return box_failures(reference, predicted, pairs, evidence_objects(example))
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """Boxes paired at an IoU above 0.5; the score itself also counts stricter thresholds."""
-        phrase, reference, answered = self.subject(example), self.true_boxes(example), answered_boxes(prediction)
-        ious = [[box_iou(b, box) for b in answered] for box in reference]
+        phrase, reference, predicted = self.subject(example), self.true_boxes(example), answered_boxes(prediction)
+        ious = [[box_iou(b, box) for b in predicted] for box in reference]
         pairs = dict(greedy_pairs(ious))
         return Explanation.of(
             (
-                f"{phrase} at {in_words(reference[i])}: IoU {ious[i][j]:.2f} with {in_words(answered[j])}"
+                f"{phrase} at {box_text(reference[i])}: IoU {ious[i][j]:.2f} with {box_text(predicted[j])}"
                 for i, j in sorted(pairs.items())
             ),
             (
-                f"{phrase} at {in_words(box)}: best IoU {max(ious[i], default=0.0):.2f}"
+                f"{phrase} at {box_text(box)}: best IoU {max(ious[i], default=0.0):.2f}"
                 for i, box in enumerate(reference)
                 if i not in pairs
             ),
             (
-                f"box {in_words(box)}: best IoU {max(line[j] for line in ious):.2f}"
-                for j, box in enumerate(answered)
+                f"box {box_text(box)}: best IoU {max(line[j] for line in ious):.2f}"
+                for j, box in enumerate(predicted)
                 if j not in pairs.values()
             ),
         )
@@ -246,8 +246,8 @@ class BoxTask(Task):
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
         width, height = frame_size(example.inputs)
-        written = [write_box(as_xyxy(box), box_format, width, height) for box in self.true_boxes(example)]
-        return json.dumps({"bboxes": written})
+        boxes = [write_box(as_xyxy(box), box_format, width, height) for box in self.true_boxes(example)]
+        return json.dumps({"bboxes": boxes})
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         """One box anywhere: most questions are about one object."""
@@ -258,5 +258,5 @@ class BoxTask(Task):
 
 
 def answered_boxes(prediction: Prediction | None) -> list[PixelBox]:
-    """[x0, y0, x1, y1] in pixels; none without a readable answer."""
+    """The answered boxes, [x0, y0, x1, y1] in pixels; none without a readable answer."""
     return AnsweredBoxes.read(prediction.value).boxes if prediction else []

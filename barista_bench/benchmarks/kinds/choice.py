@@ -115,15 +115,15 @@ class ChoiceTask(Task):
         ]
         return mean_statistics([{"accuracy": float(hit)} for hit in right], [s.prediction is not None for s in samples])
 
-    def written(self, labels: Sequence[str], example: Example) -> str:
+    def answer_text(self, labels: Sequence[str], example: Example) -> str:
         """An answer that names these, as the prompt asks for it."""
         return "ANSWER: " + ", ".join(labels)
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
-        return self.written(self.correct_choices(example), example)
+        return self.answer_text(self.correct_choices(example), example)
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
-        return self.written([rng.choice(list(self.choices(example)))], example)
+        return self.answer_text([rng.choice(list(self.choices(example)))], example)
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """The letter that is right most often in other videos, weighed by `prior_weight`; at a tie the first."""
@@ -131,7 +131,7 @@ class ChoiceTask(Task):
         for other in others:
             for label in self.correct_choices(other):
                 counts[label] += self.prior_weight(example, other, len(others))
-        return self.written([max(self.choices(example), key=lambda label: counts[label])], example)
+        return self.answer_text([max(self.choices(example), key=lambda label: counts[label])], example)
 
     def prior_weight(self, example: Example, other: Example, count: int) -> int:
         """The weight of one of `count` examples of other videos in the prior of an example; here all the same."""
@@ -139,20 +139,20 @@ class ChoiceTask(Task):
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """Right choices that are not named, and wrong ones; of questions with one right choice the latter alone."""
-        right, named = self.correct_choices(example), self.answered_choices(prediction)
+        right, answered = self.correct_choices(example), self.answered_choices(prediction)
         objects = evidence_objects(example)
-        wrong = [AnswerFailure("wrong_option", objects) for label in named if label not in right]
-        missed = [AnswerFailure("missed", objects) for label in right if label not in named]
+        wrong = [AnswerFailure("wrong_option", objects) for label in answered if label not in right]
+        missed = [AnswerFailure("missed", objects) for label in right if label not in answered]
         return wrong or missed if len(right) == 1 else [*missed, *wrong]
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """Right, missed and wrong choices."""
         texts, right = self.choices(example), self.correct_choices(example)
-        named = self.answered_choices(prediction) if prediction else ()
+        answered = self.answered_choices(prediction) if prediction else ()
         return Explanation.of(
-            (f"{label}: {texts[label]}" for label in right if label in named),
-            (f"{label}: {texts[label]}" for label in right if label not in named),
-            (f"{label}: {texts[label]}" for label in named if label not in right),
+            (f"{label}: {texts[label]}" for label in right if label in answered),
+            (f"{label}: {texts[label]}" for label in right if label not in answered),
+            (f"{label}: {texts[label]}" for label in answered if label not in right),
         )
 
 

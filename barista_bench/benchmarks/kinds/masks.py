@@ -31,7 +31,7 @@ Size = tuple[int, int]
 """(height, width) in pixels, as in COCO's run lengths."""
 
 MAX_PIXELS = 2**28
-"""Of a mask: the largest frame that a release may have."""
+"""Pixels of a mask at the most: the largest frame that a release may have."""
 MAX_COUNTS = 2**20
 """Characters of one mask in an answer: outlines of 1080p take some thousands."""
 FOUND_ABOVE = 0.5
@@ -62,8 +62,8 @@ def union(counts: Sequence[str], size: Size) -> Rle:
 
 def empty_mask(size: Size) -> Rle:
     """The mask without foreground: one run of background."""
-    made = coco_mask.frPyObjects({"size": list(size), "counts": [size[0] * size[1]]}, *size)
-    return Rle(counts=made["counts"].decode("ascii"), size=size)
+    encoding = coco_mask.frPyObjects({"size": list(size), "counts": [size[0] * size[1]]}, *size)
+    return Rle(counts=encoding["counts"].decode("ascii"), size=size)
 
 
 def box_mask(box: Sequence[float], size: Size) -> Rle:
@@ -74,13 +74,13 @@ def box_mask(box: Sequence[float], size: Size) -> Rle:
     return encode_mask(mask)
 
 
-def placed_box(box: Sequence[float], size: Size) -> Rle:
+def fraction_box_mask(box: Sequence[float], size: Size) -> Rle:
     """The mask of a box [x0, y0, x1, y1] in fractions of the frame."""
     (height, width), (x0, y0, x1, y1) = size, box
     return box_mask((x0 * width, y0 * height, x1 * width, y1 * height), size)
 
 
-def random_box(rng: random.Random, size: Size) -> Rle:
+def random_box_mask(rng: random.Random, size: Size) -> Rle:
     """The mask of a rectangle anywhere."""
     xs, ys = (sorted(rng.uniform(0, side) for _ in range(2)) for side in reversed(size))
     return box_mask((xs[0], ys[0], xs[1], ys[1]), size)
@@ -88,8 +88,8 @@ def random_box(rng: random.Random, size: Size) -> Rle:
 
 def usual_box(masks: Iterable[Rle]) -> Sequence[float]:
     """The median of the tight boxes of masks, in fractions of the frame; the middle without any."""
-    tight = [(box, mask.size) for mask in masks if (box := bounds(mask))]
-    relative = [(x0 / width, y0 / height, x1 / width, y1 / height) for (x0, y0, x1, y1), (height, width) in tight]
+    tight_boxes = [(box, mask.size) for mask in masks if (box := bounds(mask))]
+    relative = [(x0 / width, y0 / height, x1 / width, y1 / height) for (x0, y0, x1, y1), (height, width) in tight_boxes]
     return np.median(relative, axis=0).tolist() if relative else CENTRE_FRACTIONS
 
 
@@ -107,10 +107,10 @@ def resized(rle: Rle, size: Size) -> Rle:
     return encode_mask(np.asarray(image, dtype=bool))
 
 
-def thinned_size(width: int, height: int, max_side: int | None) -> tuple[int, int]:
+def reduced_size(width: int, height: int, max_side: int | None) -> tuple[int, int]:
     """(width, height) scaled down until the longer side is `max_side` pixels; never up.
 
-    >>> thinned_size(1920, 1080, 480), thinned_size(320, 240, 480)
+    >>> reduced_size(1920, 1080, 480), reduced_size(320, 240, 480)
     ((480, 270), (320, 240))
     """
     longer = max(width, height)
@@ -126,14 +126,14 @@ def score_frame(predicted: str, true: str, size: Size) -> MaskScore:
     return MaskScore(region_j(*pair), boundary_f(*pair))
 
 
-def explain_masks(scored: Iterable[tuple[str, MaskScore, bool]]) -> Explanation:
+def explain_masks(scores: Iterable[tuple[str, MaskScore, bool]]) -> Explanation:
     """A row for each mask asked for: it is hit if its J is above 0.5.
 
     Args:
-        scored: name, J and F, and whether the answer has a mask there.
+        scores: name, J and F, and whether the answer has a mask there.
     """
     rows: dict[Verdict, list[str]] = {"hit": [], "miss": [], "wrong": []}
-    for name, score, has_mask in scored:
+    for name, score, has_mask in scores:
         verdict: Verdict = "hit" if score.j > FOUND_ABOVE else "wrong" if has_mask else "miss"
         note = " (no mask)" if verdict == "miss" else ""
         rows[verdict].append(f"{name}: J {score.j:.2f}, F {score.f:.2f}{note}")
@@ -193,13 +193,13 @@ class MaskAnswer(TypedFields):
 
 
 def parse_masks(
-    text: str, shown: Sequence[int], annotated: Collection[int], sizes: Sequence[Size]
+    text: str, image_frames: Sequence[int], annotated_frames: Collection[int], sizes: Sequence[Size]
 ) -> Prediction | ParseError:
     """The masks of the last list of masks in an answer, as a `Prediction` that `answered_masks` reads.
 
     Args:
-        shown: for each image shown, the index of its frame among the example's.
-        annotated: indices of the annotated frames; other masks are passed over.
+        image_frames: for each image shown, the index of its frame among the example's.
+        annotated_frames: indices of the annotated frames; other masks are passed over.
         sizes: that masks may have; they are brought to the first.
     """
     entries = mask_entries(unfenced(text))
@@ -210,10 +210,10 @@ def parse_masks(
     for entry in entries[:MAX_MASKS]:
         image = integer(entry.get("frame"))
         mask = sound_mask(entry["rle"], sizes)
-        if image is None or not 0 <= image < len(shown) or mask is None:
+        if image is None or not 0 <= image < len(image_frames) or mask is None:
             dropped += 1
-        elif shown[image] in annotated:
-            masks[shown[image]].append(resized(mask, sizes[0]))
+        elif image_frames[image] in annotated_frames:
+            masks[image_frames[image]].append(resized(mask, sizes[0]))
     answer = MaskAnswer(
         [MaskFields.of(frame, union([m.counts for m in parts], sizes[0])) for frame, parts in sorted(masks.items())]
     )
@@ -256,7 +256,7 @@ def answered_masks(prediction: Prediction | None) -> list[FrameMask]:
     return [] if prediction is None else frame_masks(MaskAnswer.read(prediction.value).masks)
 
 
-def mask_on(masks: Sequence[FrameMask], frame: int, size: Size) -> Rle:
+def mask_of_frame(masks: Sequence[FrameMask], frame: int, size: Size) -> Rle:
     """The mask of a frame; the empty one where there is none."""
     return next((mask for index, mask in masks if index == frame), None) or empty_mask(size)
 

@@ -24,7 +24,7 @@ MAX_SPAN = 100
 """Characters of an interval written as text."""
 MAX_SECONDS = 1e9
 MAX_INTERVALS = 200
-"""Of one object; more are left out."""
+"""Intervals of one object that are read; more are left out."""
 MAX_NESTED = 4
 """Containers in one another below an entry."""
 SNAP = 0.25
@@ -48,7 +48,7 @@ def timed_frames(times: Iterable[str]) -> list[TextPart | ImagePart]:
     ]
 
 
-def ranges(intervals: list[TimeRange]) -> list[tuple[float, float]]:
+def as_pairs(intervals: list[TimeRange]) -> list[tuple[float, float]]:
     return [(start, end) for start, end in intervals]
 
 
@@ -84,14 +84,14 @@ def clock_seconds(text: str) -> float | None:
     return hours * 3600 + minutes * 60 + seconds
 
 
-def read_time(value: object, shown: Sequence[float]) -> float | None:
+def read_time(value: object, frame_seconds: Sequence[float]) -> float | None:
     """Seconds of what a model wrote; None where it is no time.
 
     Beside what `read_seconds` reads, `frame 3` is the time of the third frame shown.
 
     Args:
         value: of any kind.
-        shown: (n,) seconds of the frames shown, in order.
+        frame_seconds: (n,) seconds of the frames shown, in order.
 
     >>> [read_time(value, [0.0, 4.0]) for value in (3, "3.5 s", "01:10", "Frame 2", "frame 9", "soon", -1, True)]
     [3.0, 3.5, 70.0, 4.0, None, None, None, None]
@@ -100,7 +100,7 @@ def read_time(value: object, shown: Sequence[float]) -> float | None:
     if match is None:
         return read_seconds(value)
     number = int(match[1])
-    return shown[number - 1] if 1 <= number <= len(shown) else None
+    return frame_seconds[number - 1] if 1 <= number <= len(frame_seconds) else None
 
 
 def snapped(time: float, grid: Sequence[float]) -> float:
@@ -129,7 +129,7 @@ def is_span(value: object) -> bool:
     return isinstance(value, list) and len(value) == 2 and all(read_time(end, ()) is not None for end in value)
 
 
-def read_spans(value: object, shown: Sequence[float], depth: int = 0) -> list[tuple[float, float]] | None:
+def read_spans(value: object, frame_seconds: Sequence[float], depth: int = 0) -> list[tuple[float, float]] | None:
     """The stretches of time that an entry holds; None where any of it is something else.
 
     >>> read_spans("00:08 - 0:20", []), read_spans([[1, 2], {"start": 3, "end": "4.5 s"}], []), read_spans([2, 1], [])
@@ -138,25 +138,25 @@ def read_spans(value: object, shown: Sequence[float], depth: int = 0) -> list[tu
     if depth > MAX_NESTED:
         return None
     if isinstance(value, str):
-        return _span(_BETWEEN.split(value), shown) if len(value) <= MAX_SPAN else None
+        return _span(_BETWEEN.split(value), frame_seconds) if len(value) <= MAX_SPAN else None
     if isinstance(value, Mapping):
         ends = [first_of(value, keys) for keys in (_START_KEYS, _END_KEYS)]
         if any(end is not None for end in ends):
-            return _span(ends, shown)
-        return read_spans(first_of(value, _INTERVAL_KEYS), shown, depth + 1)
+            return _span(ends, frame_seconds)
+        return read_spans(first_of(value, _INTERVAL_KEYS), frame_seconds, depth + 1)
     if not isinstance(value, list):
         return None
-    if len(value) == 2 and (pair := _span(value, shown)):
+    if len(value) == 2 and (pair := _span(value, frame_seconds)):
         return pair
     intervals: list[tuple[float, float]] = []
     for item in value[: MAX_INTERVALS + 1]:
-        read = read_spans(item, shown, depth + 1)
-        if read is None:
+        spans = read_spans(item, frame_seconds, depth + 1)
+        if spans is None:
             return None
-        intervals += read
+        intervals += spans
     return intervals
 
 
-def _span(ends: Sequence[object], shown: Sequence[float]) -> list[tuple[float, float]] | None:
-    times = [time for time in (read_time(end, shown) for end in ends) if time is not None]
+def _span(ends: Sequence[object], frame_seconds: Sequence[float]) -> list[tuple[float, float]] | None:
+    times = [time for time in (read_time(end, frame_seconds) for end in ends) if time is not None]
     return [(times[0], times[1])] if len(times) == len(ends) == 2 and times[0] <= times[1] else None

@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from barista_bench.benchmarks.lexical import NO_OVERLAP, Overlap, is_said, overlap, unexpected
+from barista_bench.benchmarks.lexical import NO_OVERLAP, Overlap, is_said, overlap, unexpected_words
 from barista_bench.core.deriving import GraphTask
 from barista_bench.core.failures import FailureKind
 from barista_bench.core.options import SamplingT
@@ -25,7 +25,7 @@ FIGURES = {"lexical_f1": "f1", "lexical_precision": "precision", "lexical_recall
 def lexical_statistics(overlaps: Sequence[Overlap | None], categories: Iterable[str]) -> SumStatistics:
     """Means over all samples, and `per_category`; None is a sample without a readable answer: 0.
 
-    >>> result = lexical_statistics([Overlap(1.0, 1.0, 1.0), None], ["a", "b"]).published()
+    >>> result = lexical_statistics([Overlap(1.0, 1.0, 1.0), None], ["a", "b"]).published_figures()
     >>> result["lexical_f1"], result["coverage"], result["per_category"]["b"]["support"]
     (0.5, 0.5, 1)
     """
@@ -53,12 +53,12 @@ def _tables(sums: Row) -> dict[str, Any]:
     return {"per_category": per_category, "n": int(sums["n"]), "n_failed": int(sums["n_failed"])}
 
 
-class Compared(NamedTuple):
+class ComparedTexts(NamedTuple):
     """The words that an answer is compared with, as `overlap` takes them; words of none of it are unexpected."""
 
     reference: str
     context: str = ""
-    asked: str = ""
+    question: str = ""
 
 
 class ReferenceFact(NamedTuple):
@@ -66,15 +66,15 @@ class ReferenceFact(NamedTuple):
 
     Args:
         text: whose content words an answer must have.
-        shown: the text in explanations.
+        display_text: the text in explanations.
         objects: ids of those that it is about.
-        replaced: the kind of failure where an answer has other words instead.
+        replaced_kind: the kind of failure where an answer has other words instead.
     """
 
     text: str
-    shown: str
+    display_text: str
     objects: tuple[str, ...]
-    replaced: FailureKind = "missed"
+    replaced_kind: FailureKind = "missed"
 
 
 class TextTask(GraphTask[SamplingT]):
@@ -86,14 +86,14 @@ class TextTask(GraphTask[SamplingT]):
     answer_field: ClassVar[str]
 
     @abstractmethod
-    def compared(self, example: Example) -> Compared:
+    def comparison(self, example: Example) -> ComparedTexts:
         """The texts that an answer is compared with."""
 
     @abstractmethod
     def facts(self, example: Example) -> list[ReferenceFact]:
         """The facts that an answer should give; empty for released files that leave it out."""
 
-    def described(self, example: Example) -> tuple[str, ...]:
+    def described_objects(self, example: Example) -> tuple[str, ...]:
         """Ids of the objects that failures of the answer as a whole are about; here none."""
         return ()
 
@@ -108,35 +108,35 @@ class TextTask(GraphTask[SamplingT]):
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
         """Means of `lexical_f1`, `lexical_precision`, `lexical_recall`; no readable or an empty answer scores 0."""
         overlaps = [
-            overlap(self.text_of(s.prediction), *self.compared(s.example)) if s.prediction else None for s in samples
+            overlap(self.text_of(s.prediction), *self.comparison(s.example)) if s.prediction else None for s in samples
         ]
         return lexical_statistics(overlaps, (self.category(sample.example) for sample in samples))
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """Facts that are missing, and words that no fact has, as in `explain`.
 
-        A fact is `missed`, or `replaced` where the answer has such other words instead.
+        A fact is `missed`, or of its `replaced_kind` where the answer has such other words instead.
         """
-        facts, described = self.facts(example), self.described(example)
-        other, answer = self._unexpected(example, prediction), self.text_of(prediction)
+        facts, objects = self.facts(example), self.described_objects(example)
+        unexpected, answer = self._unexpected_words(example, prediction), self.text_of(prediction)
         failures = [
-            AnswerFailure(fact.replaced if other else "missed", fact.objects)
+            AnswerFailure(fact.replaced_kind if unexpected else "missed", fact.objects)
             for fact in facts
             if not is_said(fact.text, answer)
         ]
-        if not facts and not overlap(answer, *self.compared(example)).recall:
-            failures.append(AnswerFailure("missed", described))
-        return (*failures, *([AnswerFailure("hallucinated", described)] if other else ()))
+        if not facts and not overlap(answer, *self.comparison(example)).recall:
+            failures.append(AnswerFailure("missed", objects))
+        return (*failures, *([AnswerFailure("hallucinated", objects)] if unexpected else ()))
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """Facts by words alone: a hit is one whose content words the answer has, whatever they refer to."""
         answer = self.text_of(prediction)
-        facts = dict.fromkeys((fact.text, fact.shown) for fact in self.facts(example))
+        facts = dict.fromkeys((fact.text, fact.display_text) for fact in self.facts(example))
         return Explanation.of(
-            (shown for text, shown in facts if is_said(text, answer)),
-            (shown for text, shown in facts if not is_said(text, answer)),
-            (f"not in the reference: {word}" for word in self._unexpected(example, prediction)),
+            (display_text for text, display_text in facts if is_said(text, answer)),
+            (display_text for text, display_text in facts if not is_said(text, answer)),
+            (f"not in the reference: {word}" for word in self._unexpected_words(example, prediction)),
         )
 
-    def _unexpected(self, example: Example, prediction: Prediction | None) -> list[str]:
-        return unexpected(self.text_of(prediction), *self.compared(example))
+    def _unexpected_words(self, example: Example, prediction: Prediction | None) -> list[str]:
+        return unexpected_words(self.text_of(prediction), *self.comparison(example))

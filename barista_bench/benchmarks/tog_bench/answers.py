@@ -69,7 +69,7 @@ def read_answer(text: str, shown: ShownFrames) -> Prediction | None:
     for name in (SPATIAL, TEMPORAL):  # of an answer that breaks off, the entries that are complete
         cut = cut_object(text, name)
         if cut and any(key in cut[1] for key in NAMES):
-            return _Reader(shown).read({**cut[1], name: cut[0].entries}, cut[0].begun)
+            return _Reader(shown).read({**cut[1], name: cut[0].entries}, cut[0].unfinished)
     return None
 
 

@@ -36,7 +36,7 @@ def paper_tables(models: Sequence[ModelSamples]) -> Sequence[Table]:
     answered = [(model.model, task, runs) for model, task, runs in tasks if isinstance(task, TSTVG) and runs]
     if not answered:
         return []
-    scored = {name: [task.statistics(run).published() for run in runs] for name, task, runs in answered}
+    scored = {name: [task.statistics(run).published_figures() for run in runs] for name, task, runs in answered}
     examples = {s.example.example_id: s.example for _, _, runs in answered for run in runs for s in run}
     return [
         _figures(scored, "Table 1: task level", _levels("T-", "T-Acc")),
@@ -106,7 +106,7 @@ def _sweeps(models: Sequence[tuple[str, TSTVG, Sequence[tuple[Scored, ...]]]]) -
 def _figures_at(threshold: float, runs: Sequence[tuple[Scored, ...]], task: TSTVG) -> list[PublishedFigures]:
     """Figures of each run at another threshold."""
     rules = replace(task.rules, recogniser=replace(task.rules.recogniser, threshold=threshold))
-    return [statistics_of(run, rules).published() for run in runs]
+    return [statistics_of(run, rules).published_figures() for run in runs]
 
 
 def _set_counts(examples: Sequence[Example]) -> list[Table]:

@@ -24,10 +24,10 @@ from barista_bench.benchmarks.release_records import (
     AnnotationRelease,
     PlacedRecord,
     annotation_files,
-    each,
     elements,
     keep_first,
     media_folder,
+    read_each,
     read_values,
     typed,
 )
@@ -315,8 +315,8 @@ def _read_ours(content: dict[str, object], log: ProblemLog) -> _Records:
     short = {name: list[object]() for name, rows in sections.items() if len(rows) <= MAX_TASKS}
     typed({**content, **short}, AnnotationFile, _REMEDY)
     video_rows, task_rows = (elements(sections[name], log, name) for name in ("videos", "tasks"))
-    videos = each(video_rows, lambda row: typed(row.value, VideoRecord, _REMEDY), log, "it is left out")
-    tasks = each(task_rows, lambda row: typed(row.value, TaskRecord, _REMEDY), log, "it is left out")
+    videos = read_each(video_rows, lambda row: typed(row.value, VideoRecord, _REMEDY), log, "it is left out")
+    tasks = read_each(task_rows, lambda row: typed(row.value, TaskRecord, _REMEDY), log, "it is left out")
     return [video for _, video in videos], [(placed.row, task) for placed, task in tasks]
 
 
@@ -345,5 +345,5 @@ def _read_v_star(values: Sequence[PlacedRecord], log: ProblemLog) -> _Records:
         numbers[name] += 1
         return task
 
-    tasks = [task for _, task in each(values, convert, log, "the record is left out")]
+    tasks = [task for _, task in read_each(values, convert, log, "the record is left out")]
     return videos.values(), enumerate(tasks)

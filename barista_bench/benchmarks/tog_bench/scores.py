@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 import numpy as np
 
-from barista_bench.benchmarks.kinds.spans import ranges, snapped
+from barista_bench.benchmarks.kinds.spans import as_pairs, snapped
 from barista_bench.benchmarks.name_matching import NameMatcher, plain_name
 from barista_bench.benchmarks.sentence_similarity import DECIMALS
 from barista_bench.benchmarks.tog_bench.columns import (
@@ -64,7 +64,7 @@ class Recogniser(NameMatcher):
     with its category.
     """
 
-    def _same(self, name: str, right: Sequence[str]) -> bool:
+    def _is_same(self, name: str, right: Sequence[str]) -> bool:
         if self.matcher == "exact":
             return name == right[0]
         group = _group_of().get(name)
@@ -170,7 +170,7 @@ def assess(sample: Scored, rules: ScoringRules) -> AssessedAnswer:
     shown, true = shown_times(sample.example), true_objects(sample.example)
     tracks = [box_track(item, shown, rules.box_times) for item in true]
     references = [
-        ReferenceObject(item.category, item.kind, ranges(item.intervals), track)
+        ReferenceObject(item.category, item.kind, as_pairs(item.intervals), track)
         for item, track in zip(true, tracks, strict=True)
     ]
     reference = ReferenceTask(InstructionMetadata.of(sample.example).kind, references)
@@ -207,7 +207,7 @@ def _predicted_object(item: AnsweredObject, grid: Sequence[float], *, within: bo
         time = snapped(entry.timestamp, grid)
         if time in known or not within:
             boxes.setdefault(time, []).append(as_xyxy(entry.box))
-    return PredictedObject(None, ranges(item.intervals), boxes, item.malformed)
+    return PredictedObject(None, as_pairs(item.intervals), boxes, item.malformed)
 
 
 GROUPS: Mapping[str, Callable[[Example], str]] = {
@@ -238,7 +238,7 @@ class GroundingStatistics(SumStatistics):
             return self._by_object.figures(np.ones((1, self._by_object.size)))
         return super().figures(weights)
 
-    def among(self, samples: Sequence[int]) -> GroundingStatistics:
+    def subset(self, samples: Sequence[int]) -> GroundingStatistics:
         scores, groups = [self._scores[at] for at in samples], [self._groups[at] for at in samples]
         return GroundingStatistics(scores, groups, self._recogniser)
 
@@ -264,7 +264,7 @@ class GroundingStatistics(SumStatistics):
             positions.setdefault(groups[table], []).append(at)
         grouped: dict[str, dict[str, Json]] = {}
         for name in sorted(positions, key=group_order):
-            part = self.among(positions[name])
+            part = self.subset(positions[name])
             values = {key: float(value[0]) for key, value in part.figures(np.ones((1, part.size))).items()}
             fractions = {key: value for key, value in values.items() if key != "coverage" and not np.isnan(value)}
             grouped[name] = {**fractions, **part._counts()}

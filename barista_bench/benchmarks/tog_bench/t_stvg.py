@@ -117,7 +117,7 @@ class TSTVG(BaselineAnswers):
     def rules(self) -> ScoringRules:
         """How answers are scored, as the options say."""
         return ScoringRules(
-            Recogniser.by(self.chosen), cast("Viou", self.chosen["viou"]), cast("BoxTimes", self.chosen["box_times"])
+            Recogniser.of(self.chosen), cast("Viou", self.chosen["viou"]), cast("BoxTimes", self.chosen["box_times"])
         )
 
     def examples(self, release: Release, sampling: TogSampling) -> Iterator[Example | SkippedExample]:

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING
 from barista_bench.benchmarks.release_records import (
     AnnotationRelease,
     PlacedRecord,
-    each,
     elements,
-    joined,
+    field_path,
     media_folder,
-    nothing_usable,
+    no_records_error,
+    read_each,
     read_values,
     typed,
 )
@@ -99,7 +99,7 @@ def open_release(root: Path, videos: Path | None = None) -> VistaRelease:
             log.error("", f"{_fault(error, folder)}; the set is left out", _REFETCH)
         problems += (*log, *entries_log)
     if not sets:
-        raise nothing_usable(folder, f"problem set (of {len(names)})", problems)
+        raise no_records_error(folder, f"problem set (of {len(names)})", problems)
     rows, table_problems = _read_table(folder)
     if rows:
         for problem_set in sets.values():
@@ -188,7 +188,7 @@ def _videos(path: Path, descriptions: Mapping[str, str], set_id: str, log: Probl
     if len(entries) > MAX_VIDEOS:
         log.error("", f"has {len(entries)} videos; those after {MAX_VIDEOS} are left out", _REFETCH)
     read = partial(_video, descriptions, set_id)
-    for placed, video in each(entries[:MAX_VIDEOS], read, log, "the video is left out"):
+    for placed, video in read_each(entries[:MAX_VIDEOS], read, log, "the video is left out"):
         first = videos.setdefault(video.video_id, video)
         if first is not video:
             is_same = set(first.labels) == set(video.labels)
@@ -219,7 +219,7 @@ def _metadata(content: object, log: ProblemLog) -> SetMetadata:
     try:
         return typed(content, SetMetadata, strict=False)
     except RecordError as broken:
-        log.warning(joined("metadata", broken.key), f"{broken.what}; it is passed over", broken.remedy)
+        log.warning(field_path("metadata", broken.key), f"{broken.what}; it is passed over", broken.remedy)
         return SetMetadata()
 
 

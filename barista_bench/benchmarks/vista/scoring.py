@@ -111,7 +111,7 @@ class MatchedSets(SampleStatistics):
     def size(self) -> int:
         return len(self._videos)
 
-    def among(self, samples: Sequence[int]) -> MatchedSets:
+    def subset(self, samples: Sequence[int]) -> MatchedSets:
         return MatchedSets([self._videos[at] for at in samples], self._standardise)
 
     def scores(self) -> dict[str, Floats]:

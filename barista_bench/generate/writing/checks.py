@@ -1,7 +1,7 @@
 """Whether what a model wrote can be used: a question with its answer, and reworded texts of an item.
 
 Of a question the release keeps a readable pair whose answer is long enough, and asks once. `protocol="paper"` asks for
-more: that the pair says what the annotations hold, every change and nothing else (`wrong_with`). Words are compared by
+more: that the pair says what the annotations hold, every change and nothing else (`pair_fault`). Words are compared by
 their roots, so that `placing the cup` says `Place cup`. An answer must name the subject and the objects of each change,
 and the change itself where it has a name of its own (opened, started extracting). Neither the question nor the answer
 may name an object category, a colour or a state that is no part of the changes. What else a model could invent, such as
@@ -39,7 +39,7 @@ from barista_bench.benchmarks.egocot.lexicon import GRAPH_WORDS, NEGATIONS, ORDE
 from barista_bench.benchmarks.egocot.phrases import ANY, clauses
 from barista_bench.benchmarks.lexical import stem
 from barista_bench.benchmarks.parsing import is_text, object_schema
-from barista_bench.generate.candidates import alike
+from barista_bench.generate.candidates import are_alike
 from barista_bench.runs.ask.replies import MAX_REPLY, Unusable
 from barista_bench.scene_graph.domain import Domain
 
@@ -105,13 +105,13 @@ def read_pair(text: str) -> QaPair | Unusable:
     return QaPair(question=question, answer=answer, category=category)
 
 
-def too_short(pair: QaPair) -> str:
+def length_fault(pair: QaPair) -> str:
     """The reason for which the release drops a pair that can be read; empty where it keeps it."""
     words = len(pair["answer"].split())
     return f"the answer has {words} words, fewer than {FEWEST_WORDS}" if words < FEWEST_WORDS else ""
 
 
-def wrong_with(pair: QaPair, category: Category, changes: Sequence[Change], domain: Domain | None = None) -> str:
+def pair_fault(pair: QaPair, category: Category, changes: Sequence[Change], domain: Domain | None = None) -> str:
     """The fault of a pair: what it adds to the changes, or leaves out; empty where it has none.
 
     Args:
@@ -145,12 +145,12 @@ def missing_changes(answer: str, changes: Sequence[Change]) -> list[str]:
 def foreign_names(text: str, changes: Sequence[Change], domain: Domain | None = None) -> list[str]:
     """Object categories, colours and states in a text that are no part of the changes; of a domain, all its values."""
     texts = [part for c in changes for part in (c.subject, c.kind, c.value, *c.objects)]
-    known = {word for part in texts for word in roots(part)}
+    change_roots = {word for part in texts for word in roots(part)}
     words = roots(text)
     values = (value for attribute in domain.attributes.values() for value in attribute.values) if domain else ()
     names = (*domain.categories, *values) if domain else (*domain_vocabulary(), *COLOURS, *STATES)
-    said = f" {' '.join(words)} "
-    return [name for name in names if not set(roots(name)) <= known and f" {' '.join(roots(name))} " in said]
+    padded = f" {' '.join(words)} "
+    return [name for name in names if not set(roots(name)) <= change_roots and f" {' '.join(roots(name))} " in padded]
 
 
 CHECKS_VERSION = 1
@@ -182,11 +182,11 @@ class ItemTexts:
 
 @dataclass(frozen=True)
 class WordingChecker:
-    """Checks texts about one domain."""
+    """A checker of reworded texts about one domain."""
 
     domain: Domain
 
-    def wrong_with(self, new: ItemTexts, old: ItemTexts, correct: Sequence[int]) -> str:
+    def fault(self, new: ItemTexts, old: ItemTexts, correct: Sequence[int]) -> str:
         """The fault of a new wording, its kind before a colon; empty where it can be used.
 
         Args:
@@ -197,13 +197,13 @@ class WordingChecker:
             return f"number of choices: {len(new.choices)}, not {len(old.choices)}"
         if new == old:
             return "nothing reworded"
-        faults = (self._fault(text, template) for text, template in zip(new.all, old.all, strict=True))
+        faults = (self._text_fault(text, template) for text, template in zip(new.all, old.all, strict=True))
         if fault := next(filter(None, faults), ""):
             return fault
-        if any(alike(first, second) for first, second in combinations(new.choices, 2)):
+        if any(are_alike(first, second) for first, second in combinations(new.choices, 2)):
             return "choices alike: two of them say the same"
-        stands_out = _stands_out(new.choices, correct)
-        if stands_out and stands_out != _stands_out(old.choices, correct):
+        telltale = _telltale_length(new.choices, correct)
+        if telltale and telltale != _telltale_length(old.choices, correct):
             return "choices of unlike length: one stands out"
         return ""
 
@@ -219,15 +219,15 @@ class WordingChecker:
         numbers = [token for text in texts.all for token in _TOKEN.findall(text) if token[0].isdigit()]
         return list(dict.fromkeys([*names, *numbers]))
 
-    def _fault(self, new: str, old: str) -> str:
+    def _text_fault(self, new: str, old: str) -> str:
         if new == old:
             return ""
         if old[-1:] not in _STOPS:
             return f"a name changed: {old!r} must stay as it is"
         if new[-1:] != old[-1:]:
             return f"punctuation: {new!r} does not end with {old[-1]!r}"
-        if odd := sorted({c for c in set(new) - set(old) if not (c.isascii() and c.isalnum())} - set(" ,;")):
-            return f"characters: {odd[0]!r} in {new!r}"
+        if odd_characters := sorted({c for c in set(new) - set(old) if not (c.isascii() and c.isalnum())} - set(" ,;")):
+            return f"characters: {odd_characters[0]!r} in {new!r}"
         words, template = _words(new), _words(old)
         if len(_TOKEN.findall(new)) > len(_TOKEN.findall(old)) + EXTRA_WORDS:
             return f"length: {new!r} has far more words than {old!r}"
@@ -247,9 +247,10 @@ class WordingChecker:
         """Words that must stay in their order: verbs, numbers, values letter by letter (`filled` is not `being
         filled`), and names, but for a single claim's."""
         words = _words(text)
-        things = [] if is_single else [word for word in words if word in self._things]
+        verbs = [word for word in words if word in self._verb_roots]
+        things = [] if is_single else [word for word in words if word in self._thing_roots]
         numbers = [word for word in words if word[0].isdigit()]
-        return [word for word in words if word in self._verbs], numbers, self._values.findall(text.casefold()), things
+        return verbs, numbers, self._values.findall(text.casefold()), things
 
     def _claims(self, text: str) -> list[Claim]:
         """Claims of a text but those that merely name a thing or a time, which are words that stay."""
@@ -282,19 +283,19 @@ class WordingChecker:
         return re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(values, key=lambda v: (-len(v), v))))})\b")
 
     @cached_property
-    def _things(self) -> frozenset[str]:
+    def _thing_roots(self) -> frozenset[str]:
         """Roots of words whose order says what is said of what."""
         values = (value for attribute in self.domain.attributes.values() for value in attribute.values)
         words = (word for text in (*self._names, *values) for word in _words(text))
         return frozenset((*words, *SIDE_WORDS, *map(root, NEGATIONS), *map(root, _ORDER_WORDS)))
 
     @cached_property
-    def _verbs(self) -> frozenset[str]:
+    def _verb_roots(self) -> frozenset[str]:
         contacts = (words.do for words in self.domain.contacts.values())
         places = (relation.words for relation in self.domain.places.values())
         verbs = (verb for group in self.domain.verbs for verb in group)
         words = (word for text in (*contacts, *places, *verbs) for word in _words(text))
-        return frozenset((*words, *DIRECTIONS)) - self._things
+        return frozenset((*words, *DIRECTIONS)) - self._thing_roots
 
 
 _ORDER_WORDS = "first second third then later after before finally last next once until earlier previously".split()  # noqa: SIM905
@@ -318,7 +319,7 @@ def _first_word(roots: Counter[str], text: str) -> str:
     return next(token for token in _TOKEN.findall(text) if _root(token.casefold()) in roots)
 
 
-def _stands_out(choices: Sequence[str], correct: Sequence[int]) -> str:
+def _telltale_length(choices: Sequence[str], correct: Sequence[int]) -> str:
     """Whether the right choices are all longer or all shorter than the others, in words."""
     lengths = [len(choice.split()) for choice in choices]
     right = [length for at, length in enumerate(lengths) if at in correct]

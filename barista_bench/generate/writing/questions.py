@@ -48,13 +48,13 @@ from barista_bench.core.prompt import (
 from barista_bench.errors import ConfigError
 from barista_bench.files.owned_folders import check_place
 from barista_bench.files.writing import write_whole
-from barista_bench.generate.writing.checks import SCHEMA, read_pair, too_short, wrong_with
+from barista_bench.generate.writing.checks import SCHEMA, length_fault, pair_fault, read_pair
 from barista_bench.generate.writing.config import QuestionConfig
 from barista_bench.models import Model
 from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.ask.replies import PendingReply, ask_in_rounds
 from barista_bench.runs.ask.session import AskCounts
-from barista_bench.runs.log.asked import digest, plain_json
+from barista_bench.runs.log.inputs import digest, plain_json
 from barista_bench.runs.log.sample_log import SampleLog
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.version import __version__
@@ -121,20 +121,20 @@ def write_questions(config: QuestionConfig, model: Model | None = None) -> Quest
         DataError, ModelError: the release or the model cannot be used.
     """
     task = TemporalVQA(options={"protocol": config.protocol})
-    given = [pair.removeprefix(f"{task.name}.") for pair in config.sampling]
-    overrides = parse_pairs(given)
+    pairs = [pair.removeprefix(f"{task.name}.") for pair in config.sampling]
+    overrides = parse_pairs(pairs)
     if "pairs" in overrides:
         raise ConfigError("sampling has no 'pairs' here: they are what is written. Remedy: leave it out")
     sampling = task.sampling.with_overrides(overrides)
-    prompts, before, domain = _wording(config), _read_provenance(config.out), changes_domain(sampling.domain)
+    prompts, earlier, domain = _writer_prompts(config), _read_provenance(config.out), changes_domain(sampling.domain)
     check_place(config.out)
-    video_ids, questions = _plan(task, sampling, config, before)
+    video_ids, questions = _plan(task, sampling, config, earlier)
     writer = model or load_model(config, [])
     config.out.mkdir(parents=True, exist_ok=True)
     session = QuestionSession(config.out, wanted=len(questions))
     is_strict = config.protocol == "paper"
     with SampleLog(config.out / REPLIES_FILE) as log:
-        provenance = _claim(config, writer, prompts, sampling, before, video_ids)
+        provenance = _claim(config, writer, prompts, sampling, earlier, video_ids)
         ask_in_rounds(
             writer,
             config.generation,
@@ -147,7 +147,7 @@ def write_questions(config: QuestionConfig, model: Model | None = None) -> Quest
             prompt=lambda question: question_prompt(prompts, question.category, question.context, question.complaint),
             read=read_pair,
             wrong_with=lambda question, pair: (
-                wrong_with(pair, question.category, question.changes, domain) if is_strict else too_short(pair)
+                pair_fault(pair, question.category, question.changes, domain) if is_strict else length_fault(pair)
             ),
             progress=config.progress,
         )
@@ -160,19 +160,19 @@ def write_questions(config: QuestionConfig, model: Model | None = None) -> Quest
     return session
 
 
-def question_prompt(prompts: PromptTexts, category: Category, context: str, again: str = "") -> Prompt:
-    """The prompt for the writer; `again` is why its last reply was refused."""
+def question_prompt(prompts: PromptTexts, category: Category, context: str, refusal: str = "") -> Prompt:
+    """The prompt for the writer; `refusal` is why its last reply was refused."""
     system, user = prompts.fill(
         category=category,
         meaning=MEANINGS[category],
         changes=context,
         fewest=str(FEWEST_WORDS),
-        again=f"\n\nAn earlier reply was refused: {again}. Write another one." if again else "",
+        again=f"\n\nAn earlier reply was refused: {refusal}. Write another one." if refusal else "",
     )
     return Prompt(system, (TextPart(user),))
 
 
-def _wording(config: QuestionConfig) -> PromptTexts:
+def _writer_prompts(config: QuestionConfig) -> PromptTexts:
     if config.prompts is None:
         return packaged_prompts(__package__, "questions")
     if domain_file := named_domain(config.prompts):
@@ -182,14 +182,14 @@ def _wording(config: QuestionConfig) -> PromptTexts:
 
 
 def _plan(
-    task: TemporalVQA, sampling: TemporalSampling, config: QuestionConfig, before: _Provenance | None
+    task: TemporalVQA, sampling: TemporalSampling, config: QuestionConfig, earlier: _Provenance | None
 ) -> tuple[list[str], list[_PlannedQuestion]]:
     """The sampled videos without questions, and the questions to be written about them."""
     graph = SceneGraph(config.source)
     sampling.refuse_unknown_videos(graph)
     pool = [video_id for video_id in graph.video_ids if not (config.out / f"{video_id}{SUFFIX}").exists()]
-    if before and before.open:
-        pool = before.open
+    if earlier and earlier.open:
+        pool = earlier.open
     video_ids, candidates = [], []
     for video in graph.videos(pool):
         if sampling.selects(video):
@@ -221,7 +221,7 @@ def _claim(
     model: Model,
     prompts: PromptTexts,
     sampling: TemporalSampling,
-    before: _Provenance | None,
+    earlier: _Provenance | None,
     video_ids: Sequence[str],
 ) -> _Provenance:
     """Record who writes here, or check that it is the same writer; the date is that of the first start."""
@@ -236,15 +236,15 @@ def _claim(
             "sampling": {name: getattr(sampling, name) for name in fields},
         }
     )
-    if before and before.identity != identity:
+    if earlier and earlier.identity != identity:
         raise ConfigError(f"{config.out}: holds the questions of another writer. Remedy: use another --out")
-    if before and config.date not in (None, before.date):
-        raise ConfigError(f"{config.out}: was begun on {before.date}. Remedy: leave --date out")
+    if earlier and config.date not in (None, earlier.date):
+        raise ConfigError(f"{config.out}: was begun on {earlier.date}. Remedy: leave --date out")
     provenance = _Provenance(
         identity=identity,
-        date=before.date if before else config.date or datetime.now(UTC).date().isoformat(),
-        barista_bench=before.barista_bench if before else __version__,
-        videos=sorted({*(before.videos if before else ()), *video_ids}),
+        date=earlier.date if earlier else config.date or datetime.now(UTC).date().isoformat(),
+        barista_bench=earlier.barista_bench if earlier else __version__,
+        videos=sorted({*(earlier.videos if earlier else ()), *video_ids}),
         open=list(video_ids),
     )
     _write_provenance(config.out, provenance)
@@ -261,5 +261,5 @@ def _write_pairs(folder: Path, video_ids: Sequence[str], questions: Sequence[_Pl
         if pairs := [question.content for question in group if question.content is not None]:
             clip = ClipPairs(clip_index=keyframes[0], frame_indices=list(keyframes), qa_pairs=pairs)
             lines[video_id].append(json.dumps(clip, ensure_ascii=False) + "\n")
-    for video_id, of_video in lines.items():
-        write_whole(folder / f"{video_id}{SUFFIX}", "".join(of_video))
+    for video_id, video_lines in lines.items():
+        write_whole(folder / f"{video_id}{SUFFIX}", "".join(video_lines))

@@ -37,7 +37,7 @@ from barista_bench.models import Model, ModelIdentity
 from barista_bench.runs.ask.catalog import load_model
 from barista_bench.runs.ask.replies import PendingReply, Unusable, ask_in_rounds, draw_keys, read_object
 from barista_bench.runs.ask.session import AskCounts
-from barista_bench.runs.log.asked import plain_json
+from barista_bench.runs.log.inputs import plain_json
 from barista_bench.runs.log.sample_log import SampleLog
 from barista_bench.scene_graph.domain import load_domain
 
@@ -51,12 +51,12 @@ SCHEMA = object_schema({"question": {"type": "string"}, "choices": {"type": "arr
 
 @dataclass(slots=True)
 class RewordSession(AskCounts):
-    """One start. `kept` counts the items whose template stays, by the reason."""
+    """One start. `kept_by_reason` counts the items whose template stays, by the reason."""
 
     folder: Path
     items: int = 0
     revised: int = 0
-    kept: dict[str, int] = field(default_factory=dict)
+    kept_by_reason: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class _Rewording(PendingReply[ItemTexts]):
 
     row: ReviewedItem
     texts: ItemTexts
-    keep: list[str]
+    words_to_keep: list[str]
 
     @property
     def item(self) -> str:
@@ -147,9 +147,9 @@ def reword(config: RewordConfig, model: Model | None = None) -> RewordSession:
             tries=TRIES,
             identity=identity,
             schema=SCHEMA,
-            prompt=lambda draft: rewording_prompt(prompts, draft.texts, draft.keep, draft.complaint),
+            prompt=lambda draft: rewording_prompt(prompts, draft.texts, draft.words_to_keep, draft.complaint),
             read=read_texts,
-            wrong_with=lambda draft, texts: checker.wrong_with(texts, draft.texts, draft.row.correct),
+            wrong_with=lambda draft, texts: checker.fault(texts, draft.texts, draft.row.correct),
             progress=config.progress,
         )
         revised = {draft.row.item: _revision(draft, writer.identity) for draft in drafts if draft.content is not None}
@@ -158,15 +158,15 @@ def reword(config: RewordConfig, model: Model | None = None) -> RewordSession:
         write_whole(config.out / WORDINGS_FILE, b"".join(lines))
     session.revised = len(revised)
     reasons = Counter(draft.complaint.partition(":")[0] or "no reply" for draft in drafts if draft.content is None)
-    session.kept = dict(sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0])))
+    session.kept_by_reason = dict(sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0])))
     return session
 
 
-def rewording_prompt(prompts: PromptTexts, texts: ItemTexts, keep: Sequence[str], refused: str = "") -> Prompt:
-    """The prompt for the writer; `refused` is why its last reply could not be used."""
+def rewording_prompt(prompts: PromptTexts, texts: ItemTexts, words_to_keep: Sequence[str], refusal: str = "") -> Prompt:
+    """The prompt for the writer; `refusal` is why its last reply could not be used."""
     choices = {f"choice {number}": choice for number, choice in enumerate(texts.choices, start=1)}
-    shown = {"question": texts.question, **choices, "must stay": "; ".join(keep), "refused": refused}
-    fence, data = fenced(shown)
+    fields = {"question": texts.question, **choices, "must stay": "; ".join(words_to_keep), "refused": refusal}
+    fence, data = fenced(fields)
     system, user = prompts.fill(fence=fence, data=data)
     return Prompt(system, (TextPart(user),))
 
@@ -210,7 +210,7 @@ def _provenance(draft: _Rewording, identity: Mapping[str, Any], config: RewordCo
     return ItemWording(
         item=draft.row.item,
         proof=draft.row.proof,
-        facts={"question": draft.texts.question, "choices": draft.texts.choices, "must_stay": draft.keep},
+        facts={"question": draft.texts.question, "choices": draft.texts.choices, "must_stay": draft.words_to_keep},
         model=identity["model"],
         prompt=identity["prompt"],
         seeds=tuple(content_seed("judge", draft.item, attempt) for attempt in attempts),

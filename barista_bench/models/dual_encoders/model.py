@@ -92,10 +92,10 @@ class DualEncoder:
         import torch
 
         with torch.inference_mode():
-            refused = [_refusal(request) for request in requests]
-            taken = [request for request, failure in zip(requests, refused, strict=True) if failure is None]
-            scores = iter(self._score(taken))
-            answers = [failure or next(scores) for failure in refused]
+            refusals = [_refusal(request) for request in requests]
+            accepted = [request for request, failure in zip(requests, refusals, strict=True) if failure is None]
+            scores = iter(self._score(accepted))
+            answers = [failure or next(scores) for failure in refusals]
         return [[answer] * len(request.seeds) for request, answer in zip(requests, answers, strict=True)]
 
     def _score(self, requests: Sequence[Request]) -> list[Completion | Failure]:
@@ -138,27 +138,27 @@ class DualEncoder:
         import torch
 
         embeddings = {key: self._cache[key] for key in contents if key in self._cache}
-        waiting = [key for key in contents if key not in embeddings]
-        while waiting:
-            batch = waiting[: max(1, self.images_at_once // images_each)]
+        missing_keys = [key for key in contents if key not in embeddings]
+        while missing_keys:
+            batch = missing_keys[: max(1, self.images_at_once // images_each)]
             try:
-                made = embed([contents[key] for key in batch])
+                new_embeddings = embed([contents[key] for key in batch])
             except (RuntimeError, MemoryError) as error:
                 if not is_out_of_memory(error):
                     raise
                 if torch.cuda.is_available():
                     torch.cuda.empty_cache()
                 if len(batch) == 1:
-                    waiting = waiting[1:]
+                    missing_keys = missing_keys[1:]
                     continue
                 self.images_at_once = max(1, len(batch) // 2) * images_each
                 log.warning("out of memory: %d images or texts at once from here on", self.images_at_once)
                 continue
-            for key, embedding in zip(batch, made, strict=True):
+            for key, embedding in zip(batch, new_embeddings, strict=True):
                 embeddings[key] = embedding
                 if embedding.nbytes <= self._cache.maxsize:
                     self._cache[key] = embedding
-            waiting = waiting[len(batch) :]
+            missing_keys = missing_keys[len(batch) :]
         return embeddings
 
 

@@ -84,7 +84,7 @@ class Towers(ABC):
         tokens = self.processor.tokenizer(list(texts), verbose=False)["input_ids"]
         return [text for text, ids in zip(texts, tokens, strict=True) if len(ids) > self.text_tokens]
 
-    def _vectors(self, embed: Callable[..., object], inputs: Encoded, what: str) -> torch.Tensor:
+    def _vectors(self, embed: Callable[..., object], inputs: Encoded, noun: str) -> torch.Tensor:
         """(n, d) float32 on the CPU: older models give the tensor, newer ones an output that holds it."""
         import torch
 
@@ -92,7 +92,7 @@ class Towers(ABC):
         vectors = output if isinstance(output, torch.Tensor) else getattr(output, "pooler_output", None)
         if not isinstance(vectors, torch.Tensor) or vectors.ndim != 2:
             remedy = "use a model like CLIP"
-            raise ModelError(f"model {self.name}: gives no single vector for each {what}. Remedy: {remedy}")
+            raise ModelError(f"model {self.name}: gives no single vector for each {noun}. Remedy: {remedy}")
         return vectors.float().cpu()
 
     def _on_device(self, inputs: Encoded) -> Encoded:
@@ -133,7 +133,7 @@ class VideoTowers(Towers):
         super().__init__(name, model, processor)
         vision = getattr(model.config, "vision_config", model.config)
         self.frames = getattr(vision, "num_frames", None)
-        self._takes = frozenset(inspect.signature(model.get_video_features).parameters)
+        self._input_names = frozenset(inspect.signature(model.get_video_features).parameters)
 
     def split(self, images: Images) -> list[tuple[Image.Image, ...]]:
         return [tuple(images[index] for index in spread(len(images), self.frames or len(images)))]
@@ -142,8 +142,8 @@ class VideoTowers(Towers):
         if len({len(unit) for unit in units}) > 1:
             return [embedding for unit in units for embedding in self.embed([unit])]
         inputs = dict(self.processor.video_processor(videos=[list(unit) for unit in units], return_tensors="pt"))
-        taken = {name: value for name, value in inputs.items() if name in self._takes}
-        return list(self._vectors(self.model.get_video_features, taken, "video").unsqueeze(1))
+        known_inputs = {name: value for name, value in inputs.items() if name in self._input_names}
+        return list(self._vectors(self.model.get_video_features, known_inputs, "video").unsqueeze(1))
 
     def pooled(self, units: Sequence[torch.Tensor]) -> torch.Tensor:
         (unit,) = units
@@ -175,9 +175,9 @@ class XClipTowers(VideoTowers):
 
         (unit,) = units
         model = self.model
-        given = self._on_device({"texts": torch.stack(list(texts)).unsqueeze(0), "patches": unit[1:].unsqueeze(0)})
-        prompted = given["texts"] + model.prompts_generator(given["texts"], given["patches"])
-        return super().cosines(units, list(prompted[0].float().cpu()))
+        inputs = self._on_device({"texts": torch.stack(list(texts)).unsqueeze(0), "patches": unit[1:].unsqueeze(0)})
+        prompted_texts = inputs["texts"] + model.prompts_generator(inputs["texts"], inputs["patches"])
+        return super().cosines(units, list(prompted_texts[0].float().cpu()))
 
 
 def spread(total: int, count: int) -> tuple[int, ...]:
@@ -210,17 +210,17 @@ def load_towers(name: str, settings: CheckpointSettings, *, unit_frames: bool = 
         revision=settings.revision,
         device=settings.device,
         trust_remote_code=settings.trust_remote_code,
-        check=lambda model: _kind(name, model),
+        check=lambda model: _towers_class(name, model),
         dtype="float32" if settings.dtype == "auto" and on_cpu else settings.dtype,
         attn_implementation=settings.attn_implementation,
     )
-    towers = _kind(name, model)(name, model, processor)
+    towers = _towers_class(name, model)(name, model, processor)
     if isinstance(towers, FrameTowers) and not unit_frames:
         towers.unit_frames, towers.pooling = False, "mean"
     return towers
 
 
-def _kind(name: str, model: PreTrainedModel) -> type[Towers]:
+def _towers_class(name: str, model: PreTrainedModel) -> type[Towers]:
     if not hasattr(model, "get_text_features"):
         raise ModelError(
             f"model {name}: {type(model).__name__} has no tower of texts. Remedy: name a dual encoder (CLIP, SigLIP, "

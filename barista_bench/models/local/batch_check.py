@@ -1,4 +1,4 @@
-"""Whether a model gives two examples together what it gives each alone: asked once, before the first batch.
+"""The check whether a model gives two examples together what it gives each alone: done once, before the first batch.
 
 Some processors and models are wrong in batches and say nothing: indices into the patches of a batch that are not
 shifted, padding that is attended to. Answers cannot tell this from rounding, since batches round differently and a near
@@ -69,7 +69,7 @@ def first_steps(
     model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], *, pad_id: int, end_ids: Collection[int]
 ) -> list[Steps]:
     """The first steps of each row's greedy answer, up to its end."""
-    made = model.generate(  # type: ignore[operator]
+    outputs = model.generate(  # type: ignore[operator]
         **inputs,
         max_new_tokens=_STEPS,
         do_sample=False,
@@ -81,13 +81,13 @@ def first_steps(
         return_dict_in_generate=True,
         output_logits=True,
     )
-    columns = inputs["input_ids"].shape[1]
+    prompt_length = inputs["input_ids"].shape[1]
     masked = torch.finfo(model.dtype).min  # by models that never say some tokens; others write -inf
-    logits = [torch.where(step <= masked, -torch.inf, step.float()) for step in made.logits]
+    logits = [torch.where(step <= masked, -torch.inf, step.float()) for step in outputs.logits]
     rows: list[Steps] = []
-    for row, tokens in enumerate(made.sequences[:, columns:].tolist()):
-        ended = next((n for n, token in enumerate(tokens) if token in end_ids), len(tokens))
-        rows.append([(token, step[row]) for token, step in zip(tokens[: ended + 1], logits, strict=False)])
+    for row, tokens in enumerate(outputs.sequences[:, prompt_length:].tolist()):
+        end = next((n for n, token in enumerate(tokens) if token in end_ids), len(tokens))
+        rows.append([(token, step[row]) for token, step in zip(tokens[: end + 1], logits, strict=False)])
     return rows
 
 
@@ -95,9 +95,9 @@ def largest_distance(alone: Sequence[Steps], together: Sequence[Steps]) -> float
     """The largest distance up to the first differing token, over all rows: what follows has other text before it."""
     largest = 0.0
     for row, other_row in zip(alone, together, strict=True):
-        for (token, logits), (other, others) in zip(row, other_row, strict=False):
-            largest = max(largest, _distance(logits, others))
-            if token != other:
+        for (token, logits), (other_token, other_logits) in zip(row, other_row, strict=False):
+            largest = max(largest, _distance(logits, other_logits))
+            if token != other_token:
                 break
     return largest
 
@@ -105,7 +105,7 @@ def largest_distance(alone: Sequence[Steps], together: Sequence[Steps]) -> float
 def _distance(alone: torch.Tensor, together: torch.Tensor) -> float:
     if bool(alone.isnan().any() or together.isnan().any()):
         return math.inf
-    kept = alone.isfinite() & together.isfinite()
-    first, second = (logits[kept] - logits[kept].mean() for logits in (alone, together))
+    both_finite = alone.isfinite() & together.isfinite()
+    first, second = (logits[both_finite] - logits[both_finite].mean() for logits in (alone, together))
     length = float(first.norm())
     return float((first - second).norm()) / length if length else 0.0

@@ -96,26 +96,26 @@ class BatchBudget:
             return False
         return limit is None or samples * columns <= limit
 
-    def take(self, waiting: Sequence[QueuedRequest]) -> int:
-        """The number of first requests to generate together, one or more; longest first.
+    def take(self, queue: Sequence[QueuedRequest]) -> int:
+        """The number of first requests in the queue, longest first, to generate together; one or more.
 
         Requests with and without images are never together: what models do for images then stands beside rows that
         have none, and some (Llama 3.2 Vision) give those other logits.
         """
-        count, samples = 1, waiting[0].samples
-        for entry in waiting[1:]:
-            is_alike = bool(entry.request.images) == bool(waiting[0].request.images)
-            if not is_alike or not self.fits(count + 1, samples + entry.samples, waiting[0].tokens):
+        count, samples = 1, queue[0].samples
+        for queued in queue[1:]:
+            is_alike = bool(queued.request.images) == bool(queue[0].request.images)
+            if not is_alike or not self.fits(count + 1, samples + queued.samples, queue[0].tokens):
                 break
-            count, samples = count + 1, samples + entry.samples
+            count, samples = count + 1, samples + queued.samples
         return count
 
-    def begin(self) -> None:
+    def begin_batch(self) -> None:
         """A batch is about to be generated."""
         if self.memory:
             self.memory.begin()
 
-    def fitted(self, samples: int, columns: int) -> None:
+    def record_fit(self, samples: int, columns: int) -> None:
         """A batch of that many samples, padded to `columns` prompt tokens, was generated."""
         size = samples, columns
         self._fitted = [known for known in self._fitted if not _within(known, size)] + [size]
@@ -124,7 +124,7 @@ class BatchBudget:
             if self._bytes_per_token:
                 self._measured = int(_SPARE * self.memory.free() / self._bytes_per_token)
 
-    def ran_out(self, samples: int, columns: int) -> None:
+    def record_out_of_memory(self, samples: int, columns: int) -> None:
         """A batch of that many samples did not fit: plan with half of its tokens."""
         size = samples, columns
         # If it did fit once, something else takes the memory now.

@@ -171,10 +171,14 @@ class Thoughts:
     """
 
     def __init__(
-        self, tokenizer: PreTrainedTokenizerBase, tags: tuple[str, str], prompt_length: int, opened: Sequence[bool]
+        self,
+        tokenizer: PreTrainedTokenizerBase,
+        tags: tuple[str, str],
+        prompt_length: int,
+        opens_thinking: Sequence[bool],
     ) -> None:
-        self.thinking = list(opened)
-        self.spent = [0] * len(self.thinking)
+        self.thinking = list(opens_thinking)
+        self.thinking_tokens = [0] * len(self.thinking)
         """Tokens of reasoning, for each row."""
         self.answers_from: list[int] = [0] * len(self.thinking)
         """Generated tokens before the present stretch of thinking or answering, for each row."""
@@ -197,12 +201,12 @@ class Thoughts:
         return not self.thinking[row] and self.answers_from[row] > 0
 
     def _take(self, row: int, tokens: list[int], end: int) -> None:
-        thinking = self.thinking[row]
-        self.spent[row] += thinking
+        is_thinking = self.thinking[row]
+        self.thinking_tokens[row] += is_thinking
         tail = tokens[max(self.answers_from[row], end - self._tail) : end]
         text = self._tokenizer.decode(tail, clean_up_tokenization_spaces=False)
-        if self._tags[thinking] in text:
-            self.thinking[row], self.answers_from[row] = not thinking, end
+        if self._tags[is_thinking] in text:
+            self.thinking[row], self.answers_from[row] = not is_thinking, end
 
 
 class ThinkingBudget(LogitsProcessor):
@@ -230,9 +234,9 @@ class ThinkingBudget(LogitsProcessor):
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
         """Scores of shape (rows, vocabulary); where the tag is forced, all but its next token are masked."""
         self._thoughts.read(input_ids)
-        for row, thinking in enumerate(self._thoughts.thinking):
-            spent = thinking and self._thoughts.spent[row] >= self._budget
-            if spent and self._forced[row] == 0 and self._allows(row, self._closing[0]):
+        for row, is_thinking in enumerate(self._thoughts.thinking):
+            is_spent = is_thinking and self._thoughts.thinking_tokens[row] >= self._budget
+            if is_spent and self._forced[row] == 0 and self._allows(row, self._closing[0]):
                 self._forced[row] = len(self._closing)
             if self._forced[row]:
                 scores[row] = -torch.inf
@@ -281,7 +285,7 @@ class StopTexts(StoppingCriteria):
 _PRIVATE_METHODS = ("_prefill", "_update_model_kwargs_for_generation", "_optimize_model_for_decode")
 
 
-def suits(model: PreTrainedModel) -> bool:
+def can_share_prefill(model: PreTrainedModel) -> bool:
     """Whether the cache of a model's prompt can be copied: not where it keeps a running state (Mamba and its kin)."""
     return all(hasattr(model, name) for name in _PRIVATE_METHODS) and not getattr(model, "_is_stateful", False)
 
@@ -311,12 +315,12 @@ def decode_after_shared_prefill(
     model_kwargs = _next_inputs(model, outputs, model_kwargs)
     model_kwargs = _take_rows(model_kwargs, rows, prompts=input_ids.shape[0])
     sequences, logits = input_ids[rows], outputs.logits[:, -1].to(rows.device, torch.float32)[rows]
-    pad = torch.as_tensor(generation_config.pad_token_id, device=sequences.device)
+    pad_id = torch.as_tensor(generation_config.pad_token_id, device=sequences.device)
     running = torch.ones(len(rows), dtype=torch.bool, device=sequences.device)
     with model._optimize_model_for_decode():  # type: ignore[operator]
         while True:
             scores = logits_processor(cast("torch.LongTensor", sequences), cast("torch.FloatTensor", logits))
-            chosen = torch.where(running, scores.argmax(dim=-1), pad)
+            chosen = torch.where(running, scores.argmax(dim=-1), pad_id)
             sequences = torch.cat([sequences, chosen[:, None]], dim=-1)
             running &= ~stopping_criteria(sequences, None)
             if not running.any():
@@ -340,7 +344,7 @@ def _next_inputs(model: PreTrainedModel, outputs: object, kwargs: dict[str, obje
 
 def _take_rows(kwargs: dict[str, object], rows: torch.Tensor, prompts: int) -> dict[str, object]:
     """The model's inputs for the samples instead of the prompts; without pixels, which are used up."""
-    taken: dict[str, object] = {}
+    inputs: dict[str, object] = {}
     for name, value in kwargs.items():
         if name in MULTIMODAL_INPUTS_TO_DROP_OUTSIDE_PREFILL:
             continue
@@ -350,5 +354,5 @@ def _take_rows(kwargs: dict[str, object], rows: torch.Tensor, prompts: int) -> d
             value = value[:, rows]  # several axes of positions (Qwen), the batch in the second dimension
         elif isinstance(value, torch.Tensor) and value.ndim and value.shape[0] == prompts:
             value = value[rows]
-        taken[name] = value
-    return taken
+        inputs[name] = value
+    return inputs

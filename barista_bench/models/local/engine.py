@@ -24,8 +24,8 @@ from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.errors import ModelError
 from barista_bench.files.checkpoints import on_device
 from barista_bench.files.text_out import first_line
-from barista_bench.models.answers import AnswerReader, Generated
-from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, Request, repeated
+from barista_bench.models.answers import AnswerReader, GeneratedRow
+from barista_bench.models.base import AnsweredRequest, Completion, Failure, GenerationConfig, Request, repeated
 from barista_bench.models.local import decoding
 from barista_bench.models.local.batch_check import BatchCheck, Steps, first_steps, largest_distance, tolerance_of
 from barista_bench.models.local.batching import BatchBudget, QueuedRequest, is_out_of_memory
@@ -45,7 +45,7 @@ _FIRST_ANSWER = GenerationConfig(temperature=0, max_new_tokens=2)
 class _GenerationJob:
     """Samples of one request that are generated together: `index` counts requests, `slots` its seeds.
 
-    `begun` is at the beginning of an answer that is held to a schema; None of a free one.
+    `matcher` is at the beginning of an answer that is held to a schema; None of a free one.
     """
 
     index: int
@@ -53,11 +53,11 @@ class _GenerationJob:
     slots: tuple[int, ...]
     seeds: tuple[int, ...]
     encoded: Encoded
-    begun: LLMatcher | None = None
+    matcher: LLMatcher | None = None
 
 
 class Engine:
-    """Puts requests through one model.
+    """Answers requests by one model, batch after batch.
 
     Args:
         holder: holds answers to the schemas of their requests; None where all answers are free.
@@ -86,73 +86,73 @@ class Engine:
         prompt = Prompt("", (*map(ImagePart, range(count)), TextPart("What is this?")))
         pictures, times = (Image.new("RGB", _FIRST_PICTURE),) * count, FrameTimes(1.0, tuple(range(count)))
         request = Request("the first", prompt, pictures, times=times)
-        what = "an image" if count else "a question"
+        subject = "an image" if count else "a question"
         remedy = "Remedy: use another checkpoint, or give the chat_template that it needs"
         if self.encoder.takes_video:
-            what, remedy = "a video of two frames, which its processor cannot take", "Remedy: use frames_as=images"
+            subject, remedy = "a video of two frames, which its processor cannot take", "Remedy: use frames_as=images"
         try:
             encoded = self.encoder.encode(request)
             if count and self.encoder.drops_images(request, encoded):
                 raise ModelError(f"model {name}: its chat template places no images. {remedy}")
             if self.encoder.takes_video:
-                what = f"a video of two frames, at which {type(self.model).__name__} of transformers fails"
+                subject = f"a video of two frames, at which {type(self.model).__name__} of transformers fails"
             self._generate([_GenerationJob(0, True, (0,), (0,), encoded)], _FIRST_ANSWER)
         except MODEL_ERRORS as error:
-            raise ModelError(f"model {name}: cannot answer about {what}: {_cause(error)}. {remedy}") from error
+            raise ModelError(f"model {name}: cannot answer about {subject}: {_cause(error)}. {remedy}") from error
 
     def work(
         self, requests: Iterable[Request], config: GenerationConfig, *, at_once: bool
-    ) -> Iterator[tuple[int, Answered]]:
+    ) -> Iterator[tuple[int, AnsweredRequest]]:
         """All requests, each with its number; `at_once` takes them all before the first batch, longest first."""
         source = enumerate(requests)
-        waiting: list[QueuedRequest] = []
+        queue: list[QueuedRequest] = []
         ahead: Future[_EncodedBatch] | None = None
-        wanted = self.budget.prompts
+        queue_length = self.budget.prompts
         with ThreadPoolExecutor(1, thread_name_prefix="encode") as worker:
             while True:
-                for index, request in islice(source, None if at_once else max(0, wanted - len(waiting))):
+                for index, request in islice(source, None if at_once else max(0, queue_length - len(queue))):
                     if request.seeds:
                         request.check_images()
                         samples = len(request.seeds) if config.temperature > 0 else 1
-                        waiting.append(QueuedRequest(index, request, self.encoder.tokens(request), samples))
+                        queue.append(QueuedRequest(index, request, self.encoder.tokens(request), samples))
                     else:
-                        yield index, Answered(request, [], 0.0)
+                        yield index, AnsweredRequest(request, [], 0.0)
                 # Two batches more with each one that is generated: the first need not wait for a whole window.
-                wanted = min(self.budget.window, wanted + 2 * self.budget.prompts)
-                present = ahead or self._begin(waiting, worker, config)
-                if present is None:
+                queue_length = min(self.budget.window, queue_length + 2 * self.budget.prompts)
+                batch = ahead or self._begin(queue, worker, config)
+                if batch is None:
                     return
-                ahead = self._begin(waiting, worker, config)
-                yield from self._answer(present.result(), config)
+                ahead = self._begin(queue, worker, config)
+                yield from self._answer(batch.result(), config)
 
     def _begin(
-        self, waiting: list[QueuedRequest], worker: ThreadPoolExecutor, config: GenerationConfig
+        self, queue: list[QueuedRequest], worker: ThreadPoolExecutor, config: GenerationConfig
     ) -> Future[_EncodedBatch] | None:
-        """Take the next batch out of `waiting`, longest first: memory runs out at once or never."""
-        if not waiting:
+        """Take the next batch out of `queue`, longest first: memory runs out at once or never."""
+        if not queue:
             return None
-        waiting.sort(key=lambda entry: -entry.tokens)
-        count = self.budget.take(waiting)
-        batch, waiting[:count] = waiting[:count], []
+        queue.sort(key=lambda entry: -entry.tokens)
+        count = self.budget.take(queue)
+        batch, queue[:count] = queue[:count], []
         return worker.submit(lambda: [(entry, self._job(entry, config)) for entry in batch])
 
     def _job(self, entry: QueuedRequest, config: GenerationConfig) -> _GenerationJob | Failure:
-        request, begun = entry.request, None
+        request, matcher = entry.request, None
         try:
             encoded = self.encoder.encode(request)
             if self._holder:
-                begun = self._holder.begin(request.schema, opened=encoded.opens_thinking)
+                matcher = self._holder.matcher(request.schema, opens_thinking=encoded.opens_thinking)
         except MODEL_ERRORS as error:
             return Failure(f"request {request.request_id}: its prompt cannot be prepared: {_cause(error)}")
         if self._context is not None and encoded.prompt_tokens >= self._context:
-            long = f"its prompt of {encoded.prompt_tokens} tokens leaves no room in a context of {self._context}"
-            return Failure(f"request {request.request_id}: {long}. Remedy: fewer or smaller images (max_pixels)")
+            too_long = f"its prompt of {encoded.prompt_tokens} tokens leaves no room in a context of {self._context}"
+            return Failure(f"request {request.request_id}: {too_long}. Remedy: fewer or smaller images (max_pixels)")
         slots = tuple(range(len(request.seeds))) if config.temperature > 0 else (0,)
         seeds = tuple(request.seeds[slot] for slot in slots)
-        return _GenerationJob(entry.index, bool(request.images), slots, seeds, encoded, begun)
+        return _GenerationJob(entry.index, bool(request.images), slots, seeds, encoded, matcher)
 
-    def _answer(self, batch: _EncodedBatch, config: GenerationConfig) -> Iterator[tuple[int, Answered]]:
-        begun = time.perf_counter()
+    def _answer(self, batch: _EncodedBatch, config: GenerationConfig) -> Iterator[tuple[int, AnsweredRequest]]:
+        started = time.perf_counter()
         jobs = [job for _, job in batch if isinstance(job, _GenerationJob)]
         check = self.batch_check  # one without images says nothing of them
         if len(jobs) > 1 and (check is None or (jobs[0].has_images and not check.has_images)):
@@ -160,17 +160,17 @@ class Engine:
         by_slot: dict[int, dict[int, Completion | Failure]] = {job.index: {} for job in jobs}
         for job, slot, completion in self._generate_splitting(jobs, config):
             by_slot[job.index][slot] = completion
-        fraction = (time.perf_counter() - begun) / max(1, sum(len(job.slots) for job in jobs))
+        fraction = (time.perf_counter() - started) / max(1, sum(len(job.slots) for job in jobs))
         for entry, prepared in batch:
             seeds = range(len(entry.request.seeds))
             if isinstance(prepared, Failure):
-                yield entry.index, Answered(entry.request, [prepared for _ in seeds], 0.0)
+                yield entry.index, AnsweredRequest(entry.request, [prepared for _ in seeds], 0.0)
             else:
                 # Greedy decoding has a single answer for all seeds.
-                drawn = by_slot[entry.index]
+                answers = by_slot[entry.index]
                 is_greedy = config.temperature <= 0
-                completions = repeated(drawn[0], len(seeds)) if is_greedy else [drawn[slot] for slot in seeds]
-                yield entry.index, Answered(entry.request, completions, fraction * len(prepared.slots))
+                completions = repeated(answers[0], len(seeds)) if is_greedy else [answers[slot] for slot in seeds]
+                yield entry.index, AnsweredRequest(entry.request, completions, fraction * len(prepared.slots))
 
     def _generate_splitting(
         self, jobs: list[_GenerationJob], config: GenerationConfig
@@ -226,32 +226,32 @@ class Engine:
 
     def _attempt(self, batch: list[_GenerationJob], config: GenerationConfig) -> list[list[Completion]] | Failure:
         samples, columns = _size(batch)
-        self.budget.begin()
+        self.budget.begin_batch()
         try:
             completions = self._generate(batch, config)
         except MODEL_ERRORS as error:
             out_of_memory = is_out_of_memory(error)
-            what = f"out of memory with {samples} samples" if out_of_memory else "generation failed"
-            failure = Failure(f"{what}: {_cause(error)}")
+            problem = f"out of memory with {samples} samples" if out_of_memory else "generation failed"
+            failure = Failure(f"{problem}: {_cause(error)}")
         else:
-            self.budget.fitted(samples, columns)
+            self.budget.record_fit(samples, columns)
             return completions
         # Outside of the except block, where the traceback no longer holds the failed batch's tensors.
         if out_of_memory:
             if torch.cuda.is_available():
                 torch.cuda.empty_cache()
-            self.budget.ran_out(samples, columns)
+            self.budget.record_out_of_memory(samples, columns)
         return failure
 
     def _generate(self, batch: list[_GenerationJob], config: GenerationConfig) -> list[list[Completion]]:
         tokenizer, tags = self.encoder.tokenizer, self.encoder.tags
         samples = [job for job in batch for _ in job.seeds]
-        shared = len(samples) > len(batch) and decoding.suits(self.model)
-        inputs = self._inputs(batch if shared else samples)
+        is_shared = len(samples) > len(batch) and decoding.can_share_prefill(self.model)
+        inputs = self._inputs(batch if is_shared else samples)
         columns = inputs["input_ids"].shape[1]
         padding = (inputs["attention_mask"] != 0).int().argmax(dim=1)
         shared_decoding: dict[str, object] = {}
-        if shared:
+        if is_shared:
             rows = torch.tensor([row for row, job in enumerate(batch) for _ in job.seeds], device=self.model.device)
             padding = padding[rows]
             shared_decoding["custom_generate"] = partial(decoding.decode_after_shared_prefill, rows=rows)
@@ -262,17 +262,19 @@ class Engine:
         penalty = config.repetition_penalty
         if penalty == 1.0:
             penalty = self.model.generation_config.repetition_penalty or 1.0
-        begun = [job.begun for job in samples]
-        held = self._holder.processor(begun, columns, tokenizer.pad_token_id) if self._holder and any(begun) else None
+        matchers = [job.matcher for job in samples]
+        masks = None
+        if self._holder and any(matchers):
+            masks = self._holder.processor(matchers, columns, tokenizer.pad_token_id)
         processors = [
             decoding.NanCheck(),
-            *([held] if held else []),
+            *([masks] if masks else []),
             *([recorder] if recorder else []),
             *decoding.sampling_processors(config, penalty, padding, seeds),
         ]
         if config.thinking_budget is not None:
             closing = tokenizer(f"{tags[1]}\n", add_special_tokens=False)["input_ids"]
-            allows = {"allows": held.allows} if held else {}
+            allows = {"allows": masks.allows} if masks else {}
             processors.append(decoding.ThinkingBudget(thoughts, config.thinking_budget, closing, **allows))
         sequences = self.model.generate(  # type: ignore[operator]
             **inputs,
@@ -293,15 +295,15 @@ class Engine:
         first = {id(job): row for row, job in reversed(list(enumerate(samples)))}
         completions = iter(
             self.reader.read(
-                Generated(
+                GeneratedRow(
                     tokens=tokens,
-                    opened=job.encoded.opens_thinking,
-                    stopped=stop.lengths[row],
+                    opens_thinking=job.encoded.opens_thinking,
+                    stop_length=stop.lengths[row],
                     prompt_tokens=job.encoded.prompt_tokens,
-                    cached=job.encoded.prompt_tokens if shared and row != first[id(job)] else 0,
+                    cached=job.encoded.prompt_tokens if is_shared and row != first[id(job)] else 0,
                     rows=len(samples),
                     scores=scores[row],
-                    held=job.begun is not None,
+                    is_held=job.matcher is not None,
                 ),
                 config.stop,
             )
@@ -322,9 +324,9 @@ def _context_of(config: PreTrainedConfig) -> int | None:
     """Tokens that a model was made for, prompt and answer; None where its configuration does not say."""
     text = config.get_text_config()
     rope = getattr(text, "rope_parameters", None) or {}
-    stated = getattr(text, "max_position_embeddings", None)
-    stretched = (rope.get("original_max_position_embeddings") or 0) * (rope.get("factor") or 1)
-    return None if stated is None else max(int(stated), int(stretched))
+    limit = getattr(text, "max_position_embeddings", None)
+    stretched_limit = (rope.get("original_max_position_embeddings") or 0) * (rope.get("factor") or 1)
+    return None if limit is None else max(int(limit), int(stretched_limit))
 
 
 def _halves(batch: list[_GenerationJob]) -> list[list[_GenerationJob]]:

@@ -18,7 +18,7 @@ from transformers import LogitsProcessor
 
 from barista_bench.errors import ModelError
 from barista_bench.files.text_out import first_line
-from barista_bench.models.answer_schemas import Schema, answer_grammar, holds
+from barista_bench.models.answer_schemas import Schema, answer_grammar, is_restrictive
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
@@ -51,20 +51,22 @@ class AnswerHolder:
         remedy = "leave structured_output out"
         if not end_ids:
             raise ModelError(f"model {name}: no token ends its answers, which cannot be held so. Remedy: {remedy}")
-        if longer := sum(len(token.encode()) > _LONGEST for token in tokenizer.get_vocab()):
-            what = f"{longer} of its tokens are longer than the {_LONGEST} bytes that llguidance reads"
-            raise ModelError(f"model {name}: its answers cannot be held to a schema: {what}. Remedy: {remedy}")
+        if too_long := sum(len(token.encode()) > _LONGEST for token in tokenizer.get_vocab()):
+            reason = f"{too_long} of its tokens are longer than the {_LONGEST} bytes that llguidance reads"
+            raise ModelError(f"model {name}: its answers cannot be held to a schema: {reason}. Remedy: {remedy}")
         try:
             size = max(vocabulary, len(tokenizer))
             self._tokenizer = from_tokenizer(tokenizer, n_vocab=size, eos_token=sorted(end_ids))
         except ValueError as error:
-            what = f"its answers cannot be held to a schema: llguidance cannot read its tokenizer ({first_line(error)})"
-            raise ModelError(f"model {name}: {what}. Remedy: {remedy}") from error
+            reason = f"llguidance cannot read its tokenizer ({first_line(error)})"
+            raise ModelError(
+                f"model {name}: its answers cannot be held to a schema: {reason}. Remedy: {remedy}"
+            ) from error
         self._thought = tags and cast("tuple[str, str]", tuple(self._lark(tokenizer, tag) for tag in tags))
-        self._begun = lru_cache(_MAX_FORMS)(self._compiled)
+        self._matcher_of = lru_cache(_MAX_FORMS)(self._compile)
         self._executor = LLExecutor()
 
-    def begin(self, schema: Schema | None, *, opened: bool) -> LLMatcher | None:
+    def matcher(self, schema: Schema | None, *, opens_thinking: bool) -> LLMatcher | None:
         """A matcher at the beginning of an answer, to be copied for each sample; None for a free answer.
 
         Args:
@@ -73,19 +75,21 @@ class AnswerHolder:
         Raises:
             ValueError: llguidance cannot take the schema.
         """
-        grammar = self.grammar(schema, opened=opened)
-        return None if grammar is None else self._begun(grammar)
+        grammar = self.grammar(schema, opens_thinking=opens_thinking)
+        return None if grammar is None else self._matcher_of(grammar)
 
-    def grammar(self, schema: Schema | None, *, opened: bool) -> str | None:
+    def grammar(self, schema: Schema | None, *, opens_thinking: bool) -> str | None:
         """The grammar of an answer (`answer_grammar`); None for a free one."""
-        return answer_grammar(schema, self._thought, opened=opened) if schema is not None and holds(schema) else None
+        if schema is None or not is_restrictive(schema):
+            return None
+        return answer_grammar(schema, self._thought, opens_thinking=opens_thinking)
 
-    def processor(self, begun: Sequence[LLMatcher | None], columns: int, pad_id: int) -> HeldAnswers:
-        """The processor of a batch whose prompts are padded to `columns` tokens: a matcher of `begin` a row."""
-        matchers = [matcher and matcher.deep_copy() for matcher in begun]
-        return HeldAnswers(matchers, self._tokenizer.vocab_size, columns, pad_id, self._executor)
+    def processor(self, first_matchers: Sequence[LLMatcher | None], columns: int, pad_id: int) -> SchemaMasks:
+        """The masks of a batch whose prompts are padded to `columns` tokens; a row has a copy of its matcher."""
+        matchers = [matcher and matcher.deep_copy() for matcher in first_matchers]
+        return SchemaMasks(matchers, self._tokenizer.vocab_size, columns, pad_id, self._executor)
 
-    def _compiled(self, grammar: str) -> LLMatcher:
+    def _compile(self, grammar: str) -> LLMatcher:
         matcher = LLMatcher(self._tokenizer, LLMatcher.grammar_from_lark(grammar), log_level=0)
         _check(matcher)
         return matcher
@@ -96,7 +100,7 @@ class AnswerHolder:
         return f"<[{token}]>" if is_special else json.dumps(tag)
 
 
-class HeldAnswers(LogitsProcessor):
+class SchemaMasks(LogitsProcessor):
     """Masks the tokens that a row's schema does not allow next; rows without a matcher are left as they are.
 
     It comes before whatever chooses among the scores, so that cuts and log-probabilities are of what is allowed.
@@ -105,7 +109,7 @@ class HeldAnswers(LogitsProcessor):
     def __init__(
         self, matchers: Sequence[LLMatcher | None], vocabulary: int, columns: int, pad_id: int, executor: LLExecutor
     ) -> None:
-        self._live = {row: matcher for row, matcher in enumerate(matchers) if matcher is not None}
+        self._live_matchers = {row: matcher for row, matcher in enumerate(matchers) if matcher is not None}
         self._columns, self._pad_id, self._executor = columns, pad_id, executor
         self._masks = np.full((len(matchers), -(-vocabulary // _WORD)), -1, dtype=np.int32)
 
@@ -117,9 +121,9 @@ class HeldAnswers(LogitsProcessor):
         """
         if input_ids.shape[1] > self._columns:
             self._take(input_ids[:, -1].tolist())
-        if not self._live:
+        if not self._live_matchers:
             return scores
-        pairs = [(matcher, row) for row, matcher in self._live.items()]
+        pairs = [(matcher, row) for row, matcher in self._live_matchers.items()]
         words = self._masks.shape[1]
         self._executor.unsafe_compute_mask_ptr(pairs, self._masks.ctypes.data, words * 4, len(self._masks))
         for matcher, _ in pairs:
@@ -128,24 +132,24 @@ class HeldAnswers(LogitsProcessor):
         allowed = np.zeros(tuple(scores.shape), dtype=np.bool_)
         shared = min(allowed.shape[1], bits.shape[1])
         allowed[:, :shared] = bits[:, :shared]
-        allowed[[row for row in range(len(allowed)) if row not in self._live]] = True
+        allowed[[row for row in range(len(allowed)) if row not in self._live_matchers]] = True
         self._allowed = allowed
         return cast("torch.FloatTensor", scores.masked_fill(~torch.from_numpy(allowed).to(scores.device), -torch.inf))
 
     def allows(self, row: int, token: int) -> bool:
         """Whether a row can go on with a token, by the latest mask."""
-        return row not in self._live or bool(self._allowed[row, token])
+        return row not in self._live_matchers or bool(self._allowed[row, token])
 
     def _take(self, tokens: Sequence[int]) -> None:
-        """Go on by the tokens that were chosen; a row that is over is free from now on, for its padding."""
-        for row, matcher in list(self._live.items()):
-            over = matcher.is_stopped()
-            if not over and not matcher.consume_token(tokens[row]):
-                over = tokens[row] == self._pad_id  # which follows on a stop text
-                if not over:
+        """Advance each row's matcher by its chosen token; a row that is over is free from now on, for its padding."""
+        for row, matcher in list(self._live_matchers.items()):
+            is_over = matcher.is_stopped()
+            if not is_over and not matcher.consume_token(tokens[row]):
+                is_over = tokens[row] == self._pad_id  # which follows on a stop text
+                if not is_over:
                     _check(matcher)
-            if over:
-                del self._live[row]
+            if is_over:
+                del self._live_matchers[row]
 
 
 def _check(matcher: LLMatcher) -> None:

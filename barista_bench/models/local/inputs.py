@@ -22,7 +22,7 @@ from barista_bench.core.prompt import ImagePart, TextPart
 from barista_bench.errors import ModelError
 from barista_bench.models.answers import THINK_TAGS
 from barista_bench.models.base import Request, VideoClip, knows_one_rate, parts_with_clips
-from barista_bench.models.local.processors import TextProcessor, chosen_variables
+from barista_bench.models.local.processors import TextProcessor, template_variables
 from barista_bench.models.settings import GeneratorSettings
 
 log = logging.getLogger(__name__)
@@ -101,7 +101,7 @@ class PromptEncoder:
     ) -> None:
         self.processor: Any = processor
         self.tokenizer = processor.tokenizer
-        self.name, self._video_fps, self._told_of_rate = name, settings.video_fps, False
+        self.name, self._video_fps, self._warned_of_rate = name, settings.video_fps, False
         self.takes_video = settings.frames_as == "video"
         self.tags = settings.tags or THINK_TAGS
         self._input_names = frozenset(getattr(processor, "model_input_names", ()))
@@ -116,8 +116,8 @@ class PromptEncoder:
         if not processor.chat_template:
             remedy = "use its instruction-tuned version, or give chat_template"
             raise ModelError(f"model {name}: it has no chat template. Remedy: {remedy}")
-        given = template_kwargs or {}
-        self._template_kwargs = chosen_variables(name, processor.chat_template, given, settings.reasoning)
+        variables = template_kwargs or {}
+        self._template_kwargs = template_variables(name, processor.chat_template, variables, settings.reasoning)
         if self.tokenizer.pad_token_id is None:
             if self.tokenizer.eos_token is None:
                 raise ModelError(f"model {name}: its tokenizer has no padding and no end token. Remedy: set pad_token")
@@ -136,7 +136,7 @@ class PromptEncoder:
         Raises:
             ValueError: it is not known when frames of a video were filmed.
         """
-        return parts_with_clips(request, self._video_fps) if self.takes_video else list(request.prompt.joined)
+        return parts_with_clips(request, self._video_fps) if self.takes_video else list(request.prompt.joined_parts)
 
     def messages(self, request: Request) -> list[Message]:
         """The conversation: a system message where there is one and the template takes it; a user turn."""
@@ -146,8 +146,8 @@ class PromptEncoder:
             return [{"role": "user", "content": content}]
         if self.system_style == "folded":
             return [{"role": "user", "content": [_text(f"{system}\n\n"), *content]}]
-        written = [_text(system)] if self.system_style == "parts" else system
-        return [{"role": "system", "content": written}, {"role": "user", "content": content}]
+        system_content = [_text(system)] if self.system_style == "parts" else system
+        return [{"role": "system", "content": system_content}, {"role": "user", "content": content}]
 
     def encode(self, request: Request) -> Encoded:
         """Tensors of one request.
@@ -159,11 +159,11 @@ class PromptEncoder:
         times = tuple(part.times for part in self.parts(request) if isinstance(part, VideoClip))
         # A processor of one rate cannot tell the model that frames lie at uneven distances.
         uneven = next((each for each in times if not each.is_even), None)
-        if self.knows_one_rate and uneven is not None and not self._told_of_rate:
-            self._told_of_rate = True
-            what = "its processor tells one rate a video, and frames lie at uneven distances"
+        if self.knows_one_rate and uneven is not None and not self._warned_of_rate:
+            self._warned_of_rate = True
+            problem = "its processor tells one rate a video, and frames lie at uneven distances"
             log.warning(
-                "model %s: %s: each video has its own mean rate (here %.3g a second)", self.name, what, uneven.rate
+                "model %s: %s: each video has its own mean rate (here %.3g a second)", self.name, problem, uneven.rate
             )
         with self._lock:
             tensors = self._apply([messages], times)
@@ -183,8 +183,8 @@ class PromptEncoder:
         begin = self.tokenizer.bos_token
         # The rules by which `apply_chat_template` makes tokens of its text: of a tokenizer it adds none, of a processor
         # those that the text lacks.
-        adds = not self.reads_text_alone and not (begin is not None and text.startswith(begin))
-        return text, adds, text.rstrip().endswith(self.tags[0])
+        adds_special_tokens = not self.reads_text_alone and not (begin is not None and text.startswith(begin))
+        return text, adds_special_tokens, text.rstrip().endswith(self.tags[0])
 
     def drops_images(self, request: Request, encoded: Encoded) -> bool:
         """Whether the same prompt without its images becomes the same tensors."""
@@ -198,11 +198,11 @@ class PromptEncoder:
     def tokens(self, request: Request) -> int:
         """Visual and text tokens of a request, near enough to order by; its images are not processed."""
         try:
-            written = self._template_text(self.messages(request))
+            prompt_text = self._template_text(self.messages(request))
         except MODEL_ERRORS:
             return 0  # the request will say so itself when it is encoded
-        text = len(self.tokenizer(written, add_special_tokens=False)["input_ids"])
-        return text + sum(self._tokens_of_image(image.size) for image in request.images)
+        text_tokens = len(self.tokenizer(prompt_text, add_special_tokens=False)["input_ids"])
+        return text_tokens + sum(self._tokens_of_image(image.size) for image in request.images)
 
     def batch(self, encoded: Sequence[Encoded]) -> dict[str, torch.Tensor]:
         """One batch, left-padded: tensors of shape (requests, columns), and the images one after another.
@@ -221,33 +221,32 @@ class PromptEncoder:
 
     def _apply(self, conversations: list[list[Message]], times: Sequence[FrameTimes] = ()) -> dict[str, torch.Tensor]:
         """Tensors of conversations, whose videos have these times, in their order."""
-        wanted: dict[str, object] = {"padding": len(conversations) > 1}
+        options: dict[str, object] = {"padding": len(conversations) > 1}
         if "mm_token_type_ids" in self._input_names:
-            wanted["return_mm_token_type_ids"] = True  # named by processors that leave them out unless they are asked
+            options["return_mm_token_type_ids"] = True  # named by processors that leave them out unless they are asked
         if times:
             # All frames, as they are: which ones to show is the task's choice.
             metadata = [each.metadata() for each in times]
             # Some processors write times into the prompt, and forget to ask their part for them.
-            wanted |= {"do_sample_frames": False, "video_metadata": metadata, "return_metadata": True}
+            options |= {"do_sample_frames": False, "video_metadata": metadata, "return_metadata": True}
             if "video_second_per_grid" in self._input_names:
-                wanted["fps"] = self._shared_rate(times)
+                options["fps"] = self._shared_rate(times)
         if type(self.processor).__name__ in _FLAT_IMAGES:
-            written = [self._template_text(conversation, add_generation_prompt=True) for conversation in conversations]
+            texts = [self._template_text(conversation, add_generation_prompt=True) for conversation in conversations]
             contents = [message["content"] for each in conversations for message in each]
             parts = [part for content in contents if isinstance(content, list) for part in content]
             images = [part["image"] for part in parts if part["type"] == "image"]
-            return dict(self.processor(text=written, images=images or None, return_tensors="pt", **wanted))
+            return dict(self.processor(text=texts, images=images or None, return_tensors="pt", **options))
         inputs = self.processor.apply_chat_template(
             conversations,
             add_generation_prompt=True,
             tokenize=True,
             return_dict=True,
             return_tensors="pt",
-            processor_kwargs=wanted,
+            processor_kwargs=options,
             **self._template_kwargs,
         )
-        kept = inputs.items()
-        return {name: value for name, value in kept if value is not None and name != "video_metadata"}
+        return {name: value for name, value in inputs.items() if value is not None and name != "video_metadata"}
 
     def _shared_rate(self, times: Sequence[FrameTimes]) -> float:
         """The rate for processors that take one for all videos of a call, and none from their metadata."""
@@ -278,15 +277,15 @@ class PromptEncoder:
         return self._image_tokens[width, height]
 
     def _find_system_style(self) -> SystemStyle:
-        """Render a probe each way: some templates refuse a system message, others drop it in silence."""
+        """The way in which the template takes a system message, by a probe: some refuse it, some drop it in silence."""
         user: Message = {"role": "user", "content": [_text("question")]}
         styles: dict[SystemStyle, object] = {"parts": [_text(_PROBE)], "text": _PROBE}
         for style, content in styles.items():
             try:
-                written = self._template_text([{"role": "system", "content": content}, user])
+                rendered = self._template_text([{"role": "system", "content": content}, user])
             except MODEL_ERRORS:
                 continue
-            if _PROBE in written and "'type'" not in written:  # the latter: the list itself was printed
+            if _PROBE in rendered and "'type'" not in rendered:  # the latter: the list itself was printed
                 return style
         return "folded"
 
@@ -304,7 +303,7 @@ def _content(part: TextPart | ImagePart | VideoClip, request: Request) -> Messag
 
 
 def _stack(items: Sequence[dict[str, torch.Tensor]], pad: int) -> dict[str, torch.Tensor] | None:
-    """Stack requests, or None where this is not known to be safe."""
+    """The tensors of requests stacked into a batch; None where this is not known to be safe."""
     if len(items) == 1:
         return items[0]
     columns = max(item["input_ids"].shape[1] for item in items)

@@ -18,7 +18,7 @@ from barista_bench.files.checkpoints import GGUF, device_of, load_pretrained, lo
 from barista_bench.files.hashes import file_sha256
 from barista_bench.files.reading import read_bounded_text
 from barista_bench.files.text_out import first_line
-from barista_bench.models.answer_schemas import require_holding
+from barista_bench.models.answer_schemas import require_llguidance
 from barista_bench.models.answers import AnswerReader
 from barista_bench.models.base import ModelIdentity, video_settings
 from barista_bench.models.settings import TransformersSettings
@@ -47,7 +47,7 @@ def load_checkpoint(
         ModelError: the checkpoint is missing, incomplete, of an unknown kind, or needs a missing library.
     """
     adapter = fetch_adapter(settings.adapter, settings.adapter_revision) if settings.adapter else None
-    placed = settings.device == "split" or bool(settings.quantization)  # the weights, while they are read
+    is_placed_on_reading = settings.device == "split" or bool(settings.quantization)
     path, folder, file = Path(name).expanduser(), name, dict[str, str]()
     if name.endswith(GGUF):  # a file of its folder
         if not path.is_file():
@@ -60,7 +60,7 @@ def load_checkpoint(
         partial(_model, settings=settings, **file),
         kind="a model that answers in text",
         revision=settings.revision,
-        device=None if placed else settings.device,
+        device=None if is_placed_on_reading else settings.device,
         trust_remote_code=settings.trust_remote_code,
         dtype=settings.dtype,
         attn_implementation=settings.attn_implementation,
@@ -79,7 +79,7 @@ def identity_of(
     Device and library versions are not among them: a run goes on after a move to another machine. Versions stand in
     the run's description. An adapter is named by its content, since its folder differs between machines.
     """
-    chosen: dict[str, str | int | float | bool | None] = {
+    settings_set: dict[str, str | int | float | bool | None] = {
         "quantization": settings.quantization,
         "adapter": settings.adapter and adapter_hash(fetch_adapter(settings.adapter, settings.adapter_revision)),
         "min_pixels": settings.min_pixels,
@@ -96,7 +96,7 @@ def identity_of(
         settings={
             **loading_of(model),
             "repetition_penalty": model.generation_config.repetition_penalty,
-            **{setting: value for setting, value in chosen.items() if value is not None},
+            **{setting: value for setting, value in settings_set.items() if value is not None},
         },
     )
 
@@ -107,7 +107,7 @@ def answer_holder(encoder: PromptEncoder, reader: AnswerReader, vocabulary: int)
     Raises:
         ModelError: llguidance is missing, or cannot hold answers of this tokenizer.
     """
-    require_holding(f"model {encoder.name}: structured_output")
+    require_llguidance(f"model {encoder.name}: structured_output")
     from barista_bench.models.local.holding import AnswerHolder
 
     tags = encoder.tags if encoder.thinks else None
@@ -137,8 +137,8 @@ def checkpoint_videos(name: str) -> TrainingVideos | None:
 def box_format_of_checkpoint(name: str, model_type: str) -> BoxFormat:
     """The box format that a checkpoint was trained to write, if it says so, else that of its family."""
     training = checkpoint_videos(name)
-    written = training.box_format if training else None
-    return BoxFormat.parse(written) if written else box_format_of(model_type)
+    format_text = training.box_format if training else None
+    return BoxFormat.parse(format_text) if format_text else box_format_of(model_type)
 
 
 def _model(name: str, settings: TransformersSettings, gguf_file: str | None = None, **shared: Any) -> object:  # noqa: ANN401
@@ -169,8 +169,8 @@ def _processor(
 ) -> ProcessorMixin | TextProcessor:
     from barista_bench.models.local.processors import load_processor, text_processor
 
-    given = {"min_pixels": settings.min_pixels, "max_pixels": settings.max_pixels}
-    limits = {limit: value for limit, value in given.items() if value is not None}
+    limits_set = {"min_pixels": settings.min_pixels, "max_pixels": settings.max_pixels}
+    limits = {limit: value for limit, value in limits_set.items() if value is not None}
     processor: ProcessorMixin | TextProcessor | None = text_processor(name, gguf_file, **shared)
     if processor is None:
         processor = load_processor(name, wants_video=settings.frames_as == "video", **limits, **shared)
@@ -191,17 +191,18 @@ def check_limits(name: str, image_processor: object, limits: dict[str, int]) -> 
 
     Many processors know no such limits, and take and ignore them.
     """
-    kind = type(image_processor)
-    kwargs = getattr(kind, "valid_kwargs", None)
-    known = {*inspect.signature(kind.__init__).parameters, *(inspect.get_annotations(kwargs) if kwargs else ())}
+    processor_class, class_name = type(image_processor), type(image_processor).__name__
+    kwargs = getattr(processor_class, "valid_kwargs", None)
+    parameters = set(inspect.signature(processor_class.__init__).parameters)
+    parameters.update(inspect.get_annotations(kwargs) if kwargs else ())
     for limit, value in limits.items():
-        if limit not in known:
+        if limit not in parameters:
             remedy = "leave it out; this processor sets image sizes itself"
-            raise ModelError(f"model {name}: {kind.__name__} has no {limit}. Remedy: {remedy}")
+            raise ModelError(f"model {name}: {class_name} has no {limit}. Remedy: {remedy}")
         size = getattr(image_processor, "size", None) or {}
         edge = {"min_pixels": "shortest_edge", "max_pixels": "longest_edge"}[limit]
         if value not in (size.get(edge), getattr(image_processor, limit, None)):
-            raise ModelError(f"model {name}: {kind.__name__} did not take {limit}={value}. Remedy: leave it out")
+            raise ModelError(f"model {name}: {class_name} did not take {limit}={value}. Remedy: leave it out")
 
 
 def quantization_config(name: str, settings: TransformersSettings) -> BitsAndBytesConfig:
@@ -213,16 +214,16 @@ def quantization_config(name: str, settings: TransformersSettings) -> BitsAndByt
     import torch
     from transformers import AutoConfig, BitsAndBytesConfig
 
-    wanted = f"model {name}: {settings.quantization} quantisation"
-    require_extra(wanted, "bitsandbytes", extra="quantization")
+    subject = f"model {name}: {settings.quantization} quantisation"
+    require_extra(subject, "bitsandbytes", extra="quantization")
     if not torch.cuda.is_available() or settings.device == "cpu":
-        raise ModelError(f"{wanted} needs a CUDA GPU. Remedy: run it on one, or leave quantization out")
+        raise ModelError(f"{subject} needs a CUDA GPU. Remedy: run it on one, or leave quantization out")
     config = AutoConfig.from_pretrained(
         name, revision=settings.revision or "main", trust_remote_code=settings.trust_remote_code
     )
     if getattr(config, "quantization_config", None) is not None:
         # transformers would keep to the checkpoint's own, and results would name the wrong one.
-        raise ModelError(f"{wanted} of a checkpoint that is quantised already. Remedy: leave quantization out")
+        raise ModelError(f"{subject} of a checkpoint that is quantised already. Remedy: leave quantization out")
     if settings.quantization == "8bit":
         return BitsAndBytesConfig(load_in_8bit=True)  # type: ignore[no-untyped-call]
     return BitsAndBytesConfig(  # type: ignore[no-untyped-call]
@@ -249,8 +250,8 @@ def fetch_adapter(adapter: str, revision: str | None = None) -> Path:
     folder = Path(adapter).expanduser()
     if not folder.is_dir():
         try:
-            wanted = [_CONFIG, _WEIGHTS, VIDEOS_FILE]
-            folder = Path(snapshot_download(adapter, revision=revision, allow_patterns=wanted))
+            files = [_CONFIG, _WEIGHTS, VIDEOS_FILE]
+            folder = Path(snapshot_download(adapter, revision=revision, allow_patterns=files))
         except (OSError, HfHubHTTPError, HFValidationError) as error:
             raise ModelError(
                 f"adapter {adapter}: is not a folder and cannot be fetched ({type(error).__name__}). "
@@ -301,7 +302,7 @@ def add_adapter(model: PreTrainedModel, folder: Path, adapter: str) -> None:
         "unknown": report.unexpected_keys,
         "of other shape": report.mismatched_keys,
     }
-    for kind, keys in problems.items():
+    for problem, keys in problems.items():
         if keys:
             # transformers only warns, and would answer as if there were no adapter.
-            raise ModelError(f"adapter {adapter}: weights are {kind} ({sorted(map(str, keys))[0]}, ...). {remedy}")
+            raise ModelError(f"adapter {adapter}: weights are {problem} ({sorted(map(str, keys))[0]}, ...). {remedy}")

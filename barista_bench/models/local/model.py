@@ -12,7 +12,7 @@ from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
 from barista_bench.errors import ModelError
 from barista_bench.files.checkpoints import require_libraries
 from barista_bench.models.answers import AnswerReader
-from barista_bench.models.base import Answered, GenerationConfig, ModelIdentity, NumberedStream, Request
+from barista_bench.models.base import AnsweredRequest, GenerationConfig, ModelIdentity, NumberedStream, Request
 from barista_bench.models.local.batching import BatchBudget, CudaMemory, checked_size
 from barista_bench.models.local.loading import answer_holder, box_format_of_checkpoint, identity_of, load_checkpoint
 from barista_bench.models.settings import TransformersSettings, checked
@@ -116,7 +116,7 @@ class TransformersModel(NumberedStream):
 
     def _numbered(
         self, requests: Iterable[Request], config: GenerationConfig, *, at_once: bool
-    ) -> Iterator[tuple[int, Answered]]:
+    ) -> Iterator[tuple[int, AnsweredRequest]]:
         encoder = self._engine.encoder
         if config.thinking_budget is not None and not encoder.thinks:
             opening, closing = encoder.tags

@@ -2,7 +2,7 @@
 
 transformers builds a processor whole or not at all, and all of its video processors need torchvision. Its image
 processors for PIL do not: without torchvision a processor is put together for images alone. A model that reads text
-alone has a tokenizer in the place of a processor. `chosen_variables` are those of its chat template.
+alone has a tokenizer in the place of a processor. `template_variables` are those of its chat template.
 
 Imports transformers, so it is itself imported only where a model is loaded.
 """
@@ -58,19 +58,20 @@ def load_processor(name: str, *, wants_video: bool, **settings: Any) -> Processo
         ModelError: there is none for images, or it needs torchvision, which is missing.
         OSError, ValueError, TypeError, ...: transformers', of files that are missing or damaged.
     """
-    needs = f"model {name}: its processor"
+    subject = f"model {name}: its processor"
     try:
-        kind: Any = AutoProcessor if is_torchvision_available() else _without_torchvision(name, **settings)
-        if wants_video and issubclass(kind, _ImagesOnly):
-            require_extra(f"{needs} of videos", "torchvision", extra="video")
-        processor = kind.from_pretrained(name, **settings)
+        has_torchvision = is_torchvision_available()
+        processor_class: Any = AutoProcessor if has_torchvision else _class_without_torchvision(name, **settings)
+        if wants_video and issubclass(processor_class, _ImagesOnly):
+            require_extra(f"{subject} of videos", "torchvision", extra="video")
+        processor = processor_class.from_pretrained(name, **settings)
     except (ImportError, ValueError) as error:
         if "orchvision" not in str(error):
             raise
-        require_extra(needs, "torchvision", extra="video")
+        require_extra(subject, "torchvision", extra="video")
         raise
     if getattr(processor, "image_processor", None) is None:
-        raise ModelError(f"{needs} takes no images. Remedy: use a vision-language model")
+        raise ModelError(f"{subject} takes no images. Remedy: use a vision-language model")
     return processor
 
 
@@ -92,7 +93,7 @@ class _VideoSettings(PushToHubMixin):  # what processors ask of their parts
 
     @classmethod
     def from_pretrained(cls, name: str, **hub: object) -> _VideoSettings:
-        whole, images, videos = (_settings(name, file, hub) for file in _FILES)
+        whole, images, videos = (_read_settings(name, file, hub) for file in _FILES)
         return cls(**{**images, **videos, **whole.get("video_processor", {})})
 
     def to_dict(self) -> dict[str, object]:
@@ -106,17 +107,17 @@ class _ImagesOnly(ProcessorMixin):
     def _get_arguments_from_pretrained(
         cls, pretrained_model_name_or_path: str, processor_dict: object = None, **kwargs: object
     ) -> list[object]:
-        kinds: dict[str, Any] = {
+        part_classes: dict[str, Any] = {
             "image_processor": AutoImageProcessor,
             "feature_extractor": AutoFeatureExtractor,
             "video_processor": _VideoSettings,
         }
         tokenizer: Any = cls._load_tokenizer_from_pretrained
         return [
-            kinds[part].from_pretrained(pretrained_model_name_or_path, **kwargs)
-            if part in kinds
+            part_classes[part].from_pretrained(pretrained_model_name_or_path, **kwargs)
+            if part in part_classes
             else tokenizer(part, pretrained_model_name_or_path, **kwargs)
-            for part in _parts(cls)
+            for part in _part_names(cls)
         ]
 
     @staticmethod
@@ -125,46 +126,46 @@ class _ImagesOnly(ProcessorMixin):
         return _VideoSettings if module_name == "VideoProcessorMixin" else transformers_class(module_name)
 
 
-def _parts(kind: Any) -> list[str]:  # noqa: ANN401
+def _part_names(processor_class: Any) -> list[str]:  # noqa: ANN401
     """`image_processor`, `tokenizer`, ..., in the order in which a class of processors takes them."""
-    return list(kind.get_attributes())
+    return list(processor_class.get_attributes())
 
 
-def _without_torchvision(name: str, *, trust_remote_code: bool, revision: str, **_: object) -> Any:  # noqa: ANN401
+def _class_without_torchvision(name: str, *, trust_remote_code: bool, revision: str, **_: object) -> Any:  # noqa: ANN401
     """The class that reads a checkpoint's processor without torchvision, as far as there is one."""
     hub = {"revision": revision}
-    files = [_settings(name, file, hub) for file in (*_FILES, "tokenizer_config.json")]
+    files = [_read_settings(name, file, hub) for file in (*_FILES, "tokenizer_config.json")]
     if trust_remote_code and any("AutoProcessor" in file.get("auto_map", {}) for file in files):
         return AutoProcessor
-    declared: str | None = next((file["processor_class"] for file in files if "processor_class" in file), None)
-    if declared is None:
+    class_name: str | None = next((file["processor_class"] for file in files if "processor_class" in file), None)
+    if class_name is None:
         config = AutoConfig.from_pretrained(name, trust_remote_code=trust_remote_code, **hub)
-        declared = auto_mappings.PROCESSOR_MAPPING_NAMES.get(config.model_type)
-    if declared == "PixtralProcessor":
+        class_name = auto_mappings.PROCESSOR_MAPPING_NAMES.get(config.model_type)
+    if class_name == "PixtralProcessor":
         return _pixtral_processor()
-    kind: Any = declared and processor_class_from_name(declared)
-    if not (declared and kind) or "video_processor" not in _parts(kind):
-        return kind or AutoProcessor
-    if "image_processor" not in _parts(kind):
-        raise ImportError(f"{declared} needs torchvision")
-    return type(declared, (_ImagesOnly, kind), {})
+    processor_class: Any = class_name and processor_class_from_name(class_name)
+    if not (class_name and processor_class) or "video_processor" not in _part_names(processor_class):
+        return processor_class or AutoProcessor
+    if "image_processor" not in _part_names(processor_class):
+        raise ImportError(f"{class_name} needs torchvision")
+    return type(class_name, (_ImagesOnly, processor_class), {})
 
 
 def _pixtral_processor() -> type:
     """Pixtral's. Its module takes one function from the image processor of torchvision; that of PIL has it as well."""
-    missing = f"{_PIXTRAL}image_processing_pixtral"
-    sys.modules[missing] = importlib.import_module(f"{_PIXTRAL}image_processing_pil_pixtral")
+    torchvision_module = f"{_PIXTRAL}image_processing_pixtral"
+    sys.modules[torchvision_module] = importlib.import_module(f"{_PIXTRAL}image_processing_pil_pixtral")
     try:
-        kind: type = importlib.import_module(f"{_PIXTRAL}processing_pixtral").PixtralProcessor
+        processor_class: type = importlib.import_module(f"{_PIXTRAL}processing_pixtral").PixtralProcessor
     finally:
-        del sys.modules[missing]
-    return kind
+        del sys.modules[torchvision_module]
+    return processor_class
 
 
-def _settings(name: str, file: str, hub: dict[str, Any]) -> dict[str, Any]:
+def _read_settings(name: str, file: str, hub: dict[str, Any]) -> dict[str, Any]:
     """A JSON file of a checkpoint; empty where it has none."""
-    wanted = {key: value for key, value in hub.items() if key in ("revision", "token", "cache_dir")}
-    path = cached_file(name, file, _raise_exceptions_for_missing_entries=False, **wanted)
+    hub_options = {key: value for key, value in hub.items() if key in ("revision", "token", "cache_dir")}
+    path = cached_file(name, file, _raise_exceptions_for_missing_entries=False, **hub_options)
     content = {} if path is None else json.loads(bounded_bytes(path, _MAX_SETTINGS))
     if not isinstance(content, dict):
         raise ValueError(f"{file} is not a mapping")  # noqa: TRY004  (a file's content)
@@ -197,11 +198,11 @@ class TextProcessor:
         **settings: Any,  # noqa: ANN401  (of the tokenizer, and variables of the template)
     ) -> Any:  # noqa: ANN401  (a text, or tensors by name)
         """The same as a processor's. Raises ValueError for an image: the model reads none."""
-        one = isinstance(conversations[0], dict)
-        several: Any = [conversations] if one else conversations
-        written = [[_as_text(message) for message in conversation] for conversation in several]
-        chosen = {"chat_template": self.chat_template, **settings, **(processor_kwargs or {})}
-        return self.tokenizer.apply_chat_template(written[0] if one else written, **chosen)
+        is_single = isinstance(conversations[0], dict)
+        all_conversations: Any = [conversations] if is_single else conversations
+        texts = [[_as_text(message) for message in conversation] for conversation in all_conversations]
+        options = {"chat_template": self.chat_template, **settings, **(processor_kwargs or {})}
+        return self.tokenizer.apply_chat_template(texts[0] if is_single else texts, **options)
 
 
 def _as_text(message: Message) -> Message:
@@ -222,10 +223,10 @@ def reads_text_alone(name: str, gguf_file: str | None = None, *, revision: str, 
     if gguf_file:
         return True
     config: PreTrainedConfig = AutoConfig.from_pretrained(name, revision=revision, trust_remote_code=trust_remote_code)
-    if trust_remote_code and "AutoModelForCausalLM" in (brought := getattr(config, "auto_map", None) or {}):
-        return "AutoModelForImageTextToText" not in brought and not hasattr(config, "vision_config")
-    kind = config.model_type
-    return kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and kind not in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
+    if trust_remote_code and "AutoModelForCausalLM" in (auto_map := getattr(config, "auto_map", None) or {}):
+        return "AutoModelForImageTextToText" not in auto_map and not hasattr(config, "vision_config")
+    family = config.model_type
+    return family in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and family not in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
 
 
 def text_processor(
@@ -234,8 +235,8 @@ def text_processor(
     """A checkpoint's tokenizer as a processor; None where the checkpoint reads images too."""
     if not reads_text_alone(name, gguf_file, revision=revision, trust_remote_code=trust_remote_code):
         return None
-    chosen = {"gguf_file": gguf_file} if gguf_file else {}
-    tokenizer = AutoTokenizer.from_pretrained(name, revision=revision, trust_remote_code=trust_remote_code, **chosen)
+    options = {"gguf_file": gguf_file} if gguf_file else {}
+    tokenizer = AutoTokenizer.from_pretrained(name, revision=revision, trust_remote_code=trust_remote_code, **options)
     return TextProcessor(tokenizer)
 
 
@@ -243,10 +244,10 @@ Template = str | Mapping[str, str]
 """A chat template, or several by name."""
 _SWITCHES, _EFFORT = ("enable_thinking", "thinking"), "reasoning_effort"
 # What is not a variable of a template, though its name be given like one.
-_TAKEN = frozenset(inspect.signature(ProcessorMixin.apply_chat_template).parameters) | {"messages"}
+_RESERVED_NAMES = frozenset(inspect.signature(ProcessorMixin.apply_chat_template).parameters) | {"messages"}
 
 
-def chosen_variables(
+def template_variables(
     name: str, template: Template, given: Mapping[str, object], reasoning: Reasoning | None
 ) -> dict[str, object]:
     """The variables that a template is filled in with: those given, and the switches of reasoning.
@@ -258,19 +259,19 @@ def chosen_variables(
         ModelError: the template does not read one of those given, has no switch for `reasoning`, or would be told both.
         TemplateError: it is not a template.
     """
-    read = _variables(template) if given else frozenset()
+    variables = _variables(template) if given else frozenset()
     for variable in given:
-        if variable in _TAKEN or variable not in read:  # it would go to the processor instead, or nowhere
+        if variable in _RESERVED_NAMES or variable not in variables:  # it would go to the processor instead, or nowhere
             remedy = "leave it out of template_kwargs"
             raise ModelError(f"model {name}: its chat template reads no {variable!r}. Remedy: {remedy}")
     switches = reasoning_switches(template, reasoning) if reasoning else {}
     if reasoning and not switches:
-        known = [wanted for wanted in REASONING if reasoning_switches(template, wanted)]
-        what = f"its chat template has no switch for reasoning {reasoning}"
-        remedy = f"say {', '.join(known)}" if known else "leave reasoning out"
-        raise ModelError(f"model {name}: {what}. Remedy: {remedy}")
-    if twice := sorted(switches.keys() & given.keys()):
-        raise ModelError(f"model {name}: template_kwargs sets {twice}, as reasoning does. Remedy: leave one out")
+        levels = [wanted for wanted in REASONING if reasoning_switches(template, wanted)]
+        problem = f"its chat template has no switch for reasoning {reasoning}"
+        remedy = f"say {', '.join(levels)}" if levels else "leave reasoning out"
+        raise ModelError(f"model {name}: {problem}. Remedy: {remedy}")
+    if doubled := sorted(switches.keys() & given.keys()):
+        raise ModelError(f"model {name}: template_kwargs sets {doubled}, as reasoning does. Remedy: leave one out")
     return {**given, **switches}
 
 

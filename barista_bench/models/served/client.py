@@ -25,7 +25,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, sto
 from barista_bench.errors import ModelError
 from barista_bench.files.text_out import is_local
 from barista_bench.models.answers import THINK_TAGS
-from barista_bench.models.base import Answered, Completion, Failure, GenerationConfig, Request, repeated
+from barista_bench.models.base import AnsweredRequest, Completion, Failure, GenerationConfig, Request, repeated
 from barista_bench.models.served.errors import (
     CallError,
     DeclinedError,
@@ -51,7 +51,7 @@ _HEADERS = frozenset(
 )
 
 Entry = Completion | Failure
-Running = Future[Answered]
+AnswerFuture = Future[AnsweredRequest]
 
 
 def longest_backoff(attempt: int) -> float:
@@ -77,18 +77,18 @@ class Calls:
         self._settings, self._config, self._state, self._portal = settings, config, state, portal
         self._endpoint = endpoint
         self._rules = ReadingRules(settings.tags or THINK_TAGS, settings.prompt_opens_thinking, config.stop)
-        self._done: queue.SimpleQueue[tuple[int, Running]] = queue.SimpleQueue()
-        self._running: dict[int, Running] = {}
-        self._fatal: BaseException | None = None
-        self._stopped: ModelError | None = None  # what the loop knows before the other thread hears of it
+        self._done_futures: queue.SimpleQueue[tuple[int, AnswerFuture]] = queue.SimpleQueue()
+        self._futures: dict[int, AnswerFuture] = {}
+        self._fatal_error: BaseException | None = None
+        self._stop_error: ModelError | None = None  # what the loop knows before the other thread hears of it
 
     def start(self, number: int, request: Request) -> None:
         """Take a request; `number` comes back with its answer."""
-        running = self._portal.start_task_soon(self._answer, request)
-        self._running[number] = running
-        running.add_done_callback(lambda done: None if done.cancelled() else self._done.put((number, done)))
+        future = self._portal.start_task_soon(self._answer, request)
+        self._futures[number] = future
+        future.add_done_callback(lambda done: None if done.cancelled() else self._done_futures.put((number, done)))
 
-    def finished(self, *, wait: bool) -> tuple[int, Answered] | None:
+    def finished(self, *, wait: bool) -> tuple[int, AnsweredRequest] | None:
         """The next answer; None where there is none yet and nobody waits.
 
         Raises:
@@ -96,18 +96,18 @@ class Calls:
         """
         with suppress(queue.Empty):
             while True:
-                number, done = self._done.get(block=wait and self._fatal is None)
-                del self._running[number]
-                error = done.exception()
+                number, future = self._done_futures.get(block=wait and self._fatal_error is None)
+                del self._futures[number]
+                error = future.exception()
                 if error is None:
-                    return number, done.result()
-                self._fatal = self._fatal or error
-        if self._fatal is not None:
-            raise self._fatal
+                    return number, future.result()
+                self._fatal_error = self._fatal_error or error
+        if self._fatal_error is not None:
+            raise self._fatal_error
         return None
 
     async def open(self) -> None:
-        """Make what belongs to the event loop."""
+        """Make the gate and the client, which belong to the event loop."""
         self._gate = Gate(self._state.limit)
         self._client = openai.AsyncOpenAI(
             api_key=self._endpoint.key or _NO_KEY,
@@ -127,8 +127,8 @@ class Calls:
                 follow_redirects=False,
                 trust_env=not is_local(self._endpoint.url),
                 event_hooks={
-                    "request": [] if self._settings.is_default_host else [_without_variables],
-                    "response": [_refuse_packed_and_bound],
+                    "request": [] if self._settings.is_default_host else [_remove_variables],
+                    "response": [_limit_reply],
                 },
             ),
         )
@@ -138,10 +138,10 @@ class Calls:
 
     def cancel(self) -> None:
         """Give up what is under way: the connections are closed, so that the server can stop as well."""
-        for running in list(self._running.values()):
-            running.cancel()
+        for future in list(self._futures.values()):
+            future.cancel()
 
-    async def _answer(self, request: Request) -> Answered:
+    async def _answer(self, request: Request) -> AnsweredRequest:
         """One entry for each seed. Greedy answers are asked for once; their copies count no tokens."""
         seeds = request.seeds if self._config.temperature > 0 else request.seeds[:1]
         try:
@@ -150,46 +150,46 @@ class Calls:
             )
         except (OSError, ValueError) as error:  # Pillow's words for an image that it cannot write
             failure = Failure(f"request {request.request_id}: its prompt cannot be prepared: {error}")
-            return Answered(request, [failure] * len(request.seeds), 0.0)
+            return AnsweredRequest(request, [failure] * len(request.seeds), 0.0)
         query = _Query(request, body)
         # All seeds in one call where the server takes `n`, and a call a seed for those that it left open.
-        entries = await self._together(query, seeds) if len(seeds) > 1 and self._state.takes_n else []
+        entries = await self._ask_together(query, seeds) if len(seeds) > 1 and self._state.takes_n else []
         for seed in seeds[len(entries) :]:
-            entries.append(await self._alone(query, seed))
+            entries.append(await self._ask_alone(query, seed))
         if entries and len(entries) < len(request.seeds):
             entries = repeated(entries[0], len(request.seeds))
-        return Answered(request, entries, query.seconds)
+        return AnsweredRequest(request, entries, query.seconds)
 
-    async def _together(self, query: _Query, seeds: Sequence[int]) -> list[Entry]:
+    async def _ask_together(self, query: _Query, seeds: Sequence[int]) -> list[Entry]:
         """The entries that one call gives; fewer than seeds where the rest has to be asked for."""
         try:
             reply = await self._call(query, seeds)
         except CallError as error:
             may_be_n = len(seeds) > self._state.proven_n
             if may_be_n and isinstance(error, RejectedError) and error.status in (400, 422):
-                alone = await self._alone(query, seeds[0])
-                if not isinstance(alone, Failure):  # else it refuses the request, and not `n`
+                entry = await self._ask_alone(query, seeds[0])
+                if not isinstance(entry, Failure):  # else it refuses the request, and not `n`
                     self._state.give_up_n(f"it answers {error.status} to n = {len(seeds)}", self._endpoint)
-                    return [alone]
-            return [self._entry_for(error)] * len(seeds)
+                    return [entry]
+            return [self._failed_entry(error)] * len(seeds)
         if len(reply.choices) < len(seeds):
             self._state.give_up_n(f"it gave {len(reply.choices)} of {len(seeds)} choices", self._endpoint)
         else:
             self._state.proven_n = max(self._state.proven_n, len(seeds))
         return [
-            choice if isinstance(choice, Completion) else await self._alone(query, seed)
+            choice if isinstance(choice, Completion) else await self._ask_alone(query, seed)
             for choice, seed in zip(reply.choices, seeds, strict=False)
         ]
 
-    async def _alone(self, query: _Query, seed: int) -> Entry:
+    async def _ask_alone(self, query: _Query, seed: int) -> Entry:
         try:
             choice = (await self._call(query, (seed,))).choices[0]
         except CallError as error:
-            return self._entry_for(error)
+            return self._failed_entry(error)
         assert isinstance(choice, Completion)  # `_attempt` tries again where no choice can be read
         return choice
 
-    def _entry_for(self, error: CallError) -> Entry:
+    def _failed_entry(self, error: CallError) -> Entry:
         """The entry in place of the answer of a call that failed for good."""
         if isinstance(error, DeclinedError):
             return Completion("", finish_reason="refusal")
@@ -229,34 +229,34 @@ class Calls:
         return seconds
 
     async def _attempt(self, query: _Query, seeds: Sequence[int]) -> Reply:
-        async with self._gate.slot() as began:
-            if self._stopped is not None:
-                raise self._stopped
+        async with self._gate.slot() as started:
+            if self._stop_error is not None:
+                raise self._stop_error
             seeds = seeds if self._state.takes_n else seeds[:1]  # another call may have found out meanwhile
             outcome = await self._send({**query.body, **fields_per_call(seeds, self._settings)}, len(seeds))
             limit = self._gate.limit
             if isinstance(outcome, TransientError):
                 if outcome.congestion is not None:
-                    limit.congested(began, outcome.congestion)
+                    limit.record_congestion(started, outcome.congestion)
                 if outcome.wait is not None:
                     limit.pause(outcome.wait, "Retry-After")
             elif isinstance(outcome, ModelError):
-                self._stopped = outcome
+                self._stop_error = outcome
             elif isinstance(outcome, Reply):
-                query.seconds += limit.now() - began
-                limit.succeeded(began, self._gate.in_flight)
+                query.seconds += limit.now() - started
+                limit.record_success(started, self._gate.in_flight)
         if isinstance(outcome, Reply):
             return outcome
         raise outcome  # here, where it has no context that could carry the key
 
-    async def _send(self, body: Body, wanted: int) -> Reply | Exception:
+    async def _send(self, body: Body, choices: int) -> Reply | Exception:
         """One HTTP call. Errors are returned, made anew from their text alone; see `served.errors`."""
         try:
             with anyio.fail_after(self._settings.timeout):  # the client's own counts between two packets only
                 response = await self._client.post(_PATH, cast_to=httpx2.Response, body=body)
         except (TimeoutError, openai.APITimeoutError):
-            text = f"no answer within {self._settings.timeout:g} s. Remedy: raise timeout if answers are long"
-            return TransientError(f"{self._endpoint}: {text}", congestion="timeout")
+            problem = f"no answer within {self._settings.timeout:g} s. Remedy: raise timeout if answers are long"
+            return TransientError(f"{self._endpoint}: {problem}", congestion="timeout")
         except openai.APIStatusError as error:
             headers, content = error.response.headers, error.response.content
             return status_error(error.status_code, headers, content, self._endpoint, answered=self._state.answered)
@@ -266,18 +266,18 @@ class Calls:
             return TransientError(f"{self._endpoint}: the connection failed: {quoted}", congestion="connection")
         except UnicodeEncodeError as error:  # half a surrogate pair, which JSON files can hold
             return RejectedError(f"the prompt cannot be written as UTF-8: {error.reason}", 400)
-        return self._read(response, wanted, held_to_schema="response_format" in body)
+        return self._read(response, choices, held_to_schema="response_format" in body)
 
-    def _read(self, response: httpx2.Response, wanted: int, *, held_to_schema: bool) -> Reply | Exception:
+    def _read(self, response: httpx2.Response, choices: int, *, held_to_schema: bool) -> Reply | Exception:
         try:
-            reply = read_reply(response.content, self._rules, self._endpoint, wanted, answered=self._state.answered)
+            reply = read_reply(response.content, self._rules, self._endpoint, choices, answered=self._state.answered)
         except (TransientError, RejectedError, DeclinedError, ModelError) as error:
             return error.with_traceback(None)
         self._state.count_reply(reply)
         if held_to_schema:
             self._state.check_json(reply, self._endpoint)
-        used = (reply.input_tokens or 0) + (reply.output_tokens or 0)
-        if (pause := allowance_pause(response.headers, used)) is not None:
+        tokens = (reply.input_tokens or 0) + (reply.output_tokens or 0)
+        if (pause := allowance_pause(response.headers, tokens)) is not None:
             self._gate.limit.pause(*pause)
         if all(isinstance(choice, TransientError) for choice in reply.choices):
             return next(choice for choice in reply.choices if isinstance(choice, TransientError))
@@ -314,7 +314,7 @@ def _certificates() -> ssl.SSLContext:
     return httpx2.create_ssl_context()
 
 
-async def _without_variables(request: httpx2.Request) -> None:
+async def _remove_variables(request: httpx2.Request) -> None:
     """Take out what the openai client adds from its variables (organisation, project, `OPENAI_CUSTOM_HEADERS`).
 
     They are meant for OpenAI, and may be credentials.
@@ -323,24 +323,24 @@ async def _without_variables(request: httpx2.Request) -> None:
         del request.headers[name]
 
 
-async def _refuse_packed_and_bound(response: httpx2.Response) -> None:
+async def _limit_reply(response: httpx2.Response) -> None:
     """Refuse answers that are too large, or packed, since nothing says then how large they will be."""
     if response.headers.get("content-encoding", "identity").lower() != "identity":
         raise httpx2.ReadError("the answer is compressed, which was not asked for", request=response.request)
     stream = response.stream
     assert isinstance(stream, httpx2.AsyncByteStream)
-    response.stream = _Bounded(stream, response.request)
+    response.stream = _BoundedStream(stream, response.request)
 
 
-class _Bounded(httpx2.AsyncByteStream):
+class _BoundedStream(httpx2.AsyncByteStream):
     def __init__(self, stream: httpx2.AsyncByteStream, request: httpx2.Request) -> None:
         self._stream, self._request = stream, request
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        allowed = _MAX_REPLY
+        bytes_left = _MAX_REPLY
         async for chunk in self._stream:
-            allowed -= len(chunk)
-            if allowed < 0:
+            bytes_left -= len(chunk)
+            if bytes_left < 0:
                 raise httpx2.ReadError(f"the answer is larger than {_MAX_REPLY} bytes", request=self._request)
             yield chunk
 

@@ -1,5 +1,5 @@
-"""Errors of one call, sorted by what to do about them (try again, give up the request, stop the run), and how
-long the server wants to be left alone.
+"""Errors of one call, sorted by what to do about them (try again, give up the request, stop the run), and the pauses
+that a server asks for.
 
 Messages quote the server, which may quote us back: keys are cut out of everything, and no exception keeps its cause,
 whose request carries the key in its headers.
@@ -22,7 +22,7 @@ _UNITS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|us|d|h|m|s)", re.ASCII)
 _MAX_HEADER = 64  # characters
 
-_QUOTED = 300  # characters of a server's message that are repeated
+_MAX_QUOTED = 300  # characters of a server's message that are repeated
 _SECRET_LENGTH = 8  # shorter "keys" (EMPTY, none) are placeholders, and cutting them out would spoil texts
 
 _POLICY_CODES = frozenset({"content_filter", "content_policy_violation", "responsibleaipolicyviolation"}) | frozenset(
@@ -31,10 +31,10 @@ _POLICY_CODES = frozenset({"content_filter", "content_policy_violation", "respon
 _FLAGGED = re.compile(r"requires moderation|\bflagged\b")
 _AGAINST_POLICY = re.compile(r"\bflagged\b|usage polic(?:y|ies)")
 # Here our account is flagged, and not what was asked: no request would be answered, and the model refuses none.
-_US = r"\b(?:account|key|organi[sz]ation|project|ip|address)\b"
-_WE_ARE_FLAGGED = re.compile(rf"{_US}[^.]*\bflagged\b|\bflagged {_US}")
-_SPEAKS_OF_KEYS = re.compile(r"key|token|credential|authori[sz]|bearer")
-_SEARCHED = 1000  # characters of a message that are looked through
+_OURS = r"\b(?:account|key|organi[sz]ation|project|ip|address)\b"
+_ACCOUNT_FLAGGED = re.compile(rf"{_OURS}[^.]*\bflagged\b|\bflagged {_OURS}")
+_KEY_WORDS = re.compile(r"key|token|credential|authori[sz]|bearer")
+_MAX_SEARCHED = 1000  # characters of a message that are looked through
 _NO_SUCH_MODEL = frozenset({"model_not_found", "deploymentnotfound", "unknown_model"})
 _NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 _TRANSIENT = frozenset({408, 409, 425, 429})
@@ -95,8 +95,8 @@ class Endpoint:
 
     def quote(self, text: str) -> str:
         """One line of at most 300 characters without the key, which UTF-8 can hold."""
-        line = " ".join(self.scrub(text)[: 10 * _QUOTED].split()).encode("utf-8", "replace").decode()
-        return line if len(line) <= _QUOTED else f"{line[:_QUOTED]}..."
+        line = " ".join(self.scrub(text)[: 10 * _MAX_QUOTED].split()).encode("utf-8", "replace").decode()
+        return line if len(line) <= _MAX_QUOTED else f"{line[:_MAX_QUOTED]}..."
 
 
 def status_error(
@@ -111,9 +111,9 @@ def status_error(
     message = endpoint.quote(text)
     if _declines(status, codes, text, is_moderated=is_moderated):
         return DeclinedError(message)
-    if (fatal := _fatal(status, codes, message, endpoint, answered=answered)) is not None:
+    if (fatal := _fatal_error(status, codes, message, endpoint, answered=answered)) is not None:
         return fatal
-    if status == 403 and _SPEAKS_OF_KEYS.search(message.lower()):
+    if status == 403 and _KEY_WORDS.search(message.lower()):
         message = "(not repeated, since it speaks of keys)"  # servers repeat parts of ours there
     if status in _TRANSIENT or (status >= 500 and status not in _PERMANENT_5XX):
         return TransientError(
@@ -132,10 +132,10 @@ def _declines(status: int, codes: frozenset[str], text: str, *, is_moderated: bo
     if codes & _POLICY_CODES or (status == 403 and is_moderated):
         return True
     is_invalid = status == 400 and "invalid_prompt" in codes
-    return is_invalid and _AGAINST_POLICY.search(text[:_SEARCHED].lower()) is not None
+    return is_invalid and _AGAINST_POLICY.search(text[:_MAX_SEARCHED].lower()) is not None
 
 
-def _fatal(
+def _fatal_error(
     status: int, codes: frozenset[str], message: str, endpoint: Endpoint, *, answered: bool
 ) -> ModelError | None:
     """Errors that every other request would meet as well."""
@@ -168,9 +168,9 @@ def _hint(status: int, message: str) -> str:
     if "media_io_kwargs" in lower or "video" in lower:
         return ". Remedy: leave frames_as=video out, or ask vLLM, started with --trust-request-mm-kwargs"
     # The refused field is named first, perhaps followed by the one to use.
-    named = sorted((lower.find(name), name) for name in ("max_tokens", "max_completion_tokens") if name in lower)
-    if named:
-        other = "max_tokens" if named[0][1] == "max_completion_tokens" else "max_completion_tokens"
+    positions = sorted((lower.find(name), name) for name in ("max_tokens", "max_completion_tokens") if name in lower)
+    if positions:
+        other = "max_tokens" if positions[0][1] == "max_completion_tokens" else "max_completion_tokens"
         return f". Remedy: try token_limit_field={other}, or another max_new_tokens"
     for name in ("temperature", "top_p", "seed"):
         if name in lower:
@@ -187,10 +187,10 @@ def _read_error(body: bytes) -> tuple[frozenset[str], str, bool]:
     data = json_value(text)
     if not isinstance(data, dict):
         return frozenset(), text, False
-    return _error_codes(data), _message(data) or text, _is_moderators(data)
+    return _error_codes(data), _message(data) or text, _is_moderation(data)
 
 
-def _is_moderators(data: Mapping[str, object]) -> bool:
+def _is_moderation(data: Mapping[str, object]) -> bool:
     """Whether an error is a moderator's: by `error.metadata`, which gives reasons (OpenRouter), or else by its words.
 
     Only JSON is read: a firewall's page may say `flagged` too, and means our address.
@@ -199,8 +199,8 @@ def _is_moderators(data: Mapping[str, object]) -> bool:
     metadata = error.get("metadata") if isinstance(error, dict) else None
     if isinstance(metadata, dict) and any(metadata.get(key) for key in ("reasons", "flagged_input")):
         return True
-    words = _message(data)[:_SEARCHED].lower()
-    return _FLAGGED.search(words) is not None and _WE_ARE_FLAGGED.search(words) is None
+    words = _message(data)[:_MAX_SEARCHED].lower()
+    return _FLAGGED.search(words) is not None and _ACCOUNT_FLAGGED.search(words) is None
 
 
 def _error_codes(data: Mapping[str, object]) -> frozenset[str]:
@@ -217,13 +217,13 @@ def _error_codes(data: Mapping[str, object]) -> frozenset[str]:
 
 def _message(data: Mapping[str, object]) -> str:
     error = data.get("error")
-    for holder in (error, data):
-        if isinstance(holder, str):
-            return holder
-        if isinstance(holder, dict):
+    for level in (error, data):
+        if isinstance(level, str):
+            return level
+        if isinstance(level, dict):
             for key in ("message", "detail", "error"):
-                if isinstance(holder.get(key), str):
-                    return str(holder[key])
+                if isinstance(level.get(key), str):
+                    return str(level[key])
     return ""
 
 

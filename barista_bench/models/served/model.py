@@ -17,10 +17,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from barista_bench.errors import ConfigError, ModelError, require_extra
-from barista_bench.models.base import Answered, GenerationConfig, ModelIdentity, NumberedStream, Request
+from barista_bench.models.base import AnsweredRequest, GenerationConfig, ModelIdentity, NumberedStream, Request
 from barista_bench.models.local.loading import box_format_of
 from barista_bench.models.served.errors import Endpoint
-from barista_bench.models.served.requests import Estimate, estimate, holds_field
+from barista_bench.models.served.requests import Estimate, estimate, has_field
 from barista_bench.models.served.settings import ServedSettings
 from barista_bench.models.served.state import ServerState
 from barista_bench.models.settings import checked
@@ -75,7 +75,7 @@ class ServedModel(NumberedStream):
         table = checked(ServedSettings, settings)
         if table.frames_as == "video" and table.image_format == "png":
             raise ConfigError("frames of a video are sent as JPEG. Remedy: leave image_format out, or frames_as=video")
-        if table.reasoning_value is not None and holds_field(table.extra_body, table.reasoning_field):
+        if table.reasoning_value is not None and has_field(table.extra_body, table.reasoning_field):
             raise ConfigError(
                 f"extra_body sets {table.reasoning_field}, which reasoning decides. Remedy: leave one of them out"
             )
@@ -100,25 +100,25 @@ class ServedModel(NumberedStream):
 
     def _numbered(
         self, requests: Iterable[Request], config: GenerationConfig, *, at_once: bool
-    ) -> Iterator[tuple[int, Answered]]:
+    ) -> Iterator[tuple[int, AnsweredRequest]]:
         from barista_bench.models.served.client import open_calls
 
         self.check(config)
-        source, held, more = enumerate(requests), 0, True
+        source, in_flight, has_more = enumerate(requests), 0, True
         with open_calls(self._endpoint(), self.settings, config, self.state) as calls:
-            while held or more:
-                done = calls.finished(wait=not more or held >= self.window)
-                if done is not None:
-                    held -= 1
-                    yield done
+            while in_flight or has_more:
+                numbered_answer = calls.finished(wait=not has_more or in_flight >= self.window)
+                if numbered_answer is not None:
+                    in_flight -= 1
+                    yield numbered_answer
                     continue
                 number, request = next(source, (-1, None))
                 if request is None:
-                    more = False
+                    has_more = False
                     continue
                 request.check_images()
                 calls.start(number, request)
-                held += 1
+                in_flight += 1
 
     def estimate(self, requests: Iterable[Request], config: GenerationConfig) -> Estimate:
         """The most tokens that a run would take; sends nothing."""

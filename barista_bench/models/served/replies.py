@@ -67,7 +67,7 @@ class _Details(msgspec.Struct):
 
 
 class _Usage(msgspec.Struct):
-    """Read one by one, so that a count that is none costs neither the others nor the answer."""
+    """Token counts, still to be read one by one: one that is no number costs neither the others nor the answer."""
 
     prompt_tokens: msgspec.Raw = _NULL
     completion_tokens: msgspec.Raw = _NULL
@@ -145,39 +145,40 @@ def _decode(body: bytes) -> _Reply:
     try:
         return msgspec.json.decode(body, type=_Reply)
     except msgspec.DecodeError:
-        mended = _ESCAPE.sub(lambda escape: rb"\ufffd" if escape[1] else escape[0], body)
-        if mended == body:
+        repaired = _ESCAPE.sub(lambda escape: rb"\ufffd" if escape[1] else escape[0], body)
+        if repaired == body:
             raise
-        return msgspec.json.decode(mended, type=_Reply)
+        return msgspec.json.decode(repaired, type=_Reply)
 
 
-def _invalid(endpoint: Endpoint, what: str) -> TransientError:
-    return TransientError(f"{endpoint}: the answer holds {what}", congestion=None)
+def _invalid(endpoint: Endpoint, content: str) -> TransientError:
+    return TransientError(f"{endpoint}: the answer holds {content}", congestion=None)
 
 
 def _read_choice(choice: _ReplyChoice, rules: ReadingRules, endpoint: Endpoint) -> Completion | TransientError:
-    message, finish = choice.message, choice.finish_reason
+    message, server_reason = choice.message, choice.finish_reason
     content = _text(message.content)
-    refused = message.refusal if isinstance(message.refusal, str) and message.refusal else None
-    if refused or finish in _FILTERED:
-        return Completion(endpoint.scrub(content or refused or ""), finish_reason="refusal")
-    if finish not in _STOPPED | _CUT_OFF:
-        return _invalid(endpoint, f"an answer that ended with {endpoint.quote(str(finish))!r}")
-    reason: FinishReason = "length" if finish in _CUT_OFF else "stop"
-    given = next((r for r in (message.reasoning_content, message.reasoning) if isinstance(r, str) and r), None)
-    if content is None and given is None and reason == "stop":
+    refusal = message.refusal if isinstance(message.refusal, str) and message.refusal else None
+    if refusal or server_reason in _FILTERED:
+        return Completion(endpoint.scrub(content or refusal or ""), finish_reason="refusal")
+    if server_reason not in _STOPPED | _CUT_OFF:
+        return _invalid(endpoint, f"an answer that ended with {endpoint.quote(str(server_reason))!r}")
+    finish_reason: FinishReason = "length" if server_reason in _CUT_OFF else "stop"
+    reasonings = (message.reasoning_content, message.reasoning)
+    separate_reasoning = next((text for text in reasonings if isinstance(text, str) and text), None)
+    if content is None and separate_reasoning is None and finish_reason == "stop":
         return _invalid(endpoint, "a message without content")
-    opening = rules.think_tags[0] if rules.opens_thinking and given is None and content else ""
-    written = opening + (content or "")
+    opening = rules.think_tags[0] if rules.opens_thinking and separate_reasoning is None and content else ""
+    text = opening + (content or "")
     # Of a server that takes the thoughts out itself, nothing came after them.
-    if is_still_thinking(written, rules.think_tags) or (reason == "length" and given and not written):
-        reason = "thinking"
-    thought, answer = split_reasoning(written, rules.think_tags)
+    if is_still_thinking(text, rules.think_tags) or (finish_reason == "length" and separate_reasoning and not text):
+        finish_reason = "thinking"
+    thought, answer = split_reasoning(text, rules.think_tags)
     answer = cut_at_stop(answer, rules.stop)
-    reasoning = "\n".join(part for part in (given, thought) if part) or None
+    reasoning = "\n".join(part for part in (separate_reasoning, thought) if part) or None
     return Completion(
         text=endpoint.scrub(answer),
-        finish_reason=reason,
+        finish_reason=finish_reason,
         reasoning=None if reasoning is None else endpoint.scrub(reasoning),
         logprobs=_answer_logprobs(choice.logprobs, answer, endpoint),
     )
@@ -198,18 +199,18 @@ def _answer_logprobs(logprobs: _Logprobs | None, answer: str, endpoint: Endpoint
     """
     if logprobs is None or logprobs.content is None or endpoint.scrub(answer) != answer:
         return None
-    spelt = [_spelling(token) for token in logprobs.content]
-    wanted = answer.encode()
-    start = b"".join(spelt).rfind(wanted)
+    spellings = [_spelling(token) for token in logprobs.content]
+    answer_bytes = answer.encode()
+    start = b"".join(spellings).rfind(answer_bytes)
     if start < 0:
         return None
-    kept, at = [], 0
-    for token, piece in zip(logprobs.content, spelt, strict=True):
-        if at < start + len(wanted) and at + len(piece) > start:
+    answer_tokens, position = [], 0
+    for token, spelling in zip(logprobs.content, spellings, strict=True):
+        if position < start + len(answer_bytes) and position + len(spelling) > start:
             top = tuple((endpoint.scrub(other.token), other.logprob) for other in token.top_logprobs or ())
-            kept.append(TokenLogprob(endpoint.scrub(token.token), token.logprob, top))
-        at += len(piece)
-    return tuple(kept)
+            answer_tokens.append(TokenLogprob(endpoint.scrub(token.token), token.logprob, top))
+        position += len(spelling)
+    return tuple(answer_tokens)
 
 
 def _spelling(token: _Token) -> bytes:
@@ -229,25 +230,25 @@ class _Tokens(NamedTuple):
 
 
 def _tokens(raw: msgspec.Raw) -> _Tokens:
-    """Some servers leave reasoning out of `completion_tokens`, but not out of the total."""
+    """The tokens of a call. Some servers leave reasoning out of `completion_tokens`, but not out of the total."""
     usage = _part(raw, _Usage)
     inputs, outputs, total = map(_count, (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens))
     if inputs is not None and total is not None and total >= inputs:
         outputs = max(outputs or 0, total - inputs)
     thinking = _count(_part(usage.completion_tokens_details, _Details).reasoning_tokens)
     cached = _count(_part(usage.prompt_tokens_details, _Details).cached_tokens)
-    return _Tokens(inputs, outputs, _within(thinking, outputs), _within(cached, inputs))
+    return _Tokens(inputs, outputs, _count_within(thinking, outputs), _count_within(cached, inputs))
 
 
-def _part(raw: msgspec.Raw, kind: type[_PartT]) -> _PartT:
+def _part(raw: msgspec.Raw, form: type[_PartT]) -> _PartT:
     """An object of this form; an empty one in place of anything else."""
     try:
-        return msgspec.json.decode(raw, type=kind)
+        return msgspec.json.decode(raw, type=form)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return kind()
+        return form()
 
 
-def _within(count: int | None, whole: int | None) -> int | None:
+def _count_within(count: int | None, whole: int | None) -> int | None:
     return count if count is not None and whole is not None and count <= whole else None
 
 
@@ -261,27 +262,27 @@ def _count(raw: msgspec.Raw) -> int | None:
 
 def _with_tokens(choices: Sequence[Completion | TransientError], tokens: _Tokens) -> list[Completion | TransientError]:
     completions = [choice for choice in choices if isinstance(choice, Completion)]
-    answers = [len(choice.text) for choice in completions]
-    thoughts = [len(choice.reasoning or "") for choice in completions]
+    answer_lengths = [len(choice.text) for choice in completions]
+    thought_lengths = [len(choice.reasoning or "") for choice in completions]
     if tokens.output is None or tokens.thinking is None:
         thinking: list[int | None] = [None] * len(completions)
-        outputs = _fractions(tokens.output, [sum(lengths) for lengths in zip(answers, thoughts, strict=True)])
+        outputs = _fractions(tokens.output, list(map(sum, zip(answer_lengths, thought_lengths, strict=True))))
     else:
-        thinking = _fractions(tokens.thinking, thoughts)
-        spoken = _fractions(tokens.output - tokens.thinking, answers)
-        outputs = [(said or 0) + (thought or 0) for said, thought in zip(spoken, thinking, strict=True)]
-    counted = iter(zip(outputs, thinking, strict=True))
+        thinking = _fractions(tokens.thinking, thought_lengths)
+        answer_tokens = _fractions(tokens.output - tokens.thinking, answer_lengths)
+        outputs = [(answer or 0) + (thought or 0) for answer, thought in zip(answer_tokens, thinking, strict=True)]
+    counts = iter(zip(outputs, thinking, strict=True))
     inputs, cached = tokens.input, tokens.cached
-    filled: list[Completion | TransientError] = []
+    with_counts: list[Completion | TransientError] = []
     for choice in choices:
         if isinstance(choice, Completion):
-            output, thought = next(counted)
+            output, thought = next(counts)
             choice = replace(
                 choice, input_tokens=inputs, output_tokens=output, thinking_tokens=thought, cached_tokens=cached
             )
             inputs, cached = (None if count is None else 0 for count in (inputs, cached))
-        filled.append(choice)
-    return filled
+        with_counts.append(choice)
+    return with_counts
 
 
 def _fractions(total: int | None, lengths: Sequence[int]) -> list[int | None]:

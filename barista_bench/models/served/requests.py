@@ -62,18 +62,18 @@ def fields_per_call(seeds: Sequence[int], settings: ServedSettings) -> Body:
     return {**fields, "n": len(seeds)} if len(seeds) > 1 else fields
 
 
-def holds_field(body: object, dotted: str) -> bool:
+def has_field(body: object, dotted: str) -> bool:
     """Whether a body has a field; dots go into objects."""
     first, _, rest = dotted.partition(".")
-    return isinstance(body, Mapping) and first in body and (not rest or holds_field(body[first], rest))
+    return isinstance(body, Mapping) and first in body and (not rest or has_field(body[first], rest))
 
 
 def _with_field(body: Mapping[str, object], dotted: str, value: object) -> Body:
     """A copy of `body` with one more field; dots go into objects (`chat_template_kwargs.thinking_budget`)."""
     first, _, rest = dotted.partition(".")
     inner = body.get(first)
-    below = inner if isinstance(inner, Mapping) else {}
-    return {**body, first: _with_field(below, rest, value) if rest else value}
+    inner_body = inner if isinstance(inner, Mapping) else {}
+    return {**body, first: _with_field(inner_body, rest, value) if rest else value}
 
 
 def _sampling_fields(config: GenerationConfig, settings: ServedSettings) -> Body:
@@ -95,7 +95,7 @@ def _sampling_fields(config: GenerationConfig, settings: ServedSettings) -> Body
 def _messages(request: Request, settings: ServedSettings) -> list[Body]:
     """The conversation: a system message where there is one, and the user's turn; images become data URLs."""
     system = request.prompt.system
-    opening: list[Body] = [{"role": "system", "content": system}] if system else []
+    system_messages: list[Body] = [{"role": "system", "content": system}] if system else []
     parts: list[Body] = []
     for part in _parts(request, settings):
         if isinstance(part, TextPart):
@@ -112,12 +112,12 @@ def _messages(request: Request, settings: ServedSettings) -> list[Body]:
     only_text = all(part["type"] == "text" for part in parts)
     # Some servers of text models take nothing but a string.
     content = "".join(str(part["text"]) for part in parts) if only_text else parts
-    return [*opening, {"role": "user", "content": content}]
+    return [*system_messages, {"role": "user", "content": content}]
 
 
 def _parts(request: Request, settings: ServedSettings) -> Sequence[TextPart | ImagePart | VideoClip]:
     if settings.frames_as == "images":
-        return request.prompt.joined
+        return request.prompt.joined_parts
     return parts_with_clips(request, settings.video_fps)
 
 
@@ -138,12 +138,12 @@ def _clip_times(request: Request, settings: ServedSettings) -> FrameTimes | None
 
 def _video_url(clip: VideoClip, request: Request, settings: ServedSettings) -> str:
     """Frames as vLLM's server takes them: JPEG files with commas between, those that are stored so as they are."""
-    sent = []
+    files = []
     for index in clip.images:
         file = request.files[index] if request.files else None
-        stored = file if file is not None and file.startswith(_JPEG) else None
-        sent.append(base64.b64encode(picture_file(request.images[index], settings, stored)).decode("ascii"))
-    return f"data:video/jpeg;base64,{','.join(sent)}"
+        stored_jpeg = file if file is not None and file.startswith(_JPEG) else None
+        files.append(base64.b64encode(picture_file(request.images[index], settings, stored_jpeg)).decode("ascii"))
+    return f"data:video/jpeg;base64,{','.join(files)}"
 
 
 def sent_size(size: tuple[int, int], max_side: int | None) -> tuple[int, int]:
@@ -172,9 +172,9 @@ def picture_file(image: Image.Image, settings: ServedSettings, file: bytes | Non
 
 def data_url(image: Image.Image, settings: ServedSettings, file: bytes | None = None) -> str:
     """The image as `data:image/...;base64,...`; `file` as in `picture_file`."""
-    sent = picture_file(image, settings, file)
-    kind = "png" if sent.startswith(_PNG) else "jpeg"
-    return f"data:image/{kind};base64,{base64.b64encode(sent).decode('ascii')}"
+    content = picture_file(image, settings, file)
+    kind = "png" if content.startswith(_PNG) else "jpeg"
+    return f"data:image/{kind};base64,{base64.b64encode(content).decode('ascii')}"
 
 
 class Estimate(NamedTuple):

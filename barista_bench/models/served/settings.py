@@ -97,8 +97,8 @@ class ServedSettings(GeneratorSettings):
     @field_validator("extra_body")
     @classmethod
     def _is_free_to_send(cls, body: dict[str, Any]) -> dict[str, Any]:
-        if taken := sorted(_RESERVED_FIELDS & set(body)):
-            raise ValueError(f"sets {taken}: use the setting of that meaning instead")
+        if reserved := sorted(_RESERVED_FIELDS & set(body)):
+            raise ValueError(f"sets {reserved}: use the setting of that meaning instead")
         return json_object("extra_body", body)
 
     @model_validator(mode="after")
@@ -152,9 +152,9 @@ class ServedSettings(GeneratorSettings):
         key = os.environ.get(self.key_env, "").strip()
         if not key:
             # A name that was given is not repeated: who gives the key instead gives the name of no variable.
-            named = "that api_key_env names" if self.api_key_env else DEFAULT_KEY_ENV
+            variable = "that api_key_env names" if self.api_key_env else DEFAULT_KEY_ENV
             raise ModelError(
-                f"{self.url} is asked with a key, and the environment variable {named} is empty. "
+                f"{self.url} is asked with a key, and the environment variable {variable} is empty. "
                 "Remedy: set it, or give another api_key_env or base_url"
             )
         if any(not 32 < ord(letter) < 127 for letter in key):

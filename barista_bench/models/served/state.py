@@ -61,14 +61,14 @@ class AdaptiveLimit:
     def now(self) -> float:
         return self._clock()
 
-    def succeeded(self, began: float, in_flight: int) -> None:
+    def record_success(self, began: float, in_flight: int) -> None:
         """A call that began then was answered, while so many were under way (itself among them)."""
         if began <= self._last_cut or in_flight < self.allowed or self._limit >= self._ceiling:
             return  # sent before the cut, or the limit was not what held us back
         step = 1.0 if self._slow_start else 1.0 / self._limit
         self._set(min(self._limit + step, self._ceiling), "success")
 
-    def congested(self, began: float, reason: str) -> None:
+    def record_congestion(self, began: float, reason: str) -> None:
         """A call that began then met a server that was too busy, or did not answer at all."""
         if began <= self._last_cut:
             return
@@ -77,13 +77,13 @@ class AdaptiveLimit:
         log.info("concurrency is cut to %d: %s", self.allowed, reason)
 
     def pause(self, seconds: float, reason: str) -> None:
-        """Send nothing for so long (`MAX_PAUSE` at the most); the later end of several pauses counts."""
+        """Send nothing for these seconds (`MAX_PAUSE` at the most); the later end of several pauses counts."""
         until = self._clock() + min(seconds, MAX_PAUSE)
         if seconds > 0 and until > self._silent_until:
             self._silent_until = until
             self.trace.append(LimitChange(self._clock(), self._limit, f"pause of {seconds:.3g} s: {reason}"))
 
-    def paused_for(self) -> float:
+    def pause_left(self) -> float:
         """Seconds until something may be sent; 0 or less for now."""
         return self._silent_until - self._clock()
 
@@ -107,7 +107,7 @@ class Gate:
     async def slot(self) -> AsyncIterator[float]:
         """Wait for a free slot and hold it; gives the time at which it was taken."""
         while True:
-            if (seconds := self.limit.paused_for()) > 0:
+            if (seconds := self.limit.pause_left()) > 0:
                 await self._sleep(seconds)
             elif self.in_flight < self.limit.allowed:
                 break

@@ -32,10 +32,10 @@ from barista_bench.models.base import Completion, Failure, GenerationConfig, Mod
 from barista_bench.models.local.batching import is_out_of_memory
 from barista_bench.models.specialists.sam3_masks import (
     Mask,
+    images_to_segment,
     is_sequential,
     phrases_of,
     problem_with,
-    wanted_images,
     wants_masks,
     write_masks,
 )
@@ -81,15 +81,15 @@ class Sam3Grounder:
         batch_size: int = 4,
         open_video: Callable[[], Sam3Video] | None = None,
     ) -> None:
-        chosen = {"threshold": threshold, "mask_threshold": mask_threshold}
-        for name, value in chosen.items():
+        thresholds = {"threshold": threshold, "mask_threshold": mask_threshold}
+        for name, value in thresholds.items():
             if not 0 <= value <= 1:
                 raise ConfigError(f"{name} is {value}. Remedy: give a number from 0 to 1")
         if batch_size < 1:
             raise ConfigError(f"batch_size is {batch_size}. Remedy: give 1 or more")
-        self.identity = ModelIdentity(identity.name, identity.revision, {**identity.settings, **chosen})
+        self.identity = ModelIdentity(identity.name, identity.revision, {**identity.settings, **thresholds})
         self.box_format, self.batch_size = BoxFormat("xyxy", None), batch_size
-        self._model, self._processor, self._thresholds = model, processor, chosen
+        self._model, self._processor, self._thresholds = model, processor, thresholds
         self._open_video = open_video
         self._video: Sam3Video | None = None
 
@@ -116,7 +116,7 @@ class Sam3Grounder:
 
         load = partial(load_pretrained, name, revision=revision, device=device, dtype=dtype)
         model, processor = load(Sam3Processor.from_pretrained, Sam3Model.from_pretrained, kind="SAM 3")
-        of_clips = Sam3VideoProcessor.from_pretrained, Sam3VideoModel.from_pretrained
+        clip_loaders = Sam3VideoProcessor.from_pretrained, Sam3VideoModel.from_pretrained
         return cls(
             model,
             processor,
@@ -124,7 +124,7 @@ class Sam3Grounder:
             threshold=threshold,
             mask_threshold=mask_threshold,
             batch_size=batch_size,
-            open_video=lambda: Sam3Video(*load(*of_clips, kind="SAM 3 for clips")),
+            open_video=lambda: Sam3Video(*load(*clip_loaders, kind="SAM 3 for clips")),
         )
 
     def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
@@ -140,7 +140,7 @@ class Sam3Grounder:
             else:
                 results[index] = []
                 for_masks = wants_masks(request)
-                places = wanted_images(request) if for_masks else (0,)
+                places = images_to_segment(request) if for_masks else (0,)
                 phrases = phrases_of(request) if for_masks else (str(request.inputs["phrase"]),)
                 items += [_PhraseInImage(index, place, phrase) for place in places for phrase in phrases]
         for result in self._find(requests, items):
@@ -155,16 +155,16 @@ class Sam3Grounder:
             if problem := problem_with(request):
                 remedy = "see barista_bench.models.specialists.sam3_masks"
                 return Failure(f"{request.request_id}: {problem}. Remedy: {remedy}")
-            return self._too_long(request, phrases_of(request))
+            return self._length_refusal(request, phrases_of(request))
         phrase = request.inputs.get("phrase")
         if not isinstance(phrase, str) or not phrase.strip():
             remedy = "ask it barista/grounding, the task whose inputs have a phrase"
             return Failure(f"{request.request_id}: SAM 3 grounds a phrase and there is none. Remedy: {remedy}")
         if len(request.images) != 1:
             return Failure(f"{request.request_id}: SAM 3 looks at one image, not {len(request.images)}")
-        return self._too_long(request, (phrase,))
+        return self._length_refusal(request, (phrase,))
 
-    def _too_long(self, request: Request, phrases: Sequence[str]) -> Failure | None:
+    def _length_refusal(self, request: Request, phrases: Sequence[str]) -> Failure | None:
         for phrase in phrases:
             tokens = len(self._processor.tokenizer(phrase)["input_ids"])
             if tokens > PHRASE_TOKENS:
@@ -178,7 +178,7 @@ class Sam3Grounder:
             return Failure(f"{request.request_id}: this SAM 3 looks at single images. Remedy: {remedy}")
         try:
             self._video = self._video or self._open_video()
-            masks = self._video.segment(request.images, phrases_of(request), wanted_images(request))
+            masks = self._video.segment(request.images, phrases_of(request), images_to_segment(request))
         except ModelError as error:
             return Failure(f"{request.request_id}: {error}")
         except RuntimeError as error:
@@ -191,26 +191,27 @@ class Sam3Grounder:
         """The results of items, in order, by batches that become smaller where the memory runs out."""
         import torch
 
-        waiting = list(items)
-        while waiting:
-            batch = waiting[: self.batch_size]
+        items_left = list(items)
+        while items_left:
+            batch = items_left[: self.batch_size]
             try:
                 with torch.inference_mode():
                     images = [requests[item.request].images[item.place].convert("RGB") for item in batch]
-                    found = self._boxes_or_masks(batch, images, [wants_masks(requests[item.request]) for item in batch])
+                    for_masks = [wants_masks(requests[item.request]) for item in batch]
+                    outputs = self._boxes_or_masks(batch, images, for_masks)
             except torch.OutOfMemoryError as error:
                 name = requests[batch[0].request].request_id
-                found = [] if len(batch) > 1 else [Failure(f"{name}: does not fit into memory ({error})")]
-            yield from ((item, each, len(batch)) for item, each in zip(batch, found, strict=False))
-            waiting = waiting[len(found) :]
-            if not found:
+                outputs = [] if len(batch) > 1 else [Failure(f"{name}: does not fit into memory ({error})")]
+            yield from ((item, output, len(batch)) for item, output in zip(batch, outputs, strict=False))
+            items_left = items_left[len(outputs) :]
+            if not outputs:
                 self.batch_size = len(batch) // 2
                 log.warning("SAM 3 ran out of memory: batches of %d from here on", self.batch_size)
                 torch.cuda.empty_cache()
 
     def _boxes_or_masks(
         self, batch: Sequence[_PhraseInImage], images: Sequence[Image.Image], for_masks: Sequence[bool]
-    ) -> list[_Found]:
+    ) -> list[_ImageOutput]:
         inputs = self._processor(images=images, text=[item.phrase for item in batch], return_tensors="pt")
         device, dtype = self._model.device, self._model.dtype
         outputs = self._model(
@@ -218,7 +219,7 @@ class Sam3Grounder:
             input_ids=inputs["input_ids"].to(device),
             attention_mask=inputs["attention_mask"].to(device),
         )
-        found: list[_Found] = []
+        image_outputs: list[_ImageOutput] = []
         for row, image in enumerate(images):
             # One image at a time: masks are as large as the image, and there are up to 200 of them.
             (instances,) = self._processor.post_process_instance_segmentation(
@@ -226,10 +227,10 @@ class Sam3Grounder:
             )
             if for_masks[row]:
                 masks = (instances["masks"] > 0).reshape(-1, image.height, image.width).any(dim=0)
-                found.append(masks.cpu().numpy())
+                image_outputs.append(masks.cpu().numpy())
             else:
-                found.append(_boxes_json(instances))
-        return found
+                image_outputs.append(_boxes_json(instances))
+        return image_outputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,8 +242,8 @@ class _PhraseInImage:
     phrase: str
 
 
-_Found = str | Mask | Failure
-_Result = tuple[_PhraseInImage, _Found, int]
+_ImageOutput = str | Mask | Failure
+_Result = tuple[_PhraseInImage, _ImageOutput, int]
 """A phrase in an image, its boxes as JSON or its mask (height, width), and the batch size."""
 
 
@@ -250,12 +251,12 @@ def _completion_of(results: Sequence[_Result]) -> Completion | Failure:
     """A request's answer; the masks of one image are united."""
     batch_size = max((size for _, _, size in results), default=1)
     masks: dict[int, Mask] = {}
-    for item, found, _ in results:
-        if isinstance(found, Failure):
-            return found
-        if isinstance(found, str):
-            return Completion(found, batch_size=batch_size)
-        masks[item.place] = masks[item.place] | found if item.place in masks else found
+    for item, output, _ in results:
+        if isinstance(output, Failure):
+            return output
+        if isinstance(output, str):
+            return Completion(output, batch_size=batch_size)
+        masks[item.place] = masks[item.place] | output if item.place in masks else output
     return Completion(write_masks(masks), batch_size=batch_size)
 
 
@@ -290,7 +291,7 @@ class Sam3Video:
     def __init__(self, model: Pretrained, processor: Pretrained) -> None:
         self._model, self._processor = model, processor
 
-    def segment(self, images: Sequence[Image.Image], phrases: Sequence[str], wanted: Sequence[int]) -> dict[int, Mask]:
+    def segment(self, images: Sequence[Image.Image], phrases: Sequence[str], indices: Sequence[int]) -> dict[int, Mask]:
         """The region of all instances of all phrases, (height, width), in each of the wanted images.
 
         Args:
@@ -305,7 +306,7 @@ class Sam3Video:
         if len({image.size for image in images}) > 1:
             raise ModelError("the images of a clip have several sizes. Remedy: ask with mode=frame_wise")
         width, height = images[0].size
-        masks = {index: np.zeros((height, width), dtype=np.bool_) for index in wanted}
+        masks = {index: np.zeros((height, width), dtype=np.bool_) for index in indices}
         with torch.inference_mode():
             session = self._processor.init_video_session(
                 video=[image.convert("RGB") for image in images],

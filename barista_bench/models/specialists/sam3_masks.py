@@ -48,8 +48,8 @@ def problem_with(request: Request) -> str | None:
         return "its frames are no list of indices"
     if not request.images:
         return "there are no images to segment"
-    late = [frame for frame in frames if not 0 <= frame < len(request.images)]
-    return f"there is no image {late[0]} among {len(request.images)}" if late else None
+    missing = [frame for frame in frames if not 0 <= frame < len(request.images)]
+    return f"there is no image {missing[0]} among {len(request.images)}" if missing else None
 
 
 def phrases_of(request: Request) -> tuple[str, ...]:
@@ -57,7 +57,7 @@ def phrases_of(request: Request) -> tuple[str, ...]:
     return tuple(dict.fromkeys(cast("Sequence[str]", request.inputs["phrases"])))
 
 
-def wanted_images(request: Request) -> tuple[int, ...]:
+def images_to_segment(request: Request) -> tuple[int, ...]:
     """The indices of the images to segment, in order."""
     frames = cast("Sequence[int]", request.inputs.get("frames", range(len(request.images))))
     return tuple(sorted(set(frames)))

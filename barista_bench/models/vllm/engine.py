@@ -1,4 +1,4 @@
-"""vLLM in a process of its own: prompts to it, answers from it, and what happens when it dies.
+"""vLLM in a process of its own: prompts to it, answers from it, and its restart when it dies.
 
 Images travel in the pipe, as bytes behind the line of their prompt: nothing is left behind when a process is killed,
 and the pipe's own back pressure bounds what is on its way. `worker.py` describes the messages.
@@ -69,7 +69,7 @@ class Message(msgspec.Struct):
     samples: list[EngineOutput] = []
 
 
-_Word: TypeAlias = Message | str  # the latter: what is wrong with the process
+_MessageOrFault: TypeAlias = Message | str  # the latter: what is wrong with the process
 
 
 @dataclass(slots=True, eq=False)
@@ -109,7 +109,7 @@ class _Process:
     def __init__(
         self, command: Sequence[str | Path], environment: Mapping[str, str], arguments: Mapping[str, object]
     ) -> None:
-        self.words: queue.SimpleQueue[_Word] = queue.SimpleQueue()
+        self.messages: queue.SimpleQueue[_MessageOrFault] = queue.SimpleQueue()
         self.calls: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
         self.is_ready = False
         self.last_sign = time.monotonic()
@@ -126,7 +126,7 @@ class _Process:
         self.kill = weakref.finalize(self, _kill, self._process, self.calls)
         stdin, stdout = cast("tuple[BinaryIO, BinaryIO]", (self._process.stdin, self._process.stdout))
         threading.Thread(target=_write, args=(stdin, arguments, self.calls), daemon=True).start()
-        threading.Thread(target=_read, args=(stdout, self.words), daemon=True).start()
+        threading.Thread(target=_read, args=(stdout, self.messages), daemon=True).start()
 
     def end(self, fault: str) -> str:
         """Kill it, and say what it died of; `fault` where it was alive."""
@@ -149,15 +149,15 @@ def _kill(process: subprocess.Popen[bytes], calls: queue.SimpleQueue[Call | None
     process.wait()
 
 
-def _last_words(written: str) -> str:
+def _last_words(log_text: str) -> str:
     """The last error that a process wrote, and the one before it, which may be its cause; else its last line."""
-    errors = list(_ERROR.finditer(written))
+    errors = list(_ERROR.finditer(log_text))
     if not errors:
-        return one_line(written.strip().rpartition("\n")[2])[:_MAX_ERROR]
+        return one_line(log_text.strip().rpartition("\n")[2])[:_MAX_ERROR]
     last = errors[-1]
-    before = next((error[0] for error in reversed(errors) if error[0] != last[0]), None)
-    text = one_line(written[last.start() :])[:_MAX_ERROR]
-    return f"{text} (before it: {one_line(before)[:_MAX_ERROR]})" if before else text
+    cause = next((error[0] for error in reversed(errors) if error[0] != last[0]), None)
+    text = one_line(log_text[last.start() :])[:_MAX_ERROR]
+    return f"{text} (before it: {one_line(cause)[:_MAX_ERROR]})" if cause else text
 
 
 def _write(pipe: BinaryIO, arguments: Mapping[str, object], calls: queue.SimpleQueue[Call | None]) -> None:
@@ -172,21 +172,21 @@ def _write(pipe: BinaryIO, arguments: Mapping[str, object], calls: queue.SimpleQ
             pipe.flush()
 
 
-def _read(pipe: BinaryIO, words: queue.SimpleQueue[_Word]) -> None:
+def _read(pipe: BinaryIO, messages: queue.SimpleQueue[_MessageOrFault]) -> None:
     """Put messages into the queue. A line that is none ends the reading: which answer it spoilt cannot be known."""
-    word: _Word = ""
+    message: _MessageOrFault = ""
     with pipe:
-        while not isinstance(word, str) or not word:
+        while not isinstance(message, str) or not message:
             line = pipe.readline(_MAX_LINE)
             try:
-                word = msgspec.json.decode(line, type=Message) if line else _ENDED
+                message = msgspec.json.decode(line, type=Message) if line else _ENDED
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                word = "it wrote what is not a message"
-            words.put(word)
+                message = "it wrote what is not a message"
+            messages.put(message)
 
 
 class VllmEngine:
-    """An engine over its lives: when it dies, it is started again, and what it had is asked again. For one thread.
+    """An engine that is started again when it dies, and then asked again what it had. For one thread.
 
     Which call it died of is not known: those that it had are asked one by one, and one of which it dies alone is not
     asked again.
@@ -223,11 +223,11 @@ class VllmEngine:
             ModelError: it cannot start; says what it died of.
         """
         process = self._process = _Process(*self._launch)
-        word = self._next_word(process, wait=True)
-        if isinstance(word, Message) and word.ready is not None:
+        message = self._next_message(process, wait=True)
+        if isinstance(message, Message) and message.ready is not None:
             process.is_ready = True
-            return word.ready
-        self._process, cause = None, process.end(str(word))
+            return message.ready
+        self._process, cause = None, process.end(str(message))
         remedy = "see what it says; --engine-python names the interpreter, --engine-args what vLLM is given"
         raise ModelError(f"model {self._name}: vLLM cannot start, {cause}. Remedy: {remedy}")
 
@@ -259,46 +259,47 @@ class VllmEngine:
         Raises:
             ModelError: it dies again and again.
         """
-        while self._calls and self._process and (word := self._next_word(self._process, wait=wait)) is not None:
-            if isinstance(word, Message) and word.id in self._calls:
+        while self._calls and self._process and (message := self._next_message(self._process, wait=wait)) is not None:
+            if isinstance(message, Message) and message.id in self._calls:
                 self._deaths = 0
-                outcome: Outcome | None = self._done(word.id, word)
-            elif isinstance(word, Message) and word.id is None:
-                self._process.is_ready = self._process.is_ready or word.ready is not None
+                outcome: Outcome | None = self._outcome(message.id, message)
+            elif isinstance(message, Message) and message.id is None:
+                self._process.is_ready = self._process.is_ready or message.ready is not None
                 outcome = None
             else:
-                outcome = self._died(self._process, word if isinstance(word, str) else "it answered what it had not")
+                fault = message if isinstance(message, str) else "it answered what it had not"
+                outcome = self._handle_death(self._process, fault)
             if not self._calls and self._suspects:
                 self.submit(self._suspects.popleft())
             if outcome is not None:
                 return outcome
         return None
 
-    def _done(self, number: int, message: Message) -> Outcome:
+    def _outcome(self, number: int, message: Message) -> Outcome:
         call = self._calls.pop(number)
         return Outcome(call, message, time.monotonic() - call.began)
 
-    def _next_word(self, process: _Process, *, wait: bool) -> _Word | None:
+    def _next_message(self, process: _Process, *, wait: bool) -> _MessageOrFault | None:
         patience = process.last_sign + self._timeout - time.monotonic()
         try:
-            word = process.words.get(block=wait, timeout=max(0.0, patience))
+            message = process.messages.get(block=wait, timeout=max(0.0, patience))
         except queue.Empty:
             return f"it gave no sign of life for {self._timeout:g} s" if wait else None
         process.last_sign = time.monotonic()
-        return word
+        return message
 
-    def _died(self, process: _Process, fault: str) -> Outcome | None:
+    def _handle_death(self, process: _Process, fault: str) -> Outcome | None:
         """Put its calls back, but not one that it had alone for the second time: that one has its outcome."""
         cause, self._process = process.end(fault), None
         self._deaths += 1
-        dead = f"model {self._name}: vLLM died, {cause}"
+        death = f"model {self._name}: vLLM died, {cause}"
         if self._deaths > MAX_DEATHS:
             remedy = "see to it, then start the run again; it goes on where it stopped"
-            raise ModelError(f"{dead}; that is {self._deaths} times in a row. Remedy: {remedy}")
-        log.warning("%s. It is started again, and asked again what it had: %d prompts", dead, len(self._calls))
+            raise ModelError(f"{death}; that is {self._deaths} times in a row. Remedy: {remedy}")
+        log.warning("%s. It is started again, and asked again what it had: %d prompts", death, len(self._calls))
         calls = list(self._calls.values())
         if process.is_ready and len(calls) == 1 and calls[0].suspected:
-            return self._done(calls[0].number, Message(error=f"vLLM died of it, {cause}"))
+            return self._outcome(calls[0].number, Message(error=f"vLLM died of it, {cause}"))
         self._calls.clear()
         for call in calls:
             call.suspected = True

@@ -18,9 +18,9 @@ from barista_bench.core.prompt import ImagePart
 from barista_bench.errors import ConfigError, ModelError
 from barista_bench.files.checkpoints import GGUF, fetch_checkpoint, naming_cause, require_libraries
 from barista_bench.files.text_out import first_line, one_line
-from barista_bench.models.answers import AnswerReader, Generated
+from barista_bench.models.answers import AnswerReader, GeneratedRow
 from barista_bench.models.base import (
-    Answered,
+    AnsweredRequest,
     Completion,
     Failure,
     GenerationConfig,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _READY = 2  # requests that wait while the engines are full
 _MAX_ERROR = 500  # characters of what vLLM says of a prompt
-_LAUNCHED = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_")
+_LAUNCHER = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_")
 
 
 class VllmModel(NumberedStream):
@@ -67,7 +67,7 @@ class VllmModel(NumberedStream):
         from barista_bench.models.local.inputs import PromptEncoder
 
         with naming_cause(f"model {name}: cannot be read for vLLM"):
-            processor, config, generation = _read(folder, settings)
+            processor, config, generation = _read_checkpoint(folder, settings)
         self._encoder = encoder = PromptEncoder(processor, name, settings)
         self.reads_text_alone = encoder.reads_text_alone
         self._reader = reader = AnswerReader.of(encoder.tokenizer, encoder.tags, generation)
@@ -89,19 +89,19 @@ class VllmModel(NumberedStream):
         ready = self._engine.start()
         self.versions = {"vllm": ready["vllm"]}
         arguments = settings.answer_args
-        chosen = {
+        settings_set = {
             "engine_args": json.dumps(arguments, sort_keys=True) if arguments else None,
             **settings.identity_of_answers(),
         }
-        own = {
+        identity_settings = {
             "engine": "vllm",
             "dtype": ready["dtype"].removeprefix("torch."),
             "repetition_penalty": self._penalty,
             "chat_template": template_hash(processor),
             **video_settings(settings.frames_as, settings.video_fps, processor.model_input_names),
-            **{setting: value for setting, value in chosen.items() if value is not None},
+            **{setting: value for setting, value in settings_set.items() if value is not None},
         }
-        self.identity = ModelIdentity(name, revision, own)
+        self.identity = ModelIdentity(name, revision, identity_settings)
 
     @classmethod
     def load(cls, name: str, **settings: Any) -> VllmModel:  # noqa: ANN401  (`VllmSettings` says which)
@@ -125,30 +125,32 @@ class VllmModel(NumberedStream):
 
     def _numbered(
         self, requests: Iterable[Request], config: GenerationConfig, *, at_once: bool
-    ) -> Iterator[tuple[int, Answered]]:
+    ) -> Iterator[tuple[int, AnsweredRequest]]:
         if config.thinking_budget is not None:
             remedy = "leave thinking_budget out, or run it without --engine"
             raise ModelError(f"model {self.identity.name}: vLLM is given no thinking budget here. Remedy: {remedy}")
-        source, more = enumerate(requests), True
-        waiting: dict[int, Request] = {}
+        source, has_more = enumerate(requests), True
+        at_engine: dict[int, Request] = {}
         try:
-            while waiting or more:
-                outcome = self._engine.finished(wait=not more or not self._engine.has_room)
+            while at_engine or has_more:
+                outcome = self._engine.finished(wait=not has_more or not self._engine.has_room)
                 if outcome is not None:
-                    yield outcome.call.number, self._read_outcome(waiting.pop(outcome.call.number), outcome, config)
+                    number = outcome.call.number
+                    yield number, self._read_outcome(at_engine.pop(number), outcome, config)
                     continue
                 number, request = next(source, (-1, None))
                 if request is None:
-                    more = False
+                    has_more = False
                     continue
                 call = self._call(number, request, config)
                 if isinstance(call, Failure) or not request.seeds:
-                    yield number, Answered(request, [call for _ in request.seeds if isinstance(call, Failure)], 0.0)
+                    entries: list[Completion | Failure] = [call for _ in request.seeds if isinstance(call, Failure)]
+                    yield number, AnsweredRequest(request, entries, 0.0)
                 else:
-                    waiting[number] = request
+                    at_engine[number] = request
                     self._engine.submit(call)
         finally:
-            if waiting:  # nobody wants their answers any more
+            if at_engine:  # nobody wants their answers any more
                 self._engine.close()
 
     def _call(self, number: int, request: Request, config: GenerationConfig) -> Call | Failure:
@@ -160,20 +162,20 @@ class VllmModel(NumberedStream):
         grammar = None
         try:
             text, adds_special_tokens, opens_thinking = self._encoder.text(request)
-            if self._holder and self._holder.begin(request.schema, opened=opens_thinking):
-                grammar = self._holder.grammar(request.schema, opened=opens_thinking)
+            if self._holder and self._holder.matcher(request.schema, opens_thinking=opens_thinking):
+                grammar = self._holder.grammar(request.schema, opens_thinking=opens_thinking)
             for part in self._encoder.parts(request):
                 if isinstance(part, VideoClip):
                     numbers = range(len(images), len(images) + len(part.images))
                     metadata = {**part.times.metadata(), "do_sample_frames": False}
                     videos.append({"images": list(numbers), "metadata": metadata})
-                numbered = (
+                part_images = (
                     part.images if isinstance(part, VideoClip) else (part.index,) if isinstance(part, ImagePart) else ()
                 )
-                images += [request.images[index].convert("RGB") for index in numbered]
+                images += [request.images[index].convert("RGB") for index in part_images]
         except MODEL_ERRORS as error:
-            what = f"its prompt cannot be prepared: {type(error).__name__}: {first_line(error)}"
-            return Failure(f"request {request.request_id}: {what}")
+            problem = f"its prompt cannot be prepared: {type(error).__name__}: {first_line(error)}"
+            return Failure(f"request {request.request_id}: {problem}")
         seeds = request.seeds if config.temperature > 0 else request.seeds[:1]
         # A stop text ends an answer, which begins behind thoughts and spaces: those that vLLM cannot tell are cut here.
         stop = [] if self._encoder.thinks or any(end.startswith(" ") for end in config.stop) else config.stop
@@ -204,15 +206,15 @@ class VllmModel(NumberedStream):
         }
         return Call(number, head, images, opens_thinking)
 
-    def _read_outcome(self, request: Request, outcome: Outcome, config: GenerationConfig) -> Answered:
+    def _read_outcome(self, request: Request, outcome: Outcome, config: GenerationConfig) -> AnsweredRequest:
         call, message, seeds = outcome.call, outcome.message, len(request.seeds)
         if message.error is not None:
             failure = Failure(f"request {request.request_id}: {one_line(message.error)[:_MAX_ERROR]}")
-            return Answered(request, [failure] * seeds, 0.0)
+            return AnsweredRequest(request, [failure] * seeds, 0.0)
         entries = [self._completion(sample, call, message.prompt_tokens, config) for sample in message.samples]
         # Greedy decoding has a single answer for all seeds.
         entries = entries if config.temperature > 0 else repeated(entries[0], seeds)
-        return Answered(request, entries, outcome.seconds)
+        return AnsweredRequest(request, entries, outcome.seconds)
 
     def _completion(
         self, sample: EngineOutput, call: Call, prompt_tokens: int, config: GenerationConfig
@@ -222,20 +224,20 @@ class VllmModel(NumberedStream):
         if sample.ended not in ("stop", "length"):
             return Failure(f"vLLM ended the answer with {sample.ended!r}")
         scores = None if sample.logprobs is None else TokenScores(*map(list, zip(*sample.logprobs, strict=True)))
-        row = Generated(
+        row = GeneratedRow(
             tokens=sample.tokens,
-            opened=call.opens_thinking,
-            stopped=len(sample.tokens) if sample.met_stop_text or sample.ended == "stop" else None,
+            opens_thinking=call.opens_thinking,
+            stop_length=len(sample.tokens) if sample.met_stop_text or sample.ended == "stop" else None,
             prompt_tokens=prompt_tokens,
             cached=sample.cached,
             rows=None,
             scores=scores,
-            held=call.head["grammar"] is not None,
+            is_held=call.head["grammar"] is not None,
         )
         return self._reader.read(row, config.stop)
 
 
-def _read(
+def _read_checkpoint(
     folder: Path, settings: VllmSettings
 ) -> tuple[ProcessorMixin | TextProcessor, PreTrainedConfig, DecodingConfig]:
     """The configuration of a checkpoint; no weights."""
@@ -253,10 +255,10 @@ def _read(
 
 def _arguments(folder: Path, config: PreTrainedConfig, settings: VllmSettings) -> dict[str, object]:
     """The arguments of vLLM's `LLM`. The checkpoint's own number type is kept, which vLLM would narrow from float32."""
-    known = getattr(config, "dtype", None) or getattr(config.get_text_config(), "dtype", None) or "auto"
+    own_dtype = getattr(config, "dtype", None) or getattr(config.get_text_config(), "dtype", None) or "auto"
     return {
         "model": str(folder.resolve()),
-        "dtype": str(known).removeprefix("torch.") if settings.dtype == "auto" else settings.dtype,
+        "dtype": str(own_dtype).removeprefix("torch.") if settings.dtype == "auto" else settings.dtype,
         "trust_remote_code": settings.trust_remote_code,
         "tensor_parallel_size": settings.tensor_parallel,
         "load_format": "safetensors",
@@ -268,7 +270,7 @@ def _arguments(folder: Path, config: PreTrainedConfig, settings: VllmSettings) -
 
 
 def _environment(settings: VllmSettings) -> dict[str, str]:
-    """Ours, without what says that we are one of several processes, and with the GPUs that the engine may see.
+    """Our environment, without the variables of a launch of several processes, and with the GPUs of the engine.
 
     Processes of one launch have the devices `cuda:0`, `cuda:1`, ...: the engine of each takes the next
     `tensor_parallel` GPUs.
@@ -277,21 +279,21 @@ def _environment(settings: VllmSettings) -> dict[str, str]:
         ConfigError: the device is none such, or too few GPUs are visible.
     """
     quiet = {"VLLM_LOGGING_LEVEL": "WARNING", "VLLM_NO_USAGE_STATS": "1"}
-    ours = {name: value for name, value in os.environ.items() if not name.startswith(_LAUNCHED)}
-    kind, _, number = settings.device.partition(":")
-    if kind not in ("auto", "cuda", "cpu") or not (number or "0").isdecimal():
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(_LAUNCHER)}
+    device_type, _, number = settings.device.partition(":")
+    if device_type not in ("auto", "cuda", "cpu") or not (number or "0").isdecimal():
         remedy = "give auto, cpu, cuda or cuda:1; tensor_parallel spreads the weights"
         raise ConfigError(f"device {settings.device!r}: vLLM takes none such. Remedy: {remedy}")
-    if kind == "cpu":
-        ours["CUDA_VISIBLE_DEVICES"] = ""
+    if device_type == "cpu":
+        variables["CUDA_VISIBLE_DEVICES"] = ""
     elif number:
         first = int(number) * settings.tensor_parallel
         last = first + settings.tensor_parallel - 1
-        visible = ours.get("CUDA_VISIBLE_DEVICES")
+        visible = variables.get("CUDA_VISIBLE_DEVICES")
         names = [str(gpu) for gpu in range(last + 1)] if visible is None else visible.split(",")
         if len(names) <= last:
-            wanted = f"device {settings.device} takes GPUs {first} to {last}, counted from 0"
+            need = f"device {settings.device} takes GPUs {first} to {last}, counted from 0"
             remedy = "start fewer processes, or lower tensor_parallel"
-            raise ConfigError(f"{wanted}, but CUDA_VISIBLE_DEVICES names {len(names)}. Remedy: {remedy}")
-        ours["CUDA_VISIBLE_DEVICES"] = ",".join(names[first : last + 1])
-    return {**quiet, **ours}
+            raise ConfigError(f"{need}, but CUDA_VISIBLE_DEVICES names {len(names)}. Remedy: {remedy}")
+        variables["CUDA_VISIBLE_DEVICES"] = ",".join(names[first : last + 1])
+    return {**quiet, **variables}

@@ -2,17 +2,17 @@
 /** @import { Place } from "./shapes.d.ts" */
 
 /** Halves of characters, which broken models write, have no place in an address. @param {string} part */
-const encoded = (part) => encodeURIComponent(part.toWellFormed());
+const encodePart = (part) => encodeURIComponent(part.toWellFormed());
 
 /**
  * @param {string} task
  * @param {URLSearchParams | string} query
  */
 export const address = (task, sample = "", query = "") =>
-  `#${encoded(task)}${sample === "" ? "" : `/${encoded(sample)}`}${String(query) ? `?${query}` : ""}`;
+  `#${encodePart(task)}${sample === "" ? "" : `/${encodePart(sample)}`}${String(query) ? `?${query}` : ""}`;
 
 /** @param {string} part */
-function decoded(part) {
+function decodePart(part) {
   try {
     return decodeURIComponent(part);
   } catch {
@@ -24,8 +24,8 @@ function decoded(part) {
  * @param {string} hash
  * @returns {Place}
  */
-export function parsed(hash) {
+export function parseAddress(hash) {
   const [path, ...rest] = hash.replace(/^#/, "").split("?");
-  const [task, ...sample] = path.split("/").map(decoded);
+  const [task, ...sample] = path.split("/").map(decodePart);
   return { task, sample: sample.join("/"), query: new URLSearchParams(rest.join("?")) };
 }

@@ -1,5 +1,5 @@
 // What a model answered to a sample, beside another's answer: score, reasons, and all that was logged.
-import { folded, node, text } from "./elements.js";
+import { foldedBlock, node, text } from "./elements.js";
 import { statusMark } from "./status_marks.js";
 import { withDifferences } from "./word_difference.js";
 import { STATUS, short, words } from "./words.js";
@@ -14,13 +14,13 @@ const VERDICT = { hit: ["✓", "correct"], miss: ["○", "missed"], wrong: ["✗
  * @param {string | undefined} content
  */
 export const foldedText = (title, content, open = false) =>
-  content ? folded(title, () => text("pre", content, { tabindex: 0 }), open) : null;
+  content ? foldedBlock(title, () => text("pre", content, { tabindex: 0 }), open) : null;
 
 /**
  * @param {string} title
  * @param {NameAndValue[] | undefined} list
  */
-export function pairs(title, list) {
+export function pairList(title, list) {
   if (!list?.length) return [];
   const rows = list.map(([name, value]) => node("div", {}, text("dt", name), text("dd", value)));
   return [text("h4", title), node("dl", { class: "pairs" }, ...rows)];
@@ -44,13 +44,17 @@ function explanation(rows) {
 
 /**
  * @param {Side} side
- * @param {(run: number) => void} chosen
+ * @param {(run: number) => void} choose
  */
-function runTabs({ answer, answers }, chosen) {
+function runTabs({ answer, answers }, choose) {
   if (answers.length < 2) return null;
-  const tabs = answers.map((one) => {
-    const pressed = String(one === answer);
-    return node("button", { type: "button", "aria-pressed": pressed, click: () => chosen(one.run) }, `run ${one.run}`);
+  const tabs = answers.map((each) => {
+    const pressed = String(each === answer);
+    return node(
+      "button",
+      { type: "button", "aria-pressed": pressed, click: () => choose(each.run) },
+      `run ${each.run}`,
+    );
   });
   return node("div", { class: "tabs" }, ...tabs);
 }
@@ -59,9 +63,9 @@ function runTabs({ answer, answers }, chosen) {
  * @param {TaskEntry} task
  * @param {Side} side
  * @param {Answer | undefined} other
- * @param {(place: number, run: number) => void} chosen
+ * @param {(place: number, run: number) => void} choose
  */
-export function card(task, side, other, chosen) {
+export function card(task, side, other, choose) {
   const { place, answer } = side;
   const title = text("h3", task.labels[place]);
   if (!answer) {
@@ -73,14 +77,14 @@ export function card(task, side, other, chosen) {
     "section",
     { class: "card" },
     title,
-    runTabs(side, (run) => chosen(place, run)),
+    runTabs(side, (run) => choose(place, run)),
     node("p", { class: "state" }, statusMark(answer.status), ` ${words(answer.status)}`),
     answer.error ? text("p", answer.error, { class: "error" }) : null,
     node("p", { class: "scores" }, ...(isScored ? scores : ["not scored"])),
     text("h4", "Answer"),
     withDifferences(answer.text ?? null, other?.text),
     ...explanation(answer.rows),
-    ...pairs("Judges", answer.verdicts),
+    ...pairList("Judges", answer.verdicts),
     ...(answer.earlier ?? []).map((earlier, step) =>
       foldedText(`Answer ${step + 1}, before the last question`, earlier || "(empty)"),
     ),

@@ -3,23 +3,23 @@ import { get, part } from "./elements.js";
 
 /** @import { AcrossBlock, Details, PageIndex, PaperPart, TaskBlock } from "./shapes.d.ts" */
 
-const KEPT = 16;
+const MOST_CACHED = 16;
 
 /** @type {PageIndex} */
 export const index = JSON.parse(part("index").textContent);
 
 /** Blocks and pictures stand behind the script, so that the first screen need not wait for them. */
-export const loaded = new Promise((done) => {
-  if (document.readyState !== "loading") done(undefined);
-  else addEventListener("DOMContentLoaded", done, { once: true });
+export const whenLoaded = new Promise((resolve) => {
+  if (document.readyState !== "loading") resolve(undefined);
+  else addEventListener("DOMContentLoaded", resolve, { once: true });
 });
 
 /** @type {Map<string, Promise<unknown>>} */
-const kept = new Map();
+const cachedBlocks = new Map();
 
 /** @param {string} id */
-async function inflated(id) {
-  await loaded;
+async function inflate(id) {
+  await whenLoaded;
   const bytes = Uint8Array.from(atob(part(id).textContent), (letter) => letter.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   return JSON.parse(await new Response(stream).text());
@@ -30,14 +30,14 @@ async function inflated(id) {
  * @returns {Promise<any>}
  */
 function block(id) {
-  const wanted = kept.get(id) ?? inflated(id);
-  kept.delete(id);
-  kept.set(id, wanted);
-  for (const old of kept.keys()) {
-    if (kept.size <= KEPT) break;
-    kept.delete(old);
+  const content = cachedBlocks.get(id) ?? inflate(id);
+  cachedBlocks.delete(id);
+  cachedBlocks.set(id, content);
+  for (const old of cachedBlocks.keys()) {
+    if (cachedBlocks.size <= MOST_CACHED) break;
+    cachedBlocks.delete(old);
   }
-  return wanted;
+  return content;
 }
 
 /**

@@ -1,5 +1,5 @@
 // Line and bar charts of papers: SVG whose colours are those of the page.
-import { drawn, node, text } from "./elements.js";
+import { node, svgNode, text } from "./elements.js";
 import { short } from "./words.js";
 
 /** @import { Chart, Series } from "./shapes.d.ts" */
@@ -24,8 +24,8 @@ function marker(shape, x, y, look) {
     triangle: `M${x} ${y - 5}l5 9h-10z`,
   };
   return shape === "circle"
-    ? drawn("circle", { class: look, cx: x, cy: y, r: 4 })
-    : drawn("path", { class: look, d: paths[shape] });
+    ? svgNode("circle", { class: look, cx: x, cy: y, r: 4 })
+    : svgNode("path", { class: look, d: paths[shape] });
 }
 
 /**
@@ -61,22 +61,22 @@ function scales(series, isBar) {
  */
 function shapesOf({ name, points }, at, count, isBar, { step, across, up }) {
   const look = `series s${at % COLOURS}`;
-  const thick = Math.max(2, (step * 0.8) / count);
+  const thickness = Math.max(2, (step * 0.8) / count);
   const marks = points.map(([x, value, low, high]) => {
     const y = Number(value);
-    const place = isBar ? across(x) + thick * (at - (count - 1) / 2) : across(x);
+    const place = isBar ? across(x) + thickness * (at - (count - 1) / 2) : across(x);
     const whisker = { class: `${look} whisker`, x1: place, x2: place, y1: up(Number(low)), y2: up(Number(high)) };
-    const bar = { class: look, x: place - thick * 0.46, width: thick * 0.92, y: up(y), height: up(0) - up(y) };
-    return drawn(
+    const bar = { class: look, x: place - thickness * 0.46, width: thickness * 0.92, y: up(y), height: up(0) - up(y) };
+    return svgNode(
       "g",
       {},
-      drawn("title", {}, `${name} ${x}: ${short(y)}`),
-      isBar ? drawn("rect", bar) : marker(SHAPES[at % SHAPES.length], place, up(y), look),
-      low === null || low === undefined ? null : drawn("line", whisker),
+      svgNode("title", {}, `${name} ${x}: ${short(y)}`),
+      isBar ? svgNode("rect", bar) : marker(SHAPES[at % SHAPES.length], place, up(y), look),
+      low === null || low === undefined ? null : svgNode("line", whisker),
     );
   });
   const path = points.map(([x, y]) => `${across(x)},${up(Number(y))}`).join(" ");
-  return drawn("g", {}, isBar ? null : drawn("polyline", { class: look, points: path }), ...marks);
+  return svgNode("g", {}, isBar ? null : svgNode("polyline", { class: look, points: path }), ...marks);
 }
 
 /**
@@ -88,7 +88,7 @@ function legendOf(series, isBar) {
     .filter(({ name }) => name)
     .map(({ name }, at) => {
       const shape = marker(SHAPES[isBar ? 1 : at % SHAPES.length], 6, 6, `series s${at % COLOURS}`);
-      const swatch = drawn("svg", { viewBox: "0 0 12 12", class: "swatch", "aria-hidden": "true" }, shape);
+      const swatch = svgNode("svg", { viewBox: "0 0 12 12", class: "swatch", "aria-hidden": "true" }, shape);
       return node("span", { class: "key" }, swatch, name);
     });
   return node("p", { class: "legend" }, ...keys);
@@ -109,8 +109,8 @@ export function chartOf(chart, heading) {
   const grid = GRID.flatMap((share) => {
     const y = up(share * top);
     return [
-      drawn("line", { class: "grid", x1: left, x2: width - 6, y1: y, y2: y }),
-      drawn("text", { class: "tick", x: left - 6, y: y + 4, "text-anchor": "end" }, (share * top).toFixed(2)),
+      svgNode("line", { class: "grid", x1: left, x2: width - 6, y1: y, y2: y }),
+      svgNode("text", { class: "tick", x: left - 6, y: y + 4, "text-anchor": "end" }, (share * top).toFixed(2)),
     ];
   });
   const every = Math.ceil(xs.length / MOST_TICKS);
@@ -118,21 +118,21 @@ export function chartOf(chart, heading) {
     .filter((_, at) => at % every === 0)
     .map((x) => {
       const place = { class: "tick", x: across(x), y: height - below + 16, "text-anchor": "middle" };
-      return drawn("text", place, String(x).slice(0, 18));
+      return svgNode("text", place, String(x).slice(0, 18));
     });
-  const told = `${chart.title}; its numbers stand in the table of this name`;
+  const description = `${chart.title}; its numbers stand in the table of this name`;
   return node(
     "figure",
     { class: "chart block" },
     chart.title === heading ? null : text("figcaption", chart.title),
-    drawn(
+    svgNode(
       "svg",
-      { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": told },
+      { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": description },
       ...grid,
       ...ticks,
       ...series.map((one, at) => shapesOf(one, at, series.length, isBar, scale)),
-      drawn("text", { class: "tick", x: width / 2, y: height - 8, "text-anchor": "middle" }, chart.x),
-      drawn("text", { class: "tick", x: left - 40, y: 9 }, chart.y),
+      svgNode("text", { class: "tick", x: width / 2, y: height - 8, "text-anchor": "middle" }, chart.x),
+      svgNode("text", { class: "tick", x: left - 40, y: 9 }, chart.y),
     ),
     legendOf(series, isBar),
   );

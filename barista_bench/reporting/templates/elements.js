@@ -11,24 +11,24 @@ export const get = (id) => document.getElementById(id);
  * @param {string} id
  */
 export function part(id) {
-  const found = get(id);
-  if (!found) throw new Error(`the page has no ${id}`);
-  return found;
+  const element = get(id);
+  if (!element) throw new Error(`the page has no ${id}`);
+  return element;
 }
 
 /**
- * @template {Element} Made
- * @param {Made} made
+ * @template {Element} Filled
+ * @param {Filled} element
  * @param {Options} options
  * @param {(Child | Child[])[]} children
  */
-function fill(made, options, children) {
+function fill(element, options, children) {
   for (const [name, value] of Object.entries(options)) {
-    if (typeof value === "function") made.addEventListener(name, value);
-    else if (value !== null && value !== false) made.setAttribute(name, value === true ? "" : String(value));
+    if (typeof value === "function") element.addEventListener(name, value);
+    else if (value !== null && value !== false) element.setAttribute(name, value === true ? "" : String(value));
   }
-  for (const child of children.flat()) if (child !== null && child !== undefined && child !== "") made.append(child);
-  return made;
+  for (const child of children.flat()) if (child !== null && child !== undefined && child !== "") element.append(child);
+  return element;
 }
 
 /**
@@ -46,7 +46,7 @@ export const node = (tag, options = {}, ...children) => fill(document.createElem
  * @param {Options} [options]
  * @param {(Child | Child[])[]} children
  */
-export const drawn = (tag, options = {}, ...children) => fill(document.createElementNS(SVG, tag), options, children);
+export const svgNode = (tag, options = {}, ...children) => fill(document.createElementNS(SVG, tag), options, children);
 
 /**
  * An element that holds one text.
@@ -65,18 +65,18 @@ const unfoldings = new WeakMap();
  * @param {string} title
  * @param {() => Child | Child[]} make
  */
-export function folded(title, make, open = false) {
+export function foldedBlock(title, make, open = false) {
   const body = node("div");
   const unfold = () => {
     if (!body.firstChild) fill(body, {}, [make()]);
   };
   const unfoldOpened = () => {
-    if (made.open) unfold();
+    if (element.open) unfold();
   };
-  const made = node("details", { class: "block", open, toggle: unfoldOpened }, text("summary", title), body);
-  unfoldings.set(made, unfold);
+  const element = node("details", { class: "block", open, toggle: unfoldOpened }, text("summary", title), body);
+  unfoldings.set(element, unfold);
   if (open) unfold();
-  return made;
+  return element;
 }
 
 /** Opens all that is folded. */

@@ -6,7 +6,7 @@ import { words } from "./words.js";
 /** @import { TaskBlock, TaskEntry } from "./shapes.d.ts" */
 
 /** @typedef {[value: string, title: string]} Choice */
-/** @typedef {(name: string, value: string) => void} Changed */
+/** @typedef {(name: string, value: string) => void} OnChange */
 
 export const FILTERS = [
   "model",
@@ -30,11 +30,11 @@ const ORDERS = {
 
 /**
  * @param {TaskEntry} task
- * @param {TaskBlock} found
+ * @param {TaskBlock} taskData
  * @param {URLSearchParams} query
- * @param {Changed} changed
+ * @param {OnChange} onChange
  */
-export function filterBar(task, found, query, changed) {
+export function filterBar(task, taskData, query, onChange) {
   /**
    * @param {string} name
    * @param {string} title
@@ -42,14 +42,14 @@ export function filterBar(task, found, query, changed) {
    */
   const choice = (name, title, choices) => {
     const change = () => {
-      changed(name, made.value);
+      onChange(name, select.value);
     };
-    const made = node(
+    const select = node(
       "select",
       { id: `by-${name}`, change },
-      ...choices.map(([value, shown]) => node("option", { value, selected: (query.get(name) ?? "") === value }, shown)),
+      ...choices.map(([value, label]) => node("option", { value, selected: (query.get(name) ?? "") === value }, label)),
     );
-    return node("label", {}, title, made);
+    return node("label", {}, title, select);
   };
   /**
    * @param {string} name
@@ -58,16 +58,16 @@ export function filterBar(task, found, query, changed) {
    */
   const field = (name, title, type) => {
     const change = () => {
-      changed(name, made.value);
+      onChange(name, input.value);
     };
     const step = type === "number" ? 0.1 : null;
-    const made = node("input", { id: `by-${name}`, type, value: query.get(name) ?? "", step, change });
-    return node("label", {}, title, made);
+    const input = node("input", { id: `by-${name}`, type, value: query.get(name) ?? "", step, change });
+    return node("label", {}, title, input);
   };
-  const outcomes = found.samples.flatMap((row) => row[5]);
+  const outcomes = taskData.samples.flatMap((row) => row[5]);
   const kinds = index.kinds.filter((_, kind) => outcomes.some(([, , failures]) => failures.includes(kind)));
   const statuses = index.statuses.filter((_, code) => outcomes.some(([, codes]) => codes.includes(code)));
-  const filter = found.filters.find(({ key }) => key === query.get("key"));
+  const filter = taskData.filters.find(({ key }) => key === query.get("key"));
   /** @param {string[]} names @returns {Choice[]} */
   const inWords = (names) => names.map((name) => [name, words(name)]);
   /** @param {string[]} names @returns {Choice[]} */
@@ -83,7 +83,7 @@ export function filterBar(task, found, query, changed) {
     choice("worse", "worse is", [any, ...models]),
     choice("failure", "failure", [any, ...inWords(kinds)]),
     choice("status", "status", [any, ...inWords(statuses)]),
-    found.filters.length ? choice("key", "by", [any, ...inWords(found.filters.map(({ key }) => key))]) : null,
+    taskData.filters.length ? choice("key", "by", [any, ...inWords(taskData.filters.map(({ key }) => key))]) : null,
     filter ? choice("value", words(filter.key), [any, ...asTheyAre(filter.values)]) : null,
     field("least", "score from", "number"),
     field("most", "to", "number"),

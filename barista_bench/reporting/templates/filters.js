@@ -5,7 +5,7 @@ import { details, index } from "./blocks.js";
 
 // What can be searched of each sample of a task, by the task's address, once it has been read.
 /** @type {Map<string, string[]>} */
-const searched = new Map();
+const searchTexts = new Map();
 
 /**
  * All texts in a JSON value.
@@ -19,18 +19,18 @@ function textsIn(value) {
 
 /**
  * @param {TaskEntry} task
- * @param {TaskBlock} found
+ * @param {TaskBlock} taskData
  */
-async function searchable(task, found) {
-  const known = searched.get(task.address);
-  if (known) return known;
-  const all = [];
-  for (const [at, row] of found.samples.entries()) {
+async function textsOfSamples(task, taskData) {
+  const cachedTexts = searchTexts.get(task.address);
+  if (cachedTexts) return cachedTexts;
+  const texts = [];
+  for (const [at, row] of taskData.samples.entries()) {
     const { pictures: _pictures, related: _related, ...rest } = await details(task.first + at);
-    all.push([...row.slice(0, 3), ...textsIn(rest)].join("\n").toLowerCase());
+    texts.push([...row.slice(0, 3), ...textsIn(rest)].join("\n").toLowerCase());
   }
-  searched.set(task.address, all);
-  return all;
+  searchTexts.set(task.address, texts);
+  return texts;
 }
 
 /**
@@ -39,8 +39,8 @@ async function searchable(task, found) {
  * @param {URLSearchParams} query
  */
 export function shownPlaces(task, query) {
-  const wanted = task.labels.indexOf(query.get("model") ?? "");
-  return wanted < 0 ? [...task.labels.keys()] : [wanted];
+  const modelPlace = task.labels.indexOf(query.get("model") ?? "");
+  return modelPlace < 0 ? [...task.labels.keys()] : [modelPlace];
 }
 
 /**
@@ -87,17 +87,17 @@ function orderFilter(task, query) {
 /**
  * The numbers of the samples that pass all filters but the search.
  * @param {TaskEntry} task
- * @param {TaskBlock} found
+ * @param {TaskBlock} taskData
  * @param {URLSearchParams} query
  */
-function passing(task, found, query) {
-  const filter = found.filters.find(({ key }) => key === query.get("key"));
+function passingSamples(task, taskData, query) {
+  const filter = taskData.filters.find(({ key }) => key === query.get("key"));
   const value = query.get("value");
   const code = value === null ? -1 : (filter?.values.indexOf(value) ?? -1);
   const places = shownPlaces(task, query);
   const [fits, isOrdered] = [outcomeFilter(query), orderFilter(task, query)];
-  return [...found.samples.keys()].filter((at) => {
-    const outcomes = found.samples[at][5];
+  return [...taskData.samples.keys()].filter((at) => {
+    const outcomes = taskData.samples[at][5];
     const hasValue = code < 0 || filter?.codes[at].includes(code);
     return hasValue && isOrdered(outcomes) && places.some((place) => fits(outcomes[place]));
   });
@@ -109,28 +109,28 @@ function passing(task, found, query) {
  * @param {string} order
  */
 function rankOf(means, order) {
-  const known = means.filter((mean) => mean !== null);
-  if (!known.length) return Infinity;
-  if (order === "apart") return Math.min(...known) - Math.max(...known);
-  const mean = known.reduce((sum, value) => sum + value, 0) / known.length;
+  const scores = means.filter((mean) => mean !== null);
+  if (!scores.length) return Infinity;
+  if (order === "apart") return Math.min(...scores) - Math.max(...scores);
+  const mean = scores.reduce((sum, value) => sum + value, 0) / scores.length;
   return order === "up" ? mean : -mean;
 }
 
 /**
  * The numbers of the samples that an address selects, in its order.
  * @param {TaskEntry} task
- * @param {TaskBlock} found
+ * @param {TaskBlock} taskData
  * @param {URLSearchParams} query
  */
-export async function selected(task, found, query) {
-  const wanted = (query.get("text") ?? "").trim().toLowerCase();
-  const texts = wanted ? await searchable(task, found) : null;
-  const kept = passing(task, found, query).filter((at) => !texts || texts[at].includes(wanted));
+export async function selectedSamples(task, taskData, query) {
+  const searchText = (query.get("text") ?? "").trim().toLowerCase();
+  const texts = searchText ? await textsOfSamples(task, taskData) : null;
+  const numbers = passingSamples(task, taskData, query).filter((at) => !texts || texts[at].includes(searchText));
   const order = query.get("order");
-  if (!order) return kept;
+  if (!order) return numbers;
   const places = shownPlaces(task, query);
-  const ranked = kept.map((at) => {
-    const means = places.map((place) => found.samples[at][5][place][0]);
+  const ranked = numbers.map((at) => {
+    const means = places.map((place) => taskData.samples[at][5][place][0]);
     return { at, rank: rankOf(means, order) };
   });
   return ranked.sort((a, b) => (a.rank === b.rank ? a.at - b.at : a.rank - b.rank)).map(({ at }) => at);

@@ -3,7 +3,7 @@ import { address } from "./addresses.js";
 import { hasPicture, index, pictureUrl } from "./blocks.js";
 import { node, text } from "./elements.js";
 import { FILTERS, filterBar } from "./filter_bar.js";
-import { selected, shownPlaces } from "./filters.js";
+import { selectedSamples, shownPlaces } from "./filters.js";
 import { chip, statusLegend } from "./status_marks.js";
 import { counted, short, words } from "./words.js";
 
@@ -14,13 +14,13 @@ const MOST_CHIPS = 6;
 
 /**
  * @param {TaskEntry} task
- * @param {TaskBlock} found
- * @param {number[]} kept the samples' numbers
+ * @param {TaskBlock} taskData
+ * @param {number[]} numbers the samples' numbers
  * @param {number} row the tile's place among them
  * @param {URLSearchParams} query
  */
-function tileOf(task, found, kept, row, query) {
-  const [id, label, where, picture, , outcomes] = found.samples[kept[row]];
+function tileOf(task, taskData, numbers, row, query) {
+  const [id, label, where, picture, , outcomes] = taskData.samples[numbers[row]];
   const places = shownPlaces(task, query);
   const scores = places.map((place) => `${task.labels[place]} ${short(outcomes[place][0], 2)}`).join(", ");
   const title = `${label}\n${where}\n${scores}`;
@@ -33,7 +33,7 @@ function tileOf(task, found, kept, row, query) {
     node("span", { class: "name" }, text("bdi", id)),
     node("span", { class: "chips" }, ...places.slice(0, MOST_CHIPS).map((place) => chip(task, outcomes, place))),
   );
-  const place = { class: "tile", role: "listitem", "aria-setsize": kept.length, "aria-posinset": row + 1 };
+  const place = { class: "tile", role: "listitem", "aria-setsize": numbers.length, "aria-posinset": row + 1 };
   return node("div", place, link);
 }
 
@@ -42,16 +42,16 @@ const rowOfFocus = (focused) => Number((focused instanceof HTMLElement && focuse
 
 /**
  * @param {number} count
- * @param {(row: number) => HTMLElement} tile
+ * @param {(row: number) => HTMLElement} makeTile
  */
-function grid(count, tile) {
+function grid(count, makeTile) {
   const list = node("div", { class: "tiles", role: "list", "aria-label": "samples" });
   const scroller = node("div", { class: "scroller", tabindex: count ? null : 0 }, list);
   let across = 1;
   /** @param {number} row */
   const focus = (row) => {
-    const made = list.querySelector(`[data-row="${row}"]`);
-    if (made instanceof HTMLElement) made.focus({ preventScroll: true });
+    const tile = list.querySelector(`[data-row="${row}"]`);
+    if (tile instanceof HTMLElement) tile.focus({ preventScroll: true });
   };
   function paint() {
     across = Math.max(1, Math.floor(scroller.clientWidth / TILE.width));
@@ -63,10 +63,10 @@ function grid(count, tile) {
     const rows = Array.from({ length: Math.max(0, last - first) }, (_, at) => first + at);
     list.replaceChildren(
       ...rows.map((row) => {
-        const made = tile(row);
-        made.style.left = `${(row % across) * TILE.width}px`;
-        made.style.top = `${Math.floor(row / across) * TILE.height}px`;
-        return made;
+        const tile = makeTile(row);
+        tile.style.left = `${(row % across) * TILE.width}px`;
+        tile.style.top = `${Math.floor(row / across) * TILE.height}px`;
+        return tile;
       }),
     );
     if (focused >= 0) focus(focused);
@@ -102,8 +102,8 @@ function grid(count, tile) {
 function addressWith(task, query, name, value) {
   const next = new URLSearchParams();
   for (const filter of FILTERS) {
-    const given = query.get(filter);
-    if (given) next.set(filter, given);
+    const currentValue = query.get(filter);
+    if (currentValue) next.set(filter, currentValue);
   }
   if (value) next.set(name, value);
   else next.delete(name);
@@ -113,27 +113,27 @@ function addressWith(task, query, name, value) {
 
 /**
  * @param {TaskEntry} task
- * @param {TaskBlock} found
+ * @param {TaskBlock} taskData
  * @param {URLSearchParams} query
  */
-export async function gallery(task, found, query) {
-  const kept = await selected(task, found, query);
+export async function gallery(task, taskData, query) {
+  const numbers = await selectedSamples(task, taskData, query);
   const models = shownPlaces(task, query).map((place) => task.labels[place]);
   const scores = task.scores[0] ? `${words(task.scores[0])}, mean over runs: ${models.join(", ")}` : "";
   const reason = "without pictures, because it has reached its size limit";
   const bare = `${counted(index.bare, "sample")} of this report are ${reason}.`;
-  const count = text("output", `${kept.length} of ${found.samples.length}`, { id: "count", role: "status" });
+  const count = text("output", `${numbers.length} of ${taskData.samples.length}`, { id: "count", role: "status" });
   return node(
     "section",
     { id: "samples", class: "part" },
     text("h3", "Samples"),
     index.bare ? text("p", bare, { class: "note" }) : null,
-    filterBar(task, found, query, (name, value) => {
+    filterBar(task, taskData, query, (name, value) => {
       location.hash = addressWith(task, query, name, value);
     }),
     node("p", { class: "note" }, count, ` · ${scores} · `, ...statusLegend()),
-    kept.length
-      ? grid(kept.length, (row) => tileOf(task, found, kept, row, query))
+    numbers.length
+      ? grid(numbers.length, (row) => tileOf(task, taskData, numbers, row, query))
       : text("p", "No sample passes these filters.", { class: "alert" }),
   );
 }

@@ -2,7 +2,7 @@
 import { address } from "./addresses.js";
 import { index } from "./blocks.js";
 import { node, text } from "./elements.js";
-import { rowOf, scrolled } from "./tables.js";
+import { rowOf, scrollArea } from "./tables.js";
 
 /** @import { Cell, Column, Tab, Table } from "./shapes.d.ts" */
 
@@ -20,7 +20,7 @@ const MEANS = "The tasks' figures measure different things: their mean gives a r
  * @param {number | null} column
  * @param {boolean} isRising
  */
-function ordered(rows, column, isRising) {
+function sortedRows(rows, column, isRising) {
   if (column === null) return rows;
   /** @param {Cell[]} row */
   const value = (row) => Number.parseFloat(row[column].text.replaceAll(",", "").replace("−", "-"));
@@ -33,12 +33,12 @@ function ordered(rows, column, isRising) {
 
 let tips = 0;
 
-/** A button whose text shows on hover and on focus. @param {string} told */
-function tip(told) {
+/** A button whose text shows on hover and on focus. @param {string} content */
+function tip(content) {
   tips += 1;
   const id = `tip-${tips}`;
   const about = { type: "button", class: "about", "aria-label": "what this figure is", "aria-describedby": id };
-  return node("span", { class: "tip" }, node("button", about, "i"), text("span", told, { role: "tooltip", id }));
+  return node("span", { class: "tip" }, node("button", about, "i"), text("span", content, { role: "tooltip", id }));
 }
 
 /**
@@ -76,7 +76,7 @@ export function leaderboard({ tasks, board: { table, unranked } }) {
       paint();
     };
     const look = { type: "button", class: "sort", title: "sort by this column", click: sort };
-    const told = task ? task.metric : MEANS;
+    const explanation = task ? task.metric : MEANS;
     return node(
       "th",
       { scope: "col", class: "number" },
@@ -85,7 +85,7 @@ export function leaderboard({ tasks, board: { table, unranked } }) {
         "span",
         { class: "sorter" },
         node("button", look, task ? task.primary : column.name),
-        told ? tip(told) : null,
+        explanation ? tip(explanation) : null,
       ),
     );
   };
@@ -104,8 +104,8 @@ export function leaderboard({ tasks, board: { table, unranked } }) {
         sorter?.removeAttribute("data-icon");
       }
     });
-    const shown = ordered(models, sorting, isRising);
-    body.replaceChildren(...shown.map((row) => rowOf(table.columns, row, { marks })));
+    const sortedModels = sortedRows(models, sorting, isRising);
+    body.replaceChildren(...sortedModels.map((row) => rowOf(table.columns, row, { marks })));
   }
   paint();
   if (others.length) {
@@ -114,7 +114,7 @@ export function leaderboard({ tasks, board: { table, unranked } }) {
   }
   const caption = text("caption", table.title, { class: "hidden" });
   return [
-    scrolled(table.title, node("table", { class: "board" }, caption, node("thead", {}, head), body, foot)),
+    scrollArea(table.title, node("table", { class: "board" }, caption, node("thead", {}, head), body, foot)),
     text("p", `${table.note} ${MARKS}`, { class: "note" }),
   ];
 }

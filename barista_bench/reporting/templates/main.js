@@ -1,6 +1,6 @@
 // What is shown is told by the address alone; keys, theme and help.
-import { parsed } from "./addresses.js";
-import { index, loaded, taskBlock } from "./blocks.js";
+import { parseAddress } from "./addresses.js";
+import { index, taskBlock, whenLoaded } from "./blocks.js";
 import { get, node, part, text, unfoldAll } from "./elements.js";
 import { gallery } from "./gallery.js";
 import { acrossScreen, firstScreen, tabOf } from "./overview.js";
@@ -26,35 +26,35 @@ let turn = 0;
 /** @type {Record<string, () => void>} */
 let actions = {};
 /** @type {Place | null} */
-let before = null;
+let lastPlace = null;
 
 /**
  * @param {Place} place
  * @returns {Promise<Screen>}
  */
-async function screenOf({ task: wanted, sample, query }) {
-  const number = index.tasks.findIndex(({ address }) => address === wanted);
+async function screenOf({ task: taskAddress, sample, query }) {
+  const number = index.tasks.findIndex(({ address }) => address === taskAddress);
   if (number < 0) {
-    const made = wanted === "across" ? await acrossScreen() : firstScreen(tabOf(wanted));
-    return { made, keys: {} };
+    const parts = taskAddress === "across" ? await acrossScreen() : firstScreen(tabOf(taskAddress));
+    return { parts, keys: {} };
   }
   const task = index.tasks[number];
-  const found = await taskBlock(number);
-  await loaded; // pictures stand at the end of the page
-  if (sample) return sampleScreen(task, found, sample, query, () => show(true));
-  const made = await taskScreen(task, found);
-  if (found.samples.length) made.push(await gallery(task, found, query));
+  const taskData = await taskBlock(number);
+  await whenLoaded; // pictures stand at the end of the page
+  if (sample) return sampleScreen(task, taskData, sample, query, () => show(true));
+  const parts = await taskScreen(task, taskData);
+  if (taskData.samples.length) parts.push(await gallery(task, taskData, query));
   const leave = () => {
     location.hash = "";
   };
-  return { made, keys: { Escape: leave, "/": () => get("by-text")?.focus() } };
+  return { parts, keys: { Escape: leave, "/": () => get("by-text")?.focus() } };
 }
 
-/** @param {string} wanted the task of the address */
-function fillTabs(wanted) {
-  const task = index.tasks.findIndex(({ address }) => address === wanted);
-  const active = task < 0 ? tabOf(wanted) : index.tabs.find((tab) => tab.tasks.includes(task));
-  const marked = wanted === "across" ? null : active;
+/** @param {string} taskAddress the task of the address */
+function fillTabs(taskAddress) {
+  const task = index.tasks.findIndex(({ address }) => address === taskAddress);
+  const active = task < 0 ? tabOf(taskAddress) : index.tabs.find((tab) => tab.tasks.includes(task));
+  const marked = taskAddress === "across" ? null : active;
   part("tabs").replaceChildren(
     ...index.tabs.map((tab) => {
       const current = tab === marked ? (task < 0 ? "page" : "true") : null;
@@ -65,36 +65,36 @@ function fillTabs(wanted) {
 
 /**
  * Where the reader is after a screen has changed: at the field that changed it, at the samples, at the top.
- * @param {Place} now
+ * @param {Place} newPlace
  * @param {string} focused the id of what had the focus, of a screen that is made anew
- * @param {boolean} again
+ * @param {boolean} isRedrawn
  */
-function place(now, focused, again) {
+function moveReader(newPlace, focused, isRedrawn) {
   const main = part("main");
-  const isTask = index.tasks.some(({ address }) => address === now.task);
+  const isTask = index.tasks.some(({ address }) => address === newPlace.task);
   if (focused) get(focused)?.focus({ preventScroll: true });
-  else if (isTask && !now.sample && now.query.size) get("samples")?.scrollIntoView();
-  else if (before !== null && !again) scrollTo(0, 0);
-  if (before !== null && !again && !focused) main.focus({ preventScroll: true });
-  const field = before?.task === now.task && !now.sample && before.changed;
+  else if (isTask && !newPlace.sample && newPlace.query.size) get("samples")?.scrollIntoView();
+  else if (lastPlace !== null && !isRedrawn) scrollTo(0, 0);
+  if (lastPlace !== null && !isRedrawn && !focused) main.focus({ preventScroll: true });
+  const field = lastPlace?.task === newPlace.task && !newPlace.sample && lastPlace.changed;
   if (field) get(field)?.focus({ preventScroll: true });
 }
 
-async function show(again = false) {
+async function show(isRedrawn = false) {
   turn += 1;
-  const mine = turn;
-  const now = parsed(location.hash);
-  fillTabs(now.task);
+  const ownTurn = turn;
+  const newPlace = parseAddress(location.hash);
+  fillTabs(newPlace.task);
   try {
-    const { made, keys } = await screenOf(now);
-    if (mine !== turn) return;
-    const focused = again ? (document.activeElement?.id ?? "") : "";
-    part("main").replaceChildren(...made.filter((child) => child !== null && child !== undefined));
+    const { parts, keys } = await screenOf(newPlace);
+    if (ownTurn !== turn) return;
+    const focused = isRedrawn ? (document.activeElement?.id ?? "") : "";
+    part("main").replaceChildren(...parts.filter((child) => child !== null && child !== undefined));
     actions = keys;
-    place(now, focused, again);
-    before = now;
+    moveReader(newPlace, focused, isRedrawn);
+    lastPlace = newPlace;
   } catch (error) {
-    if (mine !== turn) return;
+    if (ownTurn !== turn) return;
     const reason = error instanceof Error ? error.message : String(error);
     const problem = `This part cannot be read (${reason}). It needs a browser of 2023 or later.`;
     part("main").replaceChildren(text("p", problem, { class: "alert" }));
@@ -110,8 +110,8 @@ document.addEventListener("keydown", (event) => {
   }
   if (target.closest(".tile, input") && event.key.startsWith("Arrow")) return;
   /** @type {Record<string, () => void>} */
-  const known = { t: nextTheme, "?": toggleHelp, ...actions };
-  const action = known[event.key];
+  const allActions = { t: nextTheme, "?": toggleHelp, ...actions };
+  const action = allActions[event.key];
   if (!action) return;
   event.preventDefault();
   action();
@@ -119,7 +119,7 @@ document.addEventListener("keydown", (event) => {
 // What is folded on screen is printed all the same.
 addEventListener("beforeprint", unfoldAll);
 addEventListener("hashchange", () => {
-  if (before) before.changed = document.activeElement?.id ?? "";
+  if (lastPlace) lastPlace.changed = document.activeElement?.id ?? "";
   show();
 });
 part("theme").addEventListener("click", nextTheme);

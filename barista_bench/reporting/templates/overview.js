@@ -35,11 +35,11 @@ export function firstScreen(tab) {
 }
 
 export async function acrossScreen() {
-  const found = await acrossBlock();
+  const acrossData = await acrossBlock();
   return [
     text("h2", "Across tasks"),
-    ...found.graphs.map(graphOf),
-    ...found.tables.map((table) => shownIfShort(table)),
-    ...found.left_out.map((reason) => text("p", `Left out. ${reason}`, { class: "note" })),
+    ...acrossData.graphs.map(graphOf),
+    ...acrossData.tables.map((table) => shownIfShort(table)),
+    ...acrossData.left_out.map((reason) => text("p", `Left out. ${reason}`, { class: "note" })),
   ];
 }

@@ -1,6 +1,6 @@
 // The frames of a sample: two side by side, more as a strip to scrub through, with layers of boxes and masks.
 import { pictureUrl } from "./blocks.js";
-import { drawn, node, text } from "./elements.js";
+import { node, svgNode, text } from "./elements.js";
 import { paintedMask } from "./painted_mask.js";
 
 /** @import { Details, DrawnBox, PlacedPicture, Side, TaskEntry } from "./shapes.d.ts" */
@@ -28,22 +28,22 @@ const isVisible = (layer) => areLayersShown && !layersOff.get(layer.name);
 /**
  * What was given with the question, the reference, and what the models answered.
  * @param {TaskEntry} task
- * @param {Details} found
+ * @param {Details} sampleData
  * @param {Side[]} sides
  * @returns {Layer[]}
  */
-function layersOf(task, found, sides) {
-  const asked = ["given", "reference"].map((kind) => ({
+function layersOf(task, sampleData, sides) {
+  const questionLayers = ["given", "reference"].map((kind) => ({
     name: kind,
     look: kind,
-    boxes: found.boxes.filter((box) => box[1] === kind),
+    boxes: sampleData.boxes.filter((box) => box[1] === kind),
   }));
-  const answered = sides.map(({ place, answer }, at) => ({
+  const answerLayers = sides.map(({ place, answer }, at) => ({
     name: task.labels[place],
     look: `m${at}`,
     boxes: answer?.boxes ?? [],
   }));
-  return [...asked, ...answered].filter((layer) => layer.boxes.length);
+  return [...questionLayers, ...answerLayers].filter((layer) => layer.boxes.length);
 }
 
 /**
@@ -56,7 +56,7 @@ function boxesOf(picture, layer, image) {
   const boxes = layer.boxes.filter((box) => box[0] === image);
   const shapes = boxes.flatMap(([, , label, [x0, y0, x1, y1]]) => {
     const [x, y] = [Math.min(x0, x1), Math.min(y0, y1)];
-    const box = drawn("rect", { x, y, width: Math.abs(x1 - x0), height: Math.abs(y1 - y0) });
+    const box = svgNode("rect", { x, y, width: Math.abs(x1 - x0), height: Math.abs(y1 - y0) });
     if (!label) return [box];
     // Labels of boxes at the right grow to the left, so that the picture's edge does not cut them.
     const isRight = x > picture.width * 0.6;
@@ -66,32 +66,32 @@ function boxesOf(picture, layer, image) {
       y: Math.min(picture.height - 2, y > size * 1.3 ? y - size * 0.3 : y + size),
       "font-size": size,
     };
-    return [box, drawn("text", place, label)];
+    return [box, svgNode("text", place, label)];
   });
-  return drawn("g", { class: layer.look }, ...shapes);
+  return svgNode("g", { class: layer.look }, ...shapes);
 }
 
-/** @param {Details} found @param {number} image */
-const captionOf = (found, image) => found.captions[image] ?? `image ${image}`;
+/** @param {Details} sampleData @param {number} image */
+const captionOf = (sampleData, image) => sampleData.captions[image] ?? `image ${image}`;
 
 /**
- * @param {Details} found
+ * @param {Details} sampleData
  * @param {number} image
  * @param {Layer[]} layers
  */
-function figureOf(found, image, layers) {
-  const placed = found.pictures[image];
+function figureOf(sampleData, image, layers) {
+  const placed = sampleData.pictures[image];
   const { file, width, height } = placed;
-  const shown = layers.filter(isVisible);
-  const masks = shown.flatMap(({ boxes, look }) =>
+  const visibleLayers = layers.filter(isVisible);
+  const masks = visibleLayers.flatMap(({ boxes, look }) =>
     boxes.flatMap(([at, , , , mask]) => (at === image && mask ? [paintedMask(mask, TINTS[look])] : [])),
   );
-  const caption = captionOf(found, image);
+  const caption = captionOf(sampleData, image);
   const picture = node("img", { src: pictureUrl(file), alt: caption, width, height });
-  const boxes = drawn(
+  const boxes = svgNode(
     "svg",
     { viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" },
-    ...shown.map((layer) => boxesOf(placed, layer, image)),
+    ...visibleLayers.map((layer) => boxesOf(placed, layer, image)),
   );
   const frame = node("div", { class: "frame" }, picture, ...masks, boxes);
   return node("figure", {}, frame, text("figcaption", caption));
@@ -123,14 +123,15 @@ function togglesOf(layers, repaint) {
 /**
  * The pictures and what steps through them; `step` is null where nothing can be stepped through.
  * @param {TaskEntry} task
- * @param {Details} found
+ * @param {Details} sampleData
  * @param {Side[]} sides
- * @returns {{ made: HTMLElement, step: ((by: number) => void) | null, toggle: () => void }}
+ * @returns {{ element: HTMLElement, step: ((by: number) => void) | null, toggle: () => void }}
  */
-export function stage(task, found, sides) {
-  if (found.problem) return { made: text("p", found.problem, { class: "alert" }), step: null, toggle: () => {} };
-  const layers = layersOf(task, found, sides);
-  const count = found.pictures.length;
+export function stage(task, sampleData, sides) {
+  if (sampleData.problem)
+    return { element: text("p", sampleData.problem, { class: "alert" }), step: null, toggle: () => {} };
+  const layers = layersOf(task, sampleData, sides);
+  const count = sampleData.pictures.length;
   const isStrip = count > 2;
   const frames = node("div", { class: isStrip ? "pictures one" : "pictures" });
   const toggles = node("div", { class: "layers" });
@@ -146,9 +147,9 @@ export function stage(task, found, sides) {
     "aria-label": "frame",
     input: scrub,
   });
-  const thumbs = found.pictures.map(({ file }, at) => {
+  const thumbs = sampleData.pictures.map(({ file }, at) => {
     const picture = node("img", { src: pictureUrl(file), alt: "", loading: "lazy" });
-    return node("button", { type: "button", "aria-label": captionOf(found, at), click: () => show(at) }, picture);
+    return node("button", { type: "button", "aria-label": captionOf(sampleData, at), click: () => show(at) }, picture);
   });
   const strip = node("div", { class: "strip" }, ...(isStrip ? thumbs : []));
   /** @param {number} at */
@@ -162,8 +163,8 @@ export function stage(task, found, sides) {
     paint();
   }
   function paint() {
-    const shown = isStrip ? [current] : [...found.pictures.keys()];
-    frames.replaceChildren(...shown.map((image) => figureOf(found, image, layers)));
+    const images = isStrip ? [current] : [...sampleData.pictures.keys()];
+    frames.replaceChildren(...images.map((image) => figureOf(sampleData, image, layers)));
     toggles.replaceChildren(...togglesOf(layers, repaint));
   }
   /** The button that was pressed is made anew, and keeps the focus. @param {string} look */
@@ -175,7 +176,7 @@ export function stage(task, found, sides) {
   }
   if (count) show(0);
   return {
-    made: node("div", { class: "stage" }, frames, ...(isStrip ? [range, strip] : []), toggles),
+    element: node("div", { class: "stage" }, frames, ...(isStrip ? [range, strip] : []), toggles),
     step: isStrip ? (by) => show(current + by) : null,
     toggle: () => {
       areLayersShown = !areLayersShown;

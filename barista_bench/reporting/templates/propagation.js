@@ -1,5 +1,5 @@
 // How errors go together: tasks on a circle, bent arrows from the task that erred first, so that both directions show.
-import { drawn, node, text } from "./elements.js";
+import { node, svgNode, text } from "./elements.js";
 import { words } from "./words.js";
 
 /** @import { PropagationEdge, PropagationGraph } from "./shapes.d.ts" */
@@ -30,16 +30,16 @@ function arrowOf(edge, [x0, y0], [x1, y1]) {
   const kind = kindOf(edge);
   const ratio = Number(edge.odds_ratio).toPrecision(3);
   const title = `${words(edge.source)} to ${words(edge.target)}: odds ratio ${ratio}, n ${edge.n}`;
-  const thick = kind === "unclear" ? 1 : 1.4 + Math.min(4, Math.abs(Math.log2(Number(edge.odds_ratio)))) * 0.8;
+  const thickness = kind === "unclear" ? 1 : 1.4 + Math.min(4, Math.abs(Math.log2(Number(edge.odds_ratio)))) * 0.8;
   const path = `M${start.join(" ")}Q${bent.join(" ")} ${end.join(" ")}`;
   const [x, y] = [0, 1].map((axis) => (start[axis] + 2 * bent[axis] + end[axis]) / 4);
-  return drawn(
+  return svgNode(
     "g",
     { class: kind },
-    drawn("title", {}, title),
-    drawn("path", { class: "arrow", d: path, "stroke-width": thick }),
-    drawn("circle", { class: "tip", cx: end[0], cy: end[1], r: 4 }),
-    kind === "unclear" ? null : drawn("text", { class: "ratio", x, y }, ratio),
+    svgNode("title", {}, title),
+    svgNode("path", { class: "arrow", d: path, "stroke-width": thickness }),
+    svgNode("circle", { class: "tip", cx: end[0], cy: end[1], r: 4 }),
+    kind === "unclear" ? null : svgNode("text", { class: "ratio", x, y }, ratio),
   );
 }
 
@@ -58,13 +58,13 @@ export function graphOf(graph) {
   });
   const names = [...places].map(([task, [x, y]]) => {
     const place = { class: "name", x, y: y < height / 2 ? y - 16 : y + 26, "text-anchor": "middle" };
-    const dot = drawn("circle", { class: "task", cx: x, cy: y, r: 9 });
-    return drawn("g", {}, dot, drawn("text", place, words(task)));
+    const dot = svgNode("circle", { class: "task", cx: x, cy: y, r: 9 });
+    return svgNode("g", {}, dot, svgNode("text", place, words(task)));
   });
   const title = `Error propagation: ${graph.model}`;
-  const told = `${title}; its numbers stand in the table of this name`;
-  const look = { class: "graph", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": told };
-  const picture = drawn("svg", look, ...arrows, ...names);
+  const description = `${title}; its numbers stand in the table of this name`;
+  const look = { class: "graph", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": description };
+  const picture = svgNode("svg", look, ...arrows, ...names);
   return node(
     "figure",
     { class: "chart block" },

@@ -1,9 +1,9 @@
 // One sample: its frames, the answers of two models side by side, and all that was asked.
 import { address } from "./addresses.js";
-import { card, foldedText, pairs } from "./answers.js";
+import { card, foldedText, pairList } from "./answers.js";
 import { details, index } from "./blocks.js";
 import { node, text } from "./elements.js";
-import { selected } from "./filters.js";
+import { selectedSamples } from "./filters.js";
 import { stage } from "./pictures.js";
 import { chip } from "./status_marks.js";
 
@@ -39,35 +39,35 @@ function usualPair(task, query) {
 
 /**
  * @param {TaskEntry} task
- * @param {Details} held
+ * @param {Details} sampleData
  * @param {URLSearchParams} query
  * @returns {Side[]}
  */
-function sidesOf(task, held, query) {
+function sidesOf(task, sampleData, query) {
   return usualPair(task, query).map((place) => {
-    const answers = held.models[place];
-    const chosen = answers.find(({ run }) => run === chosenRuns.get(runKey(task, place)));
-    return { place, answers, answer: chosen ?? answers[0] };
+    const answers = sampleData.models[place];
+    const chosenAnswer = answers.find(({ run }) => run === chosenRuns.get(runKey(task, place)));
+    return { place, answers, answer: chosenAnswer ?? answers[0] };
   });
 }
 
 /**
  * The samples before and after among those that the address selects.
  * @param {TaskEntry} task
- * @param {TaskBlock} found
- * @param {number[]} kept
+ * @param {TaskBlock} taskData
+ * @param {number[]} numbers
  * @param {number} at
  * @param {URLSearchParams} query
  */
-function neighbours(task, found, kept, at, query) {
-  const row = kept.indexOf(at);
+function neighbours(task, taskData, numbers, at, query) {
+  const row = numbers.indexOf(at);
   /** @param {number} by */
   const link = (by) => {
-    const other = row >= 0 ? kept[row + by] : undefined;
-    return other === undefined ? null : address(task.address, found.samples[other][0], query);
+    const other = row >= 0 ? numbers[row + by] : undefined;
+    return other === undefined ? null : address(task.address, taskData.samples[other][0], query);
   };
   const all = address(task.address, "", query.size ? query : "all=1");
-  return { place: row >= 0 ? ` ${row + 1} of ${kept.length} ` : " not among those chosen ", link, all };
+  return { place: row >= 0 ? ` ${row + 1} of ${numbers.length} ` : " not among those chosen ", link, all };
 }
 
 /**
@@ -93,33 +93,33 @@ function crumbs(task, { place, link, all }) {
  * @param {TaskEntry} task
  * @param {Side[]} sides
  * @param {URLSearchParams} query
- * @param {() => void} again
+ * @param {() => void} redraw
  */
-function modelFields(task, sides, query, again) {
+function modelFields(task, sides, query, redraw) {
   return sides.map((side, number) => {
     const change = () => {
       chosenModels = sides.map(({ place }) => task.labels[place]);
-      chosenModels[number] = task.labels[Number(made.value)];
+      chosenModels[number] = task.labels[Number(select.value)];
       for (const name of ["better", "worse", "model"]) query.delete(name);
-      again();
+      redraw();
     };
     const options = task.labels.map((name, place) =>
       node("option", { value: place, selected: place === side.place }, name),
     );
-    const made = node("select", { id: `side-${number}`, change }, ...options);
-    return node("label", {}, number ? "beside" : "model", made);
+    const select = node("select", { id: `side-${number}`, change }, ...options);
+    return node("label", {}, number ? "beside" : "model", select);
   });
 }
 
 /**
  * The answers of all models as a table.
  * @param {TaskEntry} task
- * @param {Details} held
+ * @param {Details} sampleData
  * @param {Outcome[]} outcomes
  */
-function allModels(task, held, outcomes) {
+function allModels(task, sampleData, outcomes) {
   const rows = task.labels.map((name, place) => {
-    const answer = held.models[place][0]?.text ?? "(none)";
+    const answer = sampleData.models[place][0]?.text ?? "(none)";
     return node(
       "tr",
       {},
@@ -132,9 +132,9 @@ function allModels(task, held, outcomes) {
   return node("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "all models" }, table);
 }
 
-/** Links to the other samples on these frames. @param {Details} held */
-function relatedSamples(held) {
-  const items = held.related.map(([number, sample, label]) => {
+/** Links to the other samples on these frames. @param {Details} sampleData */
+function relatedSamples(sampleData) {
+  const items = sampleData.related.map(([number, sample, label]) => {
     const task = index.tasks[number];
     const link = node("a", { href: address(task.address, sample) }, `${task.heading}: ${label || sample}`);
     return node("li", {}, link);
@@ -151,50 +151,50 @@ function momentLink(id) {
 
 /**
  * @param {TaskEntry} task
- * @param {TaskBlock} found
+ * @param {TaskBlock} taskData
  * @param {string} id
  * @param {URLSearchParams} query
- * @param {() => void} again makes the screen anew
+ * @param {() => void} redraw makes the screen anew
  * @returns {Promise<Screen>}
  */
-export async function sampleScreen(task, found, id, query, again) {
-  const at = found.samples.findIndex(([known]) => known === id);
+export async function sampleScreen(task, taskData, id, query, redraw) {
+  const at = taskData.samples.findIndex(([sampleId]) => sampleId === id);
   if (at < 0) {
     const problem = `${task.heading} has no sample ${id} in this report.`;
-    return { made: [text("p", problem, { class: "alert" })], keys: {} };
+    return { parts: [text("p", problem, { class: "alert" })], keys: {} };
   }
-  const [, label, where, , , outcomes] = found.samples[at];
-  const kept = await selected(task, found, query);
-  const held = await details(task.first + at);
-  const near = neighbours(task, found, kept, at, query);
-  const sides = sidesOf(task, held, query);
-  const view = stage(task, held, sides);
+  const [, label, where, , , outcomes] = taskData.samples[at];
+  const numbers = await selectedSamples(task, taskData, query);
+  const sampleData = await details(task.first + at);
+  const near = neighbours(task, taskData, numbers, at, query);
+  const sides = sidesOf(task, sampleData, query);
+  const view = stage(task, sampleData, sides);
   /** @param {number} place @param {number} run */
   const choose = (place, run) => {
     chosenRuns.set(runKey(task, place), run);
-    again();
+    redraw();
   };
   const cards = sides.map((side, number) => card(task, side, sides[1 - number]?.answer, choose));
-  const made = [
+  const parts = [
     crumbs(task, near),
     text("h2", id, { class: "id" }),
     text("p", `${label} · ${where}`, { class: "where" }),
     momentLink(id),
-    view.made,
-    node("div", { class: "filters" }, ...modelFields(task, sides, query, again)),
+    view.element,
+    node("div", { class: "filters" }, ...modelFields(task, sides, query, redraw)),
     node("div", { class: "cards" }, ...cards),
     node(
       "div",
       { class: "below" },
-      foldedText("Truth", held.reference, true),
-      foldedText("Prompt as sent", held.prompt),
-      ...pairs("Metadata", held.metadata),
-      ...pairs("Evidence in the scene graph", held.evidence),
+      foldedText("Truth", sampleData.reference, true),
+      foldedText("Prompt as sent", sampleData.prompt),
+      ...pairList("Metadata", sampleData.metadata),
+      ...pairList("Evidence in the scene graph", sampleData.evidence),
     ),
-    ...(task.labels.length > 2 ? [text("h3", "All models"), allModels(task, held, outcomes)] : []),
-    ...relatedSamples(held),
+    ...(task.labels.length > 2 ? [text("h3", "All models"), allModels(task, sampleData, outcomes)] : []),
+    ...relatedSamples(sampleData),
   ];
-  return { made, keys: keysOf(task, sides, view, near, again) };
+  return { parts, keys: keysOf(task, sides, view, near, redraw) };
 }
 
 /**
@@ -202,15 +202,15 @@ export async function sampleScreen(task, found, id, query, again) {
  * @param {Side[]} sides
  * @param {ReturnType<typeof stage>} view
  * @param {ReturnType<typeof neighbours>} near
- * @param {() => void} again
+ * @param {() => void} redraw
  */
-function keysOf(task, sides, view, { link, all }, again) {
+function keysOf(task, sides, view, { link, all }, redraw) {
   const nextRun = () => {
     for (const { place, answers, answer } of sides) {
       if (!answer) continue;
       chosenRuns.set(runKey(task, place), answers[(answers.indexOf(answer) + 1) % answers.length].run);
     }
-    again();
+    redraw();
   };
   /** @param {number} by */
   const go = (by) => () => {

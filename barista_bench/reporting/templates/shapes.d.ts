@@ -225,7 +225,7 @@ export type Point = [x: number | string, y: number | null, low?: number | null, 
 
 /** What is under an address: elements of the page, and what keys do there. */
 export interface Screen {
-  made: Child[];
+  parts: Child[];
   keys: Record<string, () => void>;
 }
 

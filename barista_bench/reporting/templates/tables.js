@@ -1,7 +1,7 @@
 // Tables of any kind: a cell with a bar is a chart, a cell with a query leads to the samples behind it.
 import { address } from "./addresses.js";
 import { chartOf } from "./charts.js";
-import { drawn, folded, node, text } from "./elements.js";
+import { foldedBlock, node, svgNode, text } from "./elements.js";
 import { counted, short } from "./words.js";
 
 /** @import { Bar, Cell, Column, GapToNext, Mark, Table } from "./shapes.d.ts" */
@@ -23,20 +23,20 @@ function barOf({ value, low, high }, marks) {
   const at = (share) => (WIDE * Math.min(1, Math.max(0, share))).toFixed(1);
   /** @type {SVGElement[]} */
   const parts = [
-    drawn("rect", { class: "track", width: WIDE, height: 10, rx: 2 }),
-    drawn("rect", { class: "value", width: at(value), height: 10, rx: 2 }),
+    svgNode("rect", { class: "track", width: WIDE, height: 10, rx: 2 }),
+    svgNode("rect", { class: "value", width: at(value), height: 10, rx: 2 }),
     ...marks.map((mark) =>
-      drawn(
+      svgNode(
         "line",
         { class: "mark", x1: at(mark.value), x2: at(mark.value), y1: -2, y2: 12 },
-        drawn("title", {}, `${mark.name} ${short(mark.value)}`),
+        svgNode("title", {}, `${mark.name} ${short(mark.value)}`),
       ),
     ),
   ];
   if (typeof low === "number" && typeof high === "number") {
-    parts.push(drawn("path", { class: "range", d: `M${at(low)} 5H${at(high)}M${at(low)} 2V8M${at(high)} 2V8` }));
+    parts.push(svgNode("path", { class: "range", d: `M${at(low)} 5H${at(high)}M${at(low)} 2V8M${at(high)} 2V8` }));
   }
-  return drawn("svg", { class: "bar", viewBox: `0 -2 ${WIDE} 14`, "aria-hidden": "true" }, ...parts);
+  return svgNode("svg", { class: "bar", viewBox: `0 -2 ${WIDE} 14`, "aria-hidden": "true" }, ...parts);
 }
 
 /** @param {GapToNext} gap */
@@ -44,10 +44,10 @@ function gapOf({ below, difference, p, certainty, better, worse }) {
   const chance = p < 0.001 ? "p < 0.001" : `p ${short(p)}`;
   const counts = `better on ${better} examples, worse on ${worse}`;
   const title = `${short(difference)} ahead of ${below}, ${chance} (Holm): ${counts}`;
-  const found = { sure: "▲ ahead, ", likely: "△ likely ahead, ", unclear: "≈ like next, ", none: "= next, " }[
+  const gapWord = { sure: "▲ ahead, ", likely: "△ likely ahead, ", unclear: "≈ like next, ", none: "= next, " }[
     certainty
   ];
-  return node("span", { class: `gap ${certainty}`, title }, found, chance);
+  return node("span", { class: `gap ${certainty}`, title }, gapWord, chance);
 }
 
 /**
@@ -111,7 +111,7 @@ function headOf({ name, numeric }) {
  * @param {string} title
  * @param {HTMLTableElement} table
  */
-export function scrolled(title, table) {
+export function scrollArea(title, table) {
   return node("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": title }, table);
 }
 
@@ -125,7 +125,7 @@ export function tableOf(table, drawing = {}) {
   const caption = text("caption", table.title, { class: "hidden" });
   return [
     table.chart ? chartOf(table.chart, table.title) : null,
-    scrolled(table.title, node("table", {}, caption, head, body)),
+    scrollArea(table.title, node("table", {}, caption, head, body)),
     table.note ? text("p", table.note, { class: "note" }) : null,
   ];
 }
@@ -142,7 +142,7 @@ export const shownTable = (table, drawing) =>
  * @param {Drawing} [drawing]
  */
 const foldedTable = (table, drawing) =>
-  folded(`${table.title} (${counted(table.rows.length, "row")})`, () => tableOf(table, drawing));
+  foldedBlock(`${table.title} (${counted(table.rows.length, "row")})`, () => tableOf(table, drawing));
 
 /**
  * Folded where it is long.

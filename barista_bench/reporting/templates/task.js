@@ -1,7 +1,7 @@
 // One task: its figures, the breakdowns that separate models most, failures, the paper's counterpart, then samples.
 import { address } from "./addresses.js";
 import { paperPart } from "./blocks.js";
-import { folded, node, text } from "./elements.js";
+import { foldedBlock, node, text } from "./elements.js";
 import { shownIfShort, shownTable, tableOf } from "./tables.js";
 import { counted } from "./words.js";
 
@@ -13,22 +13,22 @@ const BREAKDOWNS = 3;
 async function papersOf(task) {
   const parts = await Promise.all(task.papers.map(paperPart));
   return parts.flatMap(({ heading, tables = [] }) =>
-    tables.map((table, at) => folded(`${heading}: ${table.title}`, () => tableOf(table), at === 0)),
+    tables.map((table, at) => foldedBlock(`${heading}: ${table.title}`, () => tableOf(table), at === 0)),
   );
 }
 
 /**
  * @param {TaskEntry} task
- * @param {TaskBlock} found
+ * @param {TaskBlock} taskData
  */
-function leadsToSamples(task, found) {
-  const all = `All ${counted(found.samples.length, "sample")}`;
-  const apart = { href: address(task.address, "", "order=apart"), class: "button" };
+function leadsToSamples(task, taskData) {
+  const all = `All ${counted(taskData.samples.length, "sample")}`;
+  const differLook = { href: address(task.address, "", "order=apart"), class: "button" };
   return node(
     "p",
     { class: "leads" },
-    found.samples.length ? node("a", { href: address(task.address, "", "all=1"), class: "button" }, all) : null,
-    task.labels.length > 1 ? node("a", apart, "Where models differ most") : null,
+    taskData.samples.length ? node("a", { href: address(task.address, "", "all=1"), class: "button" }, all) : null,
+    task.labels.length > 1 ? node("a", differLook, "Where models differ most") : null,
   );
 }
 
@@ -38,24 +38,29 @@ const factsOf = (facts) =>
 
 /**
  * @param {TaskEntry} task
- * @param {TaskBlock} found
+ * @param {TaskBlock} taskData
  */
-export async function taskScreen(task, found) {
+export async function taskScreen(task, taskData) {
   const drawing = { task: task.address };
   const papers = await papersOf(task);
-  const [near, far] = [found.breakdowns.slice(0, BREAKDOWNS), found.breakdowns.slice(BREAKDOWNS)];
-  const rest = () => [factsOf(found.facts), ...found.others.map((table) => shownIfShort(table, drawing))];
+  const [firstBreakdowns, otherBreakdowns] = [
+    taskData.breakdowns.slice(0, BREAKDOWNS),
+    taskData.breakdowns.slice(BREAKDOWNS),
+  ];
+  const makeOthers = () => [factsOf(taskData.facts), ...taskData.others.map((table) => shownIfShort(table, drawing))];
   return [
     text("h2", task.heading),
     text("p", task.finding, { class: "finding" }),
-    leadsToSamples(task, found),
+    leadsToSamples(task, taskData),
     ...task.warnings.map((warning) => text("p", warning, { class: "alert" })),
-    ...[...found.figures, ...found.failures].map((table) => shownTable(table, drawing)),
-    ...near.map((table) => shownIfShort(table, drawing)),
-    far.length
-      ? folded(counted(far.length, "more breakdown"), () => far.map((table) => shownTable(table, drawing)))
+    ...[...taskData.figures, ...taskData.failures].map((table) => shownTable(table, drawing)),
+    ...firstBreakdowns.map((table) => shownIfShort(table, drawing)),
+    otherBreakdowns.length
+      ? foldedBlock(counted(otherBreakdowns.length, "more breakdown"), () =>
+          otherBreakdowns.map((table) => shownTable(table, drawing)),
+        )
       : null,
     ...(papers.length ? [text("h3", "Counterparts of the paper's tables"), ...papers] : []),
-    folded("Coverage, details, costs, timing, settings", rest),
+    foldedBlock("Coverage, details, costs, timing, settings", makeOthers),
   ];
 }

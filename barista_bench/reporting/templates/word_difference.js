@@ -4,8 +4,8 @@ import { node, text } from "./elements.js";
 /** Of each text: comparing takes the product of both. */
 const MOST_WORDS = 600;
 
-/** @param {string} given */
-const piecesOf = (given) => given.match(/\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu) ?? [];
+/** @param {string} content */
+const piecesOf = (content) => content.match(/\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu) ?? [];
 
 /**
  * The pieces of `own` and whether each is also in `other`, in order: the longest common subsequence of words.
@@ -14,7 +14,7 @@ const piecesOf = (given) => given.match(/\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu)
  * @param {string} other
  * @returns {[piece: string, isShared: boolean][] | null}
  */
-function compared(own, other) {
+function sharedPieces(own, other) {
   const [a, b] = [piecesOf(own), piecesOf(other)];
   if (a.length > MOST_WORDS || b.length > MOST_WORDS) return null;
   const common = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
@@ -42,7 +42,7 @@ function compared(own, other) {
  */
 export function withDifferences(own, other) {
   if (own === null) return text("pre", "(none)", { tabindex: 0 });
-  const pieces = other === null || other === undefined ? null : compared(own, other);
+  const pieces = other === null || other === undefined ? null : sharedPieces(own, other);
   if (!pieces || pieces.every(([, isShared]) => !isShared)) return text("pre", own || "(empty)", { tabindex: 0 });
   const marked = pieces.map(([piece, isShared]) => (isShared || !piece.trim() ? piece : text("mark", piece)));
   return node("pre", { tabindex: 0 }, ...marked);

@@ -22,11 +22,11 @@ from barista_bench.data.shared_frames import FrameStore, StageClock, size_of_ima
 from barista_bench.errors import BaristaError, DataError, TaskError
 from barista_bench.models import Completion, Failure, Model, Request, StreamingModel
 from barista_bench.models.base import sees_videos, sends_files
-from barista_bench.runs.ask.answered import Spending, answer_fields, answer_status, each_answered, with_steps
+from barista_bench.runs.ask.answers import Spending, answer_each, answer_fields, answer_status, with_steps
 from barista_bench.runs.ask.config import RunConfig, Shard
 from barista_bench.runs.ask.prefetch import decode_ahead
 from barista_bench.runs.ask.session import Session
-from barista_bench.runs.log.asked import AskedInput, asks_on, sample_keys, sample_seed
+from barista_bench.runs.log.inputs import AskedInput, asks_in_steps, sample_keys, sample_seed
 from barista_bench.runs.log.log_reader import StepLog, finished_samples
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, logged_logprobs, sample_digest
 
@@ -65,15 +65,15 @@ class _Pending:
     run: TaskRun
     index: int
     example: Example
-    asked: AskedInput
+    asked_input: AskedInput
     keys: dict[int, str]
     prompt: Prompt
     steps: tuple[SampleRecord, ...] = ()
 
 
-Unpictured = DataError | TaskError
+PictureError = DataError | TaskError
 """The error by which an example has no pictures: its media cannot be read, or the task cannot make them."""
-_Ready = tuple[_Pending, Pictures | Unpictured]
+_Ready = tuple[_Pending, Pictures | PictureError]
 _Settled = tuple[_Pending, SampleRecord | TaskError]
 """A sample that needs not be asked: it is answered to the end, or the task cannot make its question."""
 
@@ -107,7 +107,7 @@ class Asker:
         for sample in settled:
             self._log_settled(*sample)
         is_shown = self.config.progress and self.shard.rank == 0
-        begun = time.perf_counter()
+        started = time.perf_counter()
         with self.store, tqdm(total=samples, desc="asking", unit="sample", disable=not is_shown) as bar:
             while pending:
                 # A request is known by its example, so that one of each example is asked at a time.
@@ -116,7 +116,7 @@ class Asker:
                 self._ask_round(list(first.values()), bar)
                 pending = later + self._next_questions
                 self._next_questions = []
-        self.clock.add("generate", max(0.0, time.perf_counter() - begun - self.clock.seconds["wait"]))
+        self.clock.add("generate", max(0.0, time.perf_counter() - started - self.clock.seconds["wait"]))
 
     def _ask_round(self, pending: list[_Pending], bar: tqdm[NoReturn]) -> None:
         def place(entry: _Pending) -> tuple[str, int, int]:
@@ -128,17 +128,15 @@ class Asker:
         # Closed whatever happens: a model's error must not leave threads at work behind it.
         with closing(self._ready(pending)) as ready:
             requests = self._timed_waits(self._requests(ready))
-            for entry, completions, seconds in each_answered(
-                self.model, requests, self.config.generation, self.spending
-            ):
-                given = zip(entry.keys.items(), completions, strict=True)
+            for entry, completions, seconds in answer_each(self.model, requests, self.config.generation, self.spending):
+                samples = zip(entry.keys.items(), completions, strict=True)
                 done = sum(
                     self._log_answer(replace(entry, keys={run_index: key}), completion, seconds)
-                    for (run_index, key), completion in given
+                    for (run_index, key), completion in samples
                 )
                 if self.spending:
-                    left = (bar.total or 0) - bar.n - done
-                    bar.set_postfix_str(self.spending.outlook(left), refresh=False)
+                    samples_left = (bar.total or 0) - bar.n - done
+                    bar.set_postfix_str(self.spending.outlook(samples_left), refresh=False)
                 bar.update(done)
 
     def requests(self, task_runs: Sequence[TaskRun], *, decode: bool) -> Iterator[Request]:
@@ -162,39 +160,40 @@ class Asker:
         pending: list[_Pending] = []
         settled: list[_Settled] = []
         for run in task_runs:
-            for entry in self._open(run, videos):
-                if isinstance(entry.asked.question, TaskError):
-                    settled.append((entry, entry.asked.question))
+            for entry in self._open_examples(run, videos):
+                if isinstance(entry.asked_input.question, TaskError):
+                    settled.append((entry, entry.asked_input.question))
                 elif run.steps is None:
                     pending.append(entry)
                 else:
                     self._resume(entry, run.steps, pending, settled)
         return pending, settled
 
-    def _open(self, run: TaskRun, videos: frozenset[str]) -> Iterator[_Pending]:
+    def _open_examples(self, run: TaskRun, videos: frozenset[str]) -> Iterator[_Pending]:
         """The examples of this process that the log does not answer yet, each with its first question."""
         key_of = sample_keys(asdict(self.model.identity), asdict(self.config.generation))
         # The rule of `run_records`, from its other side: what this run would ask, looked up in what is there.
         finished = finished_samples(run.folder)
-        for position, (example, asked) in enumerate(zip(run.examples.examples, run.inputs, strict=True)):
+        for position, (example, asked_input) in enumerate(zip(run.examples.examples, run.inputs, strict=True)):
             if example.video_id not in videos:
                 continue
-            keys = {index: key_of(example.example_id, asked.fingerprint, index) for index in range(self.config.runs)}
+            example_id, fingerprint = example.example_id, asked_input.fingerprint
+            keys = {index: key_of(example_id, fingerprint, index) for index in range(self.config.runs)}
             open_keys = {
                 run_index: key
                 for run_index, key in keys.items()
-                if sample_digest(key, asked.fingerprint, example.example_id, run_index) not in finished
+                if sample_digest(key, fingerprint, example_id, run_index) not in finished
             }
             run.session.already_done += len(keys) - len(open_keys)
             if open_keys:
-                question = asked.question if isinstance(asked.question, Prompt) else _NO_QUESTION
-                yield _Pending(run, position, example, asked, open_keys, question)
+                question = asked_input.question if isinstance(asked_input.question, Prompt) else _NO_QUESTION
+                yield _Pending(run, position, example, asked_input, open_keys, question)
 
     def _resume(self, entry: _Pending, log: StepLog, pending: list[_Pending], settled: list[_Settled]) -> None:
         """The open steps of one example: each run goes on where it was."""
         unbegun: dict[int, str] = {}
         for run_index, key in entry.keys.items():
-            steps = log.before(key, entry.asked.fingerprint, entry.example.example_id, run_index)
+            steps = log.logged_steps(key, entry.asked_input.fingerprint, entry.example.example_id, run_index)
             if not steps:
                 unbegun[run_index] = key
                 continue
@@ -241,7 +240,7 @@ class Asker:
             else:
                 self._fail(entry, request)
 
-    def _pictures(self, entry: _Pending) -> Pictures | Unpictured:
+    def _pictures(self, entry: _Pending) -> Pictures | PictureError:
         if not self._decodes or not entry.prompt.image_count:
             return Pictures(())
         try:
@@ -255,7 +254,7 @@ class Asker:
         with guarded(task, "request_inputs", example):
             inputs = task.request_inputs(example)
         with guarded(task, "answer_schema", example):
-            schema = None if asks_on(task) and not step else task.answer_schema(example)
+            schema = None if asks_in_steps(task) and not step else task.answer_schema(example)
         with guarded(task, "choices", example):
             choices = task.choices(example)
         return Request(
@@ -289,7 +288,7 @@ class Asker:
         """Log one answer, before the task sees it. Returns whether the sample is done; else its next question waits."""
         ((run_index, key),) = entry.keys.items()
         record, log = _record(entry, run_index, key, completion, seconds), entry.run.steps
-        if log is None or not record.finished or record.status is Status.REFUSED:
+        if log is None or not record.is_finished or record.status is Status.REFUSED:
             self._log(entry, record)
             return True
         log.append(record, entry.steps)
@@ -329,9 +328,9 @@ class Asker:
 
     def deal_out_seconds(self, task_runs: Sequence[TaskRun]) -> None:
         """Share the clock's seconds among the tasks, by samples asked."""
-        asked = [run.session.asked + run.session.failed for run in task_runs]
-        for run, count in zip(task_runs, asked, strict=True):
-            fraction = count / sum(asked) if sum(asked) else 1 / len(task_runs)
+        counts = [run.session.asked + run.session.failed for run in task_runs]
+        for run, count in zip(task_runs, counts, strict=True):
+            fraction = count / sum(counts) if sum(counts) else 1 / len(task_runs)
             run.session.seconds.update({stage: value * fraction for stage, value in self.clock.seconds.items()})
 
 
@@ -344,7 +343,7 @@ def pictures_for(
     return Pictures(loaded.images(task, store, clock))
 
 
-def decoded_size(pictures: Pictures | Unpictured) -> int:
+def decoded_size(pictures: Pictures | PictureError) -> int:
     """Bytes that a request's pictures take in memory; none where they could not be decoded."""
     if not isinstance(pictures, Pictures):
         return 0
@@ -360,14 +359,14 @@ def _record(
     logprobs = completion.logprobs if isinstance(completion, Completion) else None
     return SampleRecord(
         key=key,
-        fingerprint=entry.asked.fingerprint,
+        fingerprint=entry.asked_input.fingerprint,
         example_id=entry.example.example_id,
         run=run_index,
         status=status,
         error=error,
         seconds=seconds,
-        prompt=entry.asked.prompt,
-        media=entry.asked.media,
+        prompt=entry.asked_input.prompt,
+        media=entry.asked_input.media,
         rank=entry.run.rank,
         logprobs=logged_logprobs(logprobs),
         **answer_fields(completion),

@@ -16,24 +16,24 @@ from huggingface_hub.constants import HF_HOME
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
 from barista_bench.core.guarding import Method, guarded
 from barista_bench.core.model_names import ABLATIONS, BASELINES, HUMAN, SCRIPTED
-from barista_bench.core.plugins import load_plugin, registered
+from barista_bench.core.plugins import load_plugin, plugin_entries
 from barista_bench.core.task import Example, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError, TaskError
 from barista_bench.files.checkpoints import GGUF
 from barista_bench.models import Model
-from barista_bench.models.answer_schemas import complaint, require_holding
+from barista_bench.models.answer_schemas import complaint, require_llguidance
 from barista_bench.models.base import ScriptedModel, reads_text_alone
 from barista_bench.models.local.loading import checkpoint_of
 from barista_bench.models.served.settings import ServedSettings
 from barista_bench.models.settings import CheckpointSettings, TransformersSettings, VllmSettings, part_of
 from barista_bench.runs.ask.config import ModelSettings
-from barista_bench.runs.log.asked import sample_seeds
+from barista_bench.runs.log.inputs import sample_seeds
 
 _DUAL = "dual:"
 log = logging.getLogger(__name__)
 
-Pairs = Sequence[tuple[Task, ExampleSet]]
+TaskExamples = Sequence[tuple[Task, ExampleSet]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -45,11 +45,11 @@ class ModelKind:
         writes_text: whether it writes text of its own, and so can judge and describe.
     """
 
-    load: Callable[[ModelSettings, str, Pairs], Model]
+    load: Callable[[ModelSettings, str, TaskExamples], Model]
     writes_text: bool = True
 
 
-def load_model(config: ModelSettings, tasks: Pairs) -> Model:
+def load_model(config: ModelSettings, tasks: TaskExamples) -> Model:
     """The model that `config.model` names.
 
     Args:
@@ -59,7 +59,7 @@ def load_model(config: ModelSettings, tasks: Pairs) -> Model:
     Raises:
         ModelError, ConfigError: it cannot be loaded, or cannot do what is asked of it.
     """
-    name, model = config.model, _loaded(config, tasks)
+    name, model = config.model, _load(config, tasks)
     if config.reasoning is not None and "reasoning" not in model.identity.settings:
         raise ConfigError(f"{name}: has no switch for reasoning. Remedy: leave reasoning out")
     if reads_text_alone(model) and "text_only" not in str(model.identity.settings.get("ablation", "")):
@@ -72,23 +72,23 @@ def load_model(config: ModelSettings, tasks: Pairs) -> Model:
     return model
 
 
-def _loaded(config: ModelSettings, tasks: Pairs) -> Model:
-    kind, _, rest = config.model.partition(":")
-    if kind in ABLATIONS:
+def _load(config: ModelSettings, tasks: TaskExamples) -> Model:
+    prefix, _, rest = config.model.partition(":")
+    if prefix in ABLATIONS:
         if not rest:
-            raise ConfigError(f"{config.model!r} names no model. Remedy: write {kind}:MODEL")
+            raise ConfigError(f"{config.model!r} names no model. Remedy: write {prefix}:MODEL")
         from barista_bench.models.ablations import ablated
 
-        return ablated(_loaded(config.model_copy(update={"model": rest}), tasks), kind)
-    scripted = _scripted(config.model, tasks)
+        return ablated(_load(config.model_copy(update={"model": rest}), tasks), prefix)
+    scripted = _scripted_model(config.model, tasks)
     if scripted is not None:
         return scripted
-    if rest and kind in registered("models"):
+    if rest and prefix in plugin_entries("models"):
         if config.engine == "vllm":
             raise ConfigError(f"--engine vllm runs local checkpoints, not {config.model}. Remedy: leave engine out")
-        return model_kind(kind).load(config, rest, tasks)
+        return model_kind(prefix).load(config, rest, tasks)
     refuse_mistyped(config.model)
-    return _checkpoint(config)
+    return _load_checkpoint(config)
 
 
 def model_kind(name: str) -> ModelKind:
@@ -101,7 +101,7 @@ def model_kind(name: str) -> ModelKind:
 
 def specialists() -> frozenset[str]:
     """Kinds of models that write no text of their own: they rank texts, look up answers or find objects."""
-    return frozenset(name for name in registered("models") if not model_kind(name).writes_text)
+    return frozenset(name for name in plugin_entries("models") if not model_kind(name).writes_text)
 
 
 def refuse_mistyped(name: str) -> None:
@@ -110,7 +110,7 @@ def refuse_mistyped(name: str) -> None:
         raise ConfigError(f"{name}: is a file, no checkpoint. Remedy: write predictions:{name} for a file of answers")
     if name.partition(":")[0] == HUMAN and not Path(name).exists():
         raise ConfigError(f"{name!r}: people cannot be run. Remedy: let them answer in `barista-bench studio`")
-    if name.rstrip(":") in registered("models") and not Path(name).exists():
+    if name.rstrip(":") in plugin_entries("models") and not Path(name).exists():
         kind = name.rstrip(":")
         raise ConfigError(f"{name!r} names no model. Remedy: say which after a colon, {kind}:NAME")
     near = difflib.get_close_matches(name, BASELINES, n=1, cutoff=0.8)
@@ -128,7 +128,7 @@ _METHODS: Mapping[str, Method] = {
 """The method of a task by which each scripted model answers."""
 
 
-def _scripted(name: str, tasks: Pairs) -> ScriptedModel | None:
+def _scripted_model(name: str, tasks: TaskExamples) -> ScriptedModel | None:
     if name not in SCRIPTED:
         return None
     box_format = DEFAULT_BOX_FORMAT
@@ -144,9 +144,9 @@ def _scripted(name: str, tasks: Pairs) -> ScriptedModel | None:
             answer_by: Callable[[Example, BoxFormat], str] = getattr(task, method)
             return answer_by(example, box_format)
 
-    known = {example.example_id: (task, example) for task, examples in tasks for example in examples.examples}
+    examples_by_id = {example.example_id: (task, example) for task, examples in tasks for example in examples.examples}
     if name == "oracle":
-        for task, example in known.values():
+        for task, example in examples_by_id.values():
             if not task.has_answer(example):
                 raise ConfigError(
                     f"oracle: the answer of {example.example_id} is hidden (split {example.metadata.get('split')}). "
@@ -157,7 +157,7 @@ def _scripted(name: str, tasks: Pairs) -> ScriptedModel | None:
             if len(examples):
                 with suppress(TaskError):  # it fails when it is asked, and costs no other
                     answer(task, examples.examples[0], 0)
-    return ScriptedModel(name, lambda example_id, seed: answer(*known[example_id], seed))
+    return ScriptedModel(name, lambda example_id, seed: answer(*examples_by_id[example_id], seed))
 
 
 def check_fit(name: str, task: Task, examples: ExampleSet) -> None:
@@ -166,14 +166,14 @@ def check_fit(name: str, task: Task, examples: ExampleSet) -> None:
     Raises:
         ConfigError: the task has no such baseline, cannot be answered by text, or gives a model that scores texts none.
     """
-    kind, _, rest = name.partition(":")
-    if kind in ABLATIONS and rest:
-        if kind == "text_only" and without_ablations(rest).startswith(_DUAL):
+    prefix, _, rest = name.partition(":")
+    if prefix in ABLATIONS and rest:
+        if prefix == "text_only" and without_ablations(rest).startswith(_DUAL):
             raise ConfigError(f"{name} compares texts with no image. Remedy: use another ablation, or none")
         check_fit(rest, task, examples)
         return
-    _scripted(name, [(task, examples)])
-    if not task.answered_by_text and kind not in (*SCRIPTED, "predictions"):
+    _scripted_model(name, [(task, examples)])
+    if not task.answered_by_text and prefix not in (*SCRIPTED, "predictions"):
         raise ConfigError(
             f"{task.benchmark}/{task.name} follows given masks, which {name} does not read. "
             "Remedy: leave the task out, or write the model's masks to a file (docs/predictions.md): predictions:FILE"
@@ -194,15 +194,15 @@ def check_schemas(config: ModelSettings, task: Task, examples: ExampleSet) -> No
     """
     if not config.structured_output or not is_checkpoint(config.model):
         return
-    require_holding(f"model {config.model}: structured_output")
+    require_llguidance(f"model {config.model}: structured_output")
     schemas: dict[str, str] = {}
     for example in examples.examples:
         with suppress(TaskError), guarded(task, "answer_schema", example):  # it fails when it is asked
             schemas.setdefault(json.dumps(task.answer_schema(example)), example.example_id)
     for schema, example_id in schemas.items():
-        if wrong := complaint(json.loads(schema)):
+        if problem := complaint(json.loads(schema)):
             raise ConfigError(
-                f"{task.benchmark}/{task.name}: answers cannot be held to the schema of {example_id}: {wrong}. "
+                f"{task.benchmark}/{task.name}: answers cannot be held to the schema of {example_id}: {problem}. "
                 "Remedy: leave structured_output or the task out"
             )
 
@@ -210,13 +210,13 @@ def check_schemas(config: ModelSettings, task: Task, examples: ExampleSet) -> No
 def is_checkpoint(name: str) -> bool:
     """Whether weights that run here answer, by transformers or vLLM, to go by the name alone."""
     bare = without_ablations(name)
-    return bare not in SCRIPTED and bare.partition(":")[0] not in registered("models")
+    return bare not in SCRIPTED and bare.partition(":")[0] not in plugin_entries("models")
 
 
 def without_ablations(name: str) -> str:
     """The name without `text_only:` and its kin before it."""
-    kind, _, rest = name.partition(":")
-    return without_ablations(rest) if kind in ABLATIONS and rest else name
+    prefix, _, rest = name.partition(":")
+    return without_ablations(rest) if prefix in ABLATIONS and rest else name
 
 
 class _OtherVideos:
@@ -225,29 +225,29 @@ class _OtherVideos:
     One video may lie under several ids: those with the bytes of the example's own are no others.
     """
 
-    def __init__(self, tasks: Pairs) -> None:
+    def __init__(self, tasks: TaskExamples) -> None:
         self._examples = {(task.benchmark, task.name): examples for task, examples in tasks}
         self._hashes: dict[tuple[str, str], Mapping[str, str]] = {}
-        self._kept: dict[tuple[str, str, str], tuple[Example, ...]] = {}
+        self._others: dict[tuple[str, str, str], tuple[Example, ...]] = {}
 
     def of(self, task: Task, example: Example) -> tuple[Example, ...]:
-        asked = (task.benchmark, task.name)
-        if asked not in self._hashes:
+        task_key = (task.benchmark, task.name)
+        if task_key not in self._hashes:
             try:
-                self._hashes[asked] = self._examples[asked].video_hashes()
+                self._hashes[task_key] = self._examples[task_key].video_hashes()
             except DataError as error:
                 log.warning("prior tells videos apart by their ids alone, which two names of one would pass: %s", error)
-                self._hashes[asked] = {}
-        hashes = self._hashes[asked]
-        mine = hashes.get(example.video_id, example.video_id)
-        key = (*asked, mine)
-        if key not in self._kept:
-            others = self._examples[asked].examples
-            self._kept[key] = tuple(other for other in others if hashes.get(other.video_id, other.video_id) != mine)
-        return self._kept[key]
+                self._hashes[task_key] = {}
+        hashes = self._hashes[task_key]
+        own_video = hashes.get(example.video_id, example.video_id)
+        key = (*task_key, own_video)
+        if key not in self._others:
+            examples = self._examples[task_key].examples
+            self._others[key] = tuple(one for one in examples if hashes.get(one.video_id, one.video_id) != own_video)
+        return self._others[key]
 
 
-def _predictions(config: ModelSettings, name: str, tasks: Pairs) -> Model:
+def _load_predictions(config: ModelSettings, name: str, tasks: TaskExamples) -> Model:
     from barista_bench.models.predictions_file import PredictionsModel
 
     task_of = {example.example_id: task for task, examples in tasks for example in examples.examples}
@@ -259,7 +259,7 @@ def _predictions(config: ModelSettings, name: str, tasks: Pairs) -> Model:
     )
 
 
-def _sam3(config: ModelSettings, name: str, tasks: Pairs) -> Model:
+def _load_sam3(config: ModelSettings, name: str, tasks: TaskExamples) -> Model:
     from barista_bench.models.specialists.sam3 import Sam3Grounder
 
     return Sam3Grounder.load(
@@ -273,7 +273,7 @@ def _sam3(config: ModelSettings, name: str, tasks: Pairs) -> Model:
     )
 
 
-def _served(config: ModelSettings, name: str, tasks: Pairs) -> Model:
+def _load_served(config: ModelSettings, name: str, tasks: TaskExamples) -> Model:
     from barista_bench.models.served.model import ServedModel
 
     model = ServedModel.load(name, **part_of(config, ServedSettings))
@@ -281,7 +281,7 @@ def _served(config: ModelSettings, name: str, tasks: Pairs) -> Model:
     return model
 
 
-def _dual(config: ModelSettings, name: str, tasks: Pairs) -> Model:
+def _load_dual(config: ModelSettings, name: str, tasks: TaskExamples) -> Model:
     from barista_bench.models.dual_encoders.model import DualEncoder
 
     path = name
@@ -295,13 +295,13 @@ def _dual(config: ModelSettings, name: str, tasks: Pairs) -> Model:
     return model
 
 
-SERVED = ModelKind(_served)
-DUAL = ModelKind(_dual, writes_text=False)
-SAM3 = ModelKind(_sam3, writes_text=False)
-PREDICTIONS = ModelKind(_predictions, writes_text=False)
+SERVED = ModelKind(_load_served)
+DUAL = ModelKind(_load_dual, writes_text=False)
+SAM3 = ModelKind(_load_sam3, writes_text=False)
+PREDICTIONS = ModelKind(_load_predictions, writes_text=False)
 
 
-def _checkpoint(config: ModelSettings) -> Model:
+def _load_checkpoint(config: ModelSettings) -> Model:
     path = checkpoint_of(config.model)
     if config.model == "tiny":
         from barista_bench.models.tiny import make_tiny_model
@@ -310,7 +310,7 @@ def _checkpoint(config: ModelSettings) -> Model:
     if config.engine == "vllm":
         from barista_bench.models.vllm.model import VllmModel
 
-        _refuse_others(config)
+        _refuse_unsupported(config)
         model: Model = VllmModel.load(path, **part_of(config, VllmSettings))
     else:
         from barista_bench.models.local.model import TransformersModel
@@ -321,7 +321,7 @@ def _checkpoint(config: ModelSettings) -> Model:
     return model
 
 
-def _refuse_others(config: ModelSettings) -> None:
+def _refuse_unsupported(config: ModelSettings) -> None:
     """Raise ConfigError for a setting that transformers keeps to, and vLLM here would not."""
     for name in TransformersSettings.model_fields.keys() - VllmSettings.model_fields.keys():
         if getattr(config, name) != TransformersSettings.model_fields[name].get_default(call_default_factory=True):

@@ -24,10 +24,18 @@ from barista_bench.core.task import Task
 from barista_bench.data.dataset import ExampleSet, LinkedMedia, Pictures
 from barista_bench.data.shared_frames import FrameStore
 from barista_bench.errors import ClusterError, ConfigError, DataError, TaskError
-from barista_bench.models import Answered, Completion, Failure, GenerationConfig, ModelIdentity, Request, StreamingModel
-from barista_bench.runs.ask.answered import each_answered
-from barista_bench.runs.ask.asking import AHEAD_BYTES, Unpictured, decoded_size, pictures_for
-from barista_bench.runs.ask.catalog import Pairs, load_model
+from barista_bench.models import (
+    AnsweredRequest,
+    Completion,
+    Failure,
+    GenerationConfig,
+    ModelIdentity,
+    Request,
+    StreamingModel,
+)
+from barista_bench.runs.ask.answers import answer_each
+from barista_bench.runs.ask.asking import AHEAD_BYTES, PictureError, decoded_size, pictures_for
+from barista_bench.runs.ask.catalog import TaskExamples, load_model
 from barista_bench.runs.ask.config import ModelSettings, RunConfig
 from barista_bench.runs.ask.opening import open_tasks
 from barista_bench.runs.ask.prefetch import decode_ahead
@@ -48,7 +56,7 @@ class LoadedCopy(NamedTuple):
     chunk: int
 
 
-class AnsweredRequest(NamedTuple):
+class NodeAnswer(NamedTuple):
     """The answer of a node: one completion for each of the request's seeds, and the seconds of all of them."""
 
     request_id: str
@@ -82,7 +90,7 @@ class ModelCopy:
         chunk = model.window // CHUNKS if isinstance(model, StreamingModel) else CHUNKS * model.batch_size
         return LoadedCopy(model.identity, model.box_format, max(model.batch_size, chunk))
 
-    def _tasks(self) -> Pairs:
+    def _tasks(self) -> TaskExamples:
         if not isinstance(self._config, RunConfig):
             return []
         opened = open_tasks(self._config)
@@ -90,32 +98,32 @@ class ModelCopy:
             raise DataError(f"{self._config.data}: holds other examples. Remedy: copy the same dataset to every node")
         return [(task.task, task.examples) for task in opened]
 
-    def answer(self, requests: Sequence[Request], config: GenerationConfig) -> Iterator[AnsweredRequest]:
+    def answer(self, requests: Sequence[Request], config: GenerationConfig) -> Iterator[NodeAnswer]:
         """Each request as it is answered. Its frames are decoded while another chunk is still answered."""
-        failed: list[AnsweredRequest] = []
+        failures: list[NodeAnswer] = []
 
-        def readable(prepared: Iterable[tuple[Request, Pictures | Unpictured]]) -> Iterator[tuple[str, Request]]:
+        def readable(prepared: Iterable[tuple[Request, Pictures | PictureError]]) -> Iterator[tuple[str, Request]]:
             for request, pictures in prepared:
                 if not isinstance(pictures, Pictures):
-                    failures: list[Completion | Failure] = [Failure.of(pictures)] * len(request.seeds)
-                    failed.append(AnsweredRequest(request.request_id, failures, 0.0))
+                    of_seeds: list[Completion | Failure] = [Failure.of(pictures)] * len(request.seeds)
+                    failures.append(NodeAnswer(request.request_id, of_seeds, 0.0))
                 else:
                     yield request.request_id, dataclasses.replace(request, images=pictures.images, files=pictures.files)
 
         run = self._config if isinstance(self._config, RunConfig) else None
-        kept_bytes = run.frame_cache_mib * 2**20 if run else 0
-        with FrameStore(max_bytes=kept_bytes) as store, closing(self._ready(requests, store, run)) as ready:
+        cache_bytes = run.frame_cache_mib * 2**20 if run else 0
+        with FrameStore(max_bytes=cache_bytes) as store, closing(self._ready(requests, store, run)) as ready:
             first = list(islice(ready, 1))  # begins the decoding
             with self._answering:
-                for name, completions, seconds in each_answered(self._model, readable(chain(first, ready)), config):
-                    yield AnsweredRequest(name, completions, seconds * len(completions))
-        yield from failed
+                for name, completions, seconds in answer_each(self._model, readable(chain(first, ready)), config):
+                    yield NodeAnswer(name, completions, seconds * len(completions))
+        yield from failures
 
     def _ready(
         self, requests: Sequence[Request], store: FrameStore, run: RunConfig | None
-    ) -> Generator[tuple[Request, Pictures | Unpictured], None, None]:
-        shown = [self._examples[request.request_id] for request in requests if request.prompt.image_count]
-        store.plan(frame for _, examples, index in shown for frame in examples.examples[index].frames)
+    ) -> Generator[tuple[Request, Pictures | PictureError], None, None]:
+        with_images = [self._examples[request.request_id] for request in requests if request.prompt.image_count]
+        store.plan(frame for _, examples, index in with_images for frame in examples.examples[index].frames)
         return decode_ahead(
             requests,
             lambda request: self._pictures(request, store),
@@ -132,7 +140,7 @@ class ModelCopy:
         _, examples, index = self._examples[request.request_id]
         return examples.examples[index].video_id
 
-    def _pictures(self, request: Request, store: FrameStore) -> Pictures | Unpictured:
+    def _pictures(self, request: Request, store: FrameStore) -> Pictures | PictureError:
         if not request.prompt.image_count:
             return Pictures(())
         task, examples, index = self._examples[request.request_id]
@@ -143,7 +151,7 @@ class ModelCopy:
 
 
 @dataclasses.dataclass(eq=False, slots=True)
-class _Holder:
+class _RemoteCopy:
     """A node's copy as the driver knows it: a handle on the actor, and the chunks that it has in hand."""
 
     node: ClusterNode
@@ -166,26 +174,26 @@ class ClusterModel:
         ConfigError: the cluster does not have the device, or the engine is not transformers.
     """
 
-    def __init__(self, config: ModelSettings, address: str, tasks: Pairs) -> None:
+    def __init__(self, config: ModelSettings, address: str, tasks: TaskExamples) -> None:
         if config.engine != "transformers":  # whose versions on the nodes nothing would compare or record
             raise ConfigError(f"a cluster does not run --engine {config.engine}. Remedy: leave engine or cluster out")
         cluster = RayCluster(address, needed_paths(config, tasks))
         import ray
 
         hashes = [examples.content_hash for _, examples in tasks]
-        self._holders: list[_Holder] = []
-        self._loading: dict[Any, _Holder] = {}
-        self._loaded: list[LoadedCopy] = []
+        self._copies: list[_RemoteCopy] = []
+        self._loading: dict[Any, _RemoteCopy] = {}
+        self._loaded_copies: list[LoadedCopy] = []
         for node, cpus, gpus in placements(config.device, cluster.nodes):
-            copies = ray.remote(ModelCopy).options(
+            actors = ray.remote(ModelCopy).options(
                 num_cpus=cpus, num_gpus=gpus, max_concurrency=CHUNKS, scheduling_strategy=node.placement
             )
-            holder = _Holder(node, copies.remote(config, hashes, os.getcwd()))
-            self._loading[holder.actor.load.remote()] = holder
-        while not self._loaded:
+            remote_copy = _RemoteCopy(node, actors.remote(config, hashes, os.getcwd()))
+            self._loading[remote_copy.actor.load.remote()] = remote_copy
+        while not self._loaded_copies:
             self._refuse_none_left()
-            self._take_in(ray.wait(list(self._loading))[0][0])
-        self.identity, self.box_format, self.window = self._loaded[0]
+            self._add_copy(ray.wait(list(self._loading))[0][0])
+        self.identity, self.box_format, self.window = self._loaded_copies[0]
         self.batch_size = self.window
 
     def generate(self, requests: Sequence[Request], config: GenerationConfig) -> list[list[Completion | Failure]]:
@@ -193,7 +201,7 @@ class ClusterModel:
         answers = {answered.request.request_id: answered.completions for answered in self.stream(requests, config)}
         return [answers[request.request_id] for request in requests]
 
-    def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[Answered]:
+    def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[AnsweredRequest]:
         """Answers as they come, each request's once.
 
         Raises:
@@ -203,92 +211,92 @@ class ClusterModel:
         import ray
         from ray.exceptions import RayError, RayTaskError
 
-        source, returned, losses = iter(requests), deque[Request](), Counter[str]()
+        source, returned_requests, losses = iter(requests), deque[Request](), Counter[str]()
         # The chunks that copies have in hand: the requests that are not answered yet, by id.
-        calls: dict[Any, tuple[_Holder, dict[str, Request]]] = {}
+        calls: dict[Any, tuple[_RemoteCopy, dict[str, Request]]] = {}
         while True:
-            for holder in self._with_room():
-                chunk = self._returned_chunk(returned, losses) or list(islice(source, self.window))
+            for remote_copy in self._copies_with_room():
+                chunk = self._returned_chunk(returned_requests, losses) or list(islice(source, self.window))
                 if not chunk:
                     break
-                handle = holder.actor.answer.options(num_returns="streaming").remote(chunk, config)
-                calls[handle] = holder, {request.request_id: request for request in chunk}
-                holder.chunks += 1
-            if not calls and self._holders:
+                handle = remote_copy.actor.answer.options(num_returns="streaming").remote(chunk, config)
+                calls[handle] = remote_copy, {request.request_id: request for request in chunk}
+                remote_copy.chunks += 1
+            if not calls and self._copies:
                 return
             self._refuse_none_left()
             handle = ray.wait([*self._loading, *calls])[0][0]
             if handle in self._loading:
-                self._take_in(handle)
+                self._add_copy(handle)
                 continue
-            holder, unanswered = calls[handle]
+            remote_copy, unanswered = calls[handle]
             try:
                 name, completions, seconds = ray.get(next(handle))
             except StopIteration:
                 del calls[handle]
-                holder.chunks -= 1
+                remote_copy.chunks -= 1
             except RayTaskError as error:
                 raise error.cause from error
             except RayError as error:  # also of an actor that is out of reach for a while: nobody waits for it
                 del calls[handle]
-                self._drop(holder, error, len(unanswered))
+                self._drop(remote_copy, error, len(unanswered))
                 losses.update(list(unanswered))
-                returned.extend(request for name, request in unanswered.items() if losses[name] < MAX_LOSSES)
+                returned_requests.extend(request for name, request in unanswered.items() if losses[name] < MAX_LOSSES)
                 for name, request in unanswered.items():
                     if losses[name] == MAX_LOSSES:
                         failure = Failure(f"{name}: {MAX_LOSSES} copies of the model were lost with it in hand")
-                        yield Answered(request, [failure] * len(request.seeds), 0.0)
+                        yield AnsweredRequest(request, [failure] * len(request.seeds), 0.0)
             else:
-                yield Answered(unanswered.pop(name), completions, seconds)
+                yield AnsweredRequest(unanswered.pop(name), completions, seconds)
 
-    def _returned_chunk(self, returned: deque[Request], losses: Counter[str]) -> list[Request]:
+    def _returned_chunk(self, returned_requests: deque[Request], losses: Counter[str]) -> list[Request]:
         """Requests that lost copies had in hand; one that may be to blame goes alone, and takes no other with it."""
         chunk: list[Request] = []
-        while returned and len(chunk) < self.window:
-            is_suspect = losses[returned[0].request_id] == MAX_LOSSES - 1
+        while returned_requests and len(chunk) < self.window:
+            is_suspect = losses[returned_requests[0].request_id] == MAX_LOSSES - 1
             if chunk and is_suspect:
                 break
-            chunk.append(returned.popleft())
+            chunk.append(returned_requests.popleft())
             if is_suspect:
                 break
         return chunk
 
-    def _with_room(self) -> Iterator[_Holder]:
+    def _copies_with_room(self) -> Iterator[_RemoteCopy]:
         """The copies that can take the next chunk, the one with the fewest in hand first."""
-        while self._holders and (holder := min(self._holders, key=lambda holder: holder.chunks)).chunks < CHUNKS:
-            yield holder
+        while self._copies and (idlest := min(self._copies, key=lambda one: one.chunks)).chunks < CHUNKS:
+            yield idlest
 
-    def _take_in(self, reference: object) -> None:
-        """A copy that is loaded, or cannot be."""
+    def _add_copy(self, reference: object) -> None:
+        """Add a copy that is loaded; raise ClusterError where it cannot be."""
         import ray
         from ray.exceptions import RayError, RayTaskError
 
-        holder = self._loading.pop(reference)
+        remote_copy = self._loading.pop(reference)
         try:
-            loaded: LoadedCopy = ray.get(reference)
+            loaded_copy: LoadedCopy = ray.get(reference)
         except RayTaskError as error:
-            raise ClusterError(f"node {holder.node.name}: {reason(error)}") from error
+            raise ClusterError(f"node {remote_copy.node.name}: {reason(error)}") from error
         except RayError as error:
-            self._drop(holder, error, 0)
+            self._drop(remote_copy, error, 0)
             return
-        self._loaded.append(loaded)
-        if loaded.identity != self._loaded[0].identity:
+        self._loaded_copies.append(loaded_copy)
+        if loaded_copy.identity != (first := self._loaded_copies[0].identity):
             raise ClusterError(
-                f"node {holder.node.name} has another model: {loaded.identity}, not {self._loaded[0].identity} as the "
+                f"node {remote_copy.node.name} has another model: {loaded_copy.identity}, not {first} as the "
                 "first. Remedy: give every node the same checkpoint and packages, and say --dtype"
             )
-        self._holders.append(holder)
+        self._copies.append(remote_copy)
 
-    def _drop(self, holder: _Holder, error: Exception, in_hand: int) -> None:
+    def _drop(self, remote_copy: _RemoteCopy, error: Exception, in_hand: int) -> None:
         import ray
 
-        lost = "node %s: a copy of the model is lost, with %d requests in hand: %s"
-        log.warning(lost, holder.node.name, in_hand, reason(error))
-        self._holders = [other for other in self._holders if other is not holder]
-        ray.kill(holder.actor)  # or it would keep its GPU, if it comes back
+        message = "node %s: a copy of the model is lost, with %d requests in hand: %s"
+        log.warning(message, remote_copy.node.name, in_hand, reason(error))
+        self._copies = [other for other in self._copies if other is not remote_copy]
+        ray.kill(remote_copy.actor)  # or it would keep its GPU, if it comes back
 
     def _refuse_none_left(self) -> None:
-        if not self._holders and not self._loading:
+        if not self._copies and not self._loading:
             remedy = "Remedy: see to the nodes, and start the command again"
             raise ClusterError(f"all copies of the model were lost. {remedy}")
 
@@ -311,19 +319,19 @@ def placements(device: str, nodes: Sequence[ClusterNode]) -> list[tuple[ClusterN
     return [(node, max(1, node.cpus // node.gpus), 1) for node in with_gpus for _ in range(node.gpus)]
 
 
-def needed_paths(config: ModelSettings, tasks: Pairs) -> list[str]:
+def needed_paths(config: ModelSettings, tasks: TaskExamples) -> list[str]:
     """Files and folders of this machine that a command names, and the videos of linked examples."""
-    named = [str(value) for name in ("data", "root", "prompts", "adapter") if (value := getattr(config, name, None))]
-    named.append(config.model.rpartition(":")[2])
+    paths = [str(value) for name in ("data", "root", "prompts", "adapter") if (value := getattr(config, name, None))]
+    paths.append(config.model.rpartition(":")[2])
     videos: dict[str, str] = {}
     for _, examples in tasks:
         for index, example in enumerate(examples.examples):
-            if example.video_id not in videos and (path := _video(examples, index)):
+            if example.video_id not in videos and (path := _video_path(examples, index)):
                 videos[example.video_id] = path
-    return [path for path in (*named, *videos.values()) if path and Path(path).exists()]
+    return [path for path in (*paths, *videos.values()) if path and Path(path).exists()]
 
 
-def _video(examples: ExampleSet, index: int) -> str | None:
+def _video_path(examples: ExampleSet, index: int) -> str | None:
     try:
         media = examples[index].media
     except DataError:

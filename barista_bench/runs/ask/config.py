@@ -48,13 +48,13 @@ CLUSTER_HELP = "Address of a Ray cluster whose nodes do the work: auto, on one o
 
 
 def _as_pairs(value: object) -> object:
-    """Run files may write a mapping, flags and variables write `name=value`."""
+    """Options as `name=value` texts; run files may write them as a mapping."""
     if not isinstance(value, Mapping):
         return one_or_all(value)
     return tuple(f"{name}={text if isinstance(text, str) else json.dumps(text)}" for name, text in value.items())
 
 
-Pairs = Annotated[tuple[str, ...], BeforeValidator(_as_pairs)]
+OptionPairs = Annotated[tuple[str, ...], BeforeValidator(_as_pairs)]
 
 
 class AskingSettings(SettingsTable):
@@ -141,7 +141,7 @@ class RunConfig(SpendingSettings, ModelSettings):
         "barista",
         description="Whose tasks they are, where a built folder does not say; all for every one that data holds.",
     )
-    option: Pairs = Field(
+    option: OptionPairs = Field(
         (), description="Of a task, name=value or task.name=value; may be given several times.", max_length=100
     )
     task: Names = Field(
@@ -184,8 +184,8 @@ QUESTION_SETTINGS = frozenset(
 
 
 def resolve(
-    kind: type[SettingsT],
-    given: Mapping[str, Any],
+    table: type[SettingsT],
+    explicit: Mapping[str, Any],
     *,
     file: str | Path | None = None,
     environment: Mapping[str, str] | None = None,
@@ -194,8 +194,8 @@ def resolve(
     """The settings of a table, from keywords or flags, the environment, and a run file, in this order of precedence.
 
     Args:
-        kind: the table, such as `RunConfig`.
-        given: those that the caller named; others are absent, not None.
+        table: such as `RunConfig`.
+        explicit: those that the caller named; others are absent, not None.
         file: YAML mapping of settings. Relative paths in it are relative to the working directory, as flags are.
         environment: None for `os.environ`.
         defaults: of the caller, instead of those in the table.
@@ -203,7 +203,7 @@ def resolve(
     Raises:
         ConfigError: a setting is unknown (names the nearest one) or its value cannot be used.
     """
-    variables = _from_environment(os.environ if environment is None else environment, kind)
+    variables = _from_environment(os.environ if environment is None else environment, table)
     content: object = {}
     if file is not None:
         data = read_bounded(file, MAX_FILE, remedy="name a run file", error=ConfigError)
@@ -211,26 +211,26 @@ def resolve(
     if not isinstance(content, dict):
         raise ConfigError(f"{file}: is not a mapping. Remedy: write one `name: value` a line")
     for name in content:
-        check_known(name, f"setting in {file}:", kind)
-    return checked(kind, {**(defaults or {}), **content, **variables, **given})
+        check_known(name, f"setting in {file}:", table)
+    return checked(table, {**(defaults or {}), **content, **variables, **explicit})
 
 
-def _from_environment(environment: Mapping[str, str], kind: type[SettingsTable]) -> dict[str, str]:
+def _from_environment(environment: Mapping[str, str], table: type[SettingsTable]) -> dict[str, str]:
     """Variables of this table; those of another one (runs, judges) are its own business."""
-    others = {name for table in _tables(ModelSettings) for name in table.model_fields}
+    all_names = {name for any_table in _tables(ModelSettings) for name in any_table.model_fields}
     settings = {}
     for variable, value in environment.items():
         if not variable.startswith(ENVIRONMENT_PREFIX):
             continue
         name = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
-        if name in kind.model_fields or name not in others:
-            check_known(name, f"setting {variable} (environment):", kind)
+        if name in table.model_fields or name not in all_names:
+            check_known(name, f"setting {variable} (environment):", table)
             settings[name] = value
     return settings
 
 
-def _tables(kind: type[SettingsTable]) -> list[type[SettingsTable]]:
-    return [kind, *(table for below in kind.__subclasses__() for table in _tables(below))]
+def _tables(table: type[SettingsTable]) -> list[type[SettingsTable]]:
+    return [table, *(subtable for child in table.__subclasses__() for subtable in _tables(child))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,20 +268,20 @@ class Shard:
     @classmethod
     def refuse_several(cls) -> None:
         """Raise ConfigError in a process of several: whoever scores at the end would not wait for the others."""
-        if not cls.from_environment().alone:
+        if not cls.from_environment().is_alone:
             raise ConfigError(
                 "each process would score what the others have yet to ask. "
                 "Remedy: start `run` under accelerate, and `evaluate` alone afterwards: nothing is asked again"
             )
 
     @property
-    def alone(self) -> bool:
+    def is_alone(self) -> bool:
         return self.world == 1
 
     @property
     def sharing_hint(self) -> str:
         """The end of the remedy where another process writes the log that this one would: why that may be."""
-        if self.alone:
+        if self.is_alone:
             return ", or give processes that share one run RANK and WORLD_SIZE, as torchrun does"
         return (
             f", or start each process with a RANK of its own: this one has RANK {self.rank} of WORLD_SIZE {self.world}"
@@ -289,7 +289,7 @@ class Shard:
 
     def device(self, wanted: str) -> str:
         """The model's device: each of several processes takes the GPU that the launcher counted out for it."""
-        if wanted != "auto" or self.alone:
+        if wanted != "auto" or self.is_alone:
             return wanted
         import torch
 
@@ -302,7 +302,7 @@ class Shard:
 
     def file(self, folder: Path, name: str) -> Path:
         """This process's own file in a run folder: of `samples` or `steps` (logs), or `sessions` (one line a start)."""
-        return folder / (f"{name}.jsonl" if self.alone else f"{name}-{self.rank}.jsonl")
+        return folder / (f"{name}.jsonl" if self.is_alone else f"{name}-{self.rank}.jsonl")
 
     def launch(self, *parts: str, environment: Mapping[str, str] | None = None) -> str:
         """The name that all processes of one launch share: the launcher's own, and the tasks.
@@ -324,10 +324,10 @@ class Shard:
         """
         counts = Counter(video_ids)
         loads = [0] * self.world
-        mine = set()
+        own_videos = set()
         for video_id, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
             lightest = loads.index(min(loads))
             loads[lightest] += count
             if lightest == self.rank:
-                mine.add(video_id)
-        return frozenset(mine)
+                own_videos.add(video_id)
+        return frozenset(own_videos)

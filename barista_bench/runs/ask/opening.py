@@ -35,7 +35,7 @@ class OpenedTask:
     data: str
 
 
-class _ChosenTask(NamedTuple):
+class _TaskChoice(NamedTuple):
     """A task to open."""
 
     benchmark: str
@@ -55,9 +55,9 @@ def open_tasks(config: RunConfig) -> list[OpenedTask]:
         ConfigError, DataError: a task is unknown or cannot be asked of the model, its examples cannot be opened, or two
             share an example id.
     """
-    opened, fitting, refusal = open_questions(config), [], None
+    candidates, fitting_tasks, refusal = open_questions(config), [], None
     takes_all = ALL in (config.benchmark, *config.task)
-    for candidate in opened:
+    for candidate in candidates:
         try:
             check_fit(config.model, candidate.task, candidate.examples)
             check_schemas(config, candidate.task, candidate.examples)
@@ -67,35 +67,35 @@ def open_tasks(config: RunConfig) -> list[OpenedTask]:
             log.warning("left out: %s", error)
             refusal = error
         else:
-            fitting.append(candidate)
-    if refusal is not None and not fitting:
+            fitting_tasks.append(candidate)
+    if refusal is not None and not fitting_tasks:
         raise refusal
-    return fitting
+    return fitting_tasks
 
 
 def open_questions(config: RunConfig) -> list[OpenedTask]:
     """The same as `open_tasks`, whichever model is asked."""
-    chosen = list(_of_all_benchmarks(config) if config.benchmark == ALL else _of_one_benchmark(config))
-    options_of_each = task_options([task_class(choice.benchmark, choice.task) for choice in chosen], config.options)
-    opened = []
-    for choice, options in zip(chosen, options_of_each, strict=True):
+    choices = list(_choices_of_all_benchmarks(config) if config.benchmark == ALL else _choices_of_one_benchmark(config))
+    options_of_each = task_options([task_class(choice.benchmark, choice.task) for choice in choices], config.options)
+    opened_tasks = []
+    for choice, options in zip(choices, options_of_each, strict=True):
         benchmark, name = choice.benchmark, choice.task
         task = get_task(benchmark, name, _wording(config, choice), options=options)
         examples = open_examples(choice.data, benchmark, name, split=choice.split, root=config.root, limit=config.limit)
         task.refuse_others(examples.examples)
-        opened.append(OpenedTask(task, examples, choice.folder, choice.data))
-    first_with: dict[str, str] = {}
-    for opened_task in opened:
+        opened_tasks.append(OpenedTask(task, examples, choice.folder, choice.data))
+    task_by_example: dict[str, str] = {}
+    for opened_task in opened_tasks:
         name = f"{opened_task.task.benchmark}/{opened_task.task.name}"
         for example in opened_task.examples.examples:
-            if (first := first_with.setdefault(example.example_id, name)) != name:
+            if (first := task_by_example.setdefault(example.example_id, name)) != name:
                 raise ConfigError(
                     f"example {example.example_id!r} stands in {first} and {name}. Remedy: run these tasks one by one"
                 )
-    return opened
+    return opened_tasks
 
 
-def _wording(config: RunConfig, choice: _ChosenTask) -> PromptTexts | None:
+def _wording(config: RunConfig, choice: _TaskChoice) -> PromptTexts | None:
     """The wording in place of our own; None for ours.
 
     Prompts that lack a text are refused before anything is asked: a later question's would cost the answers before it.
@@ -107,19 +107,19 @@ def _wording(config: RunConfig, choice: _ChosenTask) -> PromptTexts | None:
     if released_clone(config.prompts) is not None:
         return prompts
     packaged = get_task(choice.benchmark, choice.task).prompts
-    whose = f"the prompts of {choice.benchmark}/{choice.task}"
-    known, used = _placeholders(packaged), _placeholders(prompts)
-    if known & IMAGE_PLACES:
-        known |= IMAGE_PLACES
-    if unknown := sorted(used - known):
+    subject = f"the prompts of {choice.benchmark}/{choice.task}"
+    packaged_places, places = _placeholders(packaged), _placeholders(prompts)
+    if packaged_places & IMAGE_PLACES:
+        packaged_places |= IMAGE_PLACES
+    if unknown := sorted(places - packaged_places):
         raise ConfigError(
-            f"{whose} have a place {{{unknown[0]}}}, which nothing fills. "
-            f"Remedy: use only {', '.join(f'{{{name}}}' for name in sorted(known)) or 'texts without places'}"
+            f"{subject} have a place {{{unknown[0]}}}, which nothing fills. "
+            f"Remedy: use only {', '.join(f'{{{name}}}' for name in sorted(packaged_places)) or 'texts without places'}"
         )
-    for name in sorted(known - used - IMAGE_PLACES):
-        log.warning("%s have no place {%s}: the model does not see it", whose, name)
-    if lacking := sorted(set(packaged.extra) - set(prompts.extra) - {IMAGE_TEXT, FROZEN_QUESTION}):
-        raise ConfigError(f"{whose} have no text extra.{lacking[0]}, which this task asks. Remedy: write one")
+    for name in sorted(packaged_places - places - IMAGE_PLACES):
+        log.warning("%s have no place {%s}: the model does not see it", subject, name)
+    if missing_texts := sorted(set(packaged.extra) - set(prompts.extra) - {IMAGE_TEXT, FROZEN_QUESTION}):
+        raise ConfigError(f"{subject} have no text extra.{missing_texts[0]}, which this task asks. Remedy: write one")
     return prompts
 
 
@@ -150,7 +150,7 @@ def benchmarks_in(folder: str | Path) -> dict[str, Path]:
     return {name: datasets[name] for name in BENCHMARKS if name in datasets}
 
 
-def _of_all_benchmarks(config: RunConfig) -> Iterator[_ChosenTask]:
+def _choices_of_all_benchmarks(config: RunConfig) -> Iterator[_TaskChoice]:
     if config.task not in ((ALL,), RunConfig.model_fields["task"].default):
         raise ConfigError("all benchmarks have all of their tasks run. Remedy: leave task out, or name one benchmark")
     if config.root is not None:
@@ -158,22 +158,22 @@ def _of_all_benchmarks(config: RunConfig) -> Iterator[_ChosenTask]:
     for name, path in benchmarks_in(config.data).items():
         # All of a benchmark that can be scored: some hide the answers of a split.
         split = BENCHMARKS[name].leaderboards[0] if config.split == ALL else config.split
-        for task in _present(name, str(path)):
-            yield _ChosenTask(name, task, str(path), config.out / name / task, split)
+        for task in _present_tasks(name, str(path)):
+            yield _TaskChoice(name, task, str(path), config.out / name / task, split)
 
 
-def _of_one_benchmark(config: RunConfig) -> Iterator[_ChosenTask]:
+def _choices_of_one_benchmark(config: RunConfig) -> Iterator[_TaskChoice]:
     benchmark = config.benchmark
     if "benchmark" not in config.model_fields_set and (Path(config.data) / MANIFEST).is_file():
         benchmark = str(read_manifest(config.data).get("benchmark", benchmark))
         if benchmark not in BENCHMARKS:
             remedy = "Remedy: update the package"
             raise DataError(f"{config.data}: is of {benchmark!r}, which this version does not know. {remedy}")
-    known = task_names(benchmark)
+    known_names = task_names(benchmark)
     names = tuple(name.removeprefix(f"{benchmark}/") for name in config.task)
-    if names == (ALL,) or ("task" not in config.model_fields_set and names[0] not in known):
-        names = _present(benchmark, config.data)
-    elif ALL in names and ALL not in known:
+    if names == (ALL,) or ("task" not in config.model_fields_set and names[0] not in known_names):
+        names = _present_tasks(benchmark, config.data)
+    elif ALL in names and ALL not in known_names:
         raise ConfigError("task names all and more. Remedy: give one or the other")
     if len(set(names)) < len(names):
         raise ConfigError(f"task names one twice: {', '.join(names)}. Remedy: name each once")
@@ -181,15 +181,15 @@ def _of_one_benchmark(config: RunConfig) -> Iterator[_ChosenTask]:
     if is_run and len(names) > 1:
         raise ConfigError(f"{config.out}: is the run folder of one task. Remedy: name that task, or use another --out")
     for name in names:
-        yield _ChosenTask(benchmark, name, config.data, config.out if is_run else config.out / name, config.split)
+        yield _TaskChoice(benchmark, name, config.data, config.out if is_run else config.out / name, config.split)
 
 
-def _present(benchmark: str, data: str) -> tuple[str, ...]:
+def _present_tasks(benchmark: str, data: str) -> tuple[str, ...]:
     """The tasks that a dataset has; only `all` where there is a task of that name, which holds the others."""
-    known, present = task_names(benchmark), config_names(data)
-    if ALL in known and ALL in present:
+    known_names, present_names = task_names(benchmark), config_names(data)
+    if ALL in known_names and ALL in present_names:
         return (ALL,)
-    chosen = tuple(name for name in known if name in present)
-    if not chosen:
-        raise DataError(f"{data}: none of {', '.join(known)} is here. Remedy: name what `build` wrote")
-    return chosen
+    tasks = tuple(name for name in known_names if name in present_names)
+    if not tasks:
+        raise DataError(f"{data}: none of {', '.join(known_names)} is here. Remedy: name what `build` wrote")
+    return tasks

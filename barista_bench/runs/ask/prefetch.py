@@ -17,7 +17,7 @@ ResultT = TypeVar("ResultT")
 
 LONGEST_WALK = 16
 """Items of one group that a worker takes one after another, before the next worker goes on."""
-_REMEMBERED = 32
+_REMEMBERED_SIZES = 32
 """Results whose sizes tell how large the next ones may be."""
 
 
@@ -59,10 +59,10 @@ def decode_ahead(
     for name, value in (("workers", workers), ("max_items", max_items), ("max_bytes", max_bytes)):
         if value < 1:
             raise ConfigError(f"{name} is {value}. Remedy: give 1 or more")
-    return _ahead(_Budget(max_bytes, size_of), iter(items), prepare, workers, max_items, group_of)
+    return _prepare_ahead(_Budget(max_bytes, size_of), iter(items), prepare, workers, max_items, group_of)
 
 
-def _ahead(
+def _prepare_ahead(
     budget: _Budget[ResultT],
     source: Iterator[ItemT],
     prepare: Callable[[ItemT], ResultT],
@@ -72,24 +72,24 @@ def _ahead(
 ) -> Generator[tuple[ItemT, ResultT], None, None]:
     # A pool of one thread each, since a pool of several does not let one choose the thread.
     pools = [ThreadPoolExecutor(1, thread_name_prefix=f"decode-ahead-{number}") for number in range(workers)]
-    waiting: deque[_Waiting[ItemT, ResultT]] = deque()
+    queue: deque[_QueuedItem[ItemT, ResultT]] = deque()
     walk: _Walk | None = None
     try:
         while True:
-            for item in islice(source, max_items + 1 - len(waiting)):
+            for item in islice(source, max_items + 1 - len(queue)):
                 group = group_of(item) if group_of else None
                 longest = min(LONGEST_WALK, max_items // workers, budget.fitting // workers) if group_of else 1
                 if walk is None or walk.group != group or walk.length >= longest:
                     # The worker with the fewest results still to make; of equals the one that comes first after.
-                    load = Counter(entry.worker for entry in waiting if not entry.future.done())
+                    load = Counter(queued.worker for queued in queue if not queued.future.done())
                     after = walk.worker if walk else -1
                     walk = _Walk(group, min(range(workers), key=lambda at: (load[at], (at - after - 1) % workers)))
                 walk.length += 1
                 future = pools[walk.worker].submit(budget.run, budget.enter(), prepare, item)
-                waiting.append(_Waiting(item, walk.worker, future))
-            if not waiting:
+                queue.append(_QueuedItem(item, walk.worker, future))
+            if not queue:
                 return
-            first = waiting.popleft()
+            first = queue.popleft()
             result = first.future.result()
             budget.leave()
             yield first.item, result
@@ -104,12 +104,12 @@ def _ahead(
 
 @dataclass(slots=True)
 class _Ticket:
-    """The place of one result in the budget; its size once it is made."""
+    """The place of one result in the budget, with its size once it is made."""
 
     size: int | None = None
 
 
-class _Waiting(NamedTuple, Generic[ItemT, ResultT]):
+class _QueuedItem(NamedTuple, Generic[ItemT, ResultT]):
     item: ItemT
     worker: int
     future: Future[ResultT]
@@ -131,7 +131,7 @@ class _Budget(Generic[ResultT]):
         self._max_bytes, self._size_of = max_bytes, size_of
         self._changed = threading.Condition()
         self._tickets: deque[_Ticket] = deque()
-        self._sizes: deque[int] = deque(maxlen=_REMEMBERED)
+        self._sizes: deque[int] = deque(maxlen=_REMEMBERED_SIZES)
         self._stopped = False
 
     @property
@@ -166,7 +166,7 @@ class _Budget(Generic[ResultT]):
                 self._changed.notify_all()
 
     def leave(self) -> None:
-        """The first result was handed out."""
+        """Take out the first result's ticket, which was handed out."""
         with self._changed:
             self._tickets.popleft()
             self._changed.notify_all()

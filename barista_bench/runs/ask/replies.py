@@ -17,9 +17,9 @@ from tqdm import tqdm
 from barista_bench.core.example import Status, content_seed
 from barista_bench.core.prompt import Prompt
 from barista_bench.models import Completion, Failure, GenerationConfig, Model, Request, TokenLogprob
-from barista_bench.runs.ask.answered import Spending, answer_fields, answer_status, each_answered
+from barista_bench.runs.ask.answers import Spending, answer_each, answer_fields, answer_status
 from barista_bench.runs.ask.session import AskCounts
-from barista_bench.runs.log.asked import digest
+from barista_bench.runs.log.inputs import digest
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord, counting_records, logged_logprobs
 
 MAX_REPLY = 100_000
@@ -37,7 +37,7 @@ class Unusable:
 
 ReadReply = Callable[[str], object]
 """A reader of replies; it returns `Unusable` for one that is not of the form asked for."""
-KeptTokens = Callable[[Completion], Sequence[TokenLogprob] | None]
+TokensToLog = Callable[[Completion], Sequence[TokenLogprob] | None]
 """The tokens of a reply whose log-probabilities are logged."""
 
 
@@ -46,7 +46,7 @@ class RepeatedPrompt:
     """One prompt, asked once for each of its keys.
 
     Args:
-        item: identity of what is asked about; `example_id` in the log.
+        item: id of what is asked about; `example_id` in the log.
         keys: draw -> key in the log.
     """
 
@@ -60,7 +60,7 @@ class RepeatedPrompt:
         return digest(self.item, self.prompt.as_text())
 
     def request(self, draws: Iterable[int]) -> Request:
-        """Seeds are made from content, so that order and batches do not change what is drawn."""
+        """The request for these draws. Seeds are made from content, so that order and batches change no draw."""
         seeds = tuple(content_seed("judge", self.item, draw) for draw in draws)
         return Request(self.item, self.prompt, (), seeds=seeds, schema=self.schema)
 
@@ -68,7 +68,7 @@ class RepeatedPrompt:
 def draw_keys(
     item: str, identity: Mapping[str, object], generation: Mapping[str, object], draws: Iterable[int]
 ) -> dict[int, str]:
-    """Draw -> identity of its reply, of which neither batch size nor device is part."""
+    """Draw -> key of its reply in the log, of which neither batch size nor device is part."""
     return {draw: digest("judge", item, dict(identity), dict(generation), draw) for draw in draws}
 
 
@@ -91,7 +91,7 @@ class PendingReply(Generic[Content]):
 
     @property
     def item(self) -> str:
-        """Identity of what is written, in requests and in the log."""
+        """The id of what is written, in requests and in the log."""
         raise NotImplementedError
 
 
@@ -106,7 +106,7 @@ def ask(
     read: ReadReply,
     counts: AskCounts,
     *,
-    kept: KeptTokens = lambda _: None,
+    to_log: TokensToLog = lambda _: None,
     spending: Spending | None = None,
     progress: bool = False,
 ) -> dict[str, SampleRecord]:
@@ -124,18 +124,18 @@ def ask(
         BudgetError: what is left does not fit what may be spent.
     """
     records = counting_records(log.path)
-    waiting: list[tuple[RepeatedPrompt, list[int]]] = []
+    open_questions: list[tuple[RepeatedPrompt, list[int]]] = []
     for question in questions:
-        draws = [draw for draw, key in question.keys.items() if key not in records or not records[key].finished]
+        draws = [draw for draw, key in question.keys.items() if key not in records or not records[key].is_finished]
         counts.already_done += len(question.keys) - len(draws)
         if draws:
-            waiting.append((question, draws))
-    requests = [((question, draws), question.request(draws)) for question, draws in waiting]
-    total = sum(len(draws) for _, draws in waiting)
+            open_questions.append((question, draws))
+    requests = [((question, draws), question.request(draws)) for question, draws in open_questions]
+    total = sum(len(draws) for _, draws in open_questions)
     with tqdm(total=total, desc="judging", unit="reply", disable=not progress) as bar:
-        for (question, draws), replies, seconds in each_answered(model, requests, config, spending):
+        for (question, draws), replies, seconds in answer_each(model, requests, config, spending):
             for draw, reply in zip(draws, replies, strict=True):
-                record = reply_record(question, draw, reply, read, kept, seconds)
+                record = reply_record(question, draw, reply, read, to_log, seconds)
                 log.append(record)
                 records[record.key] = record
                 counts.count(record)
@@ -171,14 +171,14 @@ def ask_in_rounds(
         wrong_with: why a reply that can be read cannot be used; empty where it can.
     """
     for attempt in range(tries):
-        waiting = [draft for draft in drafts if draft.content is None and draft.attempt == attempt]
-        keys = [draw_keys(draft.item, identity, asdict(config), [attempt]) for draft in waiting]
-        pairs = zip(waiting, keys, strict=True)
+        open_drafts = [draft for draft in drafts if draft.content is None and draft.attempt == attempt]
+        keys = [draw_keys(draft.item, identity, asdict(config), [attempt]) for draft in open_drafts]
+        pairs = zip(open_drafts, keys, strict=True)
         prompts = [RepeatedPrompt(draft.item, prompt(draft), key_of, schema) for draft, key_of in pairs]
-        records = ask(model, config, prompts, log, read, counts, progress=progress) if waiting else {}
-        for draft, key_of in zip(waiting, keys, strict=True):
+        records = ask(model, config, prompts, log, read, counts, progress=progress) if open_drafts else {}
+        for draft, key_of in zip(open_drafts, keys, strict=True):
             record = records[key_of[attempt]]
-            if not record.finished:
+            if not record.is_finished:
                 continue
             draft.attempt += 1
             is_ok = record.status is Status.OK
@@ -193,7 +193,7 @@ def reply_record(
     draw: int,
     reply: Completion | Failure,
     read: ReadReply,
-    kept: KeptTokens,
+    to_log: TokensToLog,
     seconds: float = 0.0,
 ) -> SampleRecord:
     """A reply as it is logged."""
@@ -207,7 +207,7 @@ def reply_record(
         error=error,
         seconds=seconds,
         prompt=digest(question.prompt.as_text()),
-        logprobs=logged_logprobs(kept(reply)) if isinstance(reply, Completion) else None,
+        logprobs=logged_logprobs(to_log(reply)) if isinstance(reply, Completion) else None,
         **answer_fields(reply),
     )
 

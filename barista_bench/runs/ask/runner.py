@@ -16,16 +16,16 @@ from barista_bench.errors import ConfigError
 from barista_bench.files.owned_folders import RUN, check_place
 from barista_bench.files.writing import name_full_disk
 from barista_bench.models import Model, ModelIdentity, Request
-from barista_bench.models.ablations import unwrapped
+from barista_bench.models.ablations import unwrap_ablations
 from barista_bench.models.base import tells_own_times
 from barista_bench.models.local.loading import adapter_videos, checkpoint_of, checkpoint_videos
-from barista_bench.runs.ask.answered import Spending, logged_tokens, prices_of
+from barista_bench.runs.ask.answers import Spending, logged_tokens, prices_of
 from barista_bench.runs.ask.asking import Asker, TaskRun
-from barista_bench.runs.ask.catalog import Pairs, load_model, refuse_mistyped, without_ablations
+from barista_bench.runs.ask.catalog import TaskExamples, load_model, refuse_mistyped, without_ablations
 from barista_bench.runs.ask.config import ModelSettings, RunConfig, Shard, checked
 from barista_bench.runs.ask.opening import OpenedTask, open_tasks
 from barista_bench.runs.ask.session import Session
-from barista_bench.runs.log.asked import AskedInput, asked_inputs, asks_on, claim_inputs, prompts_digest
+from barista_bench.runs.log.inputs import AskedInput, asked_inputs, asks_in_steps, claim_inputs, prompts_digest
 from barista_bench.runs.log.log_reader import StepLog, read_steps, step_files
 from barista_bench.runs.log.sample_log import SampleLog, log_files, running_elsewhere
 from barista_bench.runs.run_folder import claim, data_location, package_versions, run_description
@@ -51,28 +51,28 @@ def run(data: str | Path, out: str | Path, **settings: object) -> Session:
     return run_config(checked(RunConfig, {"data": str(data), "out": Path(out), **settings}))
 
 
-def run_config(config: RunConfig, opened: Sequence[OpenedTask] | None = None) -> Session:
-    """The same as `run`, from settings that are put together; `opened` are their tasks where these are open already."""
+def run_config(config: RunConfig, opened_tasks: Sequence[OpenedTask] | None = None) -> Session:
+    """The same as `run`, from settings that are put together; `opened_tasks` are given where they are open already."""
     started = time.perf_counter()
     shard = Shard.from_environment()
     prices = prices_of(config, config.model)
-    if config.is_bounded and not shard.alone:
+    if config.is_bounded and not shard.is_alone:
         raise ConfigError("one process keeps to max_cost and max_tokens_total. Remedy: leave them out, or start one")
-    opened = open_tasks(config) if opened is None else opened
-    for task in opened:
-        check_place(task.folder, RUN)
+    opened_tasks = open_tasks(config) if opened_tasks is None else opened_tasks
+    for opened_task in opened_tasks:
+        check_place(opened_task.folder, RUN)
     launch = shard.launch(*config.task)
     with ExitStack() as stack:
         # Before the model is loaded, which may take many minutes.
-        logs = [stack.enter_context(locked(task.folder, shard, launch)) for task in opened]
-        model = _loaded(config, shard, [(task.task, task.examples) for task in opened])
-        runs, versions, timed = [], getattr(model, "versions", {}), tells_own_times(model.identity)
-        for task, sample_log in zip(opened, logs, strict=True):
-            inputs = asked_inputs(task.task, task.examples, model.box_format, timed=timed)
-            asked = claimed_run(task, inputs, sample_log, model.identity, model.box_format, config, shard, versions)
-            runs.append(stack.enter_context(asked))
+        logs = [stack.enter_context(locked_log(opened_task.folder, shard, launch)) for opened_task in opened_tasks]
+        model = _load(config, shard, [(opened_task.task, opened_task.examples) for opened_task in opened_tasks])
+        task_runs, versions, tells_times = [], getattr(model, "versions", {}), tells_own_times(model.identity)
+        for opened_task, sample_log in zip(opened_tasks, logs, strict=True):
+            inputs = asked_inputs(opened_task.task, opened_task.examples, model.box_format, timed=tells_times)
+            how = (model.identity, model.box_format, config, shard, versions)
+            task_runs.append(stack.enter_context(claimed_run(opened_task, inputs, sample_log, *how)))
         # Nobody else asks what was spent: without a bound or a bar the logs are not read once more.
-        folders = [task.folder for task in opened] if config.is_bounded or config.progress else []
+        folders = [opened_task.folder for opened_task in opened_tasks] if config.is_bounded or config.progress else []
         spent = logged_tokens(
             (file for folder in folders for file in log_files(folder)),
             (file for folder in folders for file in step_files(folder)),
@@ -82,33 +82,33 @@ def run_config(config: RunConfig, opened: Sequence[OpenedTask] | None = None) ->
         asker.clock.add("load", time.perf_counter() - started)
         try:
             with name_full_disk(config.out):
-                asker.ask(runs)
+                asker.ask(task_runs)
         finally:
             asker.clock.add("total", time.perf_counter() - started)
-            asker.deal_out_seconds(runs)
-            for task_run in runs:
+            asker.deal_out_seconds(task_runs)
+            for task_run in task_runs:
                 task_run.session.batch_check = getattr(model, "batch_check", None)
                 with shard.file(task_run.folder, "sessions").open("a", encoding="utf-8") as file:
                     # On a line of its own even after one that was cut off.
                     file.write(("" if file.tell() == 0 else "\n") + json.dumps(asdict(task_run.session)))
     total = Session()
-    for task_run in runs:
+    for task_run in task_runs:
         total.add(task_run.session)
     return total
 
 
-def _loaded(config: RunConfig, shard: Shard, tasks: Pairs) -> Model:
+def _load(config: RunConfig, shard: Shard, tasks: TaskExamples) -> Model:
     if config.cluster is None:
         return load_model(config.model_copy(update={"device": shard.device(config.device)}), tasks)
     from barista_bench.runs.ask.cluster_model import ClusterModel  # on demand: few have a cluster
 
-    if not shard.alone:
+    if not shard.is_alone:
         raise ConfigError("one process gives a cluster its work. Remedy: leave cluster out, or start one process")
     return ClusterModel(config, config.cluster, tasks)
 
 
 @contextmanager
-def locked(folder: Path, shard: Shard, launch: str) -> Iterator[SampleLog]:
+def locked_log(folder: Path, shard: Shard, launch: str) -> Iterator[SampleLog]:
     """This process's log of a run folder, open. Raises ConfigError where another start is still at work there."""
     with SampleLog(shard.file(folder, "samples"), launch, hint=shard.sharing_hint) as log:
         if busy := running_elsewhere(folder, launch):
@@ -139,7 +139,7 @@ def claimed_run(
         ConfigError: the folder belongs to another run.
     """
     training = trained_videos(config, box_format)
-    described = run_description(
+    description = run_description(
         opened.folder,
         opened.task,
         split=opened.examples.split,
@@ -155,11 +155,11 @@ def claimed_run(
         training_videos=sorted(training),
         trained_on=sorted(training.intersection(opened.examples.video_hashes().values())) if training else [],
     )
-    claim(opened.folder, described)
+    claim(opened.folder, description)
     inputs = claim_inputs(opened.folder, opened.examples, inputs)
-    rank = None if shard.alone else shard.rank
+    rank = None if shard.is_alone else shard.rank
     task_run = TaskRun(opened.task, opened.examples, inputs, opened.folder, sample_log, rank)
-    if not asks_on(opened.task):
+    if not asks_in_steps(opened.task):
         yield task_run
         return
     with SampleLog(shard.file(opened.folder, "steps"), sample_log.launch) as steps:
@@ -176,14 +176,14 @@ def trained_videos(config: ModelSettings, box_format: BoxFormat) -> frozenset[st
     records = [(f"model {config.model}", checkpoint_videos(checkpoint))]
     if config.adapter:
         records.append((f"adapter {config.adapter}", adapter_videos(config.adapter, config.adapter_revision)))
-    known = [(name, training) for name, training in records if training]
-    for name, training in known:
+    trainings = [(name, training) for name, training in records if training]
+    for name, training in trainings:
         if training.box_format not in (None, str(box_format)):
             raise ConfigError(
                 f"{name}: was trained to write boxes as {training.box_format}, and is asked for {box_format}. "
                 f"Remedy: say --box-format {training.box_format}"
             )
-    return frozenset[str]().union(*(training.videos for _, training in known))
+    return frozenset[str]().union(*(training.videos for _, training in trainings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ class RunEstimate:
     input_tokens: int | None = None
     max_output_tokens: int | None = None
     cost: float | None = None
-    asks_on: tuple[str, ...] = ()
+    asks_in_steps: tuple[str, ...] = ()
     """Tasks that ask on after an answer: their later questions are not known yet, and not counted."""
 
 
@@ -210,59 +210,59 @@ def estimate(config: RunConfig) -> RunEstimate:
     Raises:
         ConfigError, DataError, ModelError: as `run`.
     """
-    opened = open_tasks(config)
-    several = len({asked.task.benchmark for asked in opened}) > 1
-    by_name = {f"{asked.task.benchmark}/{asked.task.name}" if several else asked.task.name: asked for asked in opened}
-    tasks = {name: len(asked.examples) for name, asked in by_name.items()}
-    later = tuple(name for name, asked in by_name.items() if asks_on(asked.task))
+    opened_tasks = open_tasks(config)
+    has_several = len({opened.task.benchmark for opened in opened_tasks}) > 1
+    by_name = {f"{one.task.benchmark}/{one.task.name}" if has_several else one.task.name: one for one in opened_tasks}
+    tasks = {name: len(opened.examples) for name, opened in by_name.items()}
+    in_steps = tuple(name for name, opened in by_name.items() if asks_in_steps(opened.task))
     is_served = "served:" in config.model
     is_light = is_served or config.model.rpartition(":")[2] in SCRIPTED or "predictions:" in config.model
     if not is_light:  # the same ablations of a model that needs no checkpoint: it is asked as much
         refuse_mistyped(without_ablations(config.model))
         ablations = [part for part in config.model.split(":")[:-1] if part in ABLATIONS]
         config = config.model_copy(update={"model": ":".join([*ablations, "chance"])})
-    model = load_model(config, [(asked.task, asked.examples) for asked in opened])
-    inner, change = unwrapped(model)
+    model = load_model(config, [(opened.task, opened.examples) for opened in opened_tasks])
+    inner, change = unwrap_ablations(model)
     asker = Asker(model, config, Shard())
-    runs = [
+    task_runs = [
         TaskRun(
-            asked.task,
-            asked.examples,
-            asked_inputs(asked.task, asked.examples, model.box_format, timed=tells_own_times(model.identity)),
-            asked.folder,
-            SampleLog(Shard().file(asked.folder, "samples")),
+            opened.task,
+            opened.examples,
+            asked_inputs(opened.task, opened.examples, model.box_format, timed=tells_own_times(model.identity)),
+            opened.folder,
+            SampleLog(Shard().file(opened.folder, "samples")),
         )
-        for asked in opened
+        for opened in opened_tasks
     ]
     counts = Counter[str]()
 
     def counted_requests() -> Iterator[Request]:
-        for request in asker.requests(runs, decode=is_served):
+        for request in asker.requests(task_runs, decode=is_served):
             changed = change(request)
             counts.update(samples=len(changed.seeds), requests=1, images=len(changed.images))
             yield changed
 
-    priced: tuple[int | None, int | None, float | None] = None, None, None
+    tokens_and_cost: tuple[int | None, int | None, float | None] = None, None, None
     if is_served:
         from barista_bench.models.served.model import ServedModel
 
         assert isinstance(inner, ServedModel)
-        most = inner.estimate(counted_requests(), config.generation)
-        priced = *most, prices_of(config, config.model).cost(*most)
+        tokens = inner.estimate(counted_requests(), config.generation)
+        tokens_and_cost = *tokens, prices_of(config, config.model).cost(*tokens)
     else:
         deque(counted_requests(), maxlen=0)
-    return RunEstimate(tasks, counts["samples"], counts["requests"], counts["images"], *priced, later)
+    return RunEstimate(tasks, counts["samples"], counts["requests"], counts["images"], *tokens_and_cost, in_steps)
 
 
-def estimate_text(counted: RunEstimate) -> str:
+def estimate_text(totals: RunEstimate) -> str:
     """The estimate for people: one line a fact."""
-    lines = [f"{name}: {count} examples" for name, count in counted.tasks.items()]
-    lines.append(f"{counted.requests} requests for {counted.samples} samples with {counted.images} images")
-    if counted.asks_on:
-        lines.append(f"{', '.join(counted.asks_on)}: questions that depend on answers are not counted")
-    if counted.input_tokens is not None:
-        lines.append(f"about {counted.input_tokens} input tokens, at most {counted.max_output_tokens} output tokens")
-    if counted.cost is not None:
-        lines.append(f"at most about {counted.cost:.2f} US dollars")
+    lines = [f"{name}: {count} examples" for name, count in totals.tasks.items()]
+    lines.append(f"{totals.requests} requests for {totals.samples} samples with {totals.images} images")
+    if totals.asks_in_steps:
+        lines.append(f"{', '.join(totals.asks_in_steps)}: questions that depend on answers are not counted")
+    if totals.input_tokens is not None:
+        lines.append(f"about {totals.input_tokens} input tokens, at most {totals.max_output_tokens} output tokens")
+    if totals.cost is not None:
+        lines.append(f"at most about {totals.cost:.2f} US dollars")
     lines.append("dry run: nothing was asked")
     return "\n".join(lines)

@@ -23,7 +23,7 @@ class AskCounts:
 
     def count(self, record: SampleRecord) -> None:
         """Count a new record."""
-        if record.finished:
+        if record.is_finished:
             self.asked += 1
         else:
             self.failed += 1

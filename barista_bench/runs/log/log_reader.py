@@ -29,7 +29,7 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import refuse_inside, replacing_folder
 from barista_bench.files.reading import read_json_lines
 from barista_bench.files.writing import atomic_write, sync
-from barista_bench.runs.log.asked import INPUTS_FILE, digest, merge_inputs, read_inputs, sample_keys
+from barista_bench.runs.log.inputs import INPUTS_FILE, digest, merge_inputs, read_inputs, sample_keys
 from barista_bench.runs.log.sample_log import (
     LOCK_WAIT,
     LOG_FILE,
@@ -74,11 +74,11 @@ class LogLine(NamedTuple):
 
     file: int
     offset: int
-    finished: bool
+    is_finished: bool
 
 
 class LogReader:
-    """One consistent view of a run folder's logs. Use as a context manager.
+    """A consistent view of a run folder's logs. Use as a context manager.
 
     The first pass over the files finds which lines count.
 
@@ -91,7 +91,7 @@ class LogReader:
     Attributes:
         line_count: records on disk, superseded ones among them, without those left out.
         left_out: finished records that `identify` left out.
-        winners: identity to the line of the record that counts, in the order of files and lines.
+        counting_lines: identity to the line of the record that counts, in the order of files and lines.
     """
 
     def __init__(
@@ -102,43 +102,43 @@ class LogReader:
         keep: bool = False,
     ) -> None:
         self._folder, self._identify, self._keep = folder, identify, keep
-        self._kept: dict[Hashable, SampleRecord] = {}
+        self._records: dict[Hashable, SampleRecord] = {}
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            opened = _open_logs(self._folder, stack)
-            self.paths = [path for path, _ in opened]
-            self._files = [file for _, file in opened]
-            self._index(opened)
+            open_files = _open_logs(self._folder, stack)
+            self.paths = [path for path, _ in open_files]
+            self._files = [file for _, file in open_files]
+            self._index(open_files)
             self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *error: object) -> None:
         self._stack.close()
 
-    def _index(self, opened: Sequence[tuple[Path, BinaryIO]]) -> None:
+    def _index(self, open_files: Sequence[tuple[Path, BinaryIO]]) -> None:
         self.line_count = self.left_out = 0
-        winners: dict[Hashable, LogLine] = {}
+        counting_lines: dict[Hashable, LogLine] = {}
         second_answers, texts, identify = [], dict[str, str](), self._identify
-        for number, (path, file) in enumerate(opened):
+        for number, (path, file) in enumerate(open_files):
             for offset, record in records_of(path, file):
                 identity = identify(record)
                 if identity is None:
-                    self.left_out += record.finished
+                    self.left_out += record.is_finished
                     continue
                 self.line_count += 1
-                before, is_finished = winners.get(identity), record.finished
+                before, is_finished = counting_lines.get(identity), record.is_finished
                 line = LogLine(number, offset, is_finished)
-                if before is None or not before.finished:
-                    winners[identity] = line
+                if before is None or not before.is_finished:
+                    counting_lines[identity] = line
                     if self._keep:  # texts that repeat are those of the records before
-                        said = {name: getattr(record, name) for name in _REPEATED}
-                        shared = {name: texts.setdefault(text, text) for name, text in said.items()}
-                        self._kept[identity] = msgspec.structs.replace(record, **shared)
+                        repeated_texts = {name: getattr(record, name) for name in _REPEATED}
+                        shared_texts = {name: texts.setdefault(text, text) for name, text in repeated_texts.items()}
+                        self._records[identity] = msgspec.structs.replace(record, **shared_texts)
                 elif is_finished:
                     second_answers.append((before, line))
-        self.winners = dict(sorted(winners.items(), key=lambda winner: winner[1]))
+        self.counting_lines = dict(sorted(counting_lines.items(), key=lambda item: item[1]))
         # Copies of one line are what a merge leaves that was cut short; two answers to one question are a mistake.
         different = sum(self.line(first) != self.line(second) for first, second in second_answers)
         if different:
@@ -165,30 +165,30 @@ class LogReader:
 
     def __iter__(self) -> Iterator[SampleRecord]:
         if self._keep:
-            return (self._kept[identity] for identity in self.winners)
-        return map(self.record, self.winners.values())
+            return (self._records[identity] for identity in self.counting_lines)
+        return map(self.record, self.counting_lines.values())
 
 
 def finished_samples(folder: str | Path) -> frozenset[bytes]:
     """`sample_digest` of all finished samples of a run folder. Reads line by line; no text stays in memory."""
     with ExitStack() as stack:
         records = (record for path, file in _open_logs(folder, stack) for _, record in records_of(path, file))
-        return frozenset(record_digest(record) for record in records if record.finished)
+        return frozenset(record_digest(record) for record in records if record.is_finished)
 
 
-def run_records(folder: Path, described: RunDescription) -> LogReader:
+def run_records(folder: Path, description: RunDescription) -> LogReader:
     """The records of a run folder that count, by example id and repetition. Use as a context manager.
 
     Raises:
         DataError: what was asked cannot be read, or a log is one of another version.
     """
-    key_of = sample_keys(described.identity.model.asked_as, described.identity.generation)
-    asked = _fingerprints(folder)
+    key_of = sample_keys(description.identity.model.asked_as, description.identity.generation)
+    fingerprints = _fingerprints(folder)
 
     def sample_of(record: SampleRecord) -> tuple[str, int] | None:
-        if record.run >= described.runs or record.example_id not in asked:
+        if record.run >= description.runs or record.example_id not in fingerprints:
             return None
-        if asked[record.example_id] not in (None, record.fingerprint):
+        if fingerprints[record.example_id] not in (None, record.fingerprint):
             return None
         if record.key != key_of(record.example_id, record.fingerprint, record.run):
             return None
@@ -202,8 +202,8 @@ def _fingerprints(folder: Path) -> Mapping[str, str | None]:
     own_examples = folder / OWN_EXAMPLES
     if (folder / INPUTS_FILE).exists() or not own_examples.exists():
         return read_inputs(folder)
-    what, remedy = "no frozen example", "import the run again"
-    return {name: None for _, name in read_json_lines(own_examples, MAX_LINE, _example_id, what=what, remedy=remedy)}
+    noun, remedy = "no frozen example", "import the run again"
+    return {name: None for _, name in read_json_lines(own_examples, MAX_LINE, _example_id, what=noun, remedy=remedy)}
 
 
 def _example_id(line: bytes) -> str:
@@ -211,7 +211,7 @@ def _example_id(line: bytes) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Compacted:
+class Compaction:
     """Records before and after, and the bytes that the folder's logs take less."""
 
     before: int
@@ -219,7 +219,7 @@ class Compacted:
     bytes: int
 
 
-def compact(folder: str | Path) -> Compacted:
+def compact(folder: str | Path) -> Compaction:
     """Merge all logs of a run folder into `samples.jsonl` and drop superseded, torn and damaged lines.
 
     Lines are copied byte for byte, so fields of later versions survive. The merged file is complete on disk before it
@@ -234,19 +234,19 @@ def compact(folder: str | Path) -> Compacted:
     merged = folder / LOG_FILE
     with ExitStack() as stack:
         # A log that another process starts from here on is not locked by us, and therefore not removed.
-        locked = _lock_all(folder, stack)
+        locked_logs = _lock_all(folder, stack)
         reader = stack.enter_context(LogReader(folder))
         if not reader.paths:
             raise DataError(f"{folder}: no sample log here. Remedy: name the folder of a run")
         size = sum(path.stat().st_size for path in reader.paths)
-        _write(reader, merged)
+        _write_merged(reader, merged)
         # Upwards: of the failed records of a key the last file's counts, so it must be the last to go.
-        for path in locked:
+        for path in locked_logs:
             if path != merged:
                 path.unlink()
         sync(folder)
-        left = sum(path.stat().st_size for path in log_files(folder))
-        return Compacted(reader.line_count, len(reader.winners), size - left)
+        size_left = sum(path.stat().st_size for path in log_files(folder))
+        return Compaction(reader.line_count, len(reader.counting_lines), size - size_left)
 
 
 def _lock_all(folder: Path, stack: ExitStack) -> list[Path]:
@@ -262,15 +262,15 @@ def _lock_all(folder: Path, stack: ExitStack) -> list[Path]:
     return [path for path in logs if path.exists()]
 
 
-def _write(reader: LogReader, merged: Path) -> None:
-    for left in merged.parent.glob(f".{merged.name}.*.partial"):  # a killed call's: the lock is ours
-        left.unlink()
+def _write_merged(reader: LogReader, merged: Path) -> None:
+    for leftover in merged.parent.glob(f".{merged.name}.*.partial"):  # a killed call's: the lock is ours
+        leftover.unlink()
     with atomic_write(merged, durable=True) as partial, partial.open("wb") as file:
-        for line in reader.winners.values():
+        for line in reader.counting_lines.values():
             file.write(reader.line(line))
 
 
-def merge(folders: Sequence[Path], out: Path) -> Compacted:
+def merge(folders: Sequence[Path], out: Path) -> Compaction:
     """Write the run folder `out` from folders of one run: same examples, model and settings.
 
     Of the records of one sample the one counts that would if all logs lay in one folder, in the order of `folders`.
@@ -287,24 +287,25 @@ def merge(folders: Sequence[Path], out: Path) -> Compacted:
     if len({folder.resolve() for folder in folders}) < max(2, len(folders)):
         raise ConfigError("merge joins two run folders or more, each named once. Remedy: name them")
     refuse_inside(out, *folders)
-    described = [read_run(folder) for folder in folders]
-    for folder, description in zip(folders, described, strict=True):
+    descriptions = [read_run(folder) for folder in folders]
+    for folder, description in zip(folders, descriptions, strict=True):
         if running_elsewhere(folder):
             raise ConfigError(f"{folder}: a run is writing here. Remedy: wait until it has ended")
-        _refuse_other_conditions(folders[0], described[0], folder, description)
+        _refuse_other_conditions(folders[0], descriptions[0], folder, description)
         if judge_folders(folder):
             log.warning("%s: its verdicts are left out. Judge the merged run", folder)
     with replacing_folder(out) as merged:
         merge_inputs(folders, merged)
-        write_run(merged, described[0].model_copy(update={"data": moved_data(described[0].data, folders[0], out)}))
+        data = moved_data(descriptions[0].data, folders[0], out)
+        write_run(merged, descriptions[0].model_copy(update={"data": data}))
         for kind in ("samples", "steps", "sessions"):
-            found = (log_files(each) if kind == "samples" else sorted(each.glob(f"{kind}*.jsonl")) for each in folders)
-            for number, path in enumerate(chain.from_iterable(found)):
+            files = (log_files(one) if kind == "samples" else sorted(one.glob(f"{kind}*.jsonl")) for one in folders)
+            for number, path in enumerate(chain.from_iterable(files)):
                 shutil.copyfile(path, merged / f"{kind}-{number}.jsonl")
-        done = compact(merged)
+        compaction = compact(merged)
         for path in merged.glob("*.lock"):
             path.unlink()  # nobody else knows of this folder yet
-    return done
+    return compaction
 
 
 def _refuse_other_conditions(first: Path, before: RunDescription, folder: Path, now: RunDescription) -> None:
@@ -326,20 +327,20 @@ class StepLog:
     """The steps of a run folder: those of earlier starts, by `sample_digest`, and a log for those of this one."""
 
     log: SampleLog
-    known: Mapping[bytes, SampleRecord]
+    earlier_steps: Mapping[bytes, SampleRecord]
 
-    def before(self, key: str, fingerprint: str, example_id: str, run: int) -> tuple[SampleRecord, ...]:
-        """The steps that a sample has behind it."""
+    def logged_steps(self, key: str, fingerprint: str, example_id: str, run: int) -> tuple[SampleRecord, ...]:
+        """The steps of a sample that earlier starts have logged."""
         steps: tuple[SampleRecord, ...] = ()
         while True:
-            record = self.known.get(sample_digest(step_key(key, steps), fingerprint, example_id, run))
+            record = self.earlier_steps.get(sample_digest(step_key(key, steps), fingerprint, example_id, run))
             if record is None or record.text is None:
                 return steps
             steps += (record,)
 
-    def append(self, record: SampleRecord, before: Sequence[SampleRecord]) -> None:
-        """Log `record`, which has the key of its sample, as the step after those `before`."""
-        self.log.append(msgspec.structs.replace(record, key=step_key(record.key, before)))
+    def append(self, record: SampleRecord, steps: Sequence[SampleRecord]) -> None:
+        """Log `record`, which has the key of its sample, as the step after `steps`."""
+        self.log.append(msgspec.structs.replace(record, key=step_key(record.key, steps)))
 
 
 def read_steps(folder: Path) -> dict[bytes, SampleRecord]:
@@ -357,5 +358,5 @@ def step_files(folder: Path) -> list[Path]:
 
 
 def step_key(key: str, before: Sequence[SampleRecord]) -> str:
-    """Identity of a step of the sample `key`: it answers a question that was made of the answers before it."""
+    """The key of a step of the sample `key`: it answers a question that was made of the answers before it."""
     return digest(key, "step", [step.text for step in before])

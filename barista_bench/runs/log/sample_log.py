@@ -104,7 +104,7 @@ class SampleRecord(msgspec.Struct, frozen=True, gc=False):
     cached_tokens: int | None = None
 
     @property
-    def finished(self) -> bool:
+    def is_finished(self) -> bool:
         return self.status.is_outcome
 
 
@@ -164,7 +164,7 @@ def decode_record(line: bytes) -> SampleRecord | None:
 
     Absurd counts of tokens are None: a server may say anything, and its answer still counts.
     """
-    record = _decoded(line) if is_whole(line) else None
+    record = _decode_json(line) if is_whole(line) else None
     if record is None:
         return None
     counts = ((name, getattr(record, name)) for name in TOKEN_COUNTS)
@@ -172,7 +172,7 @@ def decode_record(line: bytes) -> SampleRecord | None:
     return msgspec.structs.replace(record, **absurd) if absurd else record
 
 
-def _decoded(line: bytes) -> SampleRecord | None:
+def _decode_json(line: bytes) -> SampleRecord | None:
     try:
         return _DECODER.decode(line)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
@@ -193,10 +193,10 @@ def record_digest(record: SampleRecord) -> bytes:
 def log_files(folder: str | Path) -> list[Path]:
     """The logs of a run folder: the single process's, then those of the ranks upwards."""
     paths = [path for path in Path(folder).glob("samples*.jsonl") if _LOG_NAME.fullmatch(path.name) and path.is_file()]
-    return sorted(paths, key=_place)
+    return sorted(paths, key=_rank_of_file)
 
 
-def _place(path: Path) -> int:
+def _rank_of_file(path: Path) -> int:
     match = _LOG_NAME.fullmatch(path.name)
     return int(match[1]) if match and match[1] else -1
 
@@ -228,8 +228,8 @@ def records_of(path: Path, file: BinaryIO) -> Iterator[tuple[int, SampleRecord]]
                 _refuse_version_of(path, line)
             damaged += 1
             if damaged <= _NAMED_LINES:
-                said = _decoded(line)
-                name = f" (of {one_line(said.example_id)[:200]} run {said.run}, as it says)" if said else ""
+                claim = _decode_json(line)
+                name = f" (of {one_line(claim.example_id)[:200]} run {claim.run}, as it says)" if claim else ""
                 log.warning("%s: line %d is damaged%s: passed over, its sample counts as not asked", path, number, name)
             continue
         yield offset, record
@@ -272,11 +272,11 @@ def whole_lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 def counting_records(path: Path) -> dict[str, SampleRecord]:
     """Key to the record of it that counts, of one log: the first finished one, else the last."""
-    latest: dict[str, SampleRecord] = {}
+    counting: dict[str, SampleRecord] = {}
     for record in read_records(path):
-        if record.key not in latest or not latest[record.key].finished:
-            latest[record.key] = record
-    return latest
+        if record.key not in counting or not counting[record.key].is_finished:
+            counting[record.key] = record
+    return counting
 
 
 class SampleLog:
@@ -347,17 +347,17 @@ def running_elsewhere(folder: str | Path, launch: str | None = None) -> list[str
     """
     logs = {path.with_suffix("") for path in Path(folder).glob("samples*.jsonl.lock")}
     suspects = [path for path in logs if _LOG_NAME.fullmatch(path.name)]
-    until = time.monotonic() + LOCK_WAIT
+    deadline = time.monotonic() + LOCK_WAIT
     # Looked at more than once: another process that only looks, as this one does, holds a lock for a moment, and one
     # that has just taken its lock has yet to say whose it is.
-    while suspects := [path for path in suspects if not _is_of(path, launch) and _is_held(path)]:
-        if time.monotonic() > until:
+    while suspects := [path for path in suspects if not _is_of_launch(path, launch) and _is_held(path)]:
+        if time.monotonic() > deadline:
             break
         time.sleep(0.02)
-    return [path.name for path in sorted(suspects, key=_place)]
+    return [path.name for path in sorted(suspects, key=_rank_of_file)]
 
 
-def _is_of(path: Path, launch: str | None) -> bool:
+def _is_of_launch(path: Path, launch: str | None) -> bool:
     try:
         return launch is not None and _launch_file(path).read_text(encoding="utf-8") == launch
     except (OSError, UnicodeDecodeError):

@@ -117,7 +117,7 @@ def differences(first: Comparability, second: Comparability) -> dict[str, str]:
     return {name: f"{_part_text(name, parts)} and {_part_text(name, other_parts)}" for name in names}
 
 
-def told_apart(records: Sequence[Comparability]) -> list[str]:
+def distinguishing_parts(records: Sequence[Comparability]) -> list[str]:
     """The parts that tell each record from others of its task, e.g. `wording 'ours v2'`; empty if it is alone."""
     return [
         ", ".join(

@@ -15,8 +15,8 @@ from barista_bench.files.reading import Strict, first_complaint, load_yaml, read
 if TYPE_CHECKING:
     from barista_bench.runs.log.sample_log import SampleRecord
 
-_COUNTED: Final = ("input_tokens", "cached_tokens", "output_tokens", "thinking_tokens")
-COST_NAMES: Final = (*_COUNTED, "seconds", "dollars")
+_TOKEN_COUNTS: Final = ("input_tokens", "cached_tokens", "output_tokens", "thinking_tokens")
+COST_NAMES: Final = (*_TOKEN_COUNTS, "seconds", "dollars")
 """Cached tokens are among the input's, those of thinking among the output's; seconds are of generation; US dollars."""
 
 
@@ -34,15 +34,15 @@ class Cost(Strict):
 def costs_of(records: Sequence[SampleRecord], prices: Prices) -> dict[str, Cost]:
     """Costs by `COST_NAMES`; a kind that no record says has no entry."""
     amounts: dict[str, tuple[float, int]] = {
-        name: (sum(said), len(said))
-        for name in _COUNTED
-        if (said := [count for record in records if (count := getattr(record, name)) is not None])
+        name: (sum(counts), len(counts))
+        for name in _TOKEN_COUNTS
+        if (counts := [count for record in records if (count := getattr(record, name)) is not None])
     }
-    if answered := [record.seconds for record in records if record.finished]:
-        amounts["seconds"] = math.fsum(answered), len(answered)
-    counted = [record for record in records if None not in (record.input_tokens, record.output_tokens)]
-    if counted and (dollars := prices.cost(*token_sums(counted))) is not None:
-        amounts["dollars"] = dollars, len(counted)
+    if seconds := [record.seconds for record in records if record.is_finished]:
+        amounts["seconds"] = math.fsum(seconds), len(seconds)
+    with_tokens = [record for record in records if None not in (record.input_tokens, record.output_tokens)]
+    if with_tokens and (dollars := prices.cost(*token_sums(with_tokens))) is not None:
+        amounts["dollars"] = dollars, len(with_tokens)
     return {
         name: Cost(total=round(total, 6), mean=round(total / samples, 9), samples=samples)
         for name, (total, samples) in amounts.items()
@@ -133,10 +133,10 @@ def read_prices(path: Path, model: str) -> Prices:
     remedy = "write one `NAME: {input: 2.5, output: 10}` a model, US dollars a million tokens"
     content = load_yaml(read_bounded(path, MAX_FILE, remedy=remedy, error=ConfigError), str(path), remedy=remedy)
     try:
-        known = _PriceList.model_validate(content).root
+        prices_by_model = _PriceList.model_validate(content).root
     except ValidationError as error:
         raise ConfigError(f"{path}: {first_complaint(error)}. Remedy: {remedy}") from error
-    if model not in known:
-        names = ", ".join(sorted(known)[:20]) or "none"
+    if model not in prices_by_model:
+        names = ", ".join(sorted(prices_by_model)[:20]) or "none"
         raise ConfigError(f"{path}: has no prices of {model!r}, but of {names}. Remedy: add it")
-    return Prices(**known[model].model_dump())
+    return Prices(**prices_by_model[model].model_dump())

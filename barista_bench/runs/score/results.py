@@ -33,7 +33,7 @@ SCORES_FILE = "scores.jsonl"
 """Figures of every sample, beside `RESULTS_FILE`. Both are of the options that the run was started with."""
 
 
-class Recorded(Strict, ABC):
+class RecordedFigures(Strict, ABC):
     """Figures in a file with their record beside them: a file in which the two contradict each other is refused."""
 
     @computed_field  # type: ignore[prop-decorator]
@@ -44,7 +44,7 @@ class Recorded(Strict, ABC):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _as_stored(cls, content: Any, handler: ModelWrapValidatorHandler[Any], info: ValidationInfo) -> Any:  # noqa: ANN401
+    def _check_record(cls, content: Any, handler: ModelWrapValidatorHandler[Any], info: ValidationInfo) -> Any:  # noqa: ANN401
         if not isinstance(content, dict):
             return handler(content)
         figures = handler({name: value for name, value in content.items() if name != "comparability"})
@@ -59,7 +59,7 @@ class BoxFormatInfo(Strict):
     scale: Annotated[int, Field(ge=1, le=10**6)] | None
 
     @property
-    def parsed(self) -> BoxFormat:
+    def format(self) -> BoxFormat:
         return BoxFormat(self.order, self.scale)
 
 
@@ -144,7 +144,7 @@ class SampleCoverage(Strict):
         return self.expected - self.scored
 
     @property
-    def complete(self) -> bool:
+    def is_complete(self) -> bool:
         return not self.missing
 
 
@@ -173,7 +173,7 @@ class Timing(Strict):
     costs: dict[str, Cost] = Field(default_factory=dict)
 
 
-class Results(Recorded):
+class Results(RecordedFigures):
     """The results.json that `score` writes: a run's figures, their coverage, and the conditions they hold under."""
 
     schema_version: Literal[2] = 2
@@ -258,7 +258,7 @@ def summary_line(results: Results) -> str:
     figure, coverage = results.figures[results.primary], results.coverage
     std = f" ± {decimal(figure.std)}" if figure.std is not None else ""
     statuses = ", ".join(f"{name} {count}" for name, count in coverage.statuses.items() if count)
-    incomplete = "" if coverage.complete else " INCOMPLETE"
+    incomplete = "" if coverage.is_complete else " INCOMPLETE"
     incomplete += f" TRAINED ON {results.trained_on} OF ITS VIDEOS: NO RANK" if results.trained_on else ""
     options = f", {words}" if (words := results.comparability.options_in_words) else ""
     spread = tie_spread(results)
@@ -271,7 +271,7 @@ def summary_line(results: Results) -> str:
     )
 
 
-def write_results(results: Recorded, path: Path) -> None:
+def write_results(results: RecordedFigures, path: Path) -> None:
     write_whole(path, results.model_dump_json(indent=1) + "\n")
 
 

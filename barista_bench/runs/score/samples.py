@@ -50,9 +50,9 @@ class ScoredSample:
         return self.example.example_id, self.record.run
 
     @property
-    def counts(self) -> bool:
+    def is_counted(self) -> bool:
         """Whether figures are made of it: an answer came, or its absence counts as one that cannot be read."""
-        return self.record.finished or (self.counts_unanswered and self.record.status is Status.INFRA_ERROR)
+        return self.record.is_finished or (self.counts_unanswered and self.record.status is Status.INFRA_ERROR)
 
     @property
     def as_scored(self) -> Scored:
@@ -65,7 +65,7 @@ class ReadRun:
     """The samples of a run folder, parsed but not scored: also those whose true answers are hidden."""
 
     folder: Path
-    described: RunDescription
+    description: RunDescription
     task: Task
     examples: ExampleSet
     samples: tuple[ScoredSample, ...]
@@ -78,10 +78,10 @@ TaskOptions: TypeAlias = Mapping[str, object] | None
 def read_samples(folder: str | Path, *, data: Place = None, root: Place = None, options: TaskOptions = None) -> ReadRun:
     """The samples of a run folder; arguments and errors are those of `score`. Writes nothing."""
     folder = Path(folder)
-    described = read_run(folder)
-    task, box_format = run_task(described, options or {}), described.identity.model.box_format.parsed
-    examples = open_run_examples(folder, described, data, root)
-    with run_records(folder, described) as log_reader:
+    description = read_run(folder)
+    task, box_format = run_task(description, options or {}), description.identity.model.box_format.format
+    examples = open_run_examples(folder, description, data, root)
+    with run_records(folder, description) as log_reader:
         if log_reader.left_out:
             log.warning("%s: %d records are not of this run: left out", folder, log_reader.left_out)
         records = list(log_reader)
@@ -92,37 +92,38 @@ def read_samples(folder: str | Path, *, data: Place = None, root: Place = None, 
             f"{folder / CONFIG_FILE}: its {len(by_example)} examples do not hold {unknown!r:.200}, which was asked. "
             "Remedy: undo what was changed there (data.limit, identity.split), or run again with another --out"
         )
-    if not described.imported:
+    if not description.imported:
         # Of an imported run the order of the log is that of the original, on which the release's figures depend.
         order = {example_id: position for position, example_id in enumerate(by_example)}
         records.sort(key=lambda record: (order[record.example_id], record.run))
     samples = []
     for _, answers in groupby(records, lambda record: record.example_id):
-        parsed: dict[str, Prediction | ParseError] = {}  # repetitions often give one answer
-        samples += [read_sample(task, box_format, by_example[each.example_id], each, parsed) for each in answers]
-    return ReadRun(folder, described, task, examples, tuple(samples))
+        readings: dict[str, Prediction | ParseError] = {}  # repetitions often give one answer
+        samples += [read_sample(task, box_format, by_example[each.example_id], each, readings) for each in answers]
+    return ReadRun(folder, description, task, examples, tuple(samples))
 
 
-def run_task(described: RunDescription, options: Mapping[str, object]) -> Task:
+def run_task(description: RunDescription, options: Mapping[str, object]) -> Task:
     """The task of a run as it was asked, read and scored as `options` say.
 
     Raises:
         ConfigError: an option is unknown, or belongs to the run; or the task has another version by now.
     """
-    identity = described.identity
-    kind = task_class(identity.benchmark, identity.task)
-    if identity.task_version != kind.version:
+    identity = description.identity
+    task_type = task_class(identity.benchmark, identity.task)
+    if identity.task_version != task_type.version:
         raise ConfigError(
             f"{identity.benchmark}/{identity.task} was asked as version {identity.task_version}, and is now "
-            f"{kind.version}: its rules have changed. Remedy: run it anew, or score it with the package that ran it"
+            f"{task_type.version}: its rules have changed. "
+            "Remedy: run it anew, or score it with the package that ran it"
         )
-    kept = identity.options | ({"protocol": described.protocol} if "protocol" in kind.options else {})
+    asked_by = identity.options | ({"protocol": description.protocol} if "protocol" in task_type.options else {})
     for name, value in options.items():
-        if name in kept and kept[name] != value:
+        if name in asked_by and asked_by[name] != value:
             raise ConfigError(
-                f"option {name} changes what is asked: this run was asked with {kept[name]!r}. Remedy: run it anew"
+                f"option {name} changes what is asked: this run was asked with {asked_by[name]!r}. Remedy: run it anew"
             )
-    return kind(described.wording, options={**described.options, **kept, **options})
+    return task_type(description.wording, options={**description.options, **asked_by, **options})
 
 
 def read_sample(
@@ -130,7 +131,7 @@ def read_sample(
     box_format: BoxFormat,
     example: Example,
     record: SampleRecord,
-    known: dict[str, Prediction | ParseError] | None = None,
+    readings: dict[str, Prediction | ParseError] | None = None,
 ) -> ScoredSample:
     """A logged answer read anew, not scored. A truncated one counts if it can be read all the same, as released.
 
@@ -139,19 +140,19 @@ def read_sample(
     Args:
         known: answers to the example that were read before, by their text; this one joins them.
     """
-    parsed, known = None, {} if known is None else known
+    reading, readings = None, {} if readings is None else readings
     if record.text is not None and record.status is not Status.REFUSED:
         try:
-            if record.text not in known:
+            if record.text not in readings:
                 with guarded(task, "parse", example):
-                    known[record.text] = task.parse(record.text, example.inputs, box_format)
-            parsed = known[record.text]
+                    readings[record.text] = task.parse(record.text, example.inputs, box_format)
+            reading = readings[record.text]
         except TaskError as error:
-            return faulty(ScoredSample(example, record, None, counts_unanswered=task.counts_provider_errors), error)
-    prediction = parsed if isinstance(parsed, Prediction) else None
+            return as_faulty(ScoredSample(example, record, None, counts_unanswered=task.counts_provider_errors), error)
+    prediction = reading if isinstance(reading, Prediction) else None
     was_faulty = record.status is Status.TASK_ERROR and record.text is not None  # in the logs of other harnesses
     if was_faulty or record.status in (Status.OK, Status.PARSE_ERROR):  # by today's rules, whatever was logged
-        reason = parsed.reason if isinstance(parsed, ParseError) else None
+        reason = reading.reason if isinstance(reading, ParseError) else None
         if record.status is Status.PARSE_ERROR and prediction is None:
             reason = record.error or reason
         status = Status.PARSE_ERROR if prediction is None else Status.OK
@@ -160,25 +161,25 @@ def read_sample(
     return ScoredSample(example, record, prediction, counts_unanswered=task.counts_provider_errors)
 
 
-def faulty(sample: ScoredSample, error: TaskError) -> ScoredSample:
+def as_faulty(sample: ScoredSample, error: TaskError) -> ScoredSample:
     """The sample as one that the task cannot read or score: it does not count."""
     record = msgspec.structs.replace(sample.record, status=Status.TASK_ERROR, error=str(error))
     return replace(sample, record=record, prediction=None, scores={})
 
 
-def without_faults(task: Task, samples: Iterable[ScoredSample]) -> tuple[ScoredSample, ...]:
-    """All samples; those of which alone the task cannot make statistics are `faulty`."""
+def mark_faulty(task: Task, samples: Iterable[ScoredSample]) -> tuple[ScoredSample, ...]:
+    """All samples; those of which alone the task cannot make statistics become faulty (`as_faulty`)."""
 
-    def checked(sample: ScoredSample) -> ScoredSample:
+    def marked(sample: ScoredSample) -> ScoredSample:
         try:
-            if sample.counts:
+            if sample.is_counted:
                 with guarded(task, "statistics", sample.example):
                     ResampledRun.of(task, [sample.as_scored], sample.example).statistics.scores()
         except TaskError as error:
-            return faulty(sample, error)
+            return as_faulty(sample, error)
         return sample
 
-    return tuple(map(checked, samples))
+    return tuple(map(marked, samples))
 
 
 @dataclass(frozen=True)
@@ -188,11 +189,11 @@ class CountedSamples:
     samples: tuple[ScoredSample, ...]
     resampled: ResampledRun
 
-    def among(self, samples: Iterable[ScoredSample]) -> ResampledRun:
+    def subset(self, samples: Iterable[ScoredSample]) -> ResampledRun:
         """The samples of this repetition that are among `samples`, in their order here."""
         places = {self._places.get(sample.name) for sample in samples}
         positions = sorted(place for place in places if place is not None)
-        return self.resampled if len(positions) == len(self.samples) else self.resampled.among(positions)
+        return self.resampled if len(positions) == len(self.samples) else self.resampled.subset(positions)
 
     @cached_property
     def _places(self) -> dict[tuple[str, int], int]:
@@ -211,14 +212,14 @@ def counted_samples(task: Task, samples: Iterable[ScoredSample]) -> dict[int, Co
     """
     counted = {}
     for run, group in by_repetition(samples).items():
-        about = f"{len(group)} samples of repetition {run}"
-        with guarded(task, "statistics", about):
-            resampled = ResampledRun.of(task, [sample.as_scored for sample in group], about)
+        subject = f"{len(group)} samples of repetition {run}"
+        with guarded(task, "statistics", subject):
+            resampled = ResampledRun.of(task, [sample.as_scored for sample in group], subject)
             columns = resampled.statistics.scores()
         rows = [*zip(*(values.tolist() for values in columns.values()), strict=True)]
         scores = {row: dict(zip(columns, row, strict=True)) for row in dict.fromkeys(rows)}  # few are different
-        scored = (replace(sample, scores=scores[row]) for sample, row in zip(group, rows, strict=True))
-        counted[run] = CountedSamples(tuple(scored), resampled)
+        with_scores = (replace(sample, scores=scores[row]) for sample, row in zip(group, rows, strict=True))
+        counted[run] = CountedSamples(tuple(with_scores), resampled)
     return counted
 
 
@@ -226,7 +227,7 @@ def by_repetition(samples: Iterable[ScoredSample]) -> dict[int, list[ScoredSampl
     """The samples that count, by repetition."""
     runs: dict[int, list[ScoredSample]] = {}
     for sample in samples:
-        if sample.counts:
+        if sample.is_counted:
             runs.setdefault(sample.record.run, []).append(sample)
     return dict(sorted(runs.items()))
 
@@ -247,8 +248,8 @@ def group_figure(
     by_run: dict[int, list[ScoredSample]] = defaultdict(list)
     for sample in group:
         by_run[sample.record.run].append(sample)
-    among = (counted[run].among(by_run[run]) for run in counted if by_run[run])
-    parts = [part for part in among if part.units]
+    repetitions = (counted[run].subset(by_run[run]) for run in counted if by_run[run])
+    parts = [part for part in repetitions if part.units]
     values = [float(part.statistics.figures(np.ones((1, part.statistics.size)))[name][0]) for part in parts]
     if not values or np.isnan(values).any():
         return None

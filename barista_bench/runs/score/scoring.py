@@ -28,7 +28,7 @@ from barista_bench.core.task import Json, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import BaristaError, ConfigError, DataError, TaskError
 from barista_bench.files.writing import atomic_write
-from barista_bench.runs.log.asked import digest
+from barista_bench.runs.log.inputs import digest
 from barista_bench.runs.run_folder import Place, other_options, read_run
 from barista_bench.runs.score.costs import Prices, costs_of, token_sums
 from barista_bench.runs.score.results import (
@@ -50,13 +50,13 @@ from barista_bench.runs.score.samples import (
     ReadRun,
     ScoredSample,
     TaskOptions,
+    as_faulty,
     counted_samples,
-    faulty,
     figure,
     group_figure,
     intervals,
+    mark_faulty,
     read_samples,
-    without_faults,
 )
 from barista_bench.version import __version__
 
@@ -102,11 +102,11 @@ def score(folder: str | Path, *, data: Place = None, root: Place = None, options
         DataError: the folder is not a run, the dataset is another one than was run, no sample is finished, or the
             task's primary figure is not defined for those that are.
     """
-    scored = _scored(folder, data, root, options)
-    results_file, scores_file = claim_result_files(scored.folder, scored.results)
-    _write_scores(scored.samples, scores_file)
-    write_results(scored.results, results_file)
-    return scored
+    run = _scored_run(folder, data, root, options)
+    results_file, scores_file = claim_result_files(run.folder, run.results)
+    _write_scores(run.samples, scores_file)
+    write_results(run.results, results_file)
+    return run
 
 
 def read_scored(
@@ -116,56 +116,58 @@ def read_scored(
 
     `options` None takes those of the figures that are kept in the folder (`stored_options`).
     """
-    scored = _scored(folder, data, root, stored_options(Path(folder)) if options is None else options)
-    log_options(scored.folder, scored.results)
-    return scored
+    run = _scored_run(folder, data, root, stored_options(Path(folder)) if options is None else options)
+    log_options(run.folder, run.results)
+    return run
 
 
-def _scored(folder: str | Path, data: Place, root: Place, options: TaskOptions) -> ScoredRun:
-    read = read_samples(folder, data=data, root=root, options=options)
-    answers: dict[str, bool | TaskError] = {}
-    for example in read.examples.examples:
+def _scored_run(folder: str | Path, data: Place, root: Place, options: TaskOptions) -> ScoredRun:
+    run = read_samples(folder, data=data, root=root, options=options)
+    answer_states: dict[str, bool | TaskError] = {}
+    for example in run.examples.examples:
         try:
-            with guarded(read.task, "has_answer", example):
-                answers[example.example_id] = read.task.has_answer(example)
+            with guarded(run.task, "has_answer", example):
+                answer_states[example.example_id] = run.task.has_answer(example)
         except TaskError as error:
-            answers[example.example_id] = error
-    known = len(answers) - list(answers.values()).count(False)
+            answer_states[example.example_id] = error
+    known_count = len(answer_states) - list(answer_states.values()).count(False)
     # Where all answers are hidden, the task says so itself, and what to do.
     samples = tuple(
-        faulty(sample, is_known) if isinstance(is_known, TaskError) else sample
-        for sample in read.samples
-        if (is_known := answers[sample.example.example_id]) or not known
+        as_faulty(sample, answer_state) if isinstance(answer_state, TaskError) else sample
+        for sample in run.samples
+        if (answer_state := answer_states[sample.example.example_id]) or not known_count
     )
-    if 0 < known < len(read.examples):
-        log.warning("%s: %d answers are hidden: not scored", folder, len(read.examples) - known)
+    if 0 < known_count < len(run.examples):
+        log.warning("%s: %d answers are hidden: not scored", folder, len(run.examples) - known_count)
     try:
-        counted = counted_samples(read.task, samples)
+        counted = counted_samples(run.task, samples)
     except TaskError:  # one that the task cannot score alone costs no other
-        samples = without_faults(read.task, samples)
-        counted = counted_samples(read.task, samples)
+        samples = mark_faulty(run.task, samples)
+        counted = counted_samples(run.task, samples)
     faults = [s.record.error for s in samples if s.record.status is Status.TASK_ERROR and s.record.error]
     for fault in faults:
         note_fault(fault)
-    if not any(s.record.finished for s in samples):
+    if not any(s.record.is_finished for s in samples):
         if faults:
             raise TaskError(faults[0])
         raise DataError(f"{folder}: no finished sample to score. Remedy: start the run again")
     with_scores = {sample.name: sample for group in counted.values() for sample in group.samples}
     samples = tuple(with_scores.get(sample.name, sample) for sample in samples)
-    results = _results(read, samples, counted, known)
+    results = _results(run, samples, counted, known_count)
     if results.primary not in results.figures:
         raise DataError(
             f"{folder}: {results.primary} is not defined for these {results.coverage.scored} samples: too few can be "
             "compared. Remedy: run more examples (without a limit, or with a larger one)"
         )
-    return ScoredRun(read.folder, read.task, read.examples, samples, results, counted)
+    return ScoredRun(run.folder, run.task, run.examples, samples, results, counted)
 
 
-def score_tasks(opened: Iterable[OpenedTask], root: Place = None) -> tuple[list[ScoredRun], dict[str, BaristaError]]:
-    """Score the tasks of a run; and of those that cannot be, why: one that fails costs no other its score."""
+def score_tasks(
+    opened_tasks: Iterable[OpenedTask], root: Place = None
+) -> tuple[list[ScoredRun], dict[str, BaristaError]]:
+    """The tasks of a run, scored; and the errors of those that cannot be: one that fails costs no other its score."""
     runs, unscored = [], {}
-    for opened_task in opened:
+    for opened_task in opened_tasks:
         try:
             runs.append(score(opened_task.folder, data=opened_task.data, root=root))
         except BaristaError as error:
@@ -175,15 +177,15 @@ def score_tasks(opened: Iterable[OpenedTask], root: Place = None) -> tuple[list[
     return runs, unscored
 
 
-def _results(read: ReadRun, samples: Sequence[ScoredSample], counted: Counted, known: int) -> Results:
-    """The results, from those samples whose reference is known, of `known` examples."""
-    described, task, identity = read.described, read.task, read.described.identity
-    scored, options = [s for s in samples if s.counts], other_options(task)
+def _results(run: ReadRun, samples: Sequence[ScoredSample], counted: Counted, known_count: int) -> Results:
+    """The results, from those samples whose reference is known, of `known_count` examples."""
+    description, task, identity = run.description, run.task, run.description.identity
+    scored, options = [s for s in samples if s.is_counted], other_options(task)
     with guarded(task, "statistics", f"{len(scored)} samples"):
-        details = [group.resampled.statistics.published() for group in counted.values()]
+        details = [group.resampled.statistics.published_figures() for group in counted.values()]
     return Results(
         barista_bench=__version__,
-        protocol=described.protocol,
+        protocol=description.protocol,
         options=dict(options),
         changed_options={name: value for name, value in options.items() if value != task.options[name].default},
         model=ModelInfo(**identity.model.model_dump()),
@@ -193,16 +195,16 @@ def _results(read: ReadRun, samples: Sequence[ScoredSample], counted: Counted, k
             task_version=task.version,
             config=task.name,
             split=identity.split,
-            limit=described.data.limit,
-            examples=known,
-            content_hash=read.examples.content_hash,
+            limit=description.data.limit,
+            examples=known_count,
+            content_hash=run.examples.content_hash,
         ),
         generation=identity.generation,
-        runs=described.runs,
-        trained_on=len(described.trained_on),
+        runs=description.runs,
+        trained_on=len(description.trained_on),
         coverage=SampleCoverage(
-            expected=known * described.runs,
-            scored=sum(s.record.finished for s in samples),
+            expected=known_count * description.runs,
+            scored=sum(s.record.is_finished for s in samples),
             answered=sum(s.prediction is not None for s in scored),
             statuses=status_counts(s.record.status for s in samples),
         ),
@@ -211,8 +213,8 @@ def _results(read: ReadRun, samples: Sequence[ScoredSample], counted: Counted, k
         figures=_figures(counted, details),
         breakdowns={key: _breakdown(task, scored, counted, key) for key in task.breakdown_keys},
         details=cast("Any", details),
-        versions=described.versions,
-        timing=_timing(read.folder, samples, described.prices),
+        versions=description.versions,
+        timing=_timing(run.folder, samples, description.prices),
     )
 
 
@@ -293,7 +295,7 @@ def _write_scores(samples: Sequence[ScoredSample], path: Path) -> None:
                 "video_id": sample.example.video_id,
                 "run": sample.record.run,
                 "status": sample.record.status,
-                "scores": sample.scores if sample.counts else None,
+                "scores": sample.scores if sample.is_counted else None,
             }
             file.write(encode(line) + "\n")
 
@@ -301,25 +303,25 @@ def _write_scores(samples: Sequence[ScoredSample], path: Path) -> None:
 def result_files(folder: Path, results: Results) -> tuple[Path, Path]:
     """The files for these figures, and for those of every sample."""
     is_own = {**results.options, **read_run(folder).all_options} == results.options
-    return _files(folder) if is_own else _files(folder, results)
+    return _result_paths(folder) if is_own else _result_paths(folder, results)
 
 
 def claim_result_files(folder: Path, results: Results) -> tuple[Path, Path]:
     """`result_files`, to be written. A run may be started again with other options: files in whose place these figures
     come, or in whose place they were, are renamed first. Figures that cannot be read are replaced.
     """
-    by_own_options, wanted = _files(folder), result_files(folder, results)
+    by_own_options, targets = _result_paths(folder), result_files(folder, results)
     with suppress(DataError):
         _rename(by_own_options, result_files(folder, read_results(by_own_options[0])))
-    if wanted == by_own_options:
-        _rename(_files(folder, results), by_own_options)
-    return wanted
+    if targets == by_own_options:
+        _rename(_result_paths(folder, results), by_own_options)
+    return targets
 
 
-def _files(folder: Path, results: Results | None = None) -> tuple[Path, Path]:
+def _result_paths(folder: Path, results: Results | None = None) -> tuple[Path, Path]:
     """The files of results and of scores by the run's own options, or by the options of `results`."""
-    by = "" if results is None else f".{digest(results.options)[:_DIGITS]}"
-    return folder / f"results{by}.json", folder / f"scores{by}.jsonl"
+    suffix = "" if results is None else f".{digest(results.options)[:_DIGITS]}"
+    return folder / f"results{suffix}.json", folder / f"scores{suffix}.jsonl"
 
 
 def _rename(files: tuple[Path, Path], names: tuple[Path, Path]) -> None:
@@ -334,7 +336,7 @@ def stored_options(folder: Path) -> Mapping[str, Any]:
     Raises:
         DataError: the only figures there are broken; names the field.
     """
-    files = _stored(folder)
+    files = _stored_results(folder)
     return read_results(files[0]).options if len(files) == 1 and files[0].name != RESULTS_FILE else {}
 
 
@@ -350,21 +352,21 @@ def options_of_each(folders: Sequence[str | Path], options: TaskOptions) -> list
     identities = [read_run(folder).identity for folder in folders]
     declared = [task_class(identity.benchmark, identity.task).options for identity in identities]
     for name in options:
-        if not any(name in known for known in declared):
+        if not any(name in of_task for of_task in declared):
             raise ConfigError(f"no task here has an option {name!r}. Remedy: leave it out")
-    return [{name: value for name, value in options.items() if name in known} or None for known in declared]
+    return [{name: value for name, value in options.items() if name in of_task} or None for of_task in declared]
 
 
 def log_options(folder: Path, results: Results) -> None:
     """Log by which options a folder is read, where they are not the task's defaults or other figures lie there."""
-    others = [path.name for path in _stored(folder) if path != result_files(folder, results)[0]]
+    others = [path.name for path in _stored_results(folder) if path != result_files(folder, results)[0]]
     options = results.comparability.options_in_words
     if options or others:
-        beside = f"; it holds other figures too ({', '.join(others)}): choose with --option" if others else ""
-        log.warning("%s: read by %s%s", folder, options or "the default options", beside)
+        other_text = f"; it holds other figures too ({', '.join(others)}): choose with --option" if others else ""
+        log.warning("%s: read by %s%s", folder, options or "the default options", other_text)
 
 
-def _stored(folder: Path) -> list[Path]:
+def _stored_results(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("results*.json") if _RESULTS_NAME.fullmatch(path.name))
 
 

@@ -46,23 +46,23 @@ class AskedInput:
     question: Prompt | TaskError
 
     @property
-    def readable(self) -> bool:
+    def is_readable(self) -> bool:
         """Whether `fingerprint` says what is asked."""
         return self.media != UNREADABLE and isinstance(self.question, Prompt)
 
 
 def asked_inputs(task: Task, examples: ExampleSet, box_format: BoxFormat, *, timed: bool = False) -> list[AskedInput]:
-    """One entry an example. Decodes nothing.
+    """What is asked about each example, one entry an example. Decodes nothing.
 
     Args:
         timed: the model is told when frames were filmed, which is then part of what it is asked.
     """
     inputs = []
     # What the first prompt does not say: pictures that options change, and questions that depend on answers.
-    further: list[object] = [options] if (options := prompt_options(task)) else []
-    further += [task.prompts.sha256] if asks_on(task) else []
+    shared_parts: list[object] = [options] if (options := prompt_options(task)) else []
+    shared_parts += [task.prompts.sha256] if asks_in_steps(task) else []
     for index, example in enumerate(examples.examples):
-        shown = further
+        parts = shared_parts
         question: Prompt | TaskError
         try:
             with guarded(task, "prompt", example):
@@ -74,12 +74,12 @@ def asked_inputs(task: Task, examples: ExampleSet, box_format: BoxFormat, *, tim
             media = examples[index].media_digest
             if timed:
                 times = examples.frame_times(index, task)
-                shown = [*further, times and [times.fps, times.indices, times.frame_count]]
+                parts = [*shared_parts, times and [times.fps, times.indices, times.frame_count]]
         except DataError:
             media = UNREADABLE
         except TaskError as error:
             question = error
-        fingerprint = digest(task.benchmark, task.name, task.version, prompt, media, *shown)
+        fingerprint = digest(task.benchmark, task.name, task.version, prompt, media, *parts)
         inputs.append(AskedInput(fingerprint, digest(prompt), media, question))
     return inputs
 
@@ -91,7 +91,7 @@ def prompts_digest(inputs: Sequence[AskedInput]) -> str | None:
     return digest(sorted(asked.prompt for asked in inputs))
 
 
-def asks_on(task: Task) -> bool:
+def asks_in_steps(task: Task) -> bool:
     """Whether a task may ask in several steps."""
     return type(task).follow_up is not Task.follow_up
 
@@ -120,13 +120,14 @@ def sample_keys(model: object, config: object) -> Callable[[str, str, int], str]
 
 def sample_seed(task: Task, example_id: str, run: int, step: int = 0) -> int:
     """The seed of one sample: made from content, so that order, batches and processes do not change it."""
-    later = (step,) if step else ()
-    return content_seed("sample", task.benchmark, task.name, example_id, run, *later)
+    step_parts = (step,) if step else ()
+    return content_seed("sample", task.benchmark, task.name, example_id, run, *step_parts)
 
 
 def sample_seeds(task: Task, example_id: str, run: int) -> frozenset[int]:
     """The seeds of one sample: of its first question, and of those that may follow."""
-    return frozenset(sample_seed(task, example_id, run, step) for step in range(MAX_STEPS if asks_on(task) else 1))
+    steps = range(MAX_STEPS if asks_in_steps(task) else 1)
+    return frozenset(sample_seed(task, example_id, run, step) for step in steps)
 
 
 def digest(*parts: object) -> str:
@@ -150,21 +151,21 @@ log = logging.getLogger(__name__)
 
 
 def read_inputs(folder: Path) -> dict[str, str]:
-    """Example id to the fingerprint of what it asks, of all examples of a run. Raises DataError as `_read`."""
-    return {example_id: line.fingerprint for example_id, line in _read(folder / INPUTS_FILE).items()}
+    """Example id to the fingerprint of what it asks, of all examples of a run. Raises DataError as `_read_lines`."""
+    return {example_id: line.fingerprint for example_id, line in _read_lines(folder / INPUTS_FILE).items()}
 
 
-def _read(path: Path) -> dict[str, _Line]:
+def _read_lines(path: Path) -> dict[str, _Line]:
     """The lines by example id. Raises DataError where the file is missing or damaged."""
     if not path.is_file():
         raise DataError(f"{path}: missing, so nobody knows what was asked. Remedy: start the run again")
     if path.stat().st_size > MAX_BYTES:
         raise DataError(f"{path}: is larger than {MAX_BYTES} bytes. Remedy: run again with another --out")
-    lines = read_json_lines(path, MAX_LINE, _decoded, what="is damaged", remedy="start the run again")
+    lines = read_json_lines(path, MAX_LINE, _decode_line, what="is damaged", remedy="start the run again")
     return {line.example_id: line for _, line in lines}
 
 
-def _decoded(line: bytes) -> _Line:
+def _decode_line(line: bytes) -> _Line:
     if not is_whole(line):
         raise ValueError("its checksum is another")
     return _LINE.decode(line)
@@ -185,25 +186,25 @@ def claim_inputs(folder: Path, examples: ExampleSet, inputs: Sequence[AskedInput
     before: dict[str, _Line] = {}
     if path.exists():
         try:
-            before = _read(path)
+            before = _read_lines(path)
         except DataError as error:  # what is asked is known here
             problem = str(error).partition(" Remedy:")[0].rstrip(".")
             log.warning("%s. It is written anew, from what is asked now", problem)
-    asked, lines = [], []
+    claimed, lines = [], []
     for example, asked_input in zip(examples.examples, inputs, strict=True):
-        now = _Line(example.example_id, asked_input.fingerprint, asked_input.readable)
-        known = before.get(example.example_id)
-        if known and known.readable:
-            if now.readable and now != known:
+        now = _Line(example.example_id, asked_input.fingerprint, asked_input.is_readable)
+        earlier = before.get(example.example_id)
+        if earlier and earlier.readable:
+            if now.readable and now != earlier:
                 raise ConfigError(
                     f"{folder}: {example.example_id} has other images than when this run began. "
                     "Remedy: name the dataset that it began with, or use another --out"
                 )
-            now = known
-        asked.append(replace(asked_input, fingerprint=now.fingerprint))
+            now = earlier
+        claimed.append(replace(asked_input, fingerprint=now.fingerprint))
         lines.append(now)
-    _write(path, lines)
-    return asked
+    _write_lines(path, lines)
+    return claimed
 
 
 def merge_inputs(folders: Sequence[Path], out: Path) -> None:
@@ -213,21 +214,21 @@ def merge_inputs(folders: Sequence[Path], out: Path) -> None:
         ConfigError: two machines asked different things of one example. Names it.
         DataError: a folder's file is missing or damaged.
     """
-    merged = _read(folders[0] / INPUTS_FILE)
+    merged = _read_lines(folders[0] / INPUTS_FILE)
     for folder in folders[1:]:
-        for example_id, line in _read(folder / INPUTS_FILE).items():
-            known = merged.get(example_id)
-            if known is None or (line.readable and not known.readable):
+        for example_id, line in _read_lines(folder / INPUTS_FILE).items():
+            merged_line = merged.get(example_id)
+            if merged_line is None or (line.readable and not merged_line.readable):
                 merged[example_id] = line
-            elif line.readable and line != known:
+            elif line.readable and line != merged_line:
                 raise ConfigError(
                     f"{folder}: {example_id} has other images than in {folders[0]} or one after it. "
                     "Remedy: merge runs of the same files"
                 )
-    _write(out / INPUTS_FILE, merged.values())
+    _write_lines(out / INPUTS_FILE, merged.values())
 
 
-def _write(path: Path, lines: Iterable[_Line]) -> None:
+def _write_lines(path: Path, lines: Iterable[_Line]) -> None:
     in_order = sorted(lines, key=lambda line: line.example_id)
     write_whole(path, b"".join(seal(msgspec.json.encode(line)) for line in in_order))
 

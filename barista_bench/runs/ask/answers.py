@@ -13,7 +13,7 @@ import msgspec
 from barista_bench.core.example import Status
 from barista_bench.core.model_names import ABLATIONS
 from barista_bench.errors import BudgetError, ModelError
-from barista_bench.models import Answered, Completion, Failure, GenerationConfig, Model, Request, StreamingModel
+from barista_bench.models import AnsweredRequest, Completion, Failure, GenerationConfig, Model, Request, StreamingModel
 from barista_bench.models.base import TOKEN_COUNTS
 from barista_bench.models.served.requests import estimated_input_tokens
 from barista_bench.runs.ask.config import SpendingSettings
@@ -40,7 +40,7 @@ class Tokens(NamedTuple):
 NOTHING = Tokens()
 
 
-def summed(parts: Iterable[Tokens]) -> Tokens:
+def sum_tokens(parts: Iterable[Tokens]) -> Tokens:
     return Tokens(*map(sum, zip(NOTHING, *parts, strict=True)))
 
 
@@ -50,7 +50,7 @@ def logged_tokens(samples: Iterable[Path], steps: Iterable[Path]) -> Tokens:
     for place, paths in enumerate((samples, steps)):
         for record in chain.from_iterable(map(read_records, paths)):
             by_sample.setdefault((record.example_id, record.run), ([], []))[place].append(Tokens.of(record))
-    return summed(max(map(summed, parts)) for parts in by_sample.values())
+    return sum_tokens(max(map(sum_tokens, parts)) for parts in by_sample.values())
 
 
 def prices_of(settings: SpendingSettings, model: str) -> Prices:
@@ -71,7 +71,7 @@ class Spending:
     def __init__(
         self, settings: SpendingSettings, prices: Prices, config: GenerationConfig, spent: Tokens = NOTHING
     ) -> None:
-        self.prices, self._config, self._before, self._here = prices, config, spent, NOTHING
+        self.prices, self._config, self._spent_before, self._spent_here = prices, config, spent, NOTHING
         self._most_cost, self._most_tokens = settings.max_cost, settings.max_tokens_total
         self._is_bounded, self._says_tokens, self._samples = settings.is_bounded, True, 0
         self._under_way: dict[str, Tokens] = {}
@@ -84,25 +84,25 @@ class Spending:
         """
         if not self._is_bounded:
             return True
-        at_most = summed([self._before, self._here, *self._under_way.values(), self._most(request)])
+        at_most = sum_tokens([self._spent_before, self._spent_here, *self._under_way.values(), self._maximum(request)])
         has_tokens = self._most_tokens is None or at_most.total <= self._most_tokens
         has_money = self._most_cost is None or (self.prices.cost(*at_most) or 0.0) <= self._most_cost
         return self._says_tokens and has_tokens and has_money
 
     def begin(self, request: Request) -> None:
         """Take note of a request that is sent."""
-        self._under_way[request.request_id] = self._most(request) if self._is_bounded else NOTHING
+        self._under_way[request.request_id] = self._maximum(request) if self._is_bounded else NOTHING
 
     def end(self, request: Request, answers: Sequence[Completion | Failure]) -> None:
         """Take note of what a request that was sent has taken."""
         del self._under_way[request.request_id]
-        given = [answer for answer in answers if isinstance(answer, Completion)]
-        took = summed(map(Tokens.of, given))
-        self._here, self._samples = summed([self._here, took]), self._samples + len(given)
-        answered = [answer for answer in given if answer.finish_reason != "refusal"]
-        self._says_tokens &= all(None not in (answer.input_tokens, answer.output_tokens) for answer in answered)
-        if took.input and self._is_bounded:
-            factor = took.input / (estimated_input_tokens(request) * self._draws(request))
+        completions = [answer for answer in answers if isinstance(answer, Completion)]
+        tokens = sum_tokens(map(Tokens.of, completions))
+        self._spent_here, self._samples = sum_tokens([self._spent_here, tokens]), self._samples + len(completions)
+        not_refused = [answer for answer in completions if answer.finish_reason != "refusal"]
+        self._says_tokens &= all(None not in (answer.input_tokens, answer.output_tokens) for answer in not_refused)
+        if tokens.input and self._is_bounded:
+            factor = tokens.input / (estimated_input_tokens(request) * self._draws(request))
             self._per_estimated = max(factor, self._per_estimated or 0.0)
 
     def refusal(self, request: Request) -> BudgetError:
@@ -112,29 +112,29 @@ class Spending:
                 "stopped: the model does not say how many tokens its answers take, so that no bound can be kept. "
                 "Remedy: leave max_cost and max_tokens_total out"
             )
-        spent, most, told = summed([self._before, self._here]), self._most(request), []
+        spent, maximum, bounds = sum_tokens([self._spent_before, self._spent_here]), self._maximum(request), []
         if self._most_tokens is not None:
-            of = f"{spent.total:,} tokens of max_tokens_total {self._most_tokens:,}"
-            told.append(f"{of}, and it could take {most.total:,}")
+            spent_text = f"{spent.total:,} tokens of max_tokens_total {self._most_tokens:,}"
+            bounds.append(f"{spent_text}, and it could take {maximum.total:,}")
         if self._most_cost is not None:
-            cost, more = self.prices.cost(*spent) or 0.0, self.prices.cost(*most) or 0.0
-            told.append(f"{cost:.4f} US dollars of max_cost {self._most_cost:g}, and it could cost {more:.4f}")
+            cost, most = self.prices.cost(*spent) or 0.0, self.prices.cost(*maximum) or 0.0
+            bounds.append(f"{cost:.4f} US dollars of max_cost {self._most_cost:g}, and it could cost {most:.4f}")
         return BudgetError(
-            f"stopped before the next request: spent are {'; '.join(told)}. All answers are logged. "
+            f"stopped before the next request: spent are {'; '.join(bounds)}. All answers are logged. "
             "Remedy: start the same command with a higher bound; nothing is asked twice"
         )
 
-    def outlook(self, left: float) -> str:
+    def outlook(self, samples_left: float) -> str:
         """The spending, and an estimate of it with so many more samples like those of this start; empty if unknown."""
-        spent = summed([self._before, self._here])
-        if not self._samples or not self._here.total:
+        spent = sum_tokens([self._spent_before, self._spent_here])
+        if not self._samples or not self._spent_here.total:
             return ""
-        here, cost = self._here, self.prices.cost(*spent)
+        here, cost, ahead = self._spent_here, self.prices.cost(*spent), samples_left / self._samples
         if cost is None:
-            return f"{spent.total:,} of about {spent.total + round(here.total / self._samples * left):,} tokens"
-        return f"{cost:.4f} of about {cost + (self.prices.cost(*here) or 0.0) / self._samples * left:.4f} US dollars"
+            return f"{spent.total:,} of about {spent.total + round(here.total * ahead):,} tokens"
+        return f"{cost:.4f} of about {cost + (self.prices.cost(*here) or 0.0) * ahead:.4f} US dollars"
 
-    def _most(self, request: Request) -> Tokens:
+    def _maximum(self, request: Request) -> Tokens:
         draws = self._draws(request)
         factor = 1.0 if self._per_estimated is None else self._per_estimated
         return Tokens(round(estimated_input_tokens(request) * factor * draws), self._config.max_new_tokens * draws)
@@ -143,7 +143,7 @@ class Spending:
         return len(request.seeds) if self._config.temperature > 0 else 1
 
 
-AskedT = TypeVar("AskedT")
+SubjectT = TypeVar("SubjectT")
 _UNANSWERED = Failure("the model returned no answer")
 _CUT = {
     "length": (Status.TRUNCATED, "the answer reached max_new_tokens"),
@@ -179,30 +179,33 @@ def with_steps(steps: Sequence[SampleRecord], last: SampleRecord) -> SampleRecor
         return last
     parts = (*steps, last)
     seconds = last.seconds + sum(step.seconds for step in steps)
-    whole = msgspec.structs.replace(last, seconds=seconds, earlier=tuple(step.text or "" for step in steps))
-    if not last.finished:
-        return whole
-    cut = next((step for step in steps if step.finish_reason in _CUT), last)
+    merged = msgspec.structs.replace(last, seconds=seconds, earlier=tuple(step.text or "" for step in steps))
+    if not last.is_finished:
+        return merged
+    cut_step = next((step for step in steps if step.finish_reason in _CUT), last)
     return msgspec.structs.replace(
-        whole,
-        status=cut.status,
-        error=cut.error,
-        finish_reason=cut.finish_reason,
+        merged,
+        status=cut_step.status,
+        error=cut_step.error,
+        finish_reason=cut_step.finish_reason,
         **{name: total(getattr(part, name) for part in parts) for name in TOKEN_COUNTS},
     )
 
 
 def total(counts: Iterable[int | None]) -> int | None:
     """The sum of counts; None where one of them is not known."""
-    known = list(counts)
-    return None if None in known else sum(count for count in known if count is not None)
+    all_counts = list(counts)
+    return None if None in all_counts else sum(count for count in all_counts if count is not None)
 
 
-def each_answered(
-    model: Model, requests: Iterable[tuple[AskedT, Request]], config: GenerationConfig, spending: Spending | None = None
-) -> Iterator[tuple[AskedT, list[Completion | Failure], float]]:
-    """The requests, as they are answered: one entry for each of its seeds, and the seconds of each. What the model does
-    not answer comes last, as failures.
+def answer_each(
+    model: Model,
+    requests: Iterable[tuple[SubjectT, Request]],
+    config: GenerationConfig,
+    spending: Spending | None = None,
+) -> Iterator[tuple[SubjectT, list[Completion | Failure], float]]:
+    """The subject of each request as it is answered, with one entry for each seed, and the seconds of each. What the
+    model does not answer comes last, as failures.
 
     Where the next request does not fit what may be spent, all that is under way is answered first: it mostly takes
     less than it could.
@@ -211,26 +214,26 @@ def each_answered(
         ModelError: the model answers what it was not asked.
         BudgetError: the next request does not fit; all that was sent has been handed out.
     """
-    in_flight: dict[str, tuple[AskedT, Request]] = {}
+    in_flight: dict[str, tuple[SubjectT, Request]] = {}
     to_send = iter(requests)
-    held: list[tuple[AskedT, Request]] = []  # what does not fit yet
+    deferred: list[tuple[SubjectT, Request]] = []  # what does not fit yet
 
     def requests_that_fit() -> Iterator[Request]:
-        for asked, request in chain(held, to_send):
+        for subject, request in chain(deferred, to_send):
             if spending and not spending.fits(request):
-                held[:] = [(asked, request)]
+                deferred[:] = [(subject, request)]
                 return
-            held.clear()
+            deferred.clear()
             if spending:
                 spending.begin(request)
-            in_flight[request.request_id] = asked, request
+            in_flight[request.request_id] = subject, request
             yield request
 
-    def take_out(name: str, completions: list[Completion | Failure]) -> tuple[AskedT, list[Completion | Failure]]:
-        asked, request = in_flight.pop(name)
+    def take_out(name: str, completions: list[Completion | Failure]) -> tuple[SubjectT, list[Completion | Failure]]:
+        subject, request = in_flight.pop(name)
         if spending:
             spending.end(request, completions)
-        return asked, completions
+        return subject, completions
 
     while True:
         for answered in _answers(model, requests_that_fit(), config):
@@ -246,15 +249,15 @@ def each_answered(
             yield *take_out(name, checked), answered.seconds / max(1, count)
         for name, (_, request) in list(in_flight.items()):
             yield *take_out(name, [_UNANSWERED] * len(request.seeds)), 0.0
-        if not held or spending is None:
+        if not deferred or spending is None:
             break
-        if not spending.fits(held[0][1]):
-            raise spending.refusal(held[0][1])
-    for asked, request in to_send:
-        yield asked, [_UNANSWERED] * len(request.seeds), 0.0
+        if not spending.fits(deferred[0][1]):
+            raise spending.refusal(deferred[0][1])
+    for subject, request in to_send:
+        yield subject, [_UNANSWERED] * len(request.seeds), 0.0
 
 
-def _answers(model: Model, requests: Iterable[Request], config: GenerationConfig) -> Iterator[Answered]:
+def _answers(model: Model, requests: Iterable[Request], config: GenerationConfig) -> Iterator[AnsweredRequest]:
     """Answers as they come: from a stream, or batch by batch."""
     if isinstance(model, StreamingModel):
         yield from model.stream(requests, config)
@@ -265,7 +268,7 @@ def _answers(model: Model, requests: Iterable[Request], config: GenerationConfig
         answers = model.generate(batch, config)
         fraction = (time.perf_counter() - begun) / len(batch)
         for index, request in enumerate(batch):
-            yield Answered(request, list(answers[index]) if index < len(answers) else [], fraction)
+            yield AnsweredRequest(request, list(answers[index]) if index < len(answers) else [], fraction)
 
 
 def _checked(returned: object, example_id: str) -> Completion | Failure:

@@ -23,11 +23,11 @@ MAX_FRAMES = 1024
 
 RecordT = TypeVar("RecordT")
 FrameIndex = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
-FilledText = Annotated[str, msgspec.Meta(min_length=1)]
+NonEmptyText = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class FrozenFrame(msgspec.Struct):
-    """`mp4_path`, which lines hold too, is never read: paths are made from the video's id and the data root."""
+    """One frame of a line. Its `mp4_path` is never read: paths are made from the video's id and the data root."""
 
     video_id: str
     frame_index: FrameIndex
@@ -36,7 +36,7 @@ class FrozenFrame(msgspec.Struct):
 class FrozenLine(msgspec.Struct):
     """One line of a frozen file; `metadata` and `task_data` are the task's own."""
 
-    example_id: FilledText
+    example_id: NonEmptyText
     task_name: str
     frames: Annotated[list[FrozenFrame], msgspec.Meta(min_length=1, max_length=MAX_FRAMES)]
     task_data: dict[str, Any]
@@ -82,8 +82,8 @@ def converted(value: object, kind: type[RecordT], where: str) -> RecordT:
     try:
         return msgspec.convert(value, kind)
     except (msgspec.ValidationError, RecursionError) as error:
-        what, _, path = str(error).partition(" - at `$")
-        raise DataError(f"{where}{path.rstrip('`')}: {what}. Remedy: correct it".lstrip(".: ")) from error
+        complaint, _, path = str(error).partition(" - at `$")
+        raise DataError(f"{where}{path.rstrip('`')}: {complaint}. Remedy: correct it".lstrip(".: ")) from error
 
 
 @dataclass(frozen=True)
@@ -99,18 +99,18 @@ class ReleaseRoot:
             raise DataError("the release is needed. Remedy: say with --root where its videos and annotations lie")
         return SceneGraph(self.path)
 
-    def video(self, video_id: str, what: str) -> VideoGraph:
+    def video(self, video_id: str, need: str) -> VideoGraph:
         """The annotations of a video.
 
-        Raises DataError where there are none, saying that the file leaves `what` out.
+        Raises DataError where there are none, naming what the file lacks: `need`.
         """
-        with _needed_for(what):
+        with _lookup_of(need):
             return self._graph[video_id]
 
     @cached_property
     def relation_labels(self) -> tuple[tuple[str, str], ...]:
         """(relation type, value) pairs over all videos: reads the release once. Raises DataError without one."""
-        with _needed_for("vocabulary"):
+        with _lookup_of("vocabulary"):
             return self._graph.relation_labels()
 
     def frame_size(self, video_id: str) -> tuple[int, int]:
@@ -136,12 +136,12 @@ class ReleaseRoot:
 
 
 @contextmanager
-def _needed_for(what: str) -> Iterator[None]:
+def _lookup_of(need: str) -> Iterator[None]:
     try:
         yield
     except DataError as error:
         problem = str(error).partition(" Remedy:")[0].rstrip(".")
         raise DataError(
-            f"the file holds no {what}, and the annotations cannot be read: {problem}. "
+            f"the file holds no {need}, and the annotations cannot be read: {problem}. "
             "Remedy: say with --root where the whole release lies"
         ) from error

@@ -10,7 +10,7 @@ import pycocotools.mask as coco_mask
 import pytest
 
 from barista_bench.errors import ConfigError
-from barista_bench.mini import Video, graph_outline, plan_kitchen, write_kitchen
+from barista_bench.mini import KitchenVideo, graph_outline, plan_kitchen, write_kitchen
 from barista_bench.scene_graph.release import encode
 
 SMALL = {"videos": 3, "width": 320, "height": 180, "seconds": (4, 4)}
@@ -33,7 +33,7 @@ def graphs(kitchen):
 @pytest.fixture(scope="session")
 def outlines():
     """The default nine videos' graphs, for which nothing has to be drawn."""
-    return [json.loads(encode(graph_outline(Video(plan)))) for plan in plan_kitchen()]
+    return [json.loads(encode(graph_outline(KitchenVideo(plan)))) for plan in plan_kitchen()]
 
 
 def spans(record):
@@ -63,10 +63,10 @@ def test_same_bytes_again_elsewhere_in_two_processes(kitchen, tmp_path):
 
 
 def test_another_seed_is_another_kitchen_and_any_number_of_videos_has_own_ids():
-    first, two = ([encode(graph_outline(Video(p))) for p in plan_kitchen(seed=s)] for s in (0, 1))
+    first, two = ([encode(graph_outline(KitchenVideo(p))) for p in plan_kitchen(seed=s)] for s in (0, 1))
     assert not set(first) & set(two)
     plans = plan_kitchen(videos=14, seed=3)
-    ids = [key for plan in plans for key in graph_outline(Video(plan)).object_id_to_category_id]
+    ids = [key for plan in plans for key in graph_outline(KitchenVideo(plan)).object_id_to_category_id]
     assert len({plan.video_id for plan in plans}) == 14
     assert len(set(ids)) == len(ids)
 
@@ -112,7 +112,7 @@ def test_masks_are_the_pixels_of_the_video(kitchen, graphs):
         for annotation in graphs[folder.name]["annotations"]:
             wanted[annotation["image_id"]].append(annotation)
         compared = 0
-        for frame, (picture, owners) in enumerate(Video(plans[folder.name]).frames()):
+        for frame, (picture, owners) in enumerate(KitchenVideo(plans[folder.name]).frames()):
             if frame % 13:
                 continue
             assert len(wanted[frame]) == len(np.unique(owners[owners > 0]))
@@ -128,7 +128,7 @@ def test_masks_are_the_pixels_of_the_video(kitchen, graphs):
 
 def test_a_blue_carton_is_blue():
     """A mask's pixels are its object's, not only consistent: on whole objects the named colour dominates."""
-    videos = map(Video, plan_kitchen(videos=9, width=320, height=180, seconds=(1, 1)))
+    videos = map(KitchenVideo, plan_kitchen(videos=9, width=320, height=180, seconds=(1, 1)))
     video = next(video for video in videos if video.colours["carton"] == "blue")
     number = video.keys.index("carton") + 1
     red, _, blue = np.concatenate([picture[owners == number] for picture, owners in video.frames()]).mean(0)

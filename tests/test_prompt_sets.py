@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from barista_bench.benchmarks import BENCHMARKS
-from barista_bench.core.prompt import PromptTexts, TextPart, fill, load_prompts, released_clone
+from barista_bench.core.prompt import PromptTexts, TextPart, clone_of, fill, load_prompts
 from barista_bench.errors import ConfigError
 
 GOOD = "version: 3\nsystem: Look.\nuser: 'Find {what}'\n"
@@ -30,8 +30,8 @@ def test_a_set_is_read_from_a_file_or_a_folder_and_says_whose_it_is(tmp_path: Pa
     assert loaded.wording == f"file:{loaded.sha256[:8]}"
     ours = BENCHMARKS["barista"].tasks[0]().prompts
     assert ours.wording == f"ours v{ours.version}"
-    assert released_clone("release:a/b") == Path("a/b")
-    assert released_clone(tmp_path) is None
+    assert clone_of("release:a/b") == Path("a/b")
+    assert clone_of(tmp_path) is None
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_each_sentence_is_embedded_once_and_few_are_kept(folder: Path, monkeypat
     encoder.similarity(["cup", "mug", "cup"], ["jug", "mug"])
     encoder.similarity(["jug"], ["cup", "kettle"])
     assert sorted(asked) == ["cup", "jug", "kettle", "mug"]
-    monkeypatch.setattr(sentence_similarity, "MAX_KEPT", 3)
+    monkeypatch.setattr(sentence_similarity, "MAX_CACHED", 3)
     encoder.embed(WORDS)
     assert not encoder._embeddings
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from barista_bench.core.options import Sampling, quoted
 from barista_bench.core.plugins import load_plugin, plugin_entries
-from barista_bench.core.prompt import PromptTexts, load_prompts, named_domain, packaged_prompts, released_clone
+from barista_bench.core.prompt import PromptTexts, clone_of, domain_file_of, load_prompts, packaged_prompts
 from barista_bench.core.task import Example, Fields, Json, Scored, Task
 from barista_bench.errors import ConfigError
 from barista_bench.files.reading import json_value
@@ -132,7 +132,7 @@ class TasksOnDemand(Sequence[type[Task]]):
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """One benchmark.
+    """A benchmark: its tasks, and what commands and pages need to know of it.
 
     Args:
         name: of its folder, and in `load_dataset(name, task)`.
@@ -255,10 +255,10 @@ def read_wording(benchmark: str, task: str, setting: str | Path) -> PromptTexts:
     Raises:
         ConfigError: it cannot be read, or the benchmark's release has none.
     """
-    domain_file = named_domain(setting)
+    domain_file = domain_file_of(setting)
     if domain_file is not None:
         return packaged_prompts(task_class(benchmark, task).prompt_package, task, domain_file)
-    clone = released_clone(setting)
+    clone = clone_of(setting)
     if clone is None:
         return load_prompts(setting, task)
     code = get_benchmark(benchmark).released_code

@@ -95,7 +95,7 @@ def annotation_files(root: Path, name: str, is_meant: Callable[[Path], bool], pa
 
 
 def no_records_error(root: Path, noun: str, problems: Sequence[Problem]) -> DataError:
-    """The error of a release of which nothing is left."""
+    """The error of a release without a usable record."""
     first = f" (the first problem: {problems[0]})" if problems else ""
     return DataError(
         printable(f"{root}: holds no {noun} that can be used{first}. Remedy: correct the files, or fetch them again")

@@ -28,7 +28,7 @@ DECIMALS = 6
 """Decimals of cosines: what else is in a batch changes later ones."""
 MAX_CHARACTERS = 20_000
 """Characters of a sentence that are looked at: more than any encoder reads."""
-MAX_KEPT = 50_000
+MAX_CACHED = 50_000
 """Embeddings kept between calls."""
 BATCH_SIZE = 64
 _POOLER = "pooler."  # weights of a head that embeddings do not use, which many checkpoints lack
@@ -116,7 +116,7 @@ class SentenceEncoder:
             self._embeddings.update(zip(new_texts, vectors / np.maximum(lengths, 1e-12), strict=True))
         width = self.model.get_embedding_dimension() or 0
         embeddings = np.stack([self._embeddings[text] for text in texts]) if texts else np.zeros((0, width))
-        if len(self._embeddings) > MAX_KEPT:
+        if len(self._embeddings) > MAX_CACHED:
             self._embeddings.clear()
         return embeddings
 

@@ -126,11 +126,11 @@ def import_masks(
         for reader in _readers(source, source_format):
             try:
                 decisions = reader()
-                requested_frames = annotation.video(decisions.video).asked_segments()
+                asked_segments = annotation.video(decisions.video).asked_segments()
                 if only_asked:
-                    keyframes = [keyframe for keyframe in decisions.keyframes if keyframe.frame in requested_frames]
+                    keyframes = [keyframe for keyframe in decisions.keyframes if keyframe.frame in asked_segments]
                     # Other contacts would ask for other frames.
-                    contacts = None if requested_frames else decisions.contacts
+                    contacts = None if asked_segments else decisions.contacts
                     decisions = msgspec.structs.replace(decisions, keyframes=keyframes, contacts=contacts)
                 take_in(annotation, decisions, by)
                 echo(f"{decisions.video}: {len(decisions.keyframes)} frames, {len(decisions.objects)} objects")

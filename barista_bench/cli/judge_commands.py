@@ -116,7 +116,7 @@ def questions(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `res
         f"{session.written} of {session.wanted} questions written to {session.folder}, "
         f"{session.asked} replies asked for, {session.already_done} were there before"
     )
-    for reason in session.refused[:20]:
+    for reason in session.refusals[:20]:
         warn(f"  left out: {reason}")
     exit_on_failures(session, "replies")
 

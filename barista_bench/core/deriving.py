@@ -55,12 +55,8 @@ class GraphTask(Task, Generic[SamplingT]):
     def incompleteness(self, video: VideoGraph, candidate: Candidate, sampling: SamplingT) -> str | None:
         """The reason why right answers cannot be told from wrong ones, where annotation is incomplete; else None."""
         span = self.span(video, candidate, sampling)
-        open_layers = [layer for layer in self.layers if not video.coverage.covers_layer(layer, *span)]
-        return (
-            f"its source does not state all {' and '.join(open_layers).replace('_', ' ')} there"
-            if open_layers
-            else None
-        )
+        gaps = [layer for layer in self.layers if not video.coverage.covers_layer(layer, *span)]
+        return f"its source does not state all {' and '.join(gaps).replace('_', ' ')} there" if gaps else None
 
     def vocabulary(self, video: VideoGraph, sampling: SamplingT) -> Vocabulary:
         """Words of one video that the examples of others need too, e.g. class ids and names. Asked of every video."""

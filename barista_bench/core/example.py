@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 Fields: TypeAlias = dict[str, "Json"]
-DerivedT = TypeVar("DerivedT")
+ValueT = TypeVar("ValueT")
 ArgsT = ParamSpec("ArgsT")
 MAX_TEXT = 2**20
 """Characters of an answer that are read."""
@@ -172,19 +172,17 @@ def content_seed(*parts: str | int) -> int:
     return int.from_bytes(digest[:8], "big") >> 1
 
 
-def per_example(
-    make: Callable[Concatenate[Example, ArgsT], DerivedT],
-) -> Callable[Concatenate[Example, ArgsT], DerivedT]:
+def per_example(make: Callable[Concatenate[Example, ArgsT], ValueT]) -> Callable[Concatenate[Example, ArgsT], ValueT]:
     """Call a function of an example (and of hashable constants) once for each: many answers are compared with it.
 
     What it gives is shared, and not to be changed.
     """
 
-    def cached(example: Example, /, *args: ArgsT.args, **named: ArgsT.kwargs) -> DerivedT:
+    def cached(example: Example, /, *args: ArgsT.args, **named: ArgsT.kwargs) -> ValueT:
         key = (make, args, *named.items())
         if key not in example.cache:
             example.cache[key] = make(example, *args, **named)
-        value: DerivedT = example.cache[key]
+        value: ValueT = example.cache[key]
         return value
 
     update_wrapper(cached, make)
@@ -407,10 +405,5 @@ class FrameTimes:
         """
         count = len(self.indices)
         stretch = round(count * self.span / (count - 1)) if count > 1 else 1
-        duration = {} if self.frame_count is None else {"duration": self.frame_count / self.fps}
-        return {
-            "total_num_frames": max(count, stretch),
-            "fps": self.fps,
-            "frames_indices": list(self.indices),
-            **duration,
-        }
+        extra = {} if self.frame_count is None else {"duration": self.frame_count / self.fps}
+        return {"total_num_frames": max(count, stretch), "fps": self.fps, "frames_indices": list(self.indices), **extra}

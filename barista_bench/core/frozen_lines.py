@@ -61,7 +61,7 @@ def frozen_line_of(record: object, *, nested: bool = False) -> FrozenLine:
     Raises:
         DataError: a field is missing or cannot be used.
     """
-    line = converted(record, FrozenLine, "")
+    line = typed(record, FrozenLine, "")
     if any(frame.video_id != line.video_id for frame in line.frames):
         raise DataError("frames are of more than one video. Remedy: freeze again")
     if not all(map(valid_video_id, line.video_id.split("/") if nested else [line.video_id])):
@@ -70,7 +70,7 @@ def frozen_line_of(record: object, *, nested: bool = False) -> FrozenLine:
     return line
 
 
-def converted(value: object, kind: type[RecordT], where: str) -> RecordT:
+def typed(value: object, kind: type[RecordT], where: str) -> RecordT:
     """A JSON value as a typed record; keys that the record does not know are passed over.
 
     Args:

@@ -26,11 +26,11 @@ Method = Literal[
     "parse", "has_answer", "statistics", "explain", "failures", "overlays", "image_captions", "facets", "judged",
     "reference_answer", "random_answer", "prior_answer", "centre_answer", "copied_answer", "resampling_unit",
 ]  # fmt: skip
-_MAY_REFUSE: Final = frozenset(
+_REFUSING_METHODS: Final = frozenset(
     {"prompt", "images", "statistics", "reference_answer", "prior_answer", "centre_answer", "copied_answer"}
 )
 """Methods that may raise a BaristaError: something that the user gave or asked for cannot be used."""
-_DEFERRED: ContextVar[dict[str, None] | None] = ContextVar("faults", default=None)
+_NOTED_FAULTS: ContextVar[dict[str, None] | None] = ContextVar("faults", default=None)
 
 
 @contextmanager
@@ -42,7 +42,7 @@ def guarded(task: Task, method: Method, about: Example | str) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # a task may raise anything: this is the one place that expects it
-        if method in _MAY_REFUSE and isinstance(error, BaristaError):
+        if method in _REFUSING_METHODS and isinstance(error, BaristaError):
             raise
         where = about.example_id if isinstance(about, Example) else about
         cause = f"{type(error).__name__}: {error}".removesuffix(": ").rstrip(".")
@@ -69,7 +69,7 @@ def attempt(
         with guarded(task, method, example):
             return call()
     except TaskError as error:
-        if _DEFERRED.get() is None:
+        if _NOTED_FAULTS.get() is None:
             raise
         note_fault(str(error))
         return otherwise
@@ -77,22 +77,22 @@ def attempt(
 
 def note_fault(message: str) -> None:
     """Log a failure whose cost is counted, or leave it to the `faults_at_the_end` around it."""
-    deferred = _DEFERRED.get()
-    if deferred is None:
+    faults = _NOTED_FAULTS.get()
+    if faults is None:
         log.error("%s", message)
     else:
-        deferred[message] = None
+        faults[message] = None
 
 
 @contextmanager
 def noted_faults() -> Iterator[Collection[str]]:
     """Collect the failures of tasks within, for the caller to deal with."""
     faults: dict[str, None] = {}
-    token = _DEFERRED.set(faults)
+    token = _NOTED_FAULTS.set(faults)
     try:
         yield faults
     finally:
-        _DEFERRED.reset(token)
+        _NOTED_FAULTS.reset(token)
 
 
 @contextmanager
@@ -101,7 +101,7 @@ def faults_at_the_end() -> Iterator[None]:
 
     Raises TaskError where a method of a task raised. Names the first, and how many others there were.
     """
-    if _DEFERRED.get() is not None:
+    if _NOTED_FAULTS.get() is not None:
         yield
         return
     with noted_faults() as faults:

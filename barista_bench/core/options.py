@@ -128,7 +128,7 @@ MAX_NUMBER = 2**63
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One choice.
+    """One option of a task.
 
     Args:
         default: the value where none is given; its type is the option's type. None: off, and `kind` is the type.
@@ -203,21 +203,17 @@ class ProtocolRule:
 
 @dataclass(frozen=True, slots=True)
 class Protocol(Option):
-    """The option, and the rules that depend on it."""
+    """The option `protocol`, and the rules that depend on it."""
 
     rules: tuple[ProtocolRule, ...] = ()
 
 
 def protocol(rules: Sequence[ProtocolRule]) -> dict[str, Option]:
     """The option of a task on which release and paper differ in these rules."""
-    changes_examples = any(rule.changes in ("examples", "images") for rule in rules)
-    help_text = "whose rules: the released code's, or the paper's where they differ"
+    freezes = any(rule.changes in ("examples", "images") for rule in rules)
+    note = "whose rules: the released code's, or the paper's where they differ"
     choices = ("release", "paper")
-    return {
-        "protocol": Protocol(
-            "release", help_text, "examples" if changes_examples else "run", choices, rules=tuple(rules)
-        )
-    }
+    return {"protocol": Protocol("release", note, "examples" if freezes else "run", choices, rules=tuple(rules))}
 
 
 @cache
@@ -226,7 +222,7 @@ def _all_rules(package: str) -> dict[str, tuple[ProtocolRule, ...]]:
 
 
 def packaged_protocol(package: str, task: str) -> dict[str, Option]:
-    """The option by the rules in a package's `protocols.yaml`."""
+    """The option `protocol` of a task, by the rules in a package's `protocols.yaml`."""
     return protocol(_all_rules(package)[task])
 
 

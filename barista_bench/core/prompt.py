@@ -85,10 +85,10 @@ WORDING_PATTERN = r"^(ours v|[a-z ]+[@:])[0-9a-f]{1,20}$"
 """The pattern of a wording's name (`PromptTexts.wording`)."""
 
 
-def hashed_wording(kind: str, sha256: str) -> str:
+def hash_name(kind: str, sha256: str) -> str:
     """The name of a wording that is identified by its content alone.
 
-    >>> by_hash("clone", "0123456789abcdef")
+    >>> hash_name("clone", "0123456789abcdef")
     'clone:01234567'
     """
     return f"{kind}:{sha256[:8]}"
@@ -119,7 +119,7 @@ class PromptTexts:
 
     def __post_init__(self) -> None:
         if not self.wording:
-            object.__setattr__(self, "wording", hashed_wording("file", self.sha256))
+            object.__setattr__(self, "wording", hash_name("file", self.sha256))
 
     def text(self, name: str, **values: str) -> str:
         """One of the further texts, with values for its places.
@@ -207,7 +207,7 @@ _read_packaged_once = functools.cache(_read_packaged)
 
 def our_wording(version: int, sha256: str, domain_file: Path | None) -> str:
     """The name of a packaged text in results: `ours v2`, or `domain:<hash>` in the words of another domain."""
-    return hashed_wording("domain", sha256) if domain_file else f"ours v{version}"
+    return hash_name("domain", sha256) if domain_file else f"ours v{version}"
 
 
 def in_domain_words(data: bytes, domain_file: Path | None) -> bytes:
@@ -225,12 +225,12 @@ def in_domain_words(data: bytes, domain_file: Path | None) -> bytes:
     return fill(data.decode(), words).encode()
 
 
-def named_domain(path: str | Path) -> Path | None:
+def domain_file_of(path: str | Path) -> Path | None:
     """The file of a setting `domain:FILE`, whose words our own wording takes; None for other paths."""
     return _path_after("domain:", path)
 
 
-def released_clone(path: str | Path) -> Path | None:
+def clone_of(path: str | Path) -> Path | None:
     """The folder of a setting `release:FOLDER`, a clone to read a release's wording from; None for other paths."""
     return _path_after("release:", path)
 

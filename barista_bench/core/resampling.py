@@ -40,7 +40,7 @@ def unit_resamples(count: int, resamples: int, seed: int) -> Floats:
 
 
 def bootstrap_seed(units: Iterable[str]) -> int:
-    """The same for the same units in any order, so that comparisons share resamples."""
+    """The seed of a bootstrap, the same for the same units in any order, so that comparisons share resamples."""
     return content_seed("bootstrap", *sorted(set(units)))
 
 

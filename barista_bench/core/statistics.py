@@ -26,7 +26,7 @@ Figures: TypeAlias = dict[str, Floats]
 """(D,) a figure of each resample; NaN where a resample has none."""
 
 
-WIDTH = 8
+WIDE = 8
 """Columns from which on a product of matrices adds up as that of a wide table does."""
 RESAMPLES_AT_ONCE = 256
 
@@ -71,7 +71,7 @@ class SampleStatistics(ABC):
     @property
     @abstractmethod
     def size(self) -> int:
-        """S."""
+        """The number of samples, S."""
 
 
 class SumStatistics(SampleStatistics):
@@ -121,9 +121,8 @@ class SumStatistics(SampleStatistics):
     def figures(self, weights: Floats) -> Figures:
         # Not a matrix product for the plain sum: its order of summing, and with it the last digit, is the machine's.
         is_plain_sum = weights.shape[0] == 1 and bool((weights == 1).all())
-        return self._masked_figures(
-            self._total()[None] if is_plain_sum else weights.astype(np.float64, copy=False) @ self._table
-        )
+        sums = self._total()[None] if is_plain_sum else weights.astype(np.float64, copy=False) @ self._table
+        return self._masked_figures(sums)
 
     def resampled_figures(self, weights: Floats, units: NDArray[np.int64]) -> Figures:
         """The same; whole numbers, whose sums are exact in any order, are added up by resampling unit first."""
@@ -137,7 +136,7 @@ class SumStatistics(SampleStatistics):
         if not is_whole.all():
             # Wide enough for a product of matrices: that of a matrix and a column adds up in another order.
             count = int((~is_whole).sum())
-            fractional = np.zeros((len(self._table), max(WIDTH, count)))
+            fractional = np.zeros((len(self._table), max(WIDE, count)))
             fractional[:, :count] = self._table[:, ~is_whole]
             for start in range(0, len(weights), RESAMPLES_AT_ONCE):
                 chunk = weights[start : start + RESAMPLES_AT_ONCE]

@@ -299,7 +299,7 @@ class BuiltExamples(ExampleSet):
 
 
 def _examples(data: str | Path, columns: pa.Table, task_key: tuple[str, str]) -> Iterator[Example]:
-    """Rows as examples of the benchmark and task wanted; no row is trusted before it is checked.
+    """Rows as examples of a benchmark and its task (`task_key`); no row is trusted before it is checked.
 
     Raises:
         DataError: a row is broken, or of another benchmark or task.

@@ -304,7 +304,7 @@ def _prepare(builder: BenchmarkBuilder, num_proc: int) -> None:
 
 
 def _export(builder: BenchmarkBuilder, folder: Path) -> dict[str, int]:
-    """Parquet shards, named as the Hub names them; graph tables get a shard a video, so that one can be fetched.
+    """Write Parquet shards, named as the Hub names them; graph tables get a shard a video, so that one can be fetched.
 
     Shards are what workers and processes of a reader divide among them.
     """

@@ -133,7 +133,7 @@ def write_frozen(examples: Iterable[Example], path: str | Path) -> None:
 
 
 def write_released(task: Task, sampling: Sampling, examples: Iterable[Example], folder: Path) -> None:
-    """A set as the benchmark's own harness reads it; no video is touched, since that harness decodes frames.
+    """Write a set as the benchmark's own harness reads it; no video is touched, since that harness decodes frames.
 
         <folder>/<task_name>.jsonl          the frozen lines, in the order sampled
         <folder>/<task_name>.config.json    task_params, shuffle_seed and limit that they were sampled with

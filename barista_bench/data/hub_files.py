@@ -57,7 +57,7 @@ def write_hub_files(folder: Path, built: BuiltDataset) -> None:
 
 
 def _draw_picture(folder: Path, benchmark: str, config: str) -> None:
-    """The last image of the first example, as a model sees it, with the boxes of question and reference."""
+    """Draw the last image of the first example, as a model sees it, with the boxes of question and reference."""
     task, loaded = get_task(benchmark, config), open_examples(folder, benchmark, config)[0]
     images = loaded.images(task)
     image, last = images[-1], len(images) - 1

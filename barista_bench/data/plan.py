@@ -302,7 +302,7 @@ def _read_surveys(graph: SceneGraph, outcomes: Iterable[VideoSurvey | Problem], 
 def _sample_of(
     task: AnyGraphTask, sampling: Sampling, surveys: Sequence[VideoSurvey], splits: Mapping[str, str]
 ) -> _Sample:
-    """Caps over all videos, then the sample, of candidates in the selected splits."""
+    """The sample of a task: of the candidates in the selected splits, after caps over all videos."""
     vocabulary = tuple(dict.fromkeys(chain.from_iterable(s.tasks[task.name].vocabulary for s in surveys)))
     task_surveys = [s.tasks[task.name] for s in surveys if not sampling.splits or splits[s.video_id] in sampling.splits]
     candidates = tuple(chain.from_iterable(survey.candidates for survey in task_surveys))

@@ -149,7 +149,7 @@ def from_row(row: Mapping[str, Any]) -> Example:
 
 
 class BuiltRows:
-    """`columns` are all but pictures, a row an example, in the sampled order.
+    """The rows of a built config; `columns` are all but pictures, a row an example, in the sampled order.
 
     Args:
         columns: of every stored row, those of linked frames among them.

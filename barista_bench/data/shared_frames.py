@@ -143,7 +143,7 @@ Frame = NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True)
 class _FrameKey:
-    """One frame of one content of a file."""
+    """The key of one frame of one content of a file."""
 
     stamp: Stamp
     index: int
@@ -157,7 +157,7 @@ Stage: TypeAlias = Literal["load", "decode", "prepare", "wait", "generate", "jud
 
 
 class StageClock:
-    """Times stages of a run; safe to use from any thread.
+    """A clock for the stages of a run; safe to use from any thread.
 
         clock = StageClock()
         with clock("decode"): ...

@@ -14,7 +14,7 @@ from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example, ExplanationRow, Prediction, evidence_objects
 from barista_bench.files.text_out import one_line, printable
 
-WITHIN = 30
+NEAR_FRAMES = 30
 """Frames to either side in which related examples are looked for: a second, mostly."""
 _SHORT_ID = 8
 _REFERENCE_LINES = 12
@@ -50,7 +50,7 @@ class Trace:
 
 
 def trace(
-    examples_by_task: Mapping[str, Iterable[Example]], video_id: str, frame: int, *, within: int = WITHIN
+    examples_by_task: Mapping[str, Iterable[Example]], video_id: str, frame: int, *, within: int = NEAR_FRAMES
 ) -> Trace:
     """Examples that show the frame, and those within some frames of it that share an object with any of these.
 

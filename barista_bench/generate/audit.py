@@ -38,7 +38,7 @@ class GuesserResult(NamedTuple):
 
 
 class TaskAudit(NamedTuple):
-    """One task's set.
+    """The audit of one task's set.
 
     Args:
         task: its name.

@@ -158,14 +158,14 @@ def are_alike(first: str, second: str) -> bool:
     >>> are_alike("The red cup.", "red cup"), are_alike("left hand", "right hand"), are_alike("colour", "color")
     (True, False, True)
     """
-    a, b = _plain(first), _plain(second)
+    a, b = _plain_text(first), _plain_text(second)
     if a == b:
         return True
     return len(a.split()) == len(b.split()) == 1 and SequenceMatcher(None, a, b).ratio() >= ALIKE
 
 
 @lru_cache(maxsize=2**14)
-def _plain(text: str) -> str:
+def _plain_text(text: str) -> str:
     return " ".join(re.findall(r"[^\W_]+", re.sub(r"(?i)\b(the|an?)\b", " ", text).casefold()))
 
 

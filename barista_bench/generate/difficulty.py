@@ -38,27 +38,27 @@ def parse_levels(text: str) -> tuple[Level, ...]:
     return LEVELS[LEVELS.index(first) : LEVELS.index(last) + 1]
 
 
-def with_difficulty(candidate: QuestionCandidate, scene: Scene, needed: int) -> QuestionCandidate:
+def with_difficulty(candidate: QuestionCandidate, scene: Scene, distractors_needed: int) -> QuestionCandidate:
     """A decided candidate with its difficulty, the origins of its distractors, and those that have one first.
 
     Args:
-        needed: how many distractors it takes.
+        distractors_needed: how many distractors it takes.
     """
     topic = _Topic(candidate, scene)
     origins = {choice.text: topic.origin(choice) for choice in candidate.distractors}
     ordered = tuple(sorted(candidate.distractors, key=lambda choice: not origins[choice.text]))
-    near = [topic.is_near(choice) for choice in ordered[:needed]]
+    are_near = [topic.is_near(choice) for choice in ordered[:distractors_needed]]
     steps = sum(steps_of(choice.statement) for choice in candidate.right) + candidate.wording.count(" ")
     area, seconds = topic.area(), topic.seconds()
     hardnesses = [
         None if area is None else _hardness(area, LARGE, SMALL),
         None if seconds is None else _hardness(seconds, LONG, SHORT),
-        float(np.mean(near)) if near else None,
+        float(np.mean(are_near)) if are_near else None,
         (min(steps, MOST_STEPS) - 1) / (MOST_STEPS - 1),
     ]
     score = round(float(np.mean([hardness for hardness in hardnesses if hardness is not None])), 3)
     level = LEVELS[sum(score >= threshold for threshold in THRESHOLDS)]
-    difficulty = Difficulty(area, seconds, sum(near), steps, score, level)
+    difficulty = Difficulty(area, seconds, sum(are_near), steps, score, level)
     return msgspec.structs.replace(candidate, distractors=ordered, difficulty=difficulty, origins=origins)
 
 

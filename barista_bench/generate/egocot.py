@@ -312,7 +312,7 @@ def rationale_of(evidence: EvidenceBase) -> list[str]:
 
 
 def fact_sentence(fact: EvidenceFact, span: Times | None = None) -> str:
-    """One relation, dated by `span` or by its first span."""
+    """A sentence on one relation, dated by `span` or by its first span."""
     span = span or (fact.spans[0] if fact.spans else None)
     if fact.text:
         return _with_time(f"{fact.text}.", None if fact.predicate == "precedes" else span)

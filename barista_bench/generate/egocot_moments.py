@@ -60,7 +60,7 @@ class EgocotWords(DomainRecord, frozen=True):
 
 
 class Moment(NamedTuple):
-    """When a question is about: frames at which its answer must hold, and what says when.
+    """The moment that a question is about: frames at which its answer must hold, and the words that say when.
 
     Args:
         wording: behind the subtask's key in `wordings.yaml`.
@@ -74,11 +74,11 @@ class Moment(NamedTuple):
     given: tuple[Statement, ...] = ()
     noun: str = ""
 
-    def always(self, statement_at: Callable[[int], Statement]) -> Statement:
+    def on_all(self, statement_at: Callable[[int], Statement]) -> Statement:
         """The statement that something holds on all of the frames."""
         return AllOf(tuple(map(statement_at, self.frames))) if len(self.frames) > 1 else statement_at(self.frames[0])
 
-    def ever(self, statement_at: Callable[[int], Statement]) -> Statement:
+    def on_any(self, statement_at: Callable[[int], Statement]) -> Statement:
         """The statement that it holds on one of them at the least: a distractor is excluded if that is false."""
         return AnyOf(tuple(map(statement_at, self.frames))) if len(self.frames) > 1 else statement_at(self.frames[0])
 

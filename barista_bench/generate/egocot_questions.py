@@ -56,8 +56,8 @@ def active_object(view: ShownScene) -> Iterator[QuestionCandidate]:
             things = _whole_things(view, view.unnamed_things(moment, [use.thing, *others]))
             if use.thing not in things:
                 continue
-            right = Choice(f"The {use.thing.name}.", moment.always(partial(Touches, use.side, use.thing.id)))
-            choices = [Choice(f"The {t.name}.", moment.ever(partial(Touches, use.side, t.id))) for t in things]
+            right = Choice(f"The {use.thing.name}.", moment.on_all(partial(Touches, use.side, use.thing.id)))
+            choices = [Choice(f"The {t.name}.", moment.on_any(partial(Touches, use.side, t.id))) for t in things]
             slots = {**moment.slots, "side": use.side}
             arguments = f"AOG{moment.wording}", slots, right, choices, moment.frames, [use.thing]
             yield view.candidate(*arguments, given=moment.given)
@@ -81,8 +81,8 @@ def hand_of_object(view: ShownScene) -> Iterator[QuestionCandidate]:
                 is_named = use.thing not in view.unnamed_things(moment, [use.thing])
                 if is_named or other == use.thing or view.scene.is_part_of_other(other.id, use.thing.id):
                     continue
-                right = _touch_choice(moment.always, use.side, use.thing)
-                choices = [_touch_choice(moment.ever, side, thing) for side, thing in product(SIDES, things)]
+                right = _touch_choice(moment.on_all, use.side, use.thing)
+                choices = [_touch_choice(moment.on_any, side, thing) for side, thing in product(SIDES, things)]
                 arguments = f"HOA{moment.wording}", moment.slots, right, choices, moment.frames, things
                 yield view.candidate(*arguments, given=moment.given)
 

@@ -81,14 +81,14 @@ class Family(ABC):
         """The candidates that the graph decides, of the levels asked for; the others are counted by their reason, and
         noted in `undecided` by the annotation that they lack."""
         for candidate in self.candidates(scene):
-            needed = self.distractors_needed(candidate)
-            verdict = decide(candidate, scene, needed)
+            distractors_needed = self.distractors_needed(candidate)
+            verdict = decide(candidate, scene, distractors_needed)
             if isinstance(verdict, str):
                 tally[candidate.subtask, verdict] += 1
                 if undecided is not None:
-                    undecided.add(self.name, candidate, scene, needed, verdict)
+                    undecided.add(self.name, candidate, scene, distractors_needed, verdict)
                 continue
-            rated = with_difficulty(verdict, scene, needed)
+            rated = with_difficulty(verdict, scene, distractors_needed)
             is_wanted = rated.level in self.levels
             tally[candidate.subtask, DECIDED if is_wanted else f"it is {rated.level}"] += 1
             if is_wanted:

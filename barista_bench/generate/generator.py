@@ -25,7 +25,7 @@ from barista_bench.generate.review import (
     ReviewedItem,
     apply_review,
     read_review,
-    retention,
+    retention_by_subtask,
     review_bytes,
     review_rows,
 )
@@ -169,7 +169,7 @@ def generate(
                     f"words of families.{name} in the domain file"
                 )
             items = apply_review(name, sampled.items, to_review, reviews)
-            retentions = retention(to_review, reviews) if review else []
+            retentions = retention_by_subtask(to_review, reviews) if review else []
             reports.append(_report(family, sampled._replace(items=items), offers, per_subtask, seed, retentions))
             write_whole(folder / f"{name}.report.json", msgspec.json.encode(reports[-1]) + b"\n")
             if items:

@@ -42,12 +42,12 @@ class HandyvqaFamily(Family):
     def __init__(self, domain: Domain) -> None:
         super().__init__(domain)
         self.domain_words = family_words(domain, self.name, HandyvqaWords)
-        for key, described, used in (
+        for key, described, words_used in (
             ("grip", domain.contacts, (self.domain_words.grip,)),
             ("where", domain.places, self.domain_words.where),
             ("state", domain.attributes, (self.domain_words.state,)),
         ):
-            if unknown := sorted(set(used) - set(described)):
+            if unknown := sorted(set(words_used) - set(described)):
                 raise domain_error(
                     domain, f"families.{self.name}.{key}: {unknown[0]!r} is described nowhere in the file"
                 )
@@ -190,18 +190,18 @@ def sample_balanced(
     window_start = 0
     while window_start < len(pool) and len(sampled) < size:
         additions = [
-            (answers[counted.candidate.answer_class], addition, at)
-            for at, counted in enumerate(pool[window_start : window_start + AT_ONCE], start=window_start)
-            if (addition := balance.addition(counted))
+            (answers[counts.candidate.answer_class], addition, at)
+            for at, counts in enumerate(pool[window_start : window_start + AT_ONCE], start=window_start)
+            if (addition := balance.addition(counts))
         ]
         if not additions:
             window_start += AT_ONCE
             continue
         _, (_, chosen), at = min(additions, key=lambda row: (row[0], row[1][0], row[2]))
-        counted = pool.pop(at)
-        candidate = counted.candidate
+        counts = pool.pop(at)
+        candidate = counts.candidate
         answers[candidate.answer_class] += 1
-        balance.add(counted, chosen)
+        balance.add(counts, chosen)
         distractors = tuple(candidate.distractors[number] for number in chosen)
         sampled.append(msgspec.structs.replace(candidate, distractors=distractors))
         window_start = 0
@@ -238,27 +238,27 @@ class _Balance:
         self.correct_choices = 0
         self.distractors = 0
 
-    def addition(self, counted: _WordCounts) -> tuple[int, list[int]] | None:
+    def addition(self, counts: _WordCounts) -> tuple[int, list[int]] | None:
         """The cost of the set with one more candidate, and the indices of the distractors that cost the least; None
         where a word would be out of proportion."""
-        right_count = self.correct_choices + len(counted.candidate.right)
-        due = (self.in_right + counted.right) * (self.distractors + counted.needed)  # times `right_count`, so whole
+        right_count = self.correct_choices + len(counts.candidate.right)
+        due = (self.in_right + counts.right) * (self.distractors + counts.needed)  # times `right_count`, so whole
         # What a word costs grows with the square of how far it is off, and falls with how much is due to it.
         weight = 2**30 // (due + 4 * right_count)
         in_distractors = self.in_distractors.copy()
         chosen: list[int] = []
-        for _ in range(counted.needed):
-            cost = counted.distractors @ ((2 * (in_distractors * right_count - due) + right_count) * weight)
+        for _ in range(counts.needed):
+            cost = counts.distractors @ ((2 * (in_distractors * right_count - due) + right_count) * weight)
             cost[chosen] = np.iinfo(np.int64).max
             chosen.append(int(np.argmin(cost)))  # of equal ones the more plausible
-            in_distractors += counted.distractors[chosen[-1]]
+            in_distractors += counts.distractors[chosen[-1]]
         excess = in_distractors * right_count - due
         if np.any(np.abs(excess) / right_count > SLACK + np.sqrt(due / right_count)):
             return None
         return int(np.sum(excess // right_count * excess * weight)), chosen
 
-    def add(self, counted: _WordCounts, chosen: Sequence[int]) -> None:
-        self.in_right += counted.right
-        self.in_distractors += counted.distractors[chosen].sum(axis=0)
-        self.correct_choices += len(counted.candidate.right)
-        self.distractors += counted.needed
+    def add(self, counts: _WordCounts, chosen: Sequence[int]) -> None:
+        self.in_right += counts.right
+        self.in_distractors += counts.distractors[chosen].sum(axis=0)
+        self.correct_choices += len(counts.candidate.right)
+        self.distractors += counts.needed

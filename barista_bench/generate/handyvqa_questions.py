@@ -101,10 +101,10 @@ class Questions:
             actions = [action for action in hand_actions if action is not None]
             pool = [*dict.fromkeys((*actions, *self._other_actions(clip, frame))), None]
             pairs = [hand_actions[::-1], *product([*actions, None], pool), *product(pool, [*actions, None])]
-            others = dict.fromkeys(pair for pair in (*pairs, *product(pool, pool)) if self._is_sayable(*pair))
-            others.pop(hand_actions, None)
+            other_pairs = dict.fromkeys(pair for pair in (*pairs, *product(pool, pool)) if self._is_sayable(*pair))
+            other_pairs.pop(hand_actions, None)
             right = self._hands_choice(*hand_actions, clip, frame)
-            distractors = [self._hands_choice(*pair, clip, frame) for pair in others]
+            distractors = [self._hands_choice(*pair, clip, frame) for pair in other_pairs]
             ids = tuple(dict.fromkeys(item for _, item in actions))
             yield self._candidate("process", clip, right, distractors, self._clearly_named(ids, clip), ids)
 
@@ -160,7 +160,7 @@ class Questions:
     # Parts
 
     def parts(self) -> Candidates:
-        """Which part a hand is on at one moment, of all parts of things in view."""
+        """The part that a hand is on at one moment; the other parts of things in view are distractors."""
         scene = self.scene
         wholes = {whole for owners in scene.owners.values() for whole in owners}
         parts = [part for part in scene.owners if part in scene.things and part not in wholes]
@@ -185,7 +185,7 @@ class Questions:
     # Objects
 
     def objects(self) -> Candidates:
-        """Which objects hands touch in a clip, a whole and its part being one; others in view are wrong."""
+        """The objects that hands touch in a clip, a whole and its part being one; others in view are distractors."""
         scene = self.scene
         for clip, _ in self._clips_halfway(scene.uses):
             uses = overlapping(scene.uses, clip.start, clip.stop)
@@ -193,10 +193,10 @@ class Questions:
             answers = [item for item in touched if not any(whole in touched for whole in scene.wholes.get(item, ()))]
             touched_with = {other for item in touched for other in self._touched_with(item, clip)}
             countable = [item for item, thing in scene.things.items() if not scene.domain.is_divisible(thing.noun)]
-            others = [item for item in countable if item not in touched_with and self._is_clear(item, clip)]
+            other_ids = [item for item in countable if item not in touched_with and self._is_clear(item, clip)]
             right = tuple(self._object_choice(item, clip) for item in answers)
             nothing_else = NothingElseTouched(tuple(answers), clip.start, clip.stop, clip.shown)
-            distractors = [self._object_choice(item, clip) for item in others]
+            distractors = [self._object_choice(item, clip) for item in other_ids]
             arguments = (clip, right, distractors, (*self._clearly_named(answers, clip), nothing_else), tuple(answers))
             yield self._candidate("objects", *arguments)
             yield self._mask_candidate("rvos_objects", *arguments, uses)

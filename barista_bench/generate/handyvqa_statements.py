@@ -172,10 +172,10 @@ class HandIsOn(statements.Statement, frozen=True):
     shown: tuple[int, ...]
 
     def recorded_truth(self, scene: Scene) -> statements.Truth:
-        near = statements.uses_near(scene, self.frame, self.frame + 1, side=self.side, object_id=self.object)
-        uses, hand = statements.lasting_spans(scene, near, self.frame), scene.hand_id(self.side)
+        near_uses = statements.uses_near(scene, self.frame, self.frame + 1, side=self.side, object_id=self.object)
+        uses, hand = statements.lasting_spans(scene, near_uses, self.frame), scene.hand_id(self.side)
         values = {value for use in uses for value, start, end in use.contacts if start <= self.frame < end}
-        is_free = not near and statements.is_known_to_touch(scene, self.side, self.frame)
+        is_free = not near_uses and statements.is_known_to_touch(scene, self.side, self.frame)
         if is_free and hand is not None and _is_elsewhere(scene, self.object, hand, self.frame):
             return False
         if not values or not any(_is_on(scene, use, self.frame) for use in uses):
@@ -204,11 +204,7 @@ def _is_elsewhere(scene: Scene, item: str, other: str, frame: int) -> bool:
     """Whether an object is well to be seen, and another out of the picture or apart from it."""
     if scene.is_visible(item, frame) is not True:
         return False
-    return (
-        scene.are_apart(item, other, frame)
-        if scene.is_annotated(other, frame)
-        else scene.is_visible(other, frame) is False
-    )
+    return scene.are_apart(item, other, frame) or scene.is_visible(other, frame) is False
 
 
 def _is_on(scene: Scene, use: HandUse, frame: int) -> bool:
@@ -231,9 +227,9 @@ class HandsDo(statements.Statement, frozen=True):
     shown: tuple[int, ...]
 
     def recorded_truth(self, scene: Scene) -> statements.Truth:
-        return statements.all_of([self._does(scene, "left", self.left), self._does(scene, "right", self.right)])
+        return statements.all_of([self._holds(scene, "left", self.left), self._holds(scene, "right", self.right)])
 
-    def _does(self, scene: Scene, side: Side, action: HandAction | None) -> statements.Truth:
+    def _holds(self, scene: Scene, side: Side, action: HandAction | None) -> statements.Truth:
         if action is not None:
             return HandIsOn(side, action[1], action[0], self.frame, self.shown).truth(scene)
         if near := statements.uses_near(scene, self.frame, self.frame + 1, side=side):

@@ -62,9 +62,9 @@ class UndecidedCandidates:
         """(family, subtask, event) of candidates, by (video id, what to annotate of it)."""
         self.frames: dict[tuple[str, str], set[int]] = defaultdict(set)
 
-    def add(self, family: str, candidate: QuestionCandidate, scene: Scene, needed: int, reason: str) -> None:
+    def add(self, family: str, candidate: QuestionCandidate, scene: Scene, n_distractors: int, reason: str) -> None:
         """Note what an undecided candidate waits for, if that is one thing."""
-        works = set(_lacking_works(candidate, scene, needed)) if reason != DIVISIBLE else set()
+        works = set(_lacking_works(candidate, scene, n_distractors)) if reason != DIVISIBLE else set()
         if len(works) != 1 or "" in works:
             return
         annotation = candidate.video_id, works.pop()
@@ -86,7 +86,7 @@ class UndecidedCandidates:
         return sorted(rows, key=lambda row: (-row.items, row.video_id, row.work))[:MOST_NAMED]
 
 
-def _lacking_works(candidate: QuestionCandidate, scene: Scene, needed: int) -> Iterator[str]:
+def _lacking_works(candidate: QuestionCandidate, scene: Scene, n_distractors: int) -> Iterator[str]:
     """Annotations, in words, without which a candidate is not decided; empty for what no annotation changes."""
     true = [*candidate.given, *(choice.statement for choice in candidate.right)]
     unproved = [statement for statement in true if statement.truth(scene) is not True]
@@ -96,9 +96,9 @@ def _lacking_works(candidate: QuestionCandidate, scene: Scene, needed: int) -> I
     if unproved:
         return
     statements = [choice.statement for choice in candidate.distractors]
-    lacking = needed - sum(statement.truth(scene) is False for statement in statements)
+    n_lacking = n_distractors - sum(statement.truth(scene) is False for statement in statements)
     works = Counter(_deciding_work(statement, scene) for statement in statements if statement.truth(scene) is None)
-    yield next((work for work, count in works.items() if count >= lacking), _further_work(candidate.right, lacking))
+    yield next((work for work, count in works.items() if count >= n_lacking), _further_work(candidate.right, n_lacking))
 
 
 def _deciding_work(statement: Statement, scene: Scene) -> str:
@@ -143,12 +143,12 @@ def _objects(statement: Statement) -> list[str]:
     return [*named_ids, *getattr(statement, "objects", ())]
 
 
-def _further_work(right: Sequence[Choice], lacking: int) -> str:
+def _further_work(right: Sequence[Choice], n_lacking: int) -> str:
     """The annotations, in words, of which a question needs more to have its distractors."""
     statement = right[0].statement
     while isinstance(statement, AllOf | AnyOf):
         statement = statement.parts[0]
-    count = "more" if lacking > 1 else "one more"
+    count = "more" if n_lacking > 1 else "one more"
     if isinstance(statement, Touches | HandIsOn | TouchedInClip | HandsDo):
         return f"draw masks of {count} of the things in view"
     if isinstance(statement, Does | NextAction):

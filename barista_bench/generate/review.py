@@ -147,7 +147,7 @@ def _with_texts(item: Item, revision: ReviewedItem) -> Item:
     return msgspec.structs.replace(item, candidate=candidate, choices=choices)
 
 
-def retention(rows: Iterable[ReviewedItem], review: Mapping[str, ReviewedItem]) -> list[Retention]:
+def retention_by_subtask(rows: Iterable[ReviewedItem], review: Mapping[str, ReviewedItem]) -> list[Retention]:
     """The retention of each subtask, in the order of `rows`."""
     by_subtask: dict[str, list[ReviewedItem]] = {}
     for row in rows:

@@ -183,14 +183,14 @@ class Scene:
         Where things of its category may be in view that are not annotated, it does not."""
         if not all(self.coverage.covers_category(thing.category, frame, frame + 1) for frame in frames):
             return False
-        others = [item.id for item in self.video.objects if item.id not in self.things and item.category == thing.name]
+        ids = [item.id for item in self.video.objects if item.id not in self.things and item.category == thing.name]
         for other in self.things.values():
             # Who says "lid" can mean the lid of the jar; who says "jar" cannot.
             name = other.name if OF in thing.name else other.noun
             could_be = name == thing.name or name.endswith(f" {thing.name}") or other.category.lower() == thing.name
             if could_be and other.id != thing.id:
-                others.append(other.id)
-        return not any(object_id in self.boxes(frame) for frame in frames for object_id in others)
+                ids.append(other.id)
+        return not any(object_id in self.boxes(frame) for frame in frames for object_id in ids)
 
     @cached_property
     def wholes(self) -> dict[str, frozenset[str]]:

@@ -243,14 +243,14 @@ class Located(Statement, frozen=True):
     frame: int
 
     def recorded_truth(self, scene: Scene) -> Truth:
-        near = places_near(scene, self.object, self.other, self.frame)
-        places = lasting_spans(scene, near, self.frame)
+        near_places = places_near(scene, self.object, self.other, self.frame)
+        places = lasting_spans(scene, near_places, self.frame)
         if any((s.thing.id, s.predicate) == (self.object, self.predicate) for s in places):
             return True
         if is_excluded(scene.domain.places, self.predicate, {s.predicate for s in places if s.thing.id == self.object}):
             return False
         are_seen = all(scene.is_visible(item, self.frame) for item in (self.object, self.other))
-        is_joined = bool(near) or scene.is_part_of_other(self.object, self.other)
+        is_joined = bool(near_places) or scene.is_part_of_other(self.object, self.other)
         is_free = are_seen and not is_joined and scene.coverage.covers_layer("relations", self.frame, self.frame + 1)
         return False if is_free and scene.are_apart(self.object, self.other, self.frame) else None
 
@@ -367,14 +367,14 @@ def moments_of(scene: Scene, start: int, end: int) -> range:
     return range(-(-max(0, start) // step) * step, min(end, scene.frame_count), step)
 
 
-def differ(scene: Scene, said: str, recorded: str, frame: int) -> bool:
-    """Whether an activity that is recorded at a frame excludes that another, `said`, describes what goes on there.
+def differ(scene: Scene, action: str, recorded: str, frame: int) -> bool:
+    """Whether an activity that is recorded at a frame excludes that another, `action`, describes what goes on there.
 
     It does where their verbs do, or where one verb is said of two things, neither of which is the other's (a carton is
     opened by its lid); not where the verb is a contact (`hold`) that some hand has then with something that the noun
     could name: both go on.
     """
-    verbs, nouns = (verb_of(said), verb_of(recorded)), (noun_of(said), noun_of(recorded))
+    verbs, nouns = (verb_of(action), verb_of(recorded)), (noun_of(action), noun_of(recorded))
     is_contact = verbs[0] in {words.do for words in scene.domain.contacts.values()}
     touched = [use.thing.noun for use in uses_near(scene, frame, frame + 1)] if is_contact else []
     if any(scene.domain.same_noun(nouns[0], noun) for noun in touched):

@@ -180,10 +180,10 @@ class ToGBenchFamily(Family):
         slot_text = text.removesuffix(".") if kind == "wish" else text[:1].lower() + text[1:].removesuffix(".")
         return f"tog_bench/{kind}", {kind: slot_text, "end": ""}
 
-    def _is_like_another(self, thing: NamedObject, chosen: Sequence[NamedObject], scene: Scene) -> bool:
+    def _is_like_another(self, thing: NamedObject, things: Sequence[NamedObject], scene: Scene) -> bool:
         """Whether something else in the video is of another kind that can be called the same: a jug, beside a kettle.
         What is of the same kind is told apart by its name."""
-        kind, others = self._kind(thing), [other for other in scene.things.values() if other not in chosen]
+        kind, others = self._kind(thing), [other for other in scene.things.values() if other not in things]
         kinds = {self._kind(other) for other in others if not scene.is_part_of_other(thing.id, other.id)} - {kind}
         return any(self.domain.same_noun(kind, other) for other in kinds)
 

@@ -83,7 +83,7 @@ class VistaFamily(Family):
     def decide_all(
         self, scene: Scene, tally: Tally, undecided: UndecidedCandidates | None = None
     ) -> Iterator[QuestionCandidate]:
-        for reason in Sequences(scene).refused:
+        for reason in Sequences(scene).refusals:
             for subtask in self.subtasks:
                 tally[subtask, f"an action: {reason}"] += 1
         yield from super().decide_all(scene, tally, undecided)

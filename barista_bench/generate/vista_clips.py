@@ -102,7 +102,7 @@ class Sequences:
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
         self.clips: list[ActionClip] = []
-        self.refused: list[str] = []
+        self.refusals: list[str] = []
         """The reason for each action that cannot be shown."""
         self._cut_clips()
 
@@ -121,7 +121,7 @@ class Sequences:
                 self.clips.append(clip)
                 end = clip.end
                 continue
-            self.refused.append(reason)
+            self.refusals.append(reason)
 
     def joints(self, order: Order) -> tuple[Statement, ...]:
         """Conditions for the clips to be joined in this order."""
@@ -159,9 +159,9 @@ class Sequences:
             for a in clips
         ]
 
-    def depiction(self, order: Order, shown: Order) -> Depicts:
-        """The statement that the clips `shown` show what the clips `order` are called."""
-        spans = tuple((self.clips[at].start, self.clips[at].end) for at in shown)
+    def depiction(self, order: Order, shown_order: Order) -> Depicts:
+        """The statement that the clips `shown_order` show what the clips `order` are called."""
+        spans = tuple((self.clips[at].start, self.clips[at].end) for at in shown_order)
         return Depicts(self._action_names(order), spans)
 
     def _action_names(self, order: Order) -> tuple[str, ...]:
@@ -218,10 +218,10 @@ class Sequences:
                 chosen.append(order)
         return chosen
 
-    def _excludes(self, said: Order, shown: Order) -> bool:
-        """Whether the clips `shown` exclude the words for `said`, as `Depicts` tells it; quickly, for thousands."""
-        spans = [(self.clips[at].start, self.clips[at].end) for at in shown]
-        return not fits(self._action_names(said), spans, lambda name, span: could_be(self.scene, name, *span))
+    def _excludes(self, order: Order, shown_order: Order) -> bool:
+        """Whether the clips shown exclude the words for `order`, as `Depicts` tells it; quickly, for thousands."""
+        spans = [(self.clips[at].start, self.clips[at].end) for at in shown_order]
+        return not fits(self._action_names(order), spans, lambda name, span: could_be(self.scene, name, *span))
 
 
 def foundation_candidates(scene: Scene, clips: Sequence[ActionClip], words: VistaWords) -> Iterator[QuestionCandidate]:
@@ -233,7 +233,7 @@ def foundation_candidates(scene: Scene, clips: Sequence[ActionClip], words: Vist
 
 
 def _action_candidates(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[QuestionCandidate]:
-    """Which of many things an action is done to; whether a thing is picked up or put down, opened or closed."""
+    """Candidates on the thing that an action is done to, and on which of two opposite actions it is (open, close)."""
     verb, _, noun = clip.name.partition(" ")
     sets = [("objects", verb, [f"{verb} {other}" for other in words.objects if other != noun.lower()])]
     for subtask, pairs in words.opposites.items():
@@ -241,26 +241,26 @@ def _action_candidates(scene: Scene, clip: ActionClip, words: VistaWords) -> Ite
         if opposites:
             sets.append((subtask, noun, [f"{opposite} {noun}" for opposite in opposites]))
     span = clip.start, clip.end
-    for subtask, key, others in sets:
+    for subtask, key, other_actions in sets:
         sayings: list[Saying] = [
             ({"deeds": Phrases([words.action(scene.action_in_words(name))])}, Depicts((name,), (span,)))
-            for name in (clip.name, *others)
+            for name in (clip.name, *other_actions)
         ]
         yield _candidate(scene, subtask, key.lower(), "vista/act", sayings, span, clip.start, (clip.name,))
 
 
 def _place_candidates(scene: Scene, clip: ActionClip, words: VistaWords) -> Iterator[QuestionCandidate]:
-    """The question where the thing ends up that hands move."""
+    """Candidates on the place where the thing ends up that hands move."""
     clip_span, last = (clip.start, clip.end), clip.end - 1
     used = used_things(scene, *clip_span)
-    kinds = {thing.id: _kind(scene, thing) for thing in scene.things.values()}
+    kinds = {thing.id: _kind_name(scene, thing) for thing in scene.things.values()}
     times = Counter(kinds.values())
     for span in scene.places:
         # Relations are recorded in both directions: the thing that is put somewhere is the one that hands have moved.
         if not (clip.start < span.start < clip.end and span.thing in used and span.other not in used):
             continue
         kind = kinds[span.thing.id]
-        others = [other for other, name in kinds.items() if name != kind and times[name] == 1]
+        other_ids = [other for other, name in kinds.items() if name != kind and times[name] == 1]
         places = scene.domain.places
         predicates = [name for name in places if not places[name].is_part and places[name].inverse != words.contents]
         sayings: list[Saying] = [
@@ -268,7 +268,7 @@ def _place_candidates(scene: Scene, clip: ActionClip, words: VistaWords) -> Iter
                 {"thing": kind, "where": places[predicate].words, "other": kinds[other]},
                 Located(span.thing.id, predicate, other, last),
             )
-            for predicate, other in ((span.predicate, span.other.id), *product(predicates, others))
+            for predicate, other in ((span.predicate, span.other.id), *product(predicates, other_ids))
         ]
         objects = span.thing.id, span.other.id
         arguments = kind, "vista/place", sayings, clip_span, last, (clip.name,), objects
@@ -276,10 +276,10 @@ def _place_candidates(scene: Scene, clip: ActionClip, words: VistaWords) -> Iter
 
 
 def _state_candidates(scene: Scene, words: VistaWords) -> Iterator[QuestionCandidate]:
-    """The question in which state a thing is, in clips half as long as an action may be."""
+    """Candidates on the state that a thing is in, in clips half as long as an action may be."""
     length = scene.frames_in(scene.domain.lengths.action_max / 2)
     for span in scene.values:
-        kind, item = _kind(scene, span.thing), span.thing.id
+        kind, item = _kind_name(scene, span.thing), span.thing.id
         values = words.states.get(kind, {})
         if span.type != "state" or span.value not in values:
             continue
@@ -330,7 +330,7 @@ def _candidate(
     )
 
 
-def _kind(scene: Scene, thing: NamedObject) -> str:
+def _kind_name(scene: Scene, thing: NamedObject) -> str:
     """The name of a thing in any video: without colours."""
     category = thing.category.lower()
     return thing.name if category in scene.domain.vague else category

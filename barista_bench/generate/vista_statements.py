@@ -30,13 +30,13 @@ class Depicts(Statement, frozen=True):
 
     def recorded_truth(self, scene: Scene) -> Truth:
         if len(self.actions) == len(self.spans) and all(
-            any(action.name == said and action.start <= start and end <= action.end for action in scene.actions)
-            for said, (start, end) in zip(self.actions, self.spans, strict=True)
+            any(action.name == name and action.start <= start and end <= action.end for action in scene.actions)
+            for name, (start, end) in zip(self.actions, self.spans, strict=True)
         ):
             return True
         if not all(overlapping(scene.actions, *span) for span in self.spans):
             return None
-        return None if fits(self.actions, self.spans, lambda said, span: could_be(scene, said, *span)) else False
+        return None if fits(self.actions, self.spans, lambda name, span: could_be(scene, name, *span)) else False
 
 
 def fits(actions: Sequence[str], clips: Sequence[ClipT], can_be: Callable[[str, ClipT], Sequence[bool]]) -> bool:
@@ -54,14 +54,14 @@ def fits(actions: Sequence[str], clips: Sequence[ClipT], can_be: Callable[[str, 
 
 
 @cached_by_scene
-def could_be(scene: Scene, said: str, start: int, end: int) -> tuple[bool, ...]:
-    """Whether each activity that is recorded in a clip can be taken for another one, `said`; what a value says to go on
-    can be taken for all of its verbs."""
+def could_be(scene: Scene, action: str, start: int, end: int) -> tuple[bool, ...]:
+    """Whether each activity that is recorded in a clip could be an action; what a value says to go on could be all of
+    its verbs."""
     values = {span.value for span in overlapping(scene.values, start, end)}
-    is_ongoing = any(verb_of(said) in scene.domain.ongoing.get(value, ()) for value in values)
+    is_ongoing = any(verb_of(action) in scene.domain.ongoing.get(value, ()) for value in values)
     return tuple(
-        is_ongoing or not differ(scene, said, action.name, (max(start, action.start) + min(end, action.end)) // 2)
-        for action in overlapping(scene.actions, start, end)
+        is_ongoing or not differ(scene, action, other.name, (max(start, other.start) + min(end, other.end)) // 2)
+        for other in overlapping(scene.actions, start, end)
     )
 
 
@@ -75,13 +75,13 @@ class HandsAtWork(Statement, frozen=True):
 
     def recorded_truth(self, scene: Scene) -> Truth:
         moments = list(moments_of(scene, self.start, self.end))
-        seen = [any(scene.is_hand_visible(side, frame) for side in scene.hands) for frame in moments]
+        is_hand_seen = [any(scene.is_hand_visible(side, frame) for side in scene.hands) for frame in moments]
         is_used = any(
             use.start <= frame < use.end and scene.is_visible(use.thing.id, frame)
             for use in scene.uses
             for frame in moments
         )
-        return bool(moments) and is_used and sum(seen) >= HANDS_SEEN * len(moments)
+        return bool(moments) and is_used and sum(is_hand_seen) >= HANDS_SEEN * len(moments)
 
 
 class Continues(Statement, frozen=True):

@@ -246,11 +246,9 @@ class Pusher:
 
     def _changed_files(self, repo_id: str, repo_type: RepoType, files: Mapping[str, bytes], revision: str) -> set[str]:
         """The files that the revision has not, or not with this content."""
-        remote_files = {file.path: file for file in self._files(repo_id, repo_type, list(files), revision)}
+        remote = {file.path: file for file in self._files(repo_id, repo_type, list(files), revision)}
         return {
-            name
-            for name, content in files.items()
-            if name not in remote_files or not _has_content(remote_files[name], content)
+            name for name, content in files.items() if name not in remote or not _has_content(remote[name], content)
         }
 
     def _open_request(self, repo_id: str, repo_type: RepoType, files: Mapping[str, bytes]) -> str | None:

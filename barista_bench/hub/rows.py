@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from pydantic import BaseModel, ValidationError
 
 from barista_bench.benchmarks import get_benchmark, get_task
-from barista_bench.core.prompt import PromptTexts, hashed_wording
+from barista_bench.core.prompt import PromptTexts, hash_name
 from barista_bench.core.task import Task
 from barista_bench.errors import DataError
 from barista_bench.hub.checks import count_open_verdicts, is_floor, leaderboard_name, published
@@ -283,7 +283,7 @@ def _check_wording(task: Task, where: str) -> None:
         is_true = _texts(prompts) != _texts(plain)
     else:
         kind = prompts.wording.partition(":")[0]
-        is_true = prompts.wording == hashed_wording(kind, prompts.sha256)
+        is_true = prompts.wording == hash_name(kind, prompts.sha256)
     if not is_true:
         raise DataError(
             f"{where}: prompts: are called {prompts.wording!r}, which they are not for this version of the package. "

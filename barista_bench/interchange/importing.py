@@ -28,7 +28,7 @@ from barista_bench.benchmarks import get_task, task_class
 from barista_bench.core.boxes import FAMILY_FORMATS, BoxFormat
 from barista_bench.core.example import Status
 from barista_bench.core.guarding import attempt
-from barista_bench.core.prompt import PromptTexts, hashed_wording
+from barista_bench.core.prompt import PromptTexts, hash_name
 from barista_bench.core.task import ParseError, Task
 from barista_bench.errors import ConfigError
 from barista_bench.files.hashes import file_sha256
@@ -154,7 +154,7 @@ def _prompts(released: Sequence[ReleasedRun]) -> PromptTexts:
     prompt_texts = sorted({record.prompt_text or "" for run in released for record in run.predictions})
     text = "The released harness asked this in its own words: see prompt_text in its predictions.jsonl."
     sha256 = digest(*prompt_texts)
-    return PromptTexts(version=0, system="", user=text, sha256=sha256, wording=hashed_wording("released run", sha256))
+    return PromptTexts(version=0, system="", user=text, sha256=sha256, wording=hash_name("released run", sha256))
 
 
 class _Importer:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from barista_bench.benchmarks import BENCHMARKS, RecordedAnswer, RecordedAnswers, get_benchmark, get_task
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
-from barista_bench.core.prompt import PromptTexts, hashed_wording
+from barista_bench.core.prompt import PromptTexts, hash_name
 from barista_bench.core.task import Example, Task
 from barista_bench.data.frozen import content_hash, refuse_unusable, write_frozen
 from barista_bench.errors import ConfigError, DataError
@@ -79,7 +79,7 @@ def import_recorded(
         task_options = {name: value for name, value in (options or {}).items() if name in answers.task.options}
         text = f"Another harness asked this in its own words; read from the format {form}."
         sha256 = digest(text)
-        prompts = PromptTexts(0, "", text, sha256, wording=hashed_wording("recorded", sha256))
+        prompts = PromptTexts(0, "", text, sha256, wording=hash_name("recorded", sha256))
         task = get_task(answers.task.benchmark, answers.task.name, prompts, options=task_options)
         planned.append((task, answers, Path(out).absolute() / task.name))
     for folder, count in Counter(folder for _, _, folder in planned).items():

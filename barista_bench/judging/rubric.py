@@ -17,7 +17,7 @@ from typing import Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from barista_bench.benchmarks import get_benchmark
-from barista_bench.core.prompt import hashed_wording, in_domain_words, named_domain, our_wording, released_clone
+from barista_bench.core.prompt import clone_of, domain_file_of, hash_name, in_domain_words, our_wording
 from barista_bench.core.task import Task
 from barista_bench.errors import ConfigError
 from barista_bench.files.reading import MAX_YAML, first_complaint, load_yaml, read_bounded
@@ -115,10 +115,10 @@ def load_rubric(task: Task, path: str | Path | None = None) -> Rubric:
     """
     if path is None:
         return _packaged_rubric(task.prompt_package, task.name)
-    domain_file = named_domain(path)
+    domain_file = domain_file_of(path)
     if domain_file is not None:
         return _domain_rubric(task.prompt_package, task.name, domain_file)
-    clone = released_clone(path)
+    clone = clone_of(path)
     if clone is not None:
         return _released_rubric(task, clone)
     remedy = "write one, or leave --rubric out"
@@ -162,7 +162,7 @@ def _read_rubric(data: bytes, name: str, package: str, categories: Mapping[str, 
         words = dict(categories) if categories is not None else _vocabulary(package, name)
         file_hash.update(json.dumps(words).encode())
     sha256 = file_hash.hexdigest()
-    return Rubric(**content.model_dump(), words=words, sha256=sha256, wording=hashed_wording("file", sha256))
+    return Rubric(**content.model_dump(), words=words, sha256=sha256, wording=hash_name("file", sha256))
 
 
 def _checked_content(content: object, name: str) -> _RubricFile:

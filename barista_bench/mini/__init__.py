@@ -4,6 +4,6 @@ One script says what is done when; motion, relations, states, activities and pro
 masks come from the very drawing that makes the pixels. It stands in for the real videos where those cannot be had.
 """
 
-from barista_bench.mini.kitchen import Video, VideoPlan, graph_outline, plan_kitchen, write_kitchen, write_video
+from barista_bench.mini.kitchen import KitchenVideo, VideoPlan, graph_outline, plan_kitchen, write_kitchen, write_video
 
-__all__ = ["Video", "VideoPlan", "graph_outline", "plan_kitchen", "write_kitchen", "write_video"]
+__all__ = ["KitchenVideo", "VideoPlan", "graph_outline", "plan_kitchen", "write_kitchen", "write_video"]

@@ -171,15 +171,15 @@ def make_sprite(canvas: Canvas, height: int, angle: int = 0) -> Sprite:
         if x0 >= x1 or y0 >= y1:
             continue
         coverage = _coverage([o - (x0 * FINE, y0 * FINE) for o in outlines], (y1 - y0, x1 - x0))
-        part = (slice(y0 - top, y1 - top), slice(x0 - left, x1 - left))
+        area = (slice(y0 - top, y1 - top), slice(x0 - left, x1 - left))
         alpha = coverage * shape.opacity // 255
-        below = opacity[part]
+        below = opacity[area]
         fraction = alpha * below // 255 if shape.kind == "shade" else alpha
-        weighted[part] = fraction[..., None] * np.array(shape.colour) + weighted[part] * (255 - alpha)[..., None] // 255
+        weighted[area] = fraction[..., None] * np.array(shape.colour) + weighted[area] * (255 - alpha)[..., None] // 255
         if shape.kind != "shade":
-            opacity[part] = alpha + below * (255 - alpha) // 255
+            opacity[area] = alpha + below * (255 - alpha) // 255
         if shape.kind == "paint":
-            ownership[part] = coverage + ownership[part] * (255 - coverage) // 255
+            ownership[area] = coverage + ownership[area] * (255 - coverage) // 255
     weighted = np.minimum(weighted, 255 * opacity[..., None])
     return Sprite(
         weighted.astype(np.uint16),
@@ -243,7 +243,7 @@ def paint(canvas: Canvas, painter: str, colour: str, variant: int = 0) -> None:
 
 
 def _draw(canvas: Canvas, line: str, base: RGB) -> None:
-    """One line of `sprites.yaml`: its head says how they are written."""
+    """Draw one line of `sprites.yaml`, whose head says how lines are written."""
     shape, colour, mode, repeat = ([part.split() for part in line.split("|")] + [[]] * 3)[:4]
     word, *texts = shape
     numbers = [int(text) for text in texts]

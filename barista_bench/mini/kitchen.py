@@ -70,7 +70,7 @@ class VideoPlan:
 
     @property
     def turn(self) -> int:
-        """Which video of its preparation this is, from 0."""
+        """The number of this video among those of its preparation, from 0."""
         return self.index // len(script.PREPARATIONS)
 
     @property
@@ -82,7 +82,7 @@ class VideoPlan:
         return script.spread(f"device:{self.seed}", DEVICES, self.turn)
 
 
-class Video:
+class KitchenVideo:
     """A planned video: the timeline, and on demand its frames."""
 
     def __init__(self, plan: VideoPlan) -> None:
@@ -160,7 +160,7 @@ def _annotations(
         yield ReleaseAnnotation(frame, ids[owner - 1], tuple(box), segmentation)
 
 
-def graph_outline(video: Video) -> ReleaseFile:
+def graph_outline(video: KitchenVideo) -> ReleaseFile:
     """A video's graph without boxes and masks: no frame has to be drawn for it."""
     categories = {key: prop.category for key, prop in video.timeline.props.items()} | script.HAND_CATEGORIES
     plan, frames = video.plan, video.frame_count
@@ -176,7 +176,7 @@ def graph_outline(video: Video) -> ReleaseFile:
     )
 
 
-def _attributes(video: Video) -> list[ReleaseAttribute]:
+def _attributes(video: KitchenVideo) -> list[ReleaseAttribute]:
     whole_video = [ReleaseRange(0, video.frame_count)]
     attributes = []
     for key in video.keys:
@@ -189,7 +189,7 @@ def _attributes(video: Video) -> list[ReleaseAttribute]:
     return attributes
 
 
-def _relations(video: Video) -> list[ReleaseRelation]:
+def _relations(video: KitchenVideo) -> list[ReleaseRelation]:
     hands = {name: key for key, name in script.HAND_CATEGORIES.items()}
     relations = []
     for (source, value, target), beats in video.timeline.relations.items():
@@ -200,13 +200,13 @@ def _relations(video: Video) -> list[ReleaseRelation]:
     return relations
 
 
-def _ranges(video: Video, beats: list[BeatRange]) -> list[ReleaseRange]:
+def _ranges(video: KitchenVideo, beats: list[BeatRange]) -> list[ReleaseRange]:
     """Frames of the beats, as `merged_spans` joins them."""
     return [ReleaseRange(*span) for span in merged_spans(ReleaseRange(*video.frames_of(b)) for b in beats)]
 
 
 def _segments(
-    video: Video, kind: Literal["activity", "step"], segments: list[tuple[BeatRange, str]]
+    video: KitchenVideo, kind: Literal["activity", "step"], segments: list[tuple[BeatRange, str]]
 ) -> list[ReleaseSegment]:
     rows = [(*video.frames_of(beats), name) for beats, name in segments]
     return [
@@ -260,7 +260,7 @@ def write_kitchen(
 
 def write_video(plan: VideoPlan, root: Path) -> Path:
     """Render one video and its annotation into `<root>/<video_id>`."""
-    video = Video(plan)
+    video = KitchenVideo(plan)
     release, ids = graph_outline(video), list(video.ids.values())
     # One buffer for all frames: asking for this much memory anew costs more than filling it.
     buffer = np.empty((plan.height, plan.width, len(ids)), np.uint8, order="F")

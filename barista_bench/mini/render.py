@@ -140,10 +140,8 @@ class KitchenScene:
             return x, y, last.pose if progress < 256 else 0 if progress < 640 else coming.pose
         if coming and coming.start - beat < REACH:
             progress = 1024 - (coming.start - beat) * 1024 // REACH
-            return (
-                *_ease(home, self._grip(hand, coming, coming.start), progress),
-                0 if progress < 512 else coming.pose,
-            )
+            x, y = _ease(home, self._grip(hand, coming, coming.start), progress)
+            return x, y, 0 if progress < 512 else coming.pose
         if last and beat - last.end < REACH:
             progress = (beat - last.end) * 1024 // REACH
             return (*_ease(self._grip(hand, last, last.end - 1), home, progress), last.pose if progress < 200 else 0)
@@ -295,16 +293,16 @@ class Renderer:
         x1, y1 = min(layer.owners.shape[1], x + columns), min(layer.owners.shape[0], y + rows)
         if x0 >= x1 or y0 >= y1:
             return
-        part = (slice(y0 - y, y1 - y), slice(x0 - x, x1 - x))
+        region = (slice(y0 - y, y1 - y), slice(x0 - x, x1 - x))
         target = layer.picture[y0:y1, x0:x1]
         # At most 255 * 255 + 128, so 16 bits do; the shifts divide by 255 with rounding.
-        mixed = target * sprite.clear[part]
-        mixed += sprite.weighted[part]
+        mixed = target * sprite.clear[region]
+        mixed += sprite.weighted[region]
         mixed += 128
         mixed += mixed >> 8
         mixed >>= 8
         target[...] = mixed
-        np.copyto(layer.owners[y0:y1, x0:x1], self._numbers.get(thing.owner, 0), where=sprite.mask[part])
+        np.copyto(layer.owners[y0:y1, x0:x1], self._numbers.get(thing.owner, 0), where=sprite.mask[region])
 
     def _sprite(self, thing: PlacedSprite) -> drawing.Sprite:
         key = (thing.painter, thing.colour, thing.variant, thing.angle % 64, thing.mirror, thing.aloft)

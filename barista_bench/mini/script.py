@@ -170,5 +170,5 @@ def pick(text: str, options: Sequence[T]) -> T:
 
 
 def spread(text: str, options: Sequence[T], turn: int) -> T:
-    """Like `pick`, but consecutive turns take different options."""
+    """One of the options, as `pick` chooses it, but different ones in consecutive turns."""
     return options[(seeded_number(text, len(options)) + turn) % len(options)]

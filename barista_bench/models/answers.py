@@ -25,7 +25,7 @@ THINK_TAGS = ("<think>", "</think>")
 """The tags that most models put around their reasoning."""
 
 
-def switch_value(switch: str, wanted: Reasoning) -> bool | str | None:
+def switch_value(switch: str, reasoning: Reasoning) -> bool | str | None:
     """The value for which a switch of this name has a model reason as wanted; None where it has none.
 
     Some switches are true or false; any other names an effort, and "none" for off.
@@ -35,10 +35,10 @@ def switch_value(switch: str, wanted: Reasoning) -> bool | str | None:
     >>> switch_value("enable_thinking", "high"), switch_value("reasoning_effort", "on")
     (None, None)
     """
-    is_plain = wanted in ("off", "on")
+    is_plain = reasoning in ("off", "on")
     if switch in _ON_OR_OFF:
-        return wanted == "on" if is_plain else None
-    return {"off": "none", "on": None}[wanted] if is_plain else wanted
+        return reasoning == "on" if is_plain else None
+    return {"off": "none", "on": None}[reasoning] if is_plain else reasoning
 
 
 def split_reasoning(text: str, tags: tuple[str, str] = THINK_TAGS) -> tuple[str | None, str]:

@@ -237,7 +237,7 @@ class StreamingModel(Model, Protocol):
 class NumberedStream:
     """The methods of a `StreamingModel`, made of one that hands answers back with the numbers of their requests."""
 
-    def _numbered(
+    def _numbered_answers(
         self, requests: Iterable[Request], config: GenerationConfig, *, at_once: bool
     ) -> Iterator[tuple[int, AnsweredRequest]]:
         """Every request once, in any order; `at_once` may take all of them before the first answer."""
@@ -247,8 +247,8 @@ class NumberedStream:
         """One list a request, in order, with one entry for each of its seeds; raises as `stream`."""
         for request in requests:
             request.check_images()
-        answers = {number: answered.completions for number, answered in self._numbered(requests, config, at_once=True)}
-        return [answers[number] for number in range(len(requests))]
+        answers = dict(self._numbered_answers(requests, config, at_once=True))
+        return [answers[number].completions for number in range(len(requests))]
 
     def stream(self, requests: Iterable[Request], config: GenerationConfig) -> Iterator[AnsweredRequest]:
         """Answers as they come.
@@ -257,7 +257,7 @@ class NumberedStream:
             ModelError: the model cannot keep to a setting, or nothing can be asked of it any more.
             ValueError: a prompt does not place its images exactly once; names the request.
         """
-        for _, answered in self._numbered(requests, config, at_once=False):
+        for _, answered in self._numbered_answers(requests, config, at_once=False):
             yield answered
 
 

@@ -138,13 +138,13 @@ class Pvsg(OpenedSource):
             video = msgspec.json.decode(self._raws[video_id], type=_Video)
         except MALFORMED as error:
             raise DataError(f"{where}: {error}. Remedy: correct that field") from error
-        part = confined(self._root, self._parts[video_id])
-        pictures, graph_frames, frame_count, fps = _pictures(part, video_id, video.meta)
+        folder = confined(self._root, self._parts[video_id])
+        pictures, frames, frame_count, fps = _pictures(folder, video_id, video.meta)
         writer = GraphWriter("pvsg", video_id, (video.meta.width, video.meta.height), ImportTally())
         objects = {item.object_id: writer.add_object(str(item.object_id), item.category) for item in video.objects}
-        annotated_frames, complete_frames = _add_masks(confined(part, "masks", video_id), graph_frames, objects, writer)
+        annotated_frames, complete_frames = _add_masks(confined(folder, "masks", video_id), frames, objects, writer)
         writer.complete = dict.fromkeys(self._vocabulary, complete_frames)
-        self._add_relations(video, objects, graph_frames, writer)
+        self._add_relations(video, objects, frames, writer)
         release = writer.release(frame_count, fps, annotated_frames)
         notes = msgspec.to_builtins({"captions": video.captions, "questions": video.qa_pairs, "summary": video.summary})
         text_counts = {"captions, as notes": len(video.captions), "questions, as notes": len(video.qa_pairs)}
@@ -176,19 +176,19 @@ class Pvsg(OpenedSource):
                 writer.add_relation(objects[first], objects[second], words, *span)
 
 
-def _pictures(part: Path, video_id: str, meta: _Meta) -> tuple[Path | list[Path], Sequence[int], int, float]:
+def _pictures(part_folder: Path, video_id: str, meta: _Meta) -> tuple[Path | list[Path], Sequence[int], int, float]:
     """The pictures, the frame of them that each annotated one is, how many frames there are, and frames a second.
 
     They are in the frames' folder where there is one, else in the video, where the nearest in time is the frame.
     """
-    folder, count = confined(part, "frames", video_id), meta.num_frames
+    folder, count = confined(part_folder, "frames", video_id), meta.num_frames
     if folder.is_dir():
         files = [confined(folder, f"{number:04d}.png") for number in range(count)]
         missing = [path for path in files if not path.is_file()]
         if missing:
             raise DataError(f"{missing[0]}: missing, with {len(missing) - 1} others. Remedy: {_REMEDY}")
         return files, range(count), count, meta.fps
-    path = confined(part, "videos", f"{video_id}.mp4")
+    path = confined(part_folder, "videos", f"{video_id}.mp4")
     if not path.is_file():
         raise DataError(f"{folder}: no such folder, nor {path.name} in {path.parent}. Remedy: fetch either")
     facts = video_facts(path)

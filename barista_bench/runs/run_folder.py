@@ -197,7 +197,7 @@ def run_description(
         "data": data.model_dump(),
         **other_fields,
     }
-    return _validated(json.loads(json.dumps(description)), folder / CONFIG_FILE)
+    return _parse_description(json.loads(json.dumps(description)), folder / CONFIG_FILE)
 
 
 def read_run(folder: str | Path) -> RunDescription:
@@ -207,10 +207,11 @@ def read_run(folder: str | Path) -> RunDescription:
         DataError: it is none, or not one of ours; names file and field.
     """
     path = Path(folder) / CONFIG_FILE
-    return _validated(read_bounded_json(path, MAX_BYTES, what="no run here", remedy="run `barista-bench run`"), path)
+    description = read_bounded_json(path, MAX_BYTES, what="no run here", remedy="run `barista-bench run`")
+    return _parse_description(description, path)
 
 
-def _validated(description: object, path: Path) -> RunDescription:
+def _parse_description(description: object, path: Path) -> RunDescription:
     try:
         return RunDescription.model_validate(description)
     except ValidationError as error:
@@ -256,12 +257,13 @@ def first_difference(before: RunDescription, now: RunDescription) -> tuple[str, 
     old, new = (
         {"limit": run.data.limit, "protocol": run.protocol, **run.identity.model_dump()} for run in (before, now)
     )
-    return _difference("", old, new)
+    return _first_difference("", old, new)
 
 
-def _difference(name: str, old: object, new: object) -> tuple[str, object, object] | None:
+def _first_difference(name: str, old: object, new: object) -> tuple[str, object, object] | None:
     if isinstance(old, dict) and isinstance(new, dict):
-        inner = (_difference(f"{name}.{key}" if name else key, old.get(key), new.get(key)) for key in {**new, **old})
+        names = {key: f"{name}.{key}" if name else key for key in {**new, **old}}
+        inner = (_first_difference(inner_name, old.get(key), new.get(key)) for key, inner_name in names.items())
         return next(filter(None, inner), None)
     return None if old == new else (name, old, new)
 

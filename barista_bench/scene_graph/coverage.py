@@ -31,15 +31,15 @@ class Coverage:
 
     def covers_layer(self, layer: Layer, start: int = 0, end: int | None = None) -> bool:
         """Whether a section leaves nothing out in a span; of the whole video by default."""
-        return self._holds(self._layers.get(layer), start, end)
+        return self._covers(self._layers.get(layer), start, end)
 
     def covers_category(self, name: str, start: int = 0, end: int | None = None) -> bool:
         """Whether every object of a category that is in view in a span is annotated. Case does not matter."""
-        return self._holds(self._categories.get(name.lower()), start, end)
+        return self._covers(self._categories.get(name.lower()), start, end)
 
     def covers_hand(self, object_id: str | None, start: int, end: int) -> bool:
         """Whether everything that a hand touches in a span is recorded; of None, whether all relations are."""
-        return self.covers_layer("relations", start, end) or self._holds(self._hands.get(object_id or ""), start, end)
+        return self.covers_layer("relations", start, end) or self._covers(self._hands.get(object_id or ""), start, end)
 
     def annotated_frames(self, start: int, end: int) -> NDArray[np.int64]:
         """The frames of a span on which objects are annotated at all, sorted."""
@@ -47,7 +47,7 @@ class Coverage:
         spans = self._frames if self.is_partial else [(low, high)]
         return np.concatenate([np.arange(0), *(np.arange(max(a, low), min(b, high)) for a, b in spans)])
 
-    def _holds(self, spans: _Spans | None, start: int, end: int | None) -> bool:
+    def _covers(self, spans: _Spans | None, start: int, end: int | None) -> bool:
         if not self.is_partial:
             return True
         low, high = max(0, start), self.frame_count if end is None else min(end, self.frame_count)

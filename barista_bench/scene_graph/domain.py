@@ -184,7 +184,7 @@ class Domain(DomainRecord, frozen=True, kw_only=True):
     families: dict[str, dict[str, Any]] = {}
 
     def side(self, category: str) -> Side | None:
-        """Which hand a category is, if any; in either case."""
+        """The side of the hand that a category names, if any; in upper or lower case."""
         return next((side for side, names in self.hands.items() if category.casefold() in names), None)
 
     def relation_of(self, attribute_type: str, first: str, second: str) -> ValueRelation | None:

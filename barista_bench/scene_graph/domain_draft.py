@@ -40,31 +40,31 @@ def draft_lines(words: GraphWords, name: str) -> list[DraftLine]:
     contact_type, place_type = file.main_relation_types()
     contacts = [value for kind, value in words.ranked("relation", "hand") if kind == contact_type]
     places = [value for kind, value in words.ranked("relation", "thing") if kind == place_type]
-    file.head(name)
-    file.mapping("categories", ((c, "", ("category", c)) for c in categories))
-    file.line(f"vague: {_flow([UNNAMED] if (UNNAMED,) in words.ranked('category') else [])}")
-    file.line(f"hands: {_flow({side: [c.lower() for c in names] for side, names in hands.items()})}")
-    file.line(f"contact_type: {_flow(contact_type)}")
-    file.mapping("contacts", ((v, _verb(v), ("relation", "hand", contact_type, v)) for v in contacts))
-    file.line(f"place_type: {_flow(place_type)}")
-    file.mapping("places", ((v, {"words": v}, ("relation", "thing", place_type, v)) for v in places))
-    file.attributes()
+    file.add_head(name)
+    file.add_map("categories", ((c, "", ("category", c)) for c in categories))
+    file.add(f"vague: {_flow([UNNAMED] if (UNNAMED,) in words.ranked('category') else [])}")
+    file.add(f"hands: {_flow({side: [c.lower() for c in names] for side, names in hands.items()})}")
+    file.add(f"contact_type: {_flow(contact_type)}")
+    file.add_map("contacts", ((v, _verb(v), ("relation", "hand", contact_type, v)) for v in contacts))
+    file.add(f"place_type: {_flow(place_type)}")
+    file.add_map("places", ((v, {"words": v}, ("relation", "thing", place_type, v)) for v in places))
+    file.add_attributes()
     verbs = [verb for (verb,) in words.ranked("verb")]
-    file.line("# Verbs that were said of one thing at once: neither is offered as a wrong answer for the other.")
-    file.sequence("verbs", file.pairs("alike verbs"))
-    file.line("# Names that can mean one thing: a noun of activities, and what hands touch meanwhile or ends like it.")
+    file.add("# Verbs that were said of one thing at once: neither is offered as a wrong answer for the other.")
+    file.add_list("verbs", file.pairs("alike verbs"))
+    file.add("# Names that can mean one thing: a noun of activities, and what hands touch meanwhile or ends like it.")
     pairs = combinations(sorted(categories, key=len), 2)
     endings = [pair for pair in pairs if pair[1].lower().endswith(f" {pair[0].lower()}")]
     name_endings = (([first.lower(), second.lower()], ("category", second)) for first, second in endings)
-    file.sequence("nouns", [*file.noun_pairs(), *name_endings])
+    file.add_list("nouns", [*file.noun_pairs(), *name_endings])
     kinds = [kind for kind, _ in words.ranked("value")]
-    file.line("# Whose value videos are stratified by.")
+    file.add("# Whose value videos are stratified by.")
     kind = "type" if "type" in kinds else (kinds or ["type"])[0]
-    file.line(f"stratum: {_flow([(categories or [UNNAMED])[0], kind])}")
+    file.add(f"stratum: {_flow([(categories or [UNNAMED])[0], kind])}")
     plural = [c for c in categories if c.endswith("s") and not c.endswith("ss")]
-    file.line("# Names without article and number: those that look like plurals.")
-    file.line(f"uncounted: {_flow(plural)}")
-    file.families(verbs, contacts, places, categories)
+    file.add("# Names without article and number: those that look like plurals.")
+    file.add(f"uncounted: {_flow(plural)}")
+    file.add_families(verbs, contacts, places, categories)
     return file.lines
 
 
@@ -86,10 +86,10 @@ class _Draft:
         self.words = words
         self.lines: list[DraftLine] = []
 
-    def line(self, text: str, word: Word | None = None) -> None:
+    def add(self, text: str, word: Word | None = None) -> None:
         self.lines.append(DraftLine(text, word))
 
-    def head(self, name: str) -> None:
+    def add_head(self, name: str) -> None:
         head = (
             "# Proposed by `barista-bench stats --domain-draft` from the words of scene graphs. Behind each proposal",
             "# stands how often it was found, and where first. Go through it: leave out what is wrong, add what lacks.",
@@ -109,14 +109,14 @@ class _Draft:
         place = max(sorted(set(counts["thing"]) - {contact}), key=counts["thing"].__getitem__, default="")
         others = sorted({*counts["hand"], *counts["thing"]} - {contact, place})
         if others:
-            self.line(f"# Relation types that stand in neither section: {_flow(others)}")
+            self.add(f"# Relation types that stand in neither section: {_flow(others)}")
         return contact, place
 
-    def mapping(self, key: str, rows: Iterable[tuple[str, object, Word]]) -> None:
+    def add_map(self, key: str, rows: Iterable[tuple[str, object, Word]]) -> None:
         lines = [DraftLine(f"  {_flow(name)}: {_flow(value)}", word) for name, value, word in rows]
         self.lines += [DraftLine(f"{key}:"), *lines] if lines else [DraftLine(f"{key}: {{}}")]
 
-    def sequence(self, key: str, rows: Iterable[tuple[Sequence[str], Word]], indent: str = "") -> None:
+    def add_list(self, key: str, rows: Iterable[tuple[Sequence[str], Word]], indent: str = "") -> None:
         lines = [DraftLine(f"{indent}  - {_flow(list(row))}", word) for row, word in rows]
         self.lines += [DraftLine(f"{indent}{key}:"), *lines] if lines else [DraftLine(f"{indent}{key}: []")]
 
@@ -133,13 +133,13 @@ class _Draft:
                 paired_nouns.add(noun)
                 yield [noun, category], ("named", noun, category)
 
-    def attributes(self) -> None:
+    def add_attributes(self) -> None:
         """Add each type with its values that exclude each other: a thing has one after the other, none has both."""
         kinds = list(dict.fromkeys(kind for kind, _ in self.words.ranked("value")))
-        self.line("attributes:" if kinds else "attributes: {}")
+        self.add("attributes:" if kinds else "attributes: {}")
         for kind in kinds:
-            self.line(f"  {_flow(kind)}:")
-            self.sequence("dimensions", self._dimensions(kind), "    ")
+            self.add(f"  {_flow(kind)}:")
+            self.add_list("dimensions", self._dimensions(kind), "    ")
 
     def _dimensions(self, kind: str) -> Iterator[tuple[Sequence[str], Word]]:
         values = [value for (value,) in self.words.ranked("value", kind)]
@@ -155,25 +155,25 @@ class _Draft:
             pairs = [pair for pair in combinations(sorted(group), 2) if frozenset(pair) in exclusive]
             yield group, ("exclusive", kind, *pairs[0]) if pairs else ("value", kind, group[0])
 
-    def families(
+    def add_families(
         self, verbs: Sequence[str], contacts: Sequence[str], places: Sequence[str], names: Sequence[str]
     ) -> None:
         kinds = [kind for kind, _ in self.words.ranked("value")]
         state = "state" if "state" in kinds else next(iter(kinds), "")
-        self.line("families:")
+        self.add("families:")
         if contacts and state:
             self.lines += map(DraftLine, ("  handyvqa:", "    doing:"))
             for verb in verbs:
-                self.line(f"      {_flow(verb)}: {_flow(participle(verb))}", ("verb", verb))
+                self.add(f"      {_flow(verb)}: {_flow(participle(verb))}", ("verb", verb))
             words = {"grip": contacts[0], "where": list(places), "state": state}
             self.lines += [DraftLine(f"    {key}: {_flow(value)}") for key, value in words.items()]
         self.lines += map(DraftLine, ("  egocot:", "    # What an action does that goes on while a value comes."))
         causes: dict[str, list[str]] = {}
         for value, verb in self.words.ranked("cause"):
             causes.setdefault(value, []).append(verb)
-        self.line("    causes:" if causes else "    causes: {}")
+        self.add("    causes:" if causes else "    causes: {}")
         for value, cause_verbs in causes.items():
-            self.line(f"      {_flow(value)}: {_flow(cause_verbs)}", ("cause", value, cause_verbs[0]))
+            self.add(f"      {_flow(value)}: {_flow(cause_verbs)}", ("cause", value, cause_verbs[0]))
         lower = [name.lower() for name in names]
         states = {name: {value: value for (value,) in self.words.ranked("has", name, state)} for name in lower}
         tog: Mapping[str, object] = {
@@ -199,7 +199,7 @@ class _Draft:
             "contents": "",
         }
         for family, section in (("tog_bench", tog), ("vista", vista)):
-            self.line(f"  {family}:")
+            self.add(f"  {family}:")
             self.lines += [DraftLine(f"    {key}: {_flow(value)}") for key, value in section.items()]
 
 

@@ -157,7 +157,7 @@ def base_form(word: str) -> str:
     >>> [base_form(word) for word in ("holds", "holding", "presses", "carries", "cut", "placing", "putting")]
     ['hold', 'hold', 'press', 'carry', 'cut', 'place', 'put']
     """
-    head, _, rest = word.partition(" ")
+    head, _, tail = word.partition(" ")
     if head.endswith("ing") and len(head) > 5:
         stem = head[:-3]
         if len(stem) > 2 and stem[-1] == stem[-2] and stem[-1] not in "lsz":
@@ -170,7 +170,7 @@ def base_form(word: str) -> str:
         stem = head[:-2]
     else:
         stem = head[:-1] if head.endswith("s") and not head.endswith("ss") else head
-    return f"{stem} {rest}".strip()
+    return f"{stem} {tail}".strip()
 
 
 def participle(verb: str) -> str:
@@ -179,14 +179,14 @@ def participle(verb: str) -> str:
     >>> [participle(verb) for verb in ("pour", "put", "place", "stir", "open", "tie", "free", "fix")]
     ['pouring', 'putting', 'placing', 'stirring', 'opening', 'tying', 'freeing', 'fixing']
     """
-    head, _, rest = verb.partition(" ")
+    head, _, tail = verb.partition(" ")
     if head.endswith("ie"):
         head = f"{head[:-2]}y"
     elif head.endswith("e") and not head.endswith(("ee", "oe", "ye")):
         head = head[:-1]
     elif re.fullmatch(r"[^aeiou]*[aeiou][^aeiouwxy]", head):
         head += head[-1]
-    return f"{head}ing {rest}".strip()
+    return f"{head}ing {tail}".strip()
 
 
 def third_person(verb: str) -> str:
@@ -195,7 +195,7 @@ def third_person(verb: str) -> str:
     >>> third_person("press the button"), third_person("carry the cup"), third_person("clean up")
     ('presses the button', 'carries the cup', 'cleans up')
     """
-    head, _, rest = verb.partition(" ")
+    head, _, tail = verb.partition(" ")
     if re.search(r"[^aeiou]y$", head):
         head = f"{head[:-1]}ie"
-    return f"{head}{'es' if head.endswith(('s', 'sh', 'ch', 'x', 'z', 'o')) else 's'} {rest}".strip()
+    return f"{head}{'es' if head.endswith(('s', 'sh', 'ch', 'x', 'z', 'o')) else 's'} {tail}".strip()

@@ -235,13 +235,13 @@ def _annotation_columns(release: ReleaseFile) -> AnnotationColumns:
 
 def _replace_non_finite(data: bytes) -> bytes:
     """Replace NaN, Infinity and -Infinity, outside of strings, by JSON that no typed field accepts."""
-    parts, in_string, end = [], False, 0
+    pieces, in_string, end = [], False, 0
     for match in _NON_FINITE.finditer(data):
         before = data[end : match.start()]
         in_string ^= _ESCAPED.sub(b"", before).count(b'"') % 2 == 1
-        parts += [before, match[0] if in_string else _REPLACEMENTS[match[0]]]
+        pieces += [before, match[0] if in_string else _REPLACEMENTS[match[0]]]
         end = match.end()
-    return b"".join([*parts, data[end:]])
+    return b"".join([*pieces, data[end:]])
 
 
 def restore_non_finite(data: bytes) -> bytes:

@@ -248,10 +248,10 @@ def statistics(graph: SceneGraph, *, progress: bool = False) -> ReleaseStatistic
     )
 
 
-def _per_frame(parts: list[FrameCounts]) -> PerFrame:
-    if not parts:
+def _per_frame(counts_by_video: list[FrameCounts]) -> PerFrame:
+    if not counts_by_video:
         return PerFrame(0.0, 0.0, 0, 0.0, [])
-    counts = np.concatenate(parts)
+    counts = np.concatenate(counts_by_video)
     total, with_any = int(counts.sum()), int(np.count_nonzero(counts))
     return PerFrame(
         mean=total / len(counts),

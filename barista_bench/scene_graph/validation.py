@@ -85,7 +85,7 @@ def validate(root: str | Path, *, num_proc: int = 1, progress: bool = False) -> 
 
 
 def _validate(graph: SceneGraph, video_id: str) -> VideoValidation | Problem:
-    """One video; the problem with its annotation file where that cannot be used at all."""
+    """The validation of one video; the problem with its annotation file where that cannot be used at all."""
     for video in graph.videos([video_id]):
         return validate_video(video, graph.video_path(video_id))
     return graph.failed[video_id]

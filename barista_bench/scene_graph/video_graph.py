@@ -117,7 +117,7 @@ class Instances:
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """One row a frame range of an attribute or relation; an attribute's `target` is -1."""
+    """The frame ranges of attributes or relations, one a row; an attribute's `target` is -1."""
 
     source: NDArray[np.int32]
     target: NDArray[np.int32]

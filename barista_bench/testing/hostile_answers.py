@@ -51,8 +51,8 @@ def damaged_forms(answer: str) -> Iterator[str]:
         return
     yield from map(json.dumps, ([content], {"answer": content}, answer))
     for path in _paths(content):
-        yield from (json.dumps(_changed(content, path, [value])) for value in (*_WRONG, _DEEP))
-        yield json.dumps(_changed(content, path, []))
+        yield from (json.dumps(_with_value(content, path, [value])) for value in (*_WRONG, _DEEP))
+        yield json.dumps(_with_value(content, path, []))
 
 
 def _paths(content: object) -> Iterator[tuple[str | int, ...]]:
@@ -67,14 +67,14 @@ def _paths(content: object) -> Iterator[tuple[str | int, ...]]:
         yield from ((key, *path) for path in _paths(value))
 
 
-def _changed(content: object, path: tuple[str | int, ...], values: list[object]) -> object:
+def _with_value(content: object, path: tuple[str | int, ...], values: list[object]) -> object:
     """A copy with one value, or none, in the place of another."""
-    changed = copy.deepcopy(content)
-    parent = changed
+    content_copy = copy.deepcopy(content)
+    parent = content_copy
     for key in path[:-1]:
         parent = parent[key]  # type: ignore[index]
     if values:
         parent[path[-1]] = values[0]  # type: ignore[index]
     else:
         del parent[path[-1]]  # type: ignore[attr-defined]
-    return changed
+    return content_copy

@@ -230,7 +230,7 @@ def best_assignment(pairs: Pairs, threshold: float, n_predicted: int, n_referenc
     How many are matched in an image and label does not depend on any order; which ones may.
 
     >>> pairs = Pairs(np.array([0, 0, 1]), np.array([0, 1, 0]), np.array([0.9, 0.6, 0.7]))
-    >>> best_assignment(pairs, 0.5, 2, 2).tolist(), best_assignment(pairs, 0.65, 2, 2).tolist()
+    >>> best_assignment(pairs, 0.6, 2, 2).tolist(), best_assignment(pairs, 0.65, 2, 2).tolist()
     ([0, 1], [0])
     """
     pairs = pairs.only(pairs.iou >= threshold)

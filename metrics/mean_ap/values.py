@@ -18,7 +18,11 @@ Bools = NDArray[np.bool_]
 
 
 def sortable(codes: Ints, count: int) -> NDArray[np.integer[Any]]:
-    """Codes below `count` as numpy sorts them fastest: up to 16 bits, by radix."""
+    """Codes below `count` as numpy sorts them fastest: up to 16 bits, by radix.
+
+    >>> sortable(np.array([2**15]), 2**15 + 1).tolist()
+    [32768]
+    """
     return codes.astype(np.int16) if count <= 2**15 else codes
 
 

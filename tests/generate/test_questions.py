@@ -65,7 +65,7 @@ def start(root: Path, out: Path, writer: ScriptedJudge, **settings: Any) -> Ques
 def test_questions_are_written_in_the_releases_cache_format(root: Path, examples: dict, tmp_path: Path) -> None:
     writer = ScriptedJudge(lambda request, _: template(examples, request))
     session = start(root, tmp_path / "q", writer)
-    assert (session.wanted, session.written, session.asked, session.refused) == (8, 8, 8, [])
+    assert (session.wanted, session.written, session.asked, session.refusals) == (8, 8, 8, [])
     assert [asked_about(request) for request in writer.requests] == [
         f"{video_id}:clip_0:{category}" for video_id in ("v0", "v1") for category in sorted(CATEGORIES)
     ]
@@ -174,11 +174,11 @@ def test_what_cannot_be_used_is_left_out_named_and_asked_once(root: Path, exampl
     writer = ScriptedJudge(answer)
     session = start(root, tmp_path / "q", writer)
     assert (session.wanted, session.written, len(writer.asked)) == (8, 4, 8)
-    assert [reason.split(": ")[0] for reason in session.refused] == [
+    assert [reason.split(": ")[0] for reason in session.refusals] == [
         f"{video_id}:clip_0:{category}" for video_id in ("v0", "v1") for category in ("relation_change", "state_change")
     ]
-    assert "not JSON" in session.refused[0]
-    assert "the answer has 2 words, fewer than 16" in session.refused[1]
+    assert "not JSON" in session.refusals[0]
+    assert "the answer has 2 words, fewer than 16" in session.refusals[1]
     (clip,) = read_pairs(tmp_path / "q", "v0")
     assert [pair["category"] for pair in clip["qa_pairs"]] == ["action_transition", "activity_progression"]
 
@@ -211,7 +211,7 @@ def test_videos_that_have_a_file_are_left_out_entirely_and_those_without_questio
     assert read_writer(out, "v1").startswith("served:teacher")
     refused = ScriptedJudge(lambda *_: Completion("I would rather not"))
     session = start(root, tmp_path / "none", refused, protocol="paper", attempts=2)
-    assert (session.written, len(session.refused), len(refused.asked)) == (0, 8, 16), "it gives up after the attempts"
+    assert (session.written, len(session.refusals), len(refused.asked)) == (0, 8, 16), "it gives up after the attempts"
     files = sorted((tmp_path / "none").glob("*_qa_pairs.jsonl"))
     assert [(file.name, file.read_text()) for file in files] == [("v0_qa_pairs.jsonl", ""), ("v1_qa_pairs.jsonl", "")]
 

@@ -9,7 +9,14 @@ import pytest
 from barista_bench.errors import DataError
 from barista_bench.generate.candidates import Item, with_choices
 from barista_bench.generate.generator import generate
-from barista_bench.generate.review import ReviewedItem, apply_review, read_review, retention, review_bytes, review_rows
+from barista_bench.generate.review import (
+    ReviewedItem,
+    apply_review,
+    read_review,
+    retention_by_subtask,
+    review_bytes,
+    review_rows,
+)
 from tests.generate.test_sampling import STATES, candidate
 
 ITEMS = with_choices([candidate(at, answer=STATES[at % 4]) for at in range(4)], "state", lambda _: 3, seed=0)
@@ -74,11 +81,11 @@ def test_a_verdict_that_says_too_little_is_refused(tmp_path: Path, row: dict[str
 
 def test_retention_counts_what_was_looked_at_with_the_reasons() -> None:
     review = {row.item: row for row in (judged(0, "reject"), judged(1, "revise"), judged(2, "accept"))}
-    (row,) = retention(ROWS, review)
+    (row,) = retention_by_subtask(ROWS, review)
     assert (row.reviewed, row.accepted, row.revised, row.rejected) == (3, 1, 1, 1)
     assert row.reasons == {"unclear": 2}
     assert row.rate == pytest.approx(2 / 3)
-    assert retention(ROWS, {})[0].rate is None
+    assert retention_by_subtask(ROWS, {})[0].rate is None
 
 
 def test_texts_that_a_whole_set_shares_cannot_be_revised(

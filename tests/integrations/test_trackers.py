@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integrations.test_fresh_environments import ROOT, environment, run
+from tests.integrations.test_fresh_environments import environment, run
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
 
@@ -42,8 +42,8 @@ print(json.dumps({"trackio": trackio, "config": json.loads(config), "tensorboard
 """
 
 
-def test_trackers_give_back_figures_settings_and_coverage(tmp_path: Path) -> None:
-    scripts = environment(tmp_path / "env", ROOT, "torch")
+def test_trackers_give_back_figures_settings_and_coverage(wheel: Path, tmp_path: Path) -> None:
+    scripts = environment(tmp_path / "env", wheel, "torch")
     # Without the constraints, which hold versions of libraries that trackio does not take.
     run([scripts / "pip", "install", "--quiet", "trackio==0.43.0", "wandb==0.31.0", "tensorboard"], tmp_path)
     work = tmp_path / "work"

@@ -25,13 +25,13 @@ ASKED = {"temperature": 0, "runs": 1, "max_new_tokens": 48, "batch_size": 16, "s
 
 
 @pytest.fixture(scope="module")
-def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Of an environment with the extras run and train, and torch for the CPU."""
     folder = tmp_path_factory.mktemp("env") / "env"
     run([sys.executable, "-m", "venv", folder], folder.parent)
     install = [folder / "bin/pip", "install", "--quiet", "--constraint", ROOT / "constraints.txt"]
     run([*install, "torch"], folder.parent)
-    run([*install, f"{ROOT}[run,train]"], folder.parent)
+    run([*install, f"{wheel}[run,train]"], folder.parent)
     return folder / "bin/python"
 
 

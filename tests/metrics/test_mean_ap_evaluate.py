@@ -45,6 +45,8 @@ def test_images_may_hold_masks_beside_boxes(metric_class):
         assert result == mean_ap([both], [both], iou_type=iou_type)
     with pytest.raises(ValueError, match="masks is missing from some images; give"):
         metric.compute(predictions=predictions, references=references, iou_type="segm")
+    with pytest.raises(ValueError, match=r"references\[0\]: masks is missing"):  # not boxes, which no image has
+        metric.compute(predictions=[{"masks": masks, "scores": [1.0, 0.5]}], references=[{"labels": "cup"}])
 
 
 @pytest.mark.parametrize("field", ["labels", "scores"])

@@ -83,6 +83,7 @@ def test_an_empty_mask_and_a_missing_one_are_not_there() -> None:
         ({"size": [6, 20], "counts": "PPPPPPPPPPPPP0"}, "does not fill"),
         ({"size": [6, 20], "counts": [0, 120]}, "counts is of type list"),
         ({"size": [6], "counts": A["counts"]}, "give \\[height, width\\]"),
+        ({"size": [0, 20], "counts": "0"}, "give \\[height, width\\]"),
         ([1, 2], "give a COCO RLE dict"),
         (bar(0) | {"size": [20, 6]}, "its reference of \\[6, 20\\]"),
     ],

@@ -22,28 +22,28 @@ class Clock:
 
 def grown(limit: AdaptiveLimit, answers: int) -> AdaptiveLimit:
     for _ in range(answers):
-        limit.record_success(limit.now(), limit.allowed)
+        limit.record_success(limit.now(), limit.calls_allowed)
     return limit
 
 
 def test_it_starts_low_and_climbs_to_the_ceiling_and_no_higher_and_not_where_it_holds_nobody_back():
     limit = AdaptiveLimit(16, Clock())
-    assert limit.allowed == FIRST_LIMIT < 16
-    assert grown(limit, 12).allowed == 16
-    assert grown(limit, 50).allowed == 16
-    assert AdaptiveLimit(2).allowed == 2
+    assert limit.calls_allowed == FIRST_LIMIT < 16
+    assert grown(limit, 12).calls_allowed == 16
+    assert grown(limit, 50).calls_allowed == 16
+    assert AdaptiveLimit(2).calls_allowed == 2
     held_back_nobody = AdaptiveLimit(16, Clock())
     held_back_nobody.record_success(held_back_nobody.now(), FIRST_LIMIT - 1)
-    assert held_back_nobody.allowed == FIRST_LIMIT
+    assert held_back_nobody.calls_allowed == FIRST_LIMIT
 
 
 def test_after_the_first_congestion_a_window_of_answers_adds_one():
     limit = AdaptiveLimit(64, Clock())
     limit.record_congestion(limit.now(), "429")
-    assert limit.allowed == 2
-    assert grown(limit, 3).allowed == 3  # 2 + 1/2 + 1/2.5 + ...
-    before = grown(limit, 200).allowed
-    assert before < grown(limit, before).allowed <= before + 1
+    assert limit.calls_allowed == 2
+    assert grown(limit, 3).calls_allowed == 3  # 2 + 1/2 + 1/2.5 + ...
+    before = grown(limit, 200).calls_allowed
+    assert before < grown(limit, before).calls_allowed <= before + 1
 
 
 def test_failures_of_one_window_halve_it_once():
@@ -51,9 +51,9 @@ def test_failures_of_one_window_halve_it_once():
     sent = [limit.now() for _ in range(16)]
     for began in sent:
         limit.record_congestion(began, "503")
-    assert limit.allowed == 8
+    assert limit.calls_allowed == 8
     limit.record_congestion(limit.now(), "503")
-    assert limit.allowed == 4
+    assert limit.calls_allowed == 4
     assert [change.reason for change in limit.trace][-2:] == ["503", "503"]
 
 
@@ -61,10 +61,10 @@ def test_failures_of_one_window_halve_it_once():
 def test_it_stays_near_what_a_server_can_bear(capacity):
     limit, kept = AdaptiveLimit(64, Clock()), []
     for _ in range(200):  # windows of calls, of which the server takes so many and turns the others away
-        began = [limit.now() for _ in range(limit.allowed)]
+        began = [limit.now() for _ in range(limit.calls_allowed)]
         for number, moment in enumerate(began):
             limit.record_success(moment, len(began)) if number < capacity else limit.record_congestion(moment, "429")
-        kept.append(limit.allowed)
+        kept.append(limit.calls_allowed)
     late = kept[50:]
     assert max(late) <= capacity + 1
     assert sum(late) / len(late) >= 0.6 * capacity
@@ -85,8 +85,8 @@ def test_it_stays_between_one_and_the_ceiling(outcomes, ceiling):
     limit = AdaptiveLimit(ceiling, Clock())
     for good in outcomes:
         began = limit.now()
-        limit.record_success(began, limit.allowed) if good else limit.record_congestion(began, "429")
-        assert 1 <= limit.allowed <= ceiling
+        limit.record_success(began, limit.calls_allowed) if good else limit.record_congestion(began, "429")
+        assert 1 <= limit.calls_allowed <= ceiling
 
 
 def test_the_longest_pause_counts_and_none_is_longer_than_the_bound():

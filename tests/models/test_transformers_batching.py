@@ -28,10 +28,10 @@ class FakeMemory:
         self.peak = samples * columns * self.bytes_per_token
         assert self.peak <= self.capacity, "out of memory"
 
-    def used(self) -> int:
+    def peak_bytes(self) -> int:
         return self.peak
 
-    def free(self) -> int:
+    def free_bytes(self) -> int:
         return self.capacity
 
 

@@ -40,12 +40,12 @@ def ask(engine: VllmEngine, texts: list[str]) -> dict[int, str]:
         if waiting and engine.has_room:
             engine.submit(waiting.pop(0))
             continue
-        outcome = engine.finished(wait=True)
+        outcome = engine.next_result(wait=True)
         assert outcome is not None
         assert outcome.call.number not in outcomes
         assert outcome.message.error or outcome.message.samples[0].tokens[0] == outcome.call.number
         outcomes[outcome.call.number] = outcome.message.error or "ok"
-    assert engine.finished(wait=False) is None
+    assert engine.next_result(wait=False) is None
     return outcomes
 
 
@@ -58,7 +58,7 @@ def test_images_arrive_as_they_are_and_what_is_answered_comes_back(make):
     assert engine.start()["dtype"] == "torch.float32"
     pictures = (Image.new("RGB", (3, 2), (1, 2, 3)), Image.new("RGB", (700, 500), (0, 1, 0)))
     engine.submit(call(7, "what?", pictures))
-    outcome = engine.finished(wait=True)
+    outcome = engine.next_result(wait=True)
     assert outcome.call.number == 7
     assert outcome.message.samples[0].tokens == [7, (6 * 6 + 700 * 500) % 256, 2]
     assert outcome.seconds > 0
@@ -71,7 +71,7 @@ def test_no_more_calls_than_its_capacity_are_at_an_engine(make):
     assert engine.has_room
     engine.submit(call(1))
     assert not engine.has_room
-    assert engine.finished(wait=True).call.number == 0
+    assert engine.next_result(wait=True).call.number == 0
     assert engine.has_room
 
 

@@ -155,7 +155,7 @@ def test_only_the_first_samples_are_shown_in_their_order_whatever_the_log_s(tmp_
     assert "and 27 more" in as_text(difference)
     assert as_text(difference).replace("/first", "/other") == as_text(again)
     assert diff(yes, tmp_path / "first", show=0).first_samples["answer"] == ()
-    with pytest.raises(ConfigError, match="shown is -1"):
+    with pytest.raises(ConfigError, match="show is -1"):
         diff(yes, yes, show=-1)
 
 

@@ -131,7 +131,7 @@ def test_a_log_overwritten_while_it_is_read_is_an_error_not_a_wrong_record(tmp_p
     with LogReader(tmp_path) as reader:
         path.write_bytes(b"y" * (size - 1) + b"\n")
         with pytest.raises(DataError, match="changed in place"):
-            reader.record(list(reader.winners.values())[2])
+            reader.record(list(reader.counting_lines.values())[2])
 
 
 def test_records_that_are_kept_share_what_all_repetitions_say(tmp_path: Path) -> None:

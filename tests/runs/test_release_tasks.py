@@ -152,8 +152,8 @@ def test_a_step_that_was_damaged_is_asked_again_and_takes_what_followed_it_with_
     record = next(iter(read_records(steps)))
     key = next(r.key for r in read_folder(tmp_path) if (r.example_id, r.run) == (record.example_id, record.run))
     sample = (record.fingerprint, record.example_id, record.run)
-    assert len(answered.before(key, *sample)) == 2
-    assert answered.before(key, "another question", *sample[1:]) == ()
+    assert len(answered.logged_steps(key, *sample)) == 2
+    assert answered.logged_steps(key, "another question", *sample[1:]) == ()
     assert step_key(key, [made_record("s", text="one answer")]) != step_key(key, [made_record("s", text="another")])
 
 

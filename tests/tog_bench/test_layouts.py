@@ -46,7 +46,7 @@ def test_v_star_files_are_read_as_they_are(write: Write) -> None:
     (item,) = task.objects
     assert (item.category, item.intervals) == ("laptop", [(2.0, 4.0)])
     assert [(b.time, b.box) for b in item.boxes] == [(float(t), (10, 20, 60, 80)) for t in (2, 3, 4)]
-    facts = release.facts["clip_1"]
+    facts = release.video_records["clip_1"]
     assert (facts.width, facts.height, facts.fps, facts.frame_count) == (200, 100, 25.0, 500)
 
 

@@ -51,7 +51,7 @@ def test_a_file_that_keeps_to_the_schema_is_read_without_a_problem(write: Write)
     assert list(release.problems) == []
     assert ids(release) == ["a/0", "b/0", "b/1"], "by video, then as in the file"
     assert [(p.file, p.row) for p in release.tasks] == [("annotations.json", row) for row in (1, 0, 2)]
-    assert release.facts["room_b"].scene == "Bathroom"
+    assert release.video_records["room_b"].scene == "Bathroom"
     assert release.tasks[1].task.objects[1].synonyms == ["tap"]
 
 
@@ -168,7 +168,7 @@ def test_a_video_that_two_files_describe_otherwise_keeps_the_tasks_of_the_first(
     write(content())
     release = open_release(write(other, "more.json"))
     assert ids(release) == ["a/0", "za/0", "b/0", "b/1"]
-    assert release.facts["room_b"].width == 96
+    assert release.video_records["room_b"].width == 96
     assert [(p.file, p.key) for p in release.problems] == [("more.json", "videos")]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import yaml
 from PIL import Image
 
-from barista_bench.benchmarks.vista.scoring import AnsweredVideo, MatchedSet, match as match_videos
+from barista_bench.benchmarks.vista.scoring import AnsweredVideo, MatchedSet, match_set as match_videos
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example, FrameRef, Prediction, Scored
 from barista_bench.mini.cutting import encode_video

@@ -56,8 +56,8 @@ def test_every_irregularity_of_the_real_release_is_named(real_vista: VistaReleas
     with_several = {i for i, s in real_vista.sets.items() if any(len(video.labels) > 1 for video in s.videos)}
     assert with_several == {several.key}
     assert "53 rows for 32 videos, of which 17" in several.what
-    others = [name for name in real_vista.passed_over if not name.rpartition("/")[2].startswith("_")]
-    assert (len(real_vista.passed_over), others) == (20 + 1, ["real_life/datasheet.json"])
+    others = [name for name in real_vista.unused_files if not name.rpartition("/")[2].startswith("_")]
+    assert (len(real_vista.unused_files), others) == (20 + 1, ["real_life/datasheet.json"])
 
 
 def test_the_folder_or_the_one_above_it_is_the_release(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_drafts_are_passed_over_and_listed(tmp_path: Path) -> None:
     (tmp_path / "tasks/alfred/_notes").mkdir()
     (tmp_path / "tasks/alfred/_notes/x.yaml").write_text("")
     release = open_release(tmp_path)
-    assert list(release.passed_over) == ["alfred/_notes/x.yaml", "alfred/_template.yaml"]
+    assert list(release.unused_files) == ["alfred/_notes/x.yaml", "alfred/_template.yaml"]
     assert problems(release) == []
 
 

@@ -86,7 +86,7 @@ def released_verb(name: str) -> str:
 def group_verb(name: str) -> str:
     """The verb that figures are grouped by, which is never empty.
 
-    >>> shown_verb("Pour milk"), shown_verb(" Pour milk")
+    >>> group_verb("Pour milk"), group_verb(" Pour milk")
     ('Pour', 'Pour')
     """
     return next(iter(name.split()), name)

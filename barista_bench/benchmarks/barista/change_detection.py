@@ -76,7 +76,7 @@ def detect_changes(view: ClipView, domain: Domain | None = None) -> dict[Categor
 
 
 def state_changes(view: ClipView, domain: Domain | None = None) -> list[Change]:
-    """Persistent objects whose usual value of an attribute differs between the windows, where that has a name: in the
+    """Changes of the usual value of persistent objects' attributes between the windows, where that has a name: in the
     release four states, with a domain any two values that exclude each other."""
     table = view.video.attributes_table
     positions = table.positions_in(view.span)
@@ -174,7 +174,7 @@ def action_transitions(view: ClipView) -> list[Change]:
 def _contact(
     view: ClipView, hand: str, contacts: list[ActiveRelation], categories: tuple[str, ...], keyframes: list[int]
 ) -> Change:
-    """The object that a hand touches at some keyframes in a row."""
+    """The contact of a hand with objects at some keyframes in a row, as a change."""
     step_contacts = [
         contact
         for contact in contacts
@@ -188,7 +188,7 @@ def _contact(
 
 
 def relation_changes(view: ClipView) -> list[Change]:
-    """Persistent objects that stand in a relation of place in one of the windows only.
+    """Changes of persistent objects that stand in a relation of place in one of the windows only.
 
     A relation holds in a window if it does on half of the frames or more on which the object is seen there.
     """

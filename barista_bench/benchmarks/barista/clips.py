@@ -25,7 +25,7 @@ Keyframes = tuple[int, ...]
 """Frame indices of a clip; the first of them is the clip's index."""
 WINDOW = 2
 """Frames before and after a keyframe."""
-PERSISTENT = 2
+MIN_ANNOTATIONS = 2
 """Annotations of a persistent object in a window, at the least."""
 _IDENTIFIER = re.compile(r"\s*\(#[0-9a-f][^)]*\)", re.IGNORECASE)
 """An id that a display name carries, such as ` (#9492f2cd)`."""
@@ -110,7 +110,7 @@ class ClipView:
         self.categories = tuple(item.category if is_shown else UNNAMED for item, is_shown in pairs)
         self.end_windows = (self.window(keyframes[0]), self.window(keyframes[-1]))
         is_named = np.array([category != UNNAMED for category in self.categories], dtype=bool)
-        first, last = (self.annotations[:, window].sum(axis=1) >= PERSISTENT for window in self.end_windows)
+        first, last = (self.annotations[:, window].sum(axis=1) >= MIN_ANNOTATIONS for window in self.end_windows)
         self.persistent: NDArray[np.bool_] = is_named & first & last
 
     def window(self, first: int, last: int | None = None) -> slice:

@@ -98,7 +98,7 @@ class HandObjectEvidence(Evidence):
 
 
 class InteractionStatistics(SumStatistics):
-    """Pooled over frames; the figures of all frames are summed pair by pair, as released, and not frame by frame.
+    """Figures pooled over frames; those of all frames are summed pair by pair, as released, and not frame by frame.
 
     Args:
         frames: (S,) matched frames.
@@ -184,7 +184,7 @@ class HandObject(GraphTask[HandObjectSampling]):
         return (read_by_paper if self.follows_paper else read_released)(text, inputs, box_format)
 
     def statistics(self, samples: Sequence[Scored]) -> InteractionStatistics:
-        """Pooled over frames, means over matched pairs; no readable answer counts as one without interactions.
+        """Figures pooled over frames, means over matched pairs; no readable answer counts as one without interactions.
 
         `per_hand_type` and `per_category` give the fraction of true interactions found, and how well.
         """

@@ -34,7 +34,7 @@ from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS
 
 
 class BoxedInteraction(TypedFields):
-    """Boxes are [x0, y0, x1, y1], in pixels in predictions, on the release's grid of 0..1000 in exemplars."""
+    """An interaction. Boxes are [x0, y0, x1, y1], in pixels in predictions, on the grid of 0..1000 in exemplars."""
 
     hand_boxes: list[PixelBox]
     object_box: PixelBox
@@ -48,7 +48,7 @@ class BoxedInteractions(TypedFields):
 
 
 class TrueInteraction(TypedFields):
-    """Boxes on the grid of 0..`bbox_scale`, and in pixels as annotated, which released files lack."""
+    """A true interaction: boxes on the grid of 0..`bbox_scale`, and in pixels, which released files lack."""
 
     object_id: str
     category: str
@@ -118,7 +118,7 @@ class HandAction:
 
 
 def hand_side(category: str) -> str | None:
-    """left or right; None for what is not a hand.
+    """The side of a hand, left or right; None for what is not a hand.
 
     >>> hand_side(" Left hand"), hand_side("handle")
     ('left', None)

@@ -19,13 +19,13 @@ class RelationKey(NamedTuple):
     """A relation that a phrase may name: `value` in lower case, `words` as in `held by left hand`, row in the file."""
 
     value: str
-    other: SceneObject
+    related: SceneObject
     words: str
     row: int
 
     def fits(self, other: RelationKey) -> bool:
         """Whether an object with this key is meant by a phrase that uses the other one; direction does not count."""
-        return self.value == other.value and self.other.category == other.other.category
+        return self.value == other.value and self.related.category == other.related.category
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def make_phrase(group: Sequence[DescribedObject], choice: int) -> Phrase:
 def subject_index(keys: Sequence[int], colors: Sequence[int]) -> int:
     """The index of the object that is described: one with a key, and of those the most colours; of equals the first.
 
-    >>> described_in([0, 2, 1], [3, 1, 1])
+    >>> subject_index([0, 2, 1], [3, 1, 1])
     1
     """
     return max(range(len(keys)), key=lambda number: (keys[number] > 0, colors[number]))

@@ -43,9 +43,9 @@ class Property(NamedTuple):
 
 
 class Link(NamedTuple):
-    """A relation of an object on a frame; `other` is the index of its other end in `VideoGraph.objects`."""
+    """A relation of an object on a frame; `end` is the index of its other end in `VideoGraph.objects`."""
 
-    other: int
+    end: int
     is_source: bool
     type: str
     value: str
@@ -66,17 +66,17 @@ class FrameFacts:
 
 @dataclass(slots=True)
 class RelationClause:
-    """One entry of the `Relations` line: all links of one kind between an object and objects of one category."""
+    """One entry of the `Relations` line: all links of one kind between an object and the `ends` of one category."""
 
     subject: str
     value: str
-    other: str
+    end_category: str
     is_source: bool
-    others: list[int] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
     rows: list[int] = field(default_factory=list)
 
     def __str__(self) -> str:
-        other = self.other if len(self.rows) == 1 else f"{len(self.rows)}x {self.other}"
+        other = self.end_category if len(self.rows) == 1 else f"{len(self.rows)}x {self.end_category}"
         return f"{self.subject} {self.value} {other}" if self.is_source else f"{other} {self.value} {self.subject}"
 
 
@@ -123,11 +123,10 @@ def readable_clauses(facts: FrameFacts, index: int) -> list[RelationClause]:
     the other way round, as `coffee cup contains milk` does."""
     clauses: list[RelationClause] = []
     for clause in relation_clauses(facts, index):
-        clause.rows = clause.rows[: len(clause.others)]
+        clause.rows = clause.rows[: len(clause.ends)]
         converse = CONVERSE.get(clause.value)
-        if clause.other != UNNAMED and not any(
-            (e.value, e.is_source, set(e.others)) == (converse, not clause.is_source, set(clause.others))
-            for e in clauses
+        if clause.end_category != UNNAMED and not any(
+            (e.value, e.is_source, set(e.ends)) == (converse, not clause.is_source, set(clause.ends)) for e in clauses
         ):
             clauses.append(clause)
     return clauses
@@ -144,7 +143,7 @@ def structured_reference(facts: FrameFacts, index: int, *, every_context: bool =
         lines.append(f"Attributes: {_properties(facts, index)}")
     if clauses:
         lines.append(f"Relations: {', '.join(map(str, clauses))}")
-    related_lists = (clause.others for clause in clauses if every_context or len(clause.rows) == 1)
+    related_lists = (clause.ends for clause in clauses if every_context or len(clause.rows) == 1)
     related = dict.fromkeys(other for others in related_lists for other in others)
     context = [(facts.category(other), text) for other in related if (text := _context(facts, other, index))]
     if context:
@@ -217,12 +216,12 @@ def listing(parts: Sequence[str]) -> str:
 def _group_links(facts: FrameFacts, index: int, links: Iterable[Link]) -> list[RelationClause]:
     clauses: dict[tuple[bool, str, str], RelationClause] = {}
     for link in links:
-        category = facts.category(link.other)
+        category = facts.category(link.end)
         key = (link.is_source, link.value, category)
         clause = clauses.setdefault(key, RelationClause(facts.category(index), link.value, category, link.is_source))
         clause.rows.append(link.row)
-        if link.other not in clause.others:
-            clause.others.append(link.other)
+        if link.end not in clause.ends:
+            clause.ends.append(link.end)
     return list(clauses.values())
 
 
@@ -232,15 +231,15 @@ def _properties(facts: FrameFacts, index: int) -> str:
 
 def _context(facts: FrameFacts, index: int, subject: int) -> str:
     """The context of a related object; empty where there is none."""
-    clauses = _group_links(facts, index, (link for link in facts.links.get(index, ()) if link.other != subject))
+    clauses = _group_links(facts, index, (link for link in facts.links.get(index, ()) if link.end != subject))
     parts = (_properties(facts, index), ", ".join(map(str, clauses)))
     return "; ".join(part for part in parts if part)
 
 
 def _clause(clause: RelationClause, uncounted: tuple[str, ...]) -> str:
-    """`that is under a coffee machine`, `that holds 2 lids`, or for a target `that a right hand holds`."""
-    many = len(clause.others) > 1
-    other = plural(clause.other, len(clause.others)) if many else with_article(clause.other, uncounted)
+    """A clause in words: `that is under a coffee machine`, or for a target `that a right hand holds`."""
+    many = len(clause.ends) > 1
+    other = plural(clause.end_category, len(clause.ends)) if many else with_article(clause.end_category, uncounted)
     if clause.is_source:
         return f"that {'is ' if is_place(clause.value) else ''}{clause.value} {other}"
     if is_place(clause.value):

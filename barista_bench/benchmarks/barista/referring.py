@@ -312,7 +312,7 @@ def _example(
     box = xywh_to_xyxy(instance.bbox)
     clauses = relation_clauses(facts, index)
     properties = facts.properties[index]
-    others = dict.fromkeys(facts.objects[other].id for entry in clauses for other in entry.others)
+    related_ids = dict.fromkeys(facts.objects[end].id for entry in clauses for end in entry.ends)
     x0, y0, x1, y1 = box
     return Referring.new_example(
         f"{Referring.upstream_name}:{video.video_id}:frame_{frame}:obj_{target.id}",
@@ -330,8 +330,8 @@ def _example(
                 StatedRelation(
                     relation_type=link.type,
                     value=link.value,
-                    target_category=facts.category(link.other),
-                    target_object_id=facts.objects[link.other].id,
+                    target_category=facts.category(link.end),
+                    target_object_id=facts.objects[link.end].id,
                     is_source=link.is_source,
                 )
                 for link in facts.links[index]
@@ -339,7 +339,7 @@ def _example(
         ),
         metadata={**frame_metadata(video, frame), "box_share": (x1 - x0) * (y1 - y0) / (width * height)},
         evidence=ReferringEvidence(
-            object_ids=[target.id, *others],
+            object_ids=[target.id, *related_ids],
             instance_rows=[instance.row],
             attribute_rows=[entry.row for entry in properties],
             relation_rows=sorted({row for entry in clauses for row in entry.rows}),

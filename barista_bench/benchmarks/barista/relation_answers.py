@@ -185,10 +185,10 @@ _NEAR_MISSES: dict[FailureKind, Callable[[RelationTuple], tuple[object, ...]]] =
 
 
 def relation_failures(
-    reference: Counter[RelationTuple], answered: Counter[RelationTuple], hands: set[int]
+    reference: Counter[RelationTuple], predicted: Counter[RelationTuple], hands: set[int]
 ) -> list[tuple[FailureKind, tuple[int, ...]]]:
     """Failures of relations, each with the marks that it is about; `hands` are mistaken for each other."""
-    missed, wrong = sorted((reference - answered).elements()), sorted((answered - reference).elements())
+    missed, wrong = sorted((reference - predicted).elements()), sorted((predicted - reference).elements())
     failures: list[tuple[FailureKind, tuple[int, ...]]] = []
     for kind, common_part in _NEAR_MISSES.items():
         wrong_by_part: dict[tuple[object, ...], list[RelationTuple]] = {}

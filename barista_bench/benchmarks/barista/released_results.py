@@ -108,7 +108,7 @@ def _grounding_result(
 
 
 def _is_as_written(prediction: Prediction, example: Example, box_format: BoxFormat) -> bool:
-    """Whether what the model wrote stands as the release writes it: a run of its own knows no other scale."""
+    """Whether boxes can stand as the model wrote them: a run of the release knows no other scale."""
     return "written" in prediction.value and box_format.scale == reference_scale(example.target)
 
 

@@ -22,15 +22,7 @@ from barista_bench.benchmarks.barista.common import PROMPT_PACKAGE, RELEASED_WOR
 from barista_bench.benchmarks.barista.python_texts import GAP, Function, SourceFile
 from barista_bench.benchmarks.kinds.box_answers import box_fields
 from barista_bench.core.boxes import BoxFormat, BoxOrder
-from barista_bench.core.prompt import (
-    FROZEN_QUESTION,
-    IMAGE_PLACES,
-    IMAGE_TEXT,
-    PromptTexts,
-    TextPart,
-    fill,
-    hashed_wording,
-)
+from barista_bench.core.prompt import FROZEN_QUESTION, IMAGE_PLACES, IMAGE_TEXT, PromptTexts, TextPart, fill, hash_name
 from barista_bench.errors import ConfigError
 from barista_bench.files.reading import packaged_data
 
@@ -129,7 +121,7 @@ class _Clone:
             len(self.differences),
             first_names,
         )
-        return hashed_wording("clone", _sha256(content))
+        return hash_name("clone", _sha256(content))
 
     @cached_property
     def differences(self) -> list[str]:

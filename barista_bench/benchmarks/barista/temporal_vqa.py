@@ -207,9 +207,8 @@ class TemporalVQA(TextTask[TemporalSampling]):
 
         For the paper it is all that follows the last `Answer:`, wherever that stands.
         """
-        return Prediction(
-            {"answer": after_last(text, "answer:") if self.follows_paper else after_label(text, "answer")}
-        )
+        answer = after_last(text, "answer:") if self.follows_paper else after_label(text, "answer")
+        return Prediction({"answer": answer})
 
     def judged(self, example: Example, prediction: Prediction) -> Judged:
         inputs, target = TemporalInputs.of(example), TemporalTarget.of(example)

@@ -225,7 +225,7 @@ def _each_side(names: Names) -> list[Names]:
 
 
 def _may_be_anything(names: Names) -> bool:
-    """`it` and `a hand` may be anything."""
+    """Whether names may mean anything, as those of `it` and `a hand` do."""
     return "*" in names or names == {"hand"}
 
 

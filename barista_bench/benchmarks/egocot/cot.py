@@ -63,7 +63,7 @@ from barista_bench.errors import DataError
 from barista_bench.media.frame_choice import at_rate, evenly_spaced
 from barista_bench.media.video.readers import VideoFacts, video_facts
 
-_NEAR = 0.5
+_NEAR_SECONDS = 0.5
 """Seconds between a box and the frame that it is drawn on."""
 MAX_CACHED_CHECKS = 4096
 """Checked rationales that are cached."""
@@ -182,7 +182,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
         return super().score(example, prediction) if self.has_answer(example) else {}
 
     def check(self, example: Example, prediction: Prediction) -> RationaleCheck:
-        """The rationale of an answer against the example's evidence; kept, since failures and explanations ask again.
+        """The rationale of an answer against the example's evidence; cached, since failures and explanations ask again.
 
         Raises DataError where the answer is hidden, and with it what the question is about.
         """
@@ -262,7 +262,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
         boxes = []
         for item in evidence.focused_boxes or evidence.boxes:
             nearest = int(np.argmin(np.abs(times - item.time)))
-            if abs(float(times[nearest]) - item.time) <= _NEAR:
+            if abs(float(times[nearest]) - item.time) <= _NEAR_SECONDS:
                 label = f"{labels.get(item.object_id, '')} {clock(item.time)}"
                 boxes.append(Overlay(nearest, as_xyxy(item.box), "reference", label))
         return tuple(dict.fromkeys(boxes))

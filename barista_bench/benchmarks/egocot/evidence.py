@@ -204,7 +204,7 @@ def annotated_evidence(
 
 
 def _graph_fact(row: GraphFact, duration: float | None) -> EvidenceFact:
-    """A fact of `evidence.graph`. What comes first does so whenever one says it."""
+    """A fact of `evidence.graph`. An order of contacts holds throughout the video."""
     subject, target = canonical_name(row.subject), canonical_name(row.object)
     if row.predicate == "is":
         target = _plain_text(row.object)
@@ -246,7 +246,7 @@ def _terms(facts: Iterable[EvidenceFact]) -> Iterator[tuple[tuple[str, ...], tup
 
 
 def _forms(action: str) -> Iterator[tuple[str, ...]]:
-    """`open the drawer`, `opening the drawer`, and both without the article."""
+    """The forms of an action: `open the drawer`, `opening the drawer`, and both without the article."""
     verb, *rest = action.split()
     bare = [word for word in rest if word not in lexicon.ARTICLES]
     for form in (verb, f"{verb}ing", f"{verb.removesuffix('e')}ing"):

@@ -27,7 +27,7 @@ from typing import TypeAlias, get_args
 from barista_bench.benchmarks.egocot.claims import TARGET, Claim, claims_of
 from barista_bench.benchmarks.egocot.evidence import TOLERANCE, EvidenceBase, EvidenceBox, EvidenceFact, Names, Times
 from barista_bench.benchmarks.egocot.fact_matching import (
-    EXACT,
+    ROUNDING,
     ClaimVerdict,
     denies,
     has_same_ends,
@@ -55,7 +55,7 @@ class ClaimFinding:
 
 @dataclass(frozen=True, slots=True)
 class RationaleCheck:
-    """A rationale, checked.
+    """The outcome of checking a rationale.
 
     Args:
         findings: one a claim, in the order of the text.
@@ -170,17 +170,17 @@ class _Checker:
         covered = self.evidence.covered_span or (0.0, self.evidence.duration or float("inf"))
         if claim.predicate == RELEASING:
             return False
-        return any(start <= covered[0] + EXACT and covered[1] - EXACT <= end for start, end in fact.spans)
+        return any(start <= covered[0] + ROUNDING and covered[1] - ROUNDING <= end for start, end in fact.spans)
 
     def _is_within(self, span: Times, times: Times, claim: Claim) -> bool:
         """Whether times lie within a span, at a moment that the evidence names or else with room for the tolerance."""
         (start, end), (first, last), slack = span, times, TOLERANCE
-        if first < start - EXACT or end + EXACT < last:
+        if first < start - ROUNDING or end + ROUNDING < last:
             return False
         if claim.predicate == RELEASING:  # a moment, which may be the last
             return start < first - slack and last + slack < end
         named_moments = (*self.evidence.times, *self.evidence.moments, *((start,) if start == end else ()))
-        is_exact = any(start <= time <= end and first - EXACT <= time <= last + EXACT for time in named_moments)
+        is_exact = any(start <= time <= end and first - ROUNDING <= time <= last + ROUNDING for time in named_moments)
         return is_exact or (first + slack < end and start < last - slack)
 
     def _is_absent(self, claim: Claim) -> bool:
@@ -212,18 +212,12 @@ class _Checker:
 
     def _may_be_part_of(self, claim: Claim, held_name: str) -> bool:
         """Whether what is claimed to be held may be a part of what is held, or the whole, or what is in it."""
-        if is_named(claim.part_of, held_name) or (
-            claim.is_invented and any(name.split()[-1] in PARTS for name in claim.object)
-        ):
+        is_a_part = claim.is_invented and any(name.split()[-1] in PARTS for name in claim.object)
+        if is_a_part or is_named(claim.part_of, held_name):
             return True
-        return any(
-            fact.predicate in ("part of", "attached to", "inside")
-            and (
-                (fact.subject == held_name and is_named(claim.object, fact.object))
-                or (fact.object == held_name and is_named(claim.object, fact.subject))
-            )
-            for fact in self.evidence.facts
-        )
+        joins = (fact for fact in self.evidence.facts if fact.predicate in ("part of", "attached to", "inside"))
+        ends = (pair for fact in joins for pair in ((fact.subject, fact.object), (fact.object, fact.subject)))
+        return any(end == held_name and is_named(claim.object, other_end) for end, other_end in ends)
 
     def _matching_facts(self, claim: Claim) -> Iterator[EvidenceFact]:
         return (fact for fact in self.evidence.facts if says(fact, claim))
@@ -246,7 +240,7 @@ class _Checker:
     def _lies_elsewhere(self, claim: Claim) -> bool:
         """Whether all boxes of the claim's times lie elsewhere: boxes at that very moment, if there may be others."""
         is_complete, boxes = self.evidence.is_complete, self._boxes(claim)
-        slack = TOLERANCE if is_complete else EXACT
+        slack = TOLERANCE if is_complete else ROUNDING
         if not claim.times:
             moments = {box.time for box in self.evidence.places}
             is_seen = is_complete and {box.time for box in boxes} == moments  # unseen, it may be anywhere
@@ -281,7 +275,7 @@ class _Checker:
         return _UNKNOWN
 
     def _is_excluded(self, claim: Claim) -> bool:
-        """Whether what is true at some time is not at the claim's."""
+        """Whether what a claim says is excluded at its times, though it is true at others."""
         if claim.kind == "region":
             return self._lies_elsewhere(claim)
         return self._is_absent(claim) or self._clashing_fact(claim) is not None

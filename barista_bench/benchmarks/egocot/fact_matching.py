@@ -10,7 +10,7 @@ from barista_bench.benchmarks.egocot.evidence import EvidenceBox, EvidenceFact, 
 from barista_bench.benchmarks.egocot.lexicon import Region
 from barista_bench.scene_graph.video_graph import UNNAMED
 
-EXACT = 0.05
+ROUNDING = 0.05
 """Seconds that rounding to one decimal costs: as near as that is the very moment."""
 
 
@@ -20,7 +20,7 @@ def is_named(claimed: Names, name: str) -> bool:
 
 
 def may_mean(fact: EvidenceFact, claim: Claim) -> bool:
-    """Whether what the evidence has of an unnamed thing may be what is claimed."""
+    """Whether a fact about an unnamed thing may mean what is claimed."""
     if not implies(fact.predicate, claim.predicate):
         return False
     return (fact.object == UNNAMED and is_named(claim.subject, fact.subject)) or (
@@ -37,7 +37,7 @@ def implies(fact: str, claimed: str) -> bool:
 
 
 def says(fact: EvidenceFact, claim: Claim) -> bool:
-    """Whether what the evidence has is what is claimed, or more."""
+    """Whether a fact says what is claimed, or more."""
     is_forward = has_same_ends(fact, claim)
     is_reversed = is_named(claim.subject, fact.object) and is_named(claim.object, fact.subject)
     if is_forward and implies(fact.predicate, claim.predicate):
@@ -53,7 +53,7 @@ def denies(fact: EvidenceFact, claim: Claim) -> bool:
         has_same_ends(fact, claim) and _named_things(fact) <= claim.words
     ):
         return False
-    inside = (any(a - EXACT <= first and last <= b + EXACT for a, b in fact.spans) for first, last in claim.times)
+    inside = (any(a - ROUNDING <= first and last <= b + ROUNDING for a, b in fact.spans) for first, last in claim.times)
     return bool(claim.times) and all(inside)
 
 
@@ -93,7 +93,7 @@ _MIDDLE, _OFF_MIDDLE = 0.2, 0.3
 
 
 def region_verdict(item: EvidenceBox, region: Region) -> ClaimVerdict:
-    """Whether a box lies in a part of the frame, by its centre. Near the border between two parts neither is wrong."""
+    """Verdict on a box in a part of the frame, by its centre. Near the border between two parts neither is wrong."""
     x0, y0, x1, y1 = item.box
     sides = (
         _axis_verdict((x0 + x1) / 2 - 0.5, {"left": -1, "right": 1, "centre": 0}.get(region.across)),

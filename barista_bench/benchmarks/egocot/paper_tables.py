@@ -43,9 +43,7 @@ def paper_tables(samples: Sequence[ModelSamples]) -> list[Table]:
     cot_models = [(model, model.task) for model in samples if isinstance(model.task, Cot) and model.runs]
     if not cot_models:
         return []
-    figures = {
-        model.model: [task.statistics(run).published_figures() for run in model.runs] for model, task in cot_models
-    }
+    figures = {m.model: [task.statistics(run).published_figures() for run in m.runs] for m, task in cot_models}
     judged_models = [(model, judge) for model, _ in cot_models for judge in sorted(model.judge_scores)]
     tables: list[Table] = [_accuracy_table(figures), _accuracy_chart(figures), _claims_table(figures)]
     if judged_models:

@@ -149,10 +149,10 @@ def _dated_times(text: str, start: int, end: int) -> Iterator[tuple[Times, int, 
         last = stop
 
 
-def _is_moment(before: str, written: str, text: str, stop: int, end: int) -> bool:
+def _is_moment(before: str, time_text: str, text: str, stop: int, end: int) -> bool:
     if _NO_MOMENT.search(before) or _NO_MOMENT_AFTER.match(text, stop, end):
         return False
-    is_bare = ":" not in written and "=" not in written
+    is_bare = ":" not in time_text and "=" not in time_text
     return not is_bare or (_AT.search(before) is not None and not _LASTING.search(before))
 
 
@@ -273,7 +273,7 @@ HANDS_LAST = frozenset(words[-1] for words in lexicon.HAND_NAMES)
 
 
 def _is_of_view(words: tuple[str, ...], following: list[str]) -> bool:
-    """`left side of the view` against `left side of the cup`."""
+    """Whether a region is of the view (`left side of the view`), not of a thing (`left side of the cup`)."""
     if "of" in words:
         return True
     owner = [word for word in following if word not in lexicon.ARTICLES]

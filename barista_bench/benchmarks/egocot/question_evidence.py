@@ -18,7 +18,7 @@ from barista_bench.benchmarks.egocot.items import ItemEvidence
 from barista_bench.benchmarks.egocot.lexicon import CONTACTS, SIDED_HANDS
 from barista_bench.benchmarks.egocot.phrases import clauses
 
-_SHORT = 3
+_NAME_WORDS = 3
 """Words of a choice that is a name by itself."""
 
 
@@ -43,7 +43,7 @@ def question_evidence(
     for label, text in choices.items():
         pieces = [piece for clause in clauses(text, base.vocabulary, terms=base.terms) for piece in clause.pieces]
         is_name = all(piece.kind not in ("state", "action") for piece in pieces)
-        if is_name and len(canonical_name(text).split()) <= _SHORT:
+        if is_name and len(canonical_name(text).split()) <= _NAME_WORDS:
             short_names[label] = canonical_name(text)
     choice_names = frozenset(short_names.values()) - {*SIDED_HANDS, "hand", ""}
     base = replace(base, other_names=base.other_names | choice_names)
@@ -99,6 +99,6 @@ def _answer_facts(question: str, choice: str, base: EvidenceBase) -> tuple[Evide
     sides = {
         hand for clause in question_clauses for piece in clause.pieces for hand in piece.names if hand in SIDED_HANDS
     }
-    if len(sides) == 1 and name and len(name.split()) <= _SHORT:
+    if len(sides) == 1 and name and len(name.split()) <= _NAME_WORDS:
         return (EvidenceFact(sides.pop(), verb, name, spans, is_annotated=False),)
     return ()

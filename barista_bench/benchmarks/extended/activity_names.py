@@ -1,4 +1,4 @@
-"""Shared by tasks that ask for an activity in the model's own words: which name means which activity, and the scores.
+"""The names and scores of tasks that ask for an activity in the model's own words: which name means which activity.
 
 A name means the true activity if it is at least `threshold` like its name, and no more like that of another class of
 the set. A name that is another class's word for word means that class, however alike the two are.
@@ -59,12 +59,12 @@ class ActivityMatcher(NameMatcher):
     def means(self, names: Sequence[str], reference: NamedActivity) -> list[bool]:
         """Whether each name means the true activity. Raises ConfigError without the encoder."""
         classes = [reference.activity, *(name for name in reference.classes if name != reference.activity)]
-        alike = self.similarities(names, [[name] for name in classes])
-        right = ((alike[:, 0] >= self.threshold) & (alike[:, 0] >= alike.max(axis=1))).tolist()
+        similarities = self.similarities(names, [[name] for name in classes])
+        is_right = ((similarities[:, 0] >= self.threshold) & (similarities[:, 0] >= similarities.max(axis=1))).tolist()
         for at, name in enumerate(names):
             namesakes = [other for other in classes if name_words(other) == name_words(name)]
-            right[at] = reference.activity in namesakes if namesakes else right[at]
-        return right
+            is_right[at] = reference.activity in namesakes if namesakes else is_right[at]
+        return is_right
 
     def _is_same(self, name: str, right: Sequence[str]) -> bool:
         (verb, *noun), (true_verb, *true_noun) = name_words(name), name_words(right[0])
@@ -90,7 +90,7 @@ class NamedActivityTask(GraphTask[SamplingT]):
 
     @cached_property
     def matcher(self) -> ActivityMatcher:
-        """How names are compared, as the options say."""
+        """The matcher of names that the options name."""
         return ActivityMatcher.of(self.chosen)
 
     def vocabulary(self, video: VideoGraph, sampling: SamplingT) -> Vocabulary:
@@ -108,9 +108,9 @@ class NamedActivityTask(GraphTask[SamplingT]):
         """The fractions that `guesses` names; no readable answer is wrong."""
         answers = [(_answered_names(sample.prediction), NamedActivity.of(sample.example)) for sample in samples]
         self.matcher.prepare((names, [reference.classes]) for names, reference in answers)
-        right = [self.matcher.means(names, reference) for names, reference in answers]
+        is_right = [self.matcher.means(names, reference) for names, reference in answers]
         return mean_statistics(
-            [{figure: float(any(hits[:count])) for figure, count in self.guesses.items()} for hits in right],
+            [{figure: float(any(hits[:count])) for figure, count in self.guesses.items()} for hits in is_right],
             [sample.prediction is not None for sample in samples],
             tables=lambda _: {"recognition": self.matcher.description},
         )
@@ -118,8 +118,8 @@ class NamedActivityTask(GraphTask[SamplingT]):
     def as_target(self, example: Example, prediction: Prediction) -> NamedActivity:
         """The first name. One that is not a class's is compared by likeness alone: it competes with no class."""
         first, classes = _answered_names(prediction)[0], NamedActivity.of(example).classes
-        same = next((name for name in classes if name_words(name) == name_words(first)), None)
-        return NamedActivity(same or first, "", classes if same else [first])
+        namesake = next((name for name in classes if name_words(name) == name_words(first)), None)
+        return NamedActivity(namesake or first, "", classes if namesake else [first])
 
     def facets(self, example: Example) -> Fields:
         return {"activity": example.label}
@@ -127,21 +127,20 @@ class NamedActivityTask(GraphTask[SamplingT]):
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """The guess that is right, or the reference that is missed; the first guess where it is wrong."""
         reference, names = NamedActivity.of(example), _answered_names(prediction)
-        right = self.matcher.means(names, reference)
-        hits = (
-            [f"{reference.activity}: guess {right.index(True) + 1}, {names[right.index(True)]!r}"] if any(right) else []
-        )
+        is_right = self.matcher.means(names, reference)
+        hit = is_right.index(True) if any(is_right) else None
+        hits = [] if hit is None else [f"{reference.activity}: guess {hit + 1}, {names[hit]!r}"]
         return Explanation.of(
-            hits, [] if hits else [reference.activity], map(repr, names[:1] if right[:1] == [False] else [])
+            hits, [] if hits else [reference.activity], map(repr, names[:1] if is_right[:1] == [False] else [])
         )
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """Other words than the true ones in the verb or object of the first guess, or both, where no guess is right."""
         reference, names = NamedActivity.of(example), _answered_names(prediction)
         if not any(self.matcher.means(names, reference)):
-            first, name, objects = name_words(names[0]), name_words(reference.activity), evidence_objects(example)
-            yield from [AnswerFailure("wrong_verb", objects)] if first[0] != name[0] else []
-            yield from [AnswerFailure("wrong_object", objects)] if first[1:] != name[1:] else []
+            answered, true, objects = name_words(names[0]), name_words(reference.activity), evidence_objects(example)
+            yield from [AnswerFailure("wrong_verb", objects)] if answered[0] != true[0] else []
+            yield from [AnswerFailure("wrong_object", objects)] if answered[1:] != true[1:] else []
 
 
 def _answered_names(prediction: Prediction | None) -> list[str]:
@@ -149,7 +148,7 @@ def _answered_names(prediction: Prediction | None) -> list[str]:
 
 
 def made_up_names() -> list[str]:
-    """Every verb of the domain with every object category: what answers without looking are drawn from."""
+    """Every verb of the domain with every object category: what answers without looking are sampled from."""
     domain = load_domain()
     return [f"{verb} {noun}" for verb in sorted(set().union(*domain.verbs)) for noun in sorted(domain.categories)]
 

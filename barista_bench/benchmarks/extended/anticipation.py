@@ -41,7 +41,7 @@ GUESSES = 5
 
 
 class AnticipationInputs(Inputs):
-    """`ahead` and `span`, what the frames shown cover, in seconds."""
+    """`ahead`: seconds from the last moment shown to the activity; `span`: seconds that the frames shown cover."""
 
     ahead: int
     span: float
@@ -97,20 +97,20 @@ class Anticipation(NamedActivityTask[AnticipationSampling]):
         yield from unnamed_activities(video)
         first, stop = sampling.frame_range or (0, video.frame_count)
         segments = named_activities(video)
-        beginning = defaultdict(set)
+        starting_classes = defaultdict(set)
         for segment in segments:
-            beginning[segment.start].add(segment.class_id)
+            starting_classes[segment.start].add(segment.class_id)
         for number, segment in enumerate(segments):
             if not first <= segment.start < stop:
                 continue
             for horizon in HORIZONS:
-                shown = _frames_before(video, segment.start, horizon, sampling)
-                if shown is None or len(beginning[segment.start]) > 1:
-                    what = "another one begins with it" if shown else "too little is filmed before that"
+                window = _frames_before(video, segment.start, horizon, sampling)
+                if window is None or len(starting_classes[segment.start]) > 1:
+                    what = "another one begins with it" if window else "too little is filmed before that"
                     about = f"activities[{segment.row}], {horizon} s ahead"
                     yield SkippedExample(FrameRef(video.video_id, segment.start), what, about)
-                elif first <= shown[0]:
-                    yield Candidate(video.video_id, shown[0], str(horizon), number, (horizon,))
+                elif first <= window[0]:
+                    yield Candidate(video.video_id, window[0], str(horizon), number, (horizon,))
 
     def build(
         self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: AnticipationSampling
@@ -118,8 +118,8 @@ class Anticipation(NamedActivityTask[AnticipationSampling]):
         segments = named_activities(video)
         for candidate in candidates:
             segment, (horizon,) = segments[candidate.item], candidate.numbers
-            shown = _frames_before(video, segment.start, horizon, sampling) or range(0)
-            frames = [shown[at] for at in evenly_spaced(len(shown), sampling.frames)]
+            window = _frames_before(video, segment.start, horizon, sampling) or range(0)
+            frames = [window[at] for at in evenly_spaced(len(window), sampling.frames)]
             reference = self.reference(str(segment.class_id), vocabulary)
             yield self.new_example(
                 f"{self.name}:{video.video_id}:segment_{segment.start}_{segment.end}"
@@ -127,12 +127,12 @@ class Anticipation(NamedActivityTask[AnticipationSampling]):
                 video.video_id,
                 frames,
                 label=reference.activity,
-                inputs=AnticipationInputs(horizon, round(len(shown) / _fps(video), 3), len(frames)),
+                inputs=AnticipationInputs(horizon, round(len(window) / _fps(video), 3), len(frames)),
                 target=reference,
                 metadata={
                     **frame_metadata(video, frames[0]),
                     "horizon": horizon,
-                    "moment": shown.stop,
+                    "moment": window.stop,
                     "segment_start": segment.start,
                     "segment_end": segment.end,
                 },

@@ -1,4 +1,4 @@
-"""Tasks about clips: a video's clips follow each other, and an example shows frames drawn evenly from one of them."""
+"""Tasks about clips: a video's clips follow each other, and an example shows frames spread evenly over one of them."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ ClipColumns = tuple[str, Inputs, Target, Evidence]
 
 
 class ClipTask(GraphTask[ClipSamplingT]):
+    """A task with one example a clip at the most."""
+
     benchmark = "extended"
     prompt_package = "barista_bench.benchmarks.extended"
     metadata_type = FrameMetadata
@@ -49,9 +51,9 @@ class ClipTask(GraphTask[ClipSamplingT]):
     def build(
         self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: ClipSamplingT
     ) -> Iterator[Example]:
-        index, by_first = FrameArrays(video), {keyframes[0]: keyframes for keyframes in clips(video, sampling)}
+        index, clips_by_start = FrameArrays(video), {keyframes[0]: keyframes for keyframes in clips(video, sampling)}
         for candidate in candidates:
-            keyframes = by_first[candidate.frame]
+            keyframes = clips_by_start[candidate.frame]
             label, inputs, target, evidence = self.columns(index, keyframes, vocabulary, sampling)
             yield self.new_example(
                 f"{self.name}:{video.video_id}:{keyframes[0]}_{keyframes[-1]}",

@@ -1,8 +1,8 @@
 """Mask tracking: objects are followed through a clip from their masks on its first frame.
 
-Frames are drawn evenly from clips that follow each other. Up to `per_frame` objects with a mask on the first frame are
-asked for, drawn by a seed of the clip. Where an object has no annotation, it cannot be seen: the empty mask is true. An
-asked mask that cannot be used costs the clip. Scored on all frames but the first: J and F of DAVIS, mean over an
+Frames are spread evenly over clips that follow each other. Up to `per_frame` objects with a mask on the first frame are
+asked for, sampled by a seed of the clip. Where an object has no annotation, it cannot be seen: the empty mask is true.
+An asked mask that cannot be used costs the clip. Scored on all frames but the first: J and F of DAVIS, mean over an
 object's frames, then over objects, and HOTA. A mask left out of a readable answer is an empty one; without a readable
 answer J and F are 0 and every mask is missed.
 """
@@ -136,35 +136,35 @@ class MaskTracking(ClipTask[TrackingSampling]):
 
     def incompleteness(self, video: VideoGraph, candidate: Candidate, sampling: TrackingSampling) -> str | None:
         """An object without a mask must be out of the picture."""
-        asked, span = video.objects_at(candidate.frame), self.span(video, candidate, sampling)
-        is_known = all(video.coverage.covers_category(item.category, *span) for item in asked)
+        objects, span = video.objects_at(candidate.frame), self.span(video, candidate, sampling)
+        is_known = all(video.coverage.covers_category(item.category, *span) for item in objects)
         return None if is_known else "its source does not mark everything that is to be seen in the clip"
 
     def columns(
         self, index: FrameArrays, keyframes: Keyframes, vocabulary: Vocabulary, sampling: TrackingSampling
     ) -> ClipColumns:
         video, items = index.video, _choose_objects(index, keyframes, sampling)
-        placed = [
+        instances = [
             ((number, frame), video.instance(position))
             for number, item in enumerate(items, start=1)
             for frame, position in enumerate(index.position[item, keyframes].tolist())
             if position >= 0
         ]
         masks = dict[ObjectFrame, Rle]()
-        for (key, _), mask in zip(placed, video.rles([instance for _, instance in placed]), strict=True):
+        for (key, _), mask in zip(instances, video.rles([instance for _, instance in instances]), strict=True):
             if isinstance(mask, DataError):
                 raise mask
             if bounds(mask):
                 masks[key] = mask
-        given = [
+        given_masks = [
             GivenMask(number, video.objects[item].category, RunLengthFields.of(masks[number, 0]))
             for number, item in enumerate(items, start=1)
         ]
         return (
             f"{len(items)} objects",
-            TrackingInputs(given, len(keyframes), video.video.width, video.video.height),
+            TrackingInputs(given_masks, len(keyframes), video.video.width, video.video.height),
             _track_masks(masks),
-            TrackingEvidence([video.objects[item].id for item in items], [instance.row for _, instance in placed]),
+            TrackingEvidence([video.objects[item].id for item in items], [instance.row for _, instance in instances]),
         )
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
@@ -207,8 +207,8 @@ class MaskTracking(ClipTask[TrackingSampling]):
 
     def copied_answer(self, example: Example, box_format: BoxFormat) -> str:
         inputs = TrackingInputs.of(example)
-        given = {item.number: item.rle.mask for item in inputs.objects}
-        return _answer_text({(number, frame): given[number] for number, frame in _object_frames(inputs)})
+        given_masks = {item.number: item.rle.mask for item in inputs.objects}
+        return _answer_text({(number, frame): given_masks[number] for number, frame in _object_frames(inputs)})
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
         return SumStatistics(list(map(_sample_sums, samples)), _figures, tables=_counts)
@@ -221,10 +221,10 @@ class MaskTracking(ClipTask[TrackingSampling]):
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """An object is hit if its mean J is above 0.5."""
-        answered = {number for (number, _), mask in _answered_masks(prediction).items() if bounds(mask)}
+        answered_numbers = {number for (number, _), mask in _answered_masks(prediction).items() if bounds(mask)}
         scores, objects = object_scores(example, prediction), TrackingInputs.of(example).objects
         return explain_masks(
-            (f"{item.number} {item.category}", scores[item.number], item.number in answered) for item in objects
+            (f"{item.number} {item.category}", scores[item.number], item.number in answered_numbers) for item in objects
         )
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
@@ -250,19 +250,19 @@ def _choose_objects(index: FrameArrays, keyframes: Keyframes, sampling: Tracking
     Raises DataError where no object has a mask on the first frame, or a mask there cannot be used.
     """
     video, positions = index.video, index.position[:, keyframes[0]]
-    seen = np.flatnonzero(positions >= 0).tolist()
-    marked = []
-    for item, mask in zip(seen, video.rles([video.instance(int(positions[item])) for item in seen]), strict=True):
+    visible = np.flatnonzero(positions >= 0).tolist()
+    masked_items = []
+    for item, mask in zip(visible, video.rles([video.instance(int(positions[item])) for item in visible]), strict=True):
         if isinstance(mask, DataError):
             raise mask
         if bounds(mask):
-            marked.append(item)
-    if not marked:
+            masked_items.append(item)
+    if not masked_items:
         raise DataError("no object has a mask on its first frame. Remedy: annotate one")
-    if sampling.per_frame is None or len(marked) <= sampling.per_frame:
-        return marked
+    if sampling.per_frame is None or len(masked_items) <= sampling.per_frame:
+        return masked_items
     seed = content_seed(MaskTracking.name, video.video_id, keyframes[0], str(sampling.seed))
-    return sorted(random.Random(seed).sample(marked, sampling.per_frame))  # noqa: S311  (no secret)
+    return sorted(random.Random(seed).sample(masked_items, sampling.per_frame))  # noqa: S311  (no secret)
 
 
 @cached_by_set
@@ -282,7 +282,7 @@ def _track_masks(masks: Mapping[ObjectFrame, Rle]) -> TrackMasks:
 
 
 def _answer_text(masks: Mapping[ObjectFrame, Rle]) -> str:
-    """An answer with these masks."""
+    """The text of an answer with these masks."""
     return json.dumps(_track_masks(masks).write())
 
 
@@ -293,9 +293,9 @@ def _read_masks(fields: Fields) -> dict[ObjectFrame, Rle]:
 def _true_masks(example: Example) -> dict[ObjectFrame, Rle]:
     """Raises DataError for a mask that is not asked for, or of another size: a dataset may come from anywhere."""
     inputs, masks = TrackingInputs.of(example), _read_masks(example.target)
-    asked_for = set(_object_frames(inputs))
+    scored_keys = set(_object_frames(inputs))
     for (number, frame), mask in masks.items():
-        if (number, frame) not in asked_for or mask.size != inputs.size:
+        if (number, frame) not in scored_keys or mask.size != inputs.size:
             what = f"the mask of object {number} on frame {frame} is of another size, or not asked for"
             raise DataError(f"{example.example_id}: {what}. Remedy: build the dataset again")
     return masks
@@ -307,11 +307,11 @@ def _answered_masks(prediction: Prediction | None) -> dict[ObjectFrame, Rle]:
 
 def object_scores(example: Example, prediction: Prediction | None) -> dict[int, MaskScore]:
     """J and F of each object, mean over all frames but the first."""
-    inputs, reference, answered = TrackingInputs.of(example), _true_masks(example), _answered_masks(prediction)
-    nothing = empty_mask(inputs.size)
+    inputs, true_masks, answered_masks = TrackingInputs.of(example), _true_masks(example), _answered_masks(prediction)
+    no_mask = empty_mask(inputs.size)
     frames = defaultdict[int, list[MaskScore]](list)
     for key in _object_frames(inputs):
-        mask, true = answered.get(key, nothing), reference.get(key, nothing)
+        mask, true = answered_masks.get(key, no_mask), true_masks.get(key, no_mask)
         score = MaskScore(0.0, 0.0) if prediction is None else score_frame(mask.counts, true.counts, inputs.size)
         frames[key[0]].append(score)
     return {number: MaskScore(*map(fmean, zip(*scores, strict=True))) for number, scores in frames.items()}
@@ -320,15 +320,15 @@ def object_scores(example: Example, prediction: Prediction | None) -> dict[int, 
 def _sample_sums(sample: Scored) -> Row:
     scores = object_scores(sample.example, sample.prediction).values()
     n_frames = TrackingInputs.of(sample.example).n_frames
-    answered = None if sample.prediction is None else _mask_sequence(_answered_masks(sample.prediction), n_frames)
-    tracked = sequence_counts(answered, _mask_sequence(_true_masks(sample.example), n_frames))
+    sequence = None if sample.prediction is None else _mask_sequence(_answered_masks(sample.prediction), n_frames)
+    track_counts = sequence_counts(sequence, _mask_sequence(_true_masks(sample.example), n_frames))
     return {
         "J": sum(score.j for score in scores),
         "F": sum(score.f for score in scores),
         "objects": float(len(scores)),
-        "switches": float(tracked.switches),
+        "switches": float(track_counts.switches),
         "answered": float(sample.prediction is not None),
-        **{(name, at): value for name in SUMMED for at, value in enumerate(getattr(tracked, name).tolist())},
+        **{(name, at): value for name in SUMMED for at, value in enumerate(getattr(track_counts, name).tolist())},
     }
 
 

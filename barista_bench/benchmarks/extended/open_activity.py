@@ -1,6 +1,6 @@
 """Open activity: what is done in a few frames, in the model's own words?
 
-The clips of `activity` (same sampling, same draw), without its choices: BARISTA's limitations say that multiple choice
+The clips of `activity` (same sampling, same seed), without its choices: BARISTA's limitations say that multiple choice
 overestimates, and the gap beside it says by how much (`paper_tables`). Right as in `activity_names.py`. A judge scores
 the answer too (`judged`, `rubrics/open_activity.yaml`).
 """
@@ -43,7 +43,7 @@ from barista_bench.scene_graph import VideoGraph
 from barista_bench.tables import Ranged, Table
 
 _MARKS = re.compile(r"[*`]|__|^[ \t]*(?:[-+•>#]+|\d{1,3}[.)])[ \t]+", re.MULTILINE)
-"""Of emphasis anywhere, and of a list, quotation or heading at the start of a line."""
+"""Marks of emphasis anywhere, and of a list, quotation or heading at the start of a line."""
 
 
 class OpenActivityInputs(Inputs):
@@ -94,7 +94,7 @@ class OpenActivity(NamedActivityTask[ActivitySampling]):
         for example in self.by_choice.build(video, candidates, vocabulary, sampling):
             yield replace(
                 example,
-                example_id=f"{self.name}:{_clip(example)}",
+                example_id=f"{self.name}:{_clip_id(example)}",
                 benchmark=self.benchmark,
                 task=self.name,
                 inputs=OpenActivityInputs(len(example.frames)).write(),
@@ -131,7 +131,7 @@ class OpenActivity(NamedActivityTask[ActivitySampling]):
         return f"Activity: {usual_activities(others)[0]}"
 
 
-def _clip(example: Example) -> str:
+def _clip_id(example: Example) -> str:
     """The clip of an id: the same in the ids of both tasks."""
     return example.example_id.partition(":")[2]
 
@@ -139,9 +139,9 @@ def _clip(example: Example) -> str:
 def paper_tables(models: Sequence[ModelSamples]) -> list[Table]:
     """Each model's accuracy with choices and in own words on the clips that it was asked about in both ways."""
     with_choices = [model for model in models if model.task.name == Activity.name]
-    openly = [model for model in models if model.task.name == OpenActivity.name]
-    pairs = [(first, second) for second in openly for first in with_choices if first.model == second.model]
-    rows = [row for row in starmap(_gap, pairs) if row]
+    in_own_words = [model for model in models if model.task.name == OpenActivity.name]
+    pairs = [(first, second) for second in in_own_words for first in with_choices if first.model == second.model]
+    rows = [row for row in starmap(_gap_row, pairs) if row]
     columns = ("model", "clips", "multiple choice", "own words", "gap")
     note = (
         "Accuracy on the same clips, mean over runs; the gap is what multiple choice adds. Names are compared as the "
@@ -150,18 +150,18 @@ def paper_tables(models: Sequence[ModelSamples]) -> list[Table]:
     return [Table.of("Activities by multiple choice and in own words", columns, rows, note)] if rows else []
 
 
-def _gap(by_choice: ModelSamples, openly: ModelSamples) -> tuple[str, int, float, float, Ranged | float] | None:
+def _gap_row(choices: ModelSamples, openly: ModelSamples) -> tuple[str, int, float, float, Ranged | float] | None:
     """A row of the table; None without a clip in common."""
-    scores = [_clip_accuracy(model) for model in (by_choice, openly)]
+    scores = [_clip_accuracy(model) for model in (choices, openly)]
     clips = sorted(scores[0].keys() & scores[1].keys())
     if not clips:
         return None
-    with_choices, in_own_words = (np.array([accuracy[clip] for clip in clips]) for accuracy in scores)
-    gap = float((with_choices - in_own_words).mean())
+    with_choices, own_words = (np.array([accuracy[clip] for clip in clips]) for accuracy in scores)
+    gap = float((with_choices - own_words).mean())
     videos = [clip.partition(":")[0] for clip in clips]
-    ends = ratio_interval(with_choices - in_own_words, np.ones(len(clips)), runs=[0] * len(clips), units=videos)
-    shown = Ranged(gap, ends.low, ends.high) if ends else gap
-    return openly.model, len(clips), float(with_choices.mean()), float(in_own_words.mean()), shown
+    interval = ratio_interval(with_choices - own_words, np.ones(len(clips)), runs=[0] * len(clips), units=videos)
+    ranged_gap = Ranged(gap, interval.low, interval.high) if interval else gap
+    return openly.model, len(clips), float(with_choices.mean()), float(own_words.mean()), ranged_gap
 
 
 def _clip_accuracy(model: ModelSamples) -> dict[str, float]:
@@ -170,5 +170,5 @@ def _clip_accuracy(model: ModelSamples) -> dict[str, float]:
     for samples in model.runs:
         accuracy = model.task.statistics(samples).scores()["accuracy"].tolist()
         for sample, score in zip(samples, accuracy, strict=True):
-            scores[_clip(sample.example)].append(score)
+            scores[_clip_id(sample.example)].append(score)
     return {clip: fmean(values) for clip, values in scores.items()}

@@ -65,7 +65,7 @@ class TimedStep(TypedFields):
 
 
 class TimedSteps(Target):
-    """Both a target and a prediction. Where steps overlap the later one in the list counts; true ones never do."""
+    """The steps of a target or a prediction. Where steps overlap the later in the list counts; true ones never do."""
 
     segments: list[TimedStep]
 
@@ -123,7 +123,7 @@ class StepSegmentation(GraphTask[StepSampling]):
         low, high = sampling.frame_range or (0, video.frame_count)
         for clip in _clips(video, sampling):
             if low <= clip.start and clip.stop <= high:
-                reason = _problem(video, clip, sampling)
+                reason = _clip_problem(video, clip, sampling)
                 if reason:
                     yield SkippedExample(FrameRef(video.video_id, clip.start), reason)
                 else:
@@ -136,8 +136,8 @@ class StepSegmentation(GraphTask[StepSampling]):
         clips = {clip.start: clip for clip in _clips(video, sampling)}
         for candidate in candidates:
             clip, fps = clips[candidate.frame], video.video.fps or 0.0
-            shown = evenly_spaced(len(clip), sampling.frames)
-            steps = _steps(video, clip)
+            offsets = evenly_spaced(len(clip), sampling.frames)
+            steps = _steps_in(video, clip)
             segments = [
                 TimedStep(
                     _clean_name(step.name), max(step.start - clip.start, 0), min(step.end - clip.start, len(clip))
@@ -147,9 +147,9 @@ class StepSegmentation(GraphTask[StepSampling]):
             yield self.new_example(
                 f"{self.name}:{video.video_id}:frames_{clip.start}_{clip.stop}",
                 video.video_id,
-                (clip[at] for at in shown),
+                (clip[at] for at in offsets),
                 label=f"{len(segments)} steps",
-                inputs=StepInputs(names, [round(at / fps, 3) for at in shown], len(clip), fps),
+                inputs=StepInputs(names, [round(at / fps, 3) for at in offsets], len(clip), fps),
                 target=TimedSteps(segments),
                 metadata={**frame_metadata(video, clip.start), "clip_start": clip.start, "clip_end": clip.stop},
                 evidence=StepEvidence([step.row for step in steps]),
@@ -174,10 +174,10 @@ class StepSegmentation(GraphTask[StepSampling]):
         entries = last_array(text, lambda array: all(isinstance(entry, list) for entry in array))
         if entries is None:
             return ParseError("the answer holds no JSON list of [step, start, end] entries")
-        timed = [
+        steps = [
             step for entry in entries[:MAX_ENTRIES] if isinstance(entry, list) and (step := _read_step(entry, question))
         ]
-        return Prediction(TimedSteps(timed).write(), dropped=len(entries) - len(timed))
+        return Prediction(TimedSteps(steps).write(), dropped=len(entries) - len(steps))
 
     def answer_schema(self, example: Example) -> Fields:
         entry: list[Json] = [{"enum": StepInputs.of(example).steps}, {"type": "number"}, {"type": "number"}]
@@ -187,8 +187,8 @@ class StepSegmentation(GraphTask[StepSampling]):
         """Frame accuracy, edit score, F1 at overlaps of 10, 25 and 50 percent, and coverage; see the metric."""
         rows = [
             clip_sums(
-                _labels(sample.prediction.value, sample.example) if sample.prediction else None,
-                _labels(sample.example.target, sample.example),
+                _frame_labels(sample.prediction.value, sample.example) if sample.prediction else None,
+                _frame_labels(sample.example.target, sample.example),
             )
             for sample in samples
         ]
@@ -196,20 +196,20 @@ class StepSegmentation(GraphTask[StepSampling]):
         return SumStatistics(rows, figures, sample_scores={name: name for name in scores})
 
     def as_target(self, example: Example, prediction: Prediction) -> TimedSteps | None:
-        answered = TimedSteps.read(prediction.value)
-        return answered if answered.segments else None
+        answered_steps = TimedSteps.read(prediction.value)
+        return answered_steps if answered_steps.segments else None
 
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """True steps that are matched with an overlap of half or more, others, and what else was answered."""
         fps = StepInputs.of(example).fps
-        reference = segments_of(_labels(example.target, example))
-        answered = segments_of(_labels(prediction.value, example)) if prediction else []
-        matches = matched_segments(answered, reference, max(OVERLAPS))
-        matched = set(matches.values())
+        reference = segments_of(_frame_labels(example.target, example))
+        answered_steps = segments_of(_frame_labels(prediction.value, example)) if prediction else []
+        matches = matched_segments(answered_steps, reference, max(OVERLAPS))
+        matched_references = set(matches.values())
         return Explanation.of(
-            (_sentence(segment, fps) for at, segment in enumerate(reference) if at in matched),
-            (_sentence(segment, fps) for at, segment in enumerate(reference) if at not in matched),
-            (_sentence(segment, fps) for at, segment in enumerate(answered) if at not in matches),
+            (_segment_text(segment, fps) for at, segment in enumerate(reference) if at in matched_references),
+            (_segment_text(segment, fps) for at, segment in enumerate(reference) if at not in matched_references),
+            (_segment_text(segment, fps) for at, segment in enumerate(answered_steps) if at not in matches),
         )
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
@@ -224,12 +224,12 @@ class StepSegmentation(GraphTask[StepSampling]):
         return _steps_json(stretches, inputs.fps)
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """At each hundredth of the clip the step that other videos show there most often, or none."""
+        """The step that other videos show most often, or none, at each hundredth of the clip."""
         inputs = StepInputs.of(example)
-        usual = segments_of(usual_steps(others))
+        segments = segments_of(usual_steps(others))
         count = inputs.frame_count
         return _steps_json(
-            [TimedStep(item.label, item.start * count // PLACES, item.stop * count // PLACES) for item in usual],
+            [TimedStep(item.label, item.start * count // PLACES, item.stop * count // PLACES) for item in segments],
             inputs.fps,
         )
 
@@ -237,12 +237,12 @@ class StepSegmentation(GraphTask[StepSampling]):
 @cached_by_set
 def usual_steps(examples: Sequence[Example]) -> list[str | None]:
     """The label that is most often at each hundredth of a clip, None for no step; at a tie the first by name."""
-    clips = [_labels(example.target, example) for example in examples]
-    usual = []
+    clips = [_frame_labels(example.target, example) for example in examples]
+    usual_labels = []
     for hundredth in range(PLACES if clips else 0):
         counts = Counter(labels[(2 * hundredth + 1) * len(labels) // (2 * PLACES)] for labels in clips)
-        usual.append(min(counts, key=lambda label: (-counts[label], label or "")))
-    return usual
+        usual_labels.append(min(counts, key=lambda label: (-counts[label], label or "")))
+    return usual_labels
 
 
 def _clips(video: VideoGraph, sampling: StepSampling) -> list[range]:
@@ -252,13 +252,13 @@ def _clips(video: VideoGraph, sampling: StepSampling) -> list[range]:
     return [range(start, min(start + length, count)) for start in range(0, count, length)]
 
 
-def _steps(video: VideoGraph, clip: range) -> list[Segment]:
+def _steps_in(video: VideoGraph, clip: range) -> list[Segment]:
     return sorted(video.steps((clip.start, clip.stop)), key=lambda step: step.start)
 
 
-def _problem(video: VideoGraph, clip: range, sampling: StepSampling) -> str | None:
+def _clip_problem(video: VideoGraph, clip: range, sampling: StepSampling) -> str | None:
     """The reason why a clip cannot become an example; None where it can."""
-    steps = _steps(video, clip)
+    steps = _steps_in(video, clip)
     if not video.video.fps or not steps:
         return "no process step in the clip" if video.video.fps else "the video has no fps"
     if len(clip) < sampling.frames:
@@ -289,7 +289,7 @@ def _read_step(entry: list[object], inputs: StepInputs) -> TimedStep | None:
     return TimedStep(name, first, stop) if first < stop else None
 
 
-def _labels(fields: Fields, example: Example) -> list[str | None]:
+def _frame_labels(fields: Fields, example: Example) -> list[str | None]:
     """The step of each frame of the clip, None where there is none. Raises DataError for a step outside of it."""
     labels: list[str | None] = [None] * StepInputs.of(example).frame_count
     for segment in TimedSteps.read(fields).segments:
@@ -304,5 +304,5 @@ def _steps_json(steps: Sequence[TimedStep], fps: float) -> str:
     return json.dumps([[step.step, round(step.start / fps, 3), round(step.end / fps, 3)] for step in steps])
 
 
-def _sentence(segment: LabelledRun, fps: float) -> str:
+def _segment_text(segment: LabelledRun, fps: float) -> str:
     return f"{segment.label}, {segment.start / fps:.1f}-{segment.stop / fps:.1f} s"

@@ -1,6 +1,6 @@
 """Temporal scene graphs: which relations hold in a clip, and on which of its frames?
 
-Frames are drawn evenly from clips that follow each other. A relation is a triplet (subject, relation, object) of
+Frames are spread evenly over clips that follow each other. A relation is a triplet (subject, relation, object) of
 category names and a relation's value, with a run of frames shown, one after the other, on which it holds. It holds on a
 frame if a range of the annotations says so and both ends have a box there. Things of one category are one: their
 relations are united. Relations of things without a name are left out. Scored by `metrics/temporal_relations`.
@@ -44,7 +44,7 @@ from barista_bench.scene_graph import VideoGraph
 from barista_bench.scene_graph.video_graph import UNNAMED
 
 BASELINE_ENTRIES = 50
-"""How many relations the baselines name: as many as the primary figure looks at."""
+"""Relations that the baselines name: as many as the primary figure looks at."""
 
 Triplet = tuple[str, str, str]
 """Subject, relation, object."""
@@ -104,7 +104,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
         if not graph.relations:
             raise DataError("no relation between things with a name on the frames shown. Remedy: annotate one")
         video, table = index.video, index.video.relations_table
-        ends = sorted({int(end[position]) for position in positions for end in (table.source, table.target)})
+        objects_at_ends = sorted({int(end[position]) for position in positions for end in (table.source, table.target)})
         rows = sorted({int(table.row[position]) for position in positions})
         objects = sorted({name for item in graph.relations for name in (item.subject, item.object)})
         values = sorted({normalise(value) for _, value in vocabulary})
@@ -112,7 +112,7 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
             f"{len(graph.relations)} relations",
             ClipInputs(len(keyframes), objects, values),
             graph,
-            ClipEvidence([video.objects[end].id for end in ends], rows),
+            ClipEvidence([video.objects[end].id for end in objects_at_ends], rows),
         )
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
@@ -126,14 +126,14 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
         """The last list with an entry as asked for (or empty list); others of its entries are dropped."""
         n_frames = ClipInputs.read(inputs).n_frames
 
-        def segments(entries: list[object]) -> list[RelationSegment]:
+        def read_segments(entries: list[object]) -> list[RelationSegment]:
             return [item for entry in entries[:MAX_ENTRIES] if (item := _read_segment(entry, n_frames)) is not None]
 
-        entries = last_array(text, lambda array: not array or bool(segments(array)))
+        entries = last_array(text, lambda array: not array or bool(read_segments(array)))
         if entries is None:
             return ParseError("the answer holds no JSON array of [subject, relation, object, first frame, last frame]")
-        read = segments(entries)
-        return Prediction(ClipGraph(read).write(), dropped=len(entries) - len(read))
+        segments = read_segments(entries)
+        return Prediction(ClipGraph(segments).write(), dropped=len(entries) - len(segments))
 
     def answer_schema(self, example: Example) -> Fields:
         inputs = ClipInputs.of(example)
@@ -157,8 +157,8 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """The triplets that most often hold in clips of other videos where both ends are named, on all frames."""
         inputs, fractions = ClipInputs.of(example), usual_triplets(others)
-        possible = (triplet for triplet in fractions if {triplet[0], triplet[2]} <= set(inputs.objects))
-        ranked = sorted((-fractions[triplet], triplet) for triplet in possible)
+        possible_triplets = (triplet for triplet in fractions if {triplet[0], triplet[2]} <= set(inputs.objects))
+        ranked = sorted((-fractions[triplet], triplet) for triplet in possible_triplets)
         return _segments_json(RelationSegment(*triplet, 1, inputs.n_frames) for _, triplet in ranked[:BASELINE_ENTRIES])
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
@@ -172,8 +172,8 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
         return SumStatistics([dict(row) for row in rows], figures, tables=counts)
 
     def as_target(self, example: Example, prediction: Prediction) -> ClipGraph | None:
-        answered = ClipGraph.read(prediction.value)
-        return answered if answered.relations else None
+        graph = ClipGraph.read(prediction.value)
+        return graph if graph.relations else None
 
     def facets(self, example: Example) -> Fields:
         return {"relation_value": sorted({item.relation for item in _true_segments(example)})}
@@ -185,13 +185,13 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """A wrong entry whose triplet is missed at another time is that one's; then what is left over on each side."""
         hits, misses, wrong = _compare(example, prediction)
-        missed, right = (Counter(item.triplet for item in _timed_relations(group)) for group in (misses, hits))
+        missed, hit = (Counter(item.triplet for item in _timed_relations(group)) for group in (misses, hits))
         for item in _timed_relations(wrong):
             if missed[item.triplet]:
                 missed[item.triplet] -= 1
                 yield AnswerFailure("wrong_time")
             else:
-                yield AnswerFailure("duplicate" if item.triplet in right else "hallucinated")
+                yield AnswerFailure("duplicate" if item.triplet in hit else "hallucinated")
         yield from (AnswerFailure("missed") for _ in missed.elements())
 
 
@@ -199,30 +199,30 @@ class TemporalSceneGraph(ClipTask[ClipSampling]):
 def usual_triplets(examples: Sequence[Example]) -> dict[Triplet, float]:
     """The fraction of the clips naming subject and object in which each triplet holds."""
     clips_with: Counter[tuple[str, str]] = Counter()
-    holding: Counter[Triplet] = Counter()
+    clips_holding: Counter[Triplet] = Counter()
     for example in examples:
         objects = ClipInputs.of(example).objects
         clips_with.update(product(objects, objects))
-        holding.update({item.triplet for item in _timed_relations(_true_segments(example))})
-    return {triplet: count / clips_with[triplet[0], triplet[2]] for triplet, count in holding.items()}
+        clips_holding.update({item.triplet for item in _timed_relations(_true_segments(example))})
+    return {triplet: count / clips_with[triplet[0], triplet[2]] for triplet, count in clips_holding.items()}
 
 
 def _clip_graph(index: FrameArrays, keyframes: Keyframes) -> tuple[list[int], ClipGraph]:
     """Positions of the ranges that hold on some keyframe between things with a name, and the relations that they make,
     by first frame, last frame and names."""
     table, frames = index.video.relations_table, np.array(keyframes)
-    active = (table.start[:, None] <= frames) & (frames < table.end[:, None])
-    active &= index.is_boxed[table.source][:, frames] & index.is_boxed[table.target][:, frames]
+    is_active = (table.start[:, None] <= frames) & (frames < table.end[:, None])
+    is_active &= index.is_boxed[table.source][:, frames] & index.is_boxed[table.target][:, frames]
     names = [normalise(item.category) for item in index.video.objects]
     is_named = np.array([name != UNNAMED for name in names], dtype=bool)
-    active &= (is_named[table.source] & is_named[table.target])[:, None]
-    positions = np.flatnonzero(active.any(axis=1)).tolist()
-    holds: dict[Triplet, Bools] = {}
+    is_active &= (is_named[table.source] & is_named[table.target])[:, None]
+    positions = np.flatnonzero(is_active.any(axis=1)).tolist()
+    frames_of_triplet: dict[Triplet, Bools] = {}
     for position in positions:
         triplet = names[table.source[position]], normalise(table.entry(position)[1]), names[table.target[position]]
-        holds[triplet] = active[position] | holds.get(triplet, False)
+        frames_of_triplet[triplet] = is_active[position] | frames_of_triplet.get(triplet, False)
     segments = []
-    for triplet, on_frames in holds.items():
+    for triplet, on_frames in frames_of_triplet.items():
         borders = np.flatnonzero(np.diff(on_frames, prepend=False, append=False)).tolist()
         stretches = zip(borders[::2], borders[1::2], strict=True)
         segments += [RelationSegment(*triplet, start + 1, end) for start, end in stretches]
@@ -260,13 +260,13 @@ def _timed_relations(segments: Iterable[RelationSegment]) -> list[TimedRelation]
 
 def _compare(example: Example, prediction: Prediction | None) -> tuple[list[RelationSegment], ...]:
     """Relations that are hit, those that are missed, and entries that hit none."""
-    reference, answered = _true_segments(example), [] if prediction is None else _answered_segments(prediction)
-    taken = matches(_timed_relations(answered), _timed_relations(reference))
-    hit = set(taken)
+    reference, answer = _true_segments(example), [] if prediction is None else _answered_segments(prediction)
+    matched_references = matches(_timed_relations(answer), _timed_relations(reference))
+    hit_references = set(matched_references)
     return (
-        [item for at, item in enumerate(reference) if at in hit],
-        [item for at, item in enumerate(reference) if at not in hit],
-        [item for at, item in zip(taken, answered, strict=True) if at is None],
+        [item for at, item in enumerate(reference) if at in hit_references],
+        [item for at, item in enumerate(reference) if at not in hit_references],
+        [item for at, item in zip(matched_references, answer, strict=True) if at is None],
     )
 
 

@@ -1,4 +1,4 @@
-"""Shared by all HanDyVQA tasks: examples made from questions, the frames shown, the option `max_side`."""
+"""The base of all HanDyVQA tasks: examples made from questions, the frames shown, the option `max_side`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from PIL import Image
 
 from barista_bench.benchmarks.handyvqa.release import (
     HALF_WINDOW_S,
+    AnnotatedMoment,
     HandyvqaQuestion,
     HandyvqaRelease,
-    Moment,
     QuestionClip,
 )
 from barista_bench.benchmarks.kinds.masks import reduced_size
@@ -73,10 +73,10 @@ def find_clip(videos: Path, category: str, item_id: str) -> QuestionClip:
             path = confined(videos, *parts)
             if path.is_dir() if is_folder else path.is_file():
                 return QuestionClip("/".join(parts), is_folder)
-    return QuestionClip.unnamed(item_id)
+    return QuestionClip.default_of(item_id)
 
 
-def choose_frames(path: Path, clip: QuestionClip, count: int, annotated: Sequence[Moment] = ()) -> ClipFrames:
+def choose_frames(path: Path, clip: QuestionClip, count: int, annotated: Sequence[AnnotatedMoment] = ()) -> ClipFrames:
     """`count` frames of a clip in equal steps, first and last included, with the annotated ones among them.
 
     Raises DataError, which names the clip, where it is missing or damaged, or lacks an annotated frame.
@@ -86,7 +86,7 @@ def choose_frames(path: Path, clip: QuestionClip, count: int, annotated: Sequenc
         raise DataError(f"{path}: no such {kind}. Remedy: fetch it, or name the folder that holds it with --videos")
     facts = video_facts(path, fps=clip.fps)
     window = range(facts.frame_count) if clip.centre_s is None else in_window(facts, clip.centre_s, HALF_WINDOW_S)
-    frames = [_frame(facts, moment) for moment in annotated]
+    frames = [_frame_at(facts, moment) for moment in annotated]
     for frame in frames:
         if frame not in window:
             raise DataError(
@@ -97,7 +97,7 @@ def choose_frames(path: Path, clip: QuestionClip, count: int, annotated: Sequenc
     return ClipFrames(tuple(window[offset] for offset in offsets), tuple(frames), facts)
 
 
-def _frame(facts: VideoFacts, moment: Moment) -> int:
+def _frame_at(facts: VideoFacts, moment: AnnotatedMoment) -> int:
     if moment.frame is not None:
         return moment.frame
     assert moment.second is not None  # the release has checked that there is one of the two
@@ -118,7 +118,7 @@ class HandyvqaTask(ReleaseTask[EvenSampling]):
         """One example a record, by id. Clips are looked at in the order of videos, so that each is opened once."""
         if not isinstance(release, HandyvqaRelease):
             raise ConfigError(f"{release.root}: is not a HanDyVQA release. Remedy: open it as one")
-        made: dict[str, Example | SkippedExample] = {}
+        by_id: dict[str, Example | SkippedExample] = {}
         clips: list[tuple[QuestionClip, HandyvqaQuestion]] = []
         splits = sampling.splits
         questions = [each for each in release.questions[self.name] if splits is None or each.split in splits]
@@ -127,11 +127,11 @@ class HandyvqaTask(ReleaseTask[EvenSampling]):
                 clip = question.clip or find_clip(release.videos, question.category, question.item_id)
                 clips.append((clip, question))
             except DataError as error:
-                made[question.item_id] = SkippedExample(FrameRef(question.item_id, 0), str(error), question.item_id)
+                by_id[question.item_id] = SkippedExample(FrameRef(question.item_id, 0), str(error), question.item_id)
         for clip, question in sorted(clips, key=lambda pair: pair[0].video):
             if sampling.videos is None or clip.video in sampling.videos:
-                made[question.item_id] = self._example(release, question, clip, sampling.frames)
-        yield from (made[question.item_id] for question in questions if question.item_id in made)
+                by_id[question.item_id] = self._example(release, question, clip, sampling.frames)
+        yield from (by_id[question.item_id] for question in questions if question.item_id in by_id)
 
     def _example(
         self, release: HandyvqaRelease, question: HandyvqaQuestion, clip: QuestionClip, count: int
@@ -188,5 +188,5 @@ class HandyvqaTask(ReleaseTask[EvenSampling]):
 
     @property
     def max_side(self) -> int | None:
-        chosen = self.chosen["max_side"]
-        return chosen if isinstance(chosen, int) else None
+        value = self.chosen["max_side"]
+        return value if isinstance(value, int) else None

@@ -71,8 +71,8 @@ def parse_letters(text: str, options: Sequence[str]) -> Prediction | ParseError:
     scores = read_scores(text, labels)
     if scores is not None:
         highest = max(scores.values())
-        best = [label for label in labels if scores[label] == highest]
-        return Prediction(LetterReading(best, best, [scores[label] for label in labels]).write())
+        best_labels = [label for label in labels if scores[label] == highest]
+        return Prediction(LetterReading(best_labels, best_labels, [scores[label] for label in labels]).write())
     text = text[:MAX_ANSWER]
     released = [letter.upper() for letter in handyvqa_letters(text, len(options))]
     if not released:
@@ -84,7 +84,7 @@ def strict_letters(text: str, options: Sequence[str]) -> list[str] | None:
     """The letters of the lines `(A) text of the option`, each once; None where there is none, or one is wrong."""
     texts = [option.strip().casefold() for option in options]
     labels = letters(len(options))
-    chosen: dict[str, None] = {}
+    named_letters: dict[str, None] = {}
     for line in map(str.strip, text.splitlines()):
         label = _LABEL.match(line)
         if not label:
@@ -92,8 +92,8 @@ def strict_letters(text: str, options: Sequence[str]) -> list[str] | None:
         letter, rest = label[1], line[label.end() :].strip().casefold()
         if letter not in labels or (rest and rest in texts and rest != texts[labels.index(letter)]):
             return None
-        chosen[letter] = None
-    return list(chosen) or None
+        named_letters[letter] = None
+    return list(named_letters) or None
 
 
 def write_letters(labels: Sequence[str], options: Sequence[str]) -> str:
@@ -131,9 +131,9 @@ class OptionsTask(ChoiceTask, HandyvqaTask):
         return OptionsInputs(question.question, list(question.options)), RightOptions(list(question.correct))
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
-        asked, count = OptionsInputs.of(example), len(example.frames)
-        lines = write_letters(letters(len(asked.options)), asked.options)
-        return self.prompts.prompt(count, frame_count=str(count), question=asked.question, options=lines)
+        inputs, count = OptionsInputs.of(example), len(example.frames)
+        lines = write_letters(letters(len(inputs.options)), inputs.options)
+        return self.prompts.prompt(count, frame_count=str(count), question=inputs.question, options=lines)
 
     def choices(self, example: Example) -> Mapping[str, str]:
         options = options_of(example)
@@ -147,7 +147,7 @@ class OptionsTask(ChoiceTask, HandyvqaTask):
         return LetterReading.of(prediction).released
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """Both readings, and the scores of models that score."""
+        """The letters of both readings, and the scores of models that score."""
         return parse_letters(text, OptionsInputs.read(inputs).options)
 
     def facets(self, example: Example) -> Fields:
@@ -173,35 +173,35 @@ class SingleAnswer(OptionsTask):
 
 
 class Action(SingleAnswer):
-    """The action of the hands."""
+    """Questions what the hands do."""
 
     name = upstream_name = "action"
     row_note = "frames of a clip, five descriptions of what the hands do, and the right one"
 
 
 class Process(SingleAnswer):
-    """How something is done."""
+    """Questions how something is done."""
 
     name = upstream_name = "process"
     row_note = "frames of a clip, five ways in which it may be done, and the right one"
 
 
 class Location(SingleAnswer):
-    """Where it is done."""
+    """Questions where it is done."""
 
     name = upstream_name = "location"
     row_note = "frames of a clip, five places, and the right one"
 
 
 class State(SingleAnswer):
-    """How an object changes."""
+    """Questions how an object changes."""
 
     name = upstream_name = "state"
     row_note = "frames of a clip, five changes of an object's state, and the right one"
 
 
 class Parts(SingleAnswer):
-    """Which part of an object is concerned."""
+    """Questions which part of an object is concerned."""
 
     name = upstream_name = "parts"
     row_note = "frames of a clip, five parts of an object, and the right one"
@@ -239,7 +239,7 @@ def _answer_row(sample: Scored) -> Row:
 
 
 def _figures(sums: Sums) -> Figures:
-    nothing = np.where(sums["n"] > 0, 0.0, np.nan)
+    default = np.where(sums["n"] > 0, 0.0, np.nan)
     ratios = {
         "accuracy": ("right", "answered"),
         "accuracy_counted": ("right", "n"),
@@ -248,7 +248,7 @@ def _figures(sums: Sums) -> Figures:
         "coverage": ("answered", "n"),
         "coverage_strict": ("answered_strictly", "n"),
     }
-    return {name: fraction(sums[part], sums[whole], nothing) for name, (part, whole) in ratios.items()}
+    return {name: fraction(sums[part], sums[whole], default) for name, (part, whole) in ratios.items()}
 
 
 def _by_option_count(sums: Row) -> dict[str, Any]:
@@ -266,7 +266,7 @@ _SET_SCORES = ("f1", "exact_match", "f1_strict", "exact_match_strict")
 
 
 class Objects(OptionsTask):
-    """Which objects the hands use."""
+    """Questions which objects the hands use."""
 
     name = upstream_name = "objects"
     primary = "average_precision"
@@ -283,12 +283,12 @@ class Objects(OptionsTask):
         """Each option with a chance of one half, one at the least."""
         options = options_of(example)
         labels = letters(len(options))
-        drawn = [label for label in labels if rng.random() < 0.5]
-        return write_letters(drawn or [rng.choice(labels)], options)
+        picked = [label for label in labels if rng.random() < 0.5]
+        return write_letters(picked or [rng.choice(labels)], options)
 
 
 CHOICE_TASKS: tuple[type[OptionsTask], ...] = (Action, Process, Location, State, Parts, Objects)
-"""In the order of the paper's tables."""
+"""The tasks with options, in the order of the paper's tables."""
 
 
 class AnsweredQuestion(NamedTuple):
@@ -342,8 +342,8 @@ class RankedOptions(SampleStatistics):
         per_options = {}
         for count, members in sorted(groups.items()):
             figures = self.subset(members).figures(np.ones((1, len(members))))
-            named = {name: float(figures[name][0]) for name in ("average_precision_counted", "f1")}
-            per_options[str(count)] = {**named, "support": len(members)}
+            values = {name: float(figures[name][0]) for name in ("average_precision_counted", "f1")}
+            per_options[str(count)] = {**values, "support": len(members)}
         return {
             "per_options": per_options,
             "n": self.size,
@@ -355,9 +355,9 @@ class RankedOptions(SampleStatistics):
         """(D,) of each draw, for (D, S) weights; 0 where a draw has nothing right."""
         correct = np.concatenate([question.correct for question in self._questions])
         ranks = np.concatenate([question.ranks for question in self._questions])
-        owner = np.repeat(np.arange(self.size), [len(question.correct) for question in self._questions])
-        batch = max(1, CELLS // len(owner))
-        parts = [weights[start : start + batch, owner] for start in range(0, len(weights), batch)]
+        question_of_option = np.repeat(np.arange(self.size), [len(question.correct) for question in self._questions])
+        batch = max(1, CELLS // len(question_of_option))
+        parts = [weights[start : start + batch, question_of_option] for start in range(0, len(weights), batch)]
         return np.concatenate([drawn_average_precision(correct, ranks, part) for part in parts])
 
 

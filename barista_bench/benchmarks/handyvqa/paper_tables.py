@@ -31,19 +31,19 @@ from barista_bench.tables import Ranged, Table, Value, chart, words
 
 SINGLE = tuple(name for name in MCQ_CATEGORIES if name != "objects")
 RangedFigures = dict[str, Ranged | float]
-"""By name; a number alone where there is only one resampling unit."""
+"""Figures by name; a number alone where there is only one resampling unit."""
 
 
 @dataclass(frozen=True)
 class ScoredTask:
     """One task of one model: its samples are compared with the reference once."""
 
-    entry: ModelSamples
+    samples: ModelSamples
     runs: tuple[ResampledRun, ...]
 
     @classmethod
-    def of(cls, entry: ModelSamples) -> ScoredTask:
-        return cls(entry, tuple(ResampledRun.of(entry.task, run, entry.model) for run in entry.runs))
+    def of(cls, samples: ModelSamples) -> ScoredTask:
+        return cls(samples, tuple(ResampledRun.of(samples.task, run, samples.model) for run in samples.runs))
 
     @cached_property
     def figures(self) -> RangedFigures:
@@ -52,26 +52,26 @@ class ScoredTask:
     @property
     def frames(self) -> int:
         """Frames of an example, at the most; 0 where it is not known what was shown."""
-        counts = [sample.example.metadata.get("n_frames") for run in self.entry.runs for sample in run]
+        counts = [sample.example.metadata.get("n_frames") for run in self.samples.runs for sample in run]
         return max((count for count in counts if isinstance(count, int)), default=0)
 
     @property
     def settings(self) -> str:
-        """How many frames were shown, and the options that were not left at their default."""
-        words = [f"{self.frames} frames"] if self.frames else []
-        for name, value in self.entry.task.chosen.items():
-            if value != self.entry.task.options[name].default:
-                words.append(f"{name}={str(value).lower() if isinstance(value, bool) else value}")
-        return ", ".join(words)
+        """The number of frames shown, and the options that were not left at their default."""
+        settings = [f"{self.frames} frames"] if self.frames else []
+        for name, value in self.samples.task.chosen.items():
+            if value != self.samples.task.options[name].default:
+                settings.append(f"{name}={str(value).lower() if isinstance(value, bool) else value}")
+        return ", ".join(settings)
 
     def by_option_count(self) -> dict[int, ScoredTask]:
         """The samples by the number of options that their questions have, fewest first; only what every run has."""
         positions: dict[int, list[list[int]]] = defaultdict(lambda: [[] for _ in self.runs])
-        for number, run in enumerate(self.entry.runs):
+        for number, run in enumerate(self.samples.runs):
             for at, sample in enumerate(run):
                 positions[len(options_of(sample.example))][number].append(at)
         return {
-            count: ScoredTask(self.entry, tuple(run.subset(at) for run, at in zip(self.runs, group, strict=True)))
+            count: ScoredTask(self.samples, tuple(run.subset(at) for run, at in zip(self.runs, group, strict=True)))
             for count, group in sorted(positions.items())
             if all(group)
         }
@@ -121,8 +121,8 @@ class _TableRow:
 def paper_tables(samples: Sequence[ModelSamples]) -> list[Table]:
     """The tables and figures that these samples can fill."""
     tasks = list(map(ScoredTask.of, samples))
-    choice = _rows(task for task in tasks if task.entry.task.name in MCQ_CATEGORIES)
-    masks = _rows(task for task in tasks if task.entry.task.name in RVOS_CATEGORIES)
+    choice = _rows(task for task in tasks if task.samples.task.name in MCQ_CATEGORIES)
+    masks = _rows(task for task in tasks if task.samples.task.name in RVOS_CATEGORIES)
     tables: list[Table] = []
     if choice:
         tables += [_choice_table(choice, *wording) for wording in _CHOICE_TABLES]
@@ -157,8 +157,8 @@ def _rows(tasks: Iterable[ScoredTask]) -> list[_TableRow]:
     """A row for each model and settings; of several runs alike the first."""
     rows: dict[tuple[str, str], _TableRow] = {}
     for task in tasks:
-        key = task.entry.model, task.settings
-        rows.setdefault(key, _TableRow(*key)).tasks.setdefault(task.entry.task.name, task)
+        key = task.samples.model, task.settings
+        rows.setdefault(key, _TableRow(*key)).tasks.setdefault(task.samples.task.name, task)
     return list(rows.values())
 
 
@@ -168,14 +168,14 @@ def _table(title: str, rows: Iterable[_TableRow], columns: dict[str, Callable[[_
 
 
 def _choice_table(rows: list[_TableRow], title: str, figures: tuple[str, str, str, str], note: str) -> Table:
-    single, multiple, answered, measure = figures
+    single, multiple, coverage, measure = figures
     columns: dict[str, Callable[[_TableRow], Value]] = {}
     for name in SINGLE:
         columns[name.capitalize()] = partial(_TableRow.figure, task=name, figure=single)
-        columns[f"{name.capitalize()} answered"] = partial(_TableRow.point, task=name, figure=answered)
+        columns[f"{name.capitalize()} answered"] = partial(_TableRow.point, task=name, figure=coverage)
     columns["Avg."] = lambda row: row.averages.get(single)
     columns[f"Objects ({measure})"] = partial(_TableRow.figure, task="objects", figure=multiple)
-    columns["Objects answered"] = partial(_TableRow.point, task="objects", figure=answered)
+    columns["Objects answered"] = partial(_TableRow.point, task="objects", figure=coverage)
     return _table(title, rows, columns, note)
 
 
@@ -214,8 +214,8 @@ def _frame_charts(rows: list[_TableRow]) -> list[Table]:
             frames = {row.tasks[name].frames for name in names if name in row.tasks}
             if value is None or len(frames) != 1 or not max(frames):
                 continue
-            others = ", ".join(word for word in row.settings.split(", ") if not word.endswith(" frames"))
-            lines[f"{row.model} ({others})" if others else row.model][max(frames)] = value
+            other_settings = ", ".join(word for word in row.settings.split(", ") if not word.endswith(" frames"))
+            lines[f"{row.model} ({other_settings})" if other_settings else row.model][max(frames)] = value
         if len({count for points in lines.values() for count in points}) > 1:
             charts.append(chart(title, "frames shown", words(figure), lines))
     return charts
@@ -232,27 +232,27 @@ def _mask_table(rows: list[_TableRow]) -> Table:
 
 
 Examples = Mapping[str, Sequence[Example]]
-"""By task."""
+"""Task to its examples."""
 
 
 def set_tables(examples: Examples) -> list[Table]:
     """Tables 2 and 3, each where there are examples for it."""
-    return [table for table in (_questions(examples), _regions(examples)) if table.rows]
+    return [table for table in (_questions_table(examples), _regions_table(examples)) if table.rows]
 
 
-def _questions(examples: Examples) -> Table:
+def _questions_table(examples: Examples) -> Table:
     rows: list[tuple[Value, ...]] = []
     for name in MCQ_CATEGORIES:
-        asked = [OptionsInputs.of(example).options for example in examples.get(name, ())]
-        right = [len(RightOptions.of(example).correct) for example in examples.get(name, ())]
-        words = [len(option.split()) for options in asked for option in options]
-        if asked:
-            rows.append((name, len(asked), fmean(map(len, asked)), fmean(right), fmean(words)))
+        option_lists = [OptionsInputs.of(example).options for example in examples.get(name, ())]
+        n_right = [len(RightOptions.of(example).correct) for example in examples.get(name, ())]
+        n_words = [len(option.split()) for options in option_lists for option in options]
+        if option_lists:
+            rows.append((name, len(option_lists), fmean(map(len, option_lists)), fmean(n_right), fmean(n_words)))
     columns = ("category", "questions", "options", "right options", "words")
     return Table.of("Table 2: questions", columns, rows, "Means a question; words are those of an option.")
 
 
-def _regions(examples: Examples) -> Table:
+def _regions_table(examples: Examples) -> Table:
     rows: list[tuple[Value, ...]] = []
     for name in RVOS_CATEGORIES:
         targets = [SegmentationTarget.of(example).masks for example in examples.get(name, ())]
@@ -268,9 +268,9 @@ def _regions(examples: Examples) -> Table:
 
 def region_move(first: Rle, second: Rle) -> tuple[float, float] | None:
     """Pixels that the centroid moves from one mask to another of the same size, and their IoU; None if one is empty."""
-    centroids = [np.argwhere(decode_mask(mask)) for mask in (first, second)]
-    if not all(map(len, centroids)):
+    pixel_sets = [np.argwhere(decode_mask(mask)) for mask in (first, second)]
+    if not all(map(len, pixel_sets)):
         return None
     pair = [{"size": list(mask.size), "counts": mask.counts.encode("ascii")} for mask in (first, second)]
     iou = float(coco_mask.iou([pair[0]], [pair[1]], [0])[0, 0])
-    return dist(*(pixels.mean(axis=0).tolist() for pixels in centroids)), iou
+    return dist(*(pixels.mean(axis=0).tolist() for pixels in pixel_sets)), iou

@@ -56,7 +56,7 @@ _FRAME = re.compile(r"[0-9]{1,12}")
 
 Scores = Annotated[list[Annotated[float, Meta(ge=-1e300, le=1e300)]], Meta(max_length=MAX_OPTIONS)]
 TaskT = TypeVar("TaskT", bound=HandyvqaTask)
-_Answered = tuple[Example, RecordedAnswer]
+_ExampleAnswer = tuple[Example, RecordedAnswer]
 
 
 class Inference(msgspec.Struct, frozen=True):
@@ -101,13 +101,13 @@ def read_outputs(path: Path) -> list[RecordedAnswers]:
 
     def answer_of(
         task: type[OptionsTask], record: RecordInFile[AnsweredRecord], question: HandyvqaQuestion
-    ) -> _Answered:
-        clip = question.clip or QuestionClip.unnamed(question.item_id)
+    ) -> _ExampleAnswer:
+        clip = question.clip or QuestionClip.default_of(question.item_id)
         example = task.example(question, clip, (0,), *task.choice_columns(question), is_shown=False)
         return example, _choice_answer(record)
 
-    absent = "no multiple-choice records. Remedy: use --format handyvqa_rvos for masks"
-    return _by_task(path, AnsweredRecord, CHOICE_TASKS, answer_of, absent)
+    nothing_found = "no multiple-choice records. Remedy: use --format handyvqa_rvos for masks"
+    return _by_task(path, AnsweredRecord, CHOICE_TASKS, answer_of, nothing_found)
 
 
 def read_mask_outputs(path: Path) -> list[RecordedAnswers]:
@@ -119,37 +119,37 @@ def read_mask_outputs(path: Path) -> list[RecordedAnswers]:
 
     def answer_of(
         task: type[SegmentationTask], record: RecordInFile[SegmentedRecord], question: HandyvqaQuestion
-    ) -> _Answered:
+    ) -> _ExampleAnswer:
         frames = [each.moment.frame for each in question.annotated if each.moment.frame is not None]
         if len(frames) < len(question.annotated):
             what = f"{path}: {question.item_id}: an annotated frame is named by its second"
             raise DataError(f"{what}. Remedy: give its number, `frame`")
-        clip, shown = question.clip or QuestionClip.unnamed(question.item_id), sorted(frames)
-        example = task.example(question, clip, shown, *task.mask_columns(question, frames, shown), is_shown=False)
+        clip, indices = question.clip or QuestionClip.default_of(question.item_id), sorted(frames)
+        example = task.example(question, clip, indices, *task.mask_columns(question, frames, indices), is_shown=False)
         try:
             masks = _masks(record, question, folder)
         except DataError as error:
             return example, RecordedAnswer(question.item_id, 0, None, str(error))
-        text = write_masks([FrameMask(shown.index(frame), mask) for frame, mask in masks if frame in shown])
+        text = write_masks([FrameMask(indices.index(frame), mask) for frame, mask in masks if frame in indices])
         return example, RecordedAnswer(question.item_id, 0, text)
 
     names = " or ".join(task.name for task in MASK_TASKS)
-    absent = f"no records of {names}. Remedy: put them beside the masks"
-    return _by_task(path, SegmentedRecord, MASK_TASKS, answer_of, absent)
+    nothing_found = f"no records of {names}. Remedy: put them beside the masks"
+    return _by_task(path, SegmentedRecord, MASK_TASKS, answer_of, nothing_found)
 
 
 def _by_task(
     path: Path,
     record_type: type[RecordT],
     tasks: Sequence[type[TaskT]],
-    answer_of: Callable[[type[TaskT], RecordInFile[RecordT], HandyvqaQuestion], _Answered],
-    absent: str,
+    answer_of: Callable[[type[TaskT], RecordInFile[RecordT], HandyvqaQuestion], _ExampleAnswer],
+    nothing_found: str,
 ) -> list[RecordedAnswers]:
     records, problems = read_records(path, record_type)
     questions = checked_questions(records, problems)
     by_id = {(record.category, record.item_id): record for record in records}
     model = path.resolve().stem if path.is_file() else path.resolve().name
-    collected = []
+    by_task = []
     for task in tasks:
         pairs = []
         for question in questions:
@@ -161,15 +161,15 @@ def _by_task(
                     problems.append(Problem("error", path.name, question.item_id, what, remedy))
         if pairs:
             examples, answers = zip(*pairs, strict=True)
-            collected.append(RecordedAnswers(model, task, examples, answers))
-    if not collected:
+            by_task.append(RecordedAnswers(model, task, examples, answers))
+    if not by_task:
         errors = [problem for problem in problems if problem.severity == "error"]
         if errors:
             raise DataError(
                 f"{path}: {len(errors)} records cannot be used, and no other, first: {errors[0]}. Remedy: correct them"
             )
-        raise DataError(f"{path}: {absent}")
-    return [replace(collected[0], problems=tuple(problems)), *collected[1:]]
+        raise DataError(f"{path}: {nothing_found}")
+    return [replace(by_task[0], problems=tuple(problems)), *by_task[1:]]
 
 
 def _choice_answer(record: RecordInFile[AnsweredRecord]) -> RecordedAnswer:
@@ -181,8 +181,8 @@ def _choice_answer(record: RecordInFile[AnsweredRecord]) -> RecordedAnswer:
             what = f"{len(scores)} inferred_scores for {len(item.options)} options"
             return RecordedAnswer(record.item_id, 0, None, f"{where}: {what}. Remedy: give one an option")
         # Every digit, unlike `write_scores`: rounding would make ties.
-        ranked = {"scores": dict(zip(letters(len(scores)), scores, strict=True))}
-        return RecordedAnswer(record.item_id, 0, msgspec.json.encode(ranked).decode())
+        scores_field = {"scores": dict(zip(letters(len(scores)), scores, strict=True))}
+        return RecordedAnswer(record.item_id, 0, msgspec.json.encode(scores_field).decode())
     if inference.output is None:
         return RecordedAnswer(record.item_id, 0, None, f"{where}: no inference.output. Remedy: ask again")
     return RecordedAnswer(record.item_id, 0, inference.output[:MAX_OUTPUT])

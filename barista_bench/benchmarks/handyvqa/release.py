@@ -141,14 +141,14 @@ class QuestionClip:
     fps: float | None = None
 
     @classmethod
-    def unnamed(cls, item_id: str) -> QuestionClip:
+    def default_of(cls, item_id: str) -> QuestionClip:
         """The default clip of a record without one: its own folder of frames."""
         return cls(f"{item_id}_frames", True)
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
-    """One frame, by its number or by its second."""
+class AnnotatedMoment:
+    """The moment of an annotated frame, by the frame's number or by its second."""
 
     frame: int | None
     second: float | None
@@ -162,7 +162,7 @@ MULTIPLE = frozenset({"objects", "rvos_objects"})
 class AnnotatedFrame:
     """One frame with the region that answers the question: the union of the right options' masks."""
 
-    moment: Moment
+    moment: AnnotatedMoment
     mask: Rle
     options: tuple[int, ...]
 
@@ -221,7 +221,7 @@ def read_records(root: Path, record_type: type[RecordT]) -> tuple[list[RecordInF
     Below a folder count `<category>/*.json` (a record each), `<category>.json` (a list), `<category>.jsonl`, and other
     `*.jsonl` whose records name their `category`. Raises DataError where there is nothing of that kind, or too much.
     """
-    kept: dict[tuple[str, str], RecordInFile[RecordT]] = {}
+    by_id: dict[tuple[str, str], RecordInFile[RecordT]] = {}
     problems: list[Problem] = []
     for file in _record_files(root):
         log = ProblemLog(file.name)
@@ -230,13 +230,13 @@ def read_records(root: Path, record_type: type[RecordT]) -> tuple[list[RecordInF
             for placed in read_values(file.path, log)
             for part in ([placed] if placed.key or file.is_single else elements(placed.value, log))
         )
-        for _, record in read_each(values, partial(_record, file, record_type), log, "it is left out"):
-            keep_first(kept, (record.category, record.item_id), record, log, field_path(record.key, "id"))
+        for _, record in read_each(values, partial(_read_record, file, record_type), log, "it is left out"):
+            keep_first(by_id, (record.category, record.item_id), record, log, field_path(record.key, "id"))
         problems += log
-        if len(kept) > MAX_ITEMS * len(CATEGORIES):
+        if len(by_id) > MAX_ITEMS * len(CATEGORIES):
             raise DataError(f"{root}: more than {MAX_ITEMS} records a category. Remedy: name the right folder")
     order = {category: index for index, category in enumerate(CATEGORIES)}
-    return sorted(kept.values(), key=lambda record: (order[record.category], natural_key(record.item_id))), problems
+    return sorted(by_id.values(), key=lambda record: (order[record.category], natural_key(record.item_id))), problems
 
 
 def _record_files(root: Path) -> list[_RecordFile]:
@@ -252,8 +252,8 @@ def _record_files(root: Path) -> list[_RecordFile]:
         for name in (f"{category}.json", f"{category}.jsonl"):
             if (root / name).is_file():
                 files.append(_RecordFile(confined(root, name), name, category))
-    named = {file.name for file in files}
-    others = sorted(path.name for path in root.glob("*.jsonl") if path.name not in named)
+    category_files = {file.name for file in files}
+    others = sorted(path.name for path in root.glob("*.jsonl") if path.name not in category_files)
     files += [_RecordFile(confined(root, name), name, None) for name in others]
     if not files:
         raise DataError(
@@ -263,7 +263,7 @@ def _record_files(root: Path) -> list[_RecordFile]:
     return files
 
 
-def _record(file: _RecordFile, record_type: type[RecordT], placed: PlacedRecord) -> RecordInFile[RecordT]:
+def _read_record(file: _RecordFile, record_type: type[RecordT], placed: PlacedRecord) -> RecordInFile[RecordT]:
     """The record of a value. Raises RecordError."""
     content = typed(placed.value, record_type)
     category = file.category if content.category is None else content.category
@@ -283,7 +283,7 @@ def checked_questions(records: Sequence[RecordInFile[ItemRecord]], problems: lis
     for record in records:
         log = ProblemLog(record.file)
         try:
-            questions.append(_question(record, log))
+            questions.append(_checked_question(record, log))
         except RecordError as broken:
             what = f"{broken.what}: {record.item_id} is left out"
             log.error(field_path(record.key, broken.key), what, broken.remedy)
@@ -291,21 +291,21 @@ def checked_questions(records: Sequence[RecordInFile[ItemRecord]], problems: lis
     return questions
 
 
-def _question(record: RecordInFile[ItemRecord], log: ProblemLog) -> HandyvqaQuestion:
-    """A record with what typed decoding cannot see checked. Raises RecordError."""
+def _checked_question(record: RecordInFile[ItemRecord], log: ProblemLog) -> HandyvqaQuestion:
+    """The question of a record, checked for what typed decoding cannot see. Raises RecordError."""
     content, has_masks = record.content, record.category in RVOS_CATEGORIES
     for key, what, remedy in chain(_odd_texts(content, has_masks), _odd_indices(content, record.category, has_masks)):
         log.warning(field_path(record.key, key), f"{what}; {record.item_id} is kept", remedy)
     # As released, where one right option is asked for the first that is named counts.
-    named = content.correct_idx if record.category in MULTIPLE else content.correct_idx[:1]
+    indices = content.correct_idx if record.category in MULTIPLE else content.correct_idx[:1]
     return HandyvqaQuestion(
         item_id=record.item_id,
         category=record.category,
         question=(content.question or "").strip(),
         options=tuple(option.strip() for option in content.options),
-        correct=tuple(sorted({index for index in named if 0 <= index < len(content.options)})),
+        correct=tuple(sorted({index for index in indices if 0 <= index < len(content.options)})),
         split=content.split,
-        clip=None if content.clip is None else _clip(content.clip),
+        clip=None if content.clip is None else _checked_clip(content.clip),
         annotated=_annotated_frames(content) if has_masks else (),
         file=record.file,
         row=record.row,
@@ -315,11 +315,11 @@ def _question(record: RecordInFile[ItemRecord], log: ProblemLog) -> HandyvqaQues
 def _odd_texts(content: ItemRecord, has_masks: bool) -> Iterator[tuple[str, str, str]]:
     """Key, what is odd, and the remedy. Raises RecordError."""
     texts = [option.strip().casefold() for option in content.options]
-    named = [("question", (content.question or "").strip()), *((f"options[{i}]", text) for i, text in enumerate(texts))]
-    blank = [key for key, text in named if not text]
-    if blank and has_masks:
-        raise RecordError(blank[0], "is blank", "write the text")
-    yield from ((key, "is blank", "write the text") for key in blank)
+    pairs = [("question", (content.question or "").strip()), *((f"options[{i}]", text) for i, text in enumerate(texts))]
+    blank_keys = [key for key, text in pairs if not text]
+    if blank_keys and has_masks:
+        raise RecordError(blank_keys[0], "is blank", "write the text")
+    yield from ((key, "is blank", "write the text") for key in blank_keys)
     if wrong := name_problem(content.split):
         raise RecordError("split", f"{content.split[:60]!r} is not a name ({wrong})", "say test, val or train")
     for index, text in enumerate(texts):
@@ -328,29 +328,29 @@ def _odd_texts(content: ItemRecord, has_masks: bool) -> Iterator[tuple[str, str,
 
 
 def _odd_indices(content: ItemRecord, category: str, has_masks: bool) -> Iterator[tuple[str, str, str]]:
-    """The same of the right options: those of masks must be right, others are as released."""
+    """Key, what is odd about the right options, and the remedy: those of masks must be right, others may be odd."""
     faults: list[tuple[str, str]] = []
     indices, count = content.correct_idx, len(content.options)
-    beyond = [index for index in indices if not 0 <= index < count]
+    out_of_range = [index for index in indices if not 0 <= index < count]
     distinct = len(set(indices))
     if not indices:
         faults.append(("names no option", "name the right one"))
-    if beyond:
-        faults.append((f"{beyond[0]} is none of the {count} options", "count from 0"))
+    if out_of_range:
+        faults.append((f"{out_of_range[0]} is none of the {count} options", "count from 0"))
     if distinct > 1 and category not in MULTIPLE:
-        counted = "" if has_masks else ": the first counts"
-        faults.append((f"{distinct} options are right, but {category} asks for one{counted}", "name one"))
+        consequence = "" if has_masks else ": the first counts"
+        faults.append((f"{distinct} options are right, but {category} asks for one{consequence}", "name one"))
     # The released script, too, passes over a question with one right option that names none.
     if faults and (has_masks or (not indices and category not in MULTIPLE)):
         raise RecordError("correct_idx", *faults[0])
     if distinct < len(indices):
         faults.append(("names an option twice: it counts once", "name each once"))
-    if distinct == count and not beyond:
+    if distinct == count and not out_of_range:
         faults.append(("every option is right", "add wrong options"))
     yield from (("correct_idx", *fault) for fault in faults)
 
 
-def _clip(clip: ClipRecord) -> QuestionClip:
+def _checked_clip(clip: ClipRecord) -> QuestionClip:
     name = clip.video if clip.video is not None else clip.frames
     if name is None or (clip.video is not None and clip.frames is not None):
         raise RecordError("clip", "names no video or folder, or both", "give `video` or `frames`")
@@ -381,13 +381,14 @@ def _annotated_frames(content: ItemRecord) -> tuple[AnnotatedFrame, ...]:
             raise RecordError(f"{key}.second", "a folder of frames has no times", "give `frame`")
         options = [target.option for target in frame.targets]
         counts = [target.segmentation.counts for target in frame.targets]
-        wrong = sorted(set(options) - set(content.correct_idx))
-        if wrong or len(set(options)) < len(options):
-            what = f"option {wrong[0]} is not right" if wrong else "an option has two masks"
+        wrong_options = sorted(set(options) - set(content.correct_idx))
+        if wrong_options or len(set(options)) < len(options):
+            what = f"option {wrong_options[0]} is not right" if wrong_options else "an option has two masks"
             raise RecordError(f"{key}.targets", what, "give one mask for each right option that is visible")
-        if damaged := damage(counts, size):
-            raise RecordError(f"{key}.targets", f"a mask is damaged ({damaged})", "write it with pycocotools")
-        frames.append(AnnotatedFrame(Moment(frame.frame, frame.second), union(counts, size), tuple(sorted(options))))
+        if fault := damage(counts, size):
+            raise RecordError(f"{key}.targets", f"a mask is damaged ({fault})", "write it with pycocotools")
+        moment = AnnotatedMoment(frame.frame, frame.second)
+        frames.append(AnnotatedFrame(moment, union(counts, size), tuple(sorted(options))))
     if len({frame.moment for frame in frames}) < len(frames):
         raise RecordError("annotated", "a frame is annotated twice", "join its targets")
     return tuple(frames)

@@ -21,7 +21,7 @@ from barista_bench.benchmarks.handyvqa.base_task import MAX_SIDE, ClipFrames, Ha
 from barista_bench.benchmarks.handyvqa.release import HandyvqaQuestion
 from barista_bench.benchmarks.kinds.box_answers import CENTRE_FRACTIONS
 from barista_bench.benchmarks.kinds.masks import (
-    FOUND_ABOVE,
+    FOUND_J,
     FrameMask,
     MaskFields,
     MaskScore,
@@ -131,66 +131,66 @@ class SegmentationTask(HandyvqaTask):
 
     @staticmethod
     def mask_columns(
-        question: HandyvqaQuestion, annotated: Sequence[int], shown: Sequence[int]
+        question: HandyvqaQuestion, annotated: Sequence[int], indices: Sequence[int]
     ) -> tuple[SegmentationInputs, SegmentationTarget]:
         """`inputs` and `target`, from the numbers of the annotated frames (in their order) and of those shown."""
         height, width = question.annotated[0].mask.size
-        masks = {shown.index(frame): each.mask for frame, each in zip(annotated, question.annotated, strict=True)}
+        masks = {indices.index(frame): each.mask for frame, each in zip(annotated, question.annotated, strict=True)}
         phrases = [question.options[index] for index in question.correct]
         return (
-            SegmentationInputs(question.question, sorted(masks), len(shown), width, height),
+            SegmentationInputs(question.question, sorted(masks), len(indices), width, height),
             SegmentationTarget(phrases, [MaskFields.of(index, mask) for index, mask in sorted(masks.items())]),
         )
 
     def request_inputs(self, example: Example) -> Fields:
         """The question for segmenters: `phrases` to look for, `frames` that count among the images they are given."""
-        asked = SegmentationInputs.of(example)
+        inputs = SegmentationInputs.of(example)
         return {
-            "query": asked.query,
+            "query": inputs.query,
             "phrases": self._phrases(example),
-            "frames": self._annotated_images(asked),
+            "frames": self._annotated_images(inputs),
             "answer": "masks",
             "mode": str(self.chosen["mode"]),
-            "width": asked.width,
-            "height": asked.height,
+            "width": inputs.width,
+            "height": inputs.height,
         }
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
-        asked = SegmentationInputs.of(example)
-        count, size = len(self._shown_indices(asked)), reduced_size(asked.width, asked.height, self.max_side)
-        what = "\n".join(f"- {phrase}" for phrase in self._phrases(example))
+        inputs = SegmentationInputs.of(example)
+        count, size = len(self._shown_indices(inputs)), reduced_size(inputs.width, inputs.height, self.max_side)
+        sought = "\n".join(f"- {phrase}" for phrase in self._phrases(example))
         if self.prompts.extra:
-            what = self.prompts.text("named" if self.chosen["truth_options"] else "question", what=what)
+            sought = self.prompts.text("named" if self.chosen["truth_options"] else "question", what=sought)
         return self.prompts.prompt(
             count,
             frame_count=str(count),
             last=str(count - 1),
-            frames=", ".join(map(str, self._annotated_images(asked))),
-            asked=what,
+            frames=", ".join(map(str, self._annotated_images(inputs))),
+            asked=sought,
             width=str(size[0]),
             height=str(size[1]),
         )
 
     def displayed_images(self, example: Example, images: Sequence[Image.Image]) -> tuple[Image.Image, ...]:
         """The images that the mode shows, scaled down to the option `max_side`."""
-        asked = SegmentationInputs.of(example)
-        return super().displayed_images(example, [images[index] for index in self._shown_indices(asked)])
+        inputs = SegmentationInputs.of(example)
+        return super().displayed_images(example, [images[index] for index in self._shown_indices(inputs)])
 
     def image_frames(self, example: Example) -> Sequence[int]:
         return self._shown_indices(SegmentationInputs.of(example))
 
     def image_captions(self, example: Example) -> tuple[str, ...]:
-        asked = SegmentationInputs.of(example)
+        inputs = SegmentationInputs.of(example)
         return tuple(
-            f"frame {example.frames[index].frame_index}" + (" (annotated)" if index in asked.frames else "")
-            for index in self._shown_indices(asked)
+            f"frame {example.frames[index].frame_index}" + (" (annotated)" if index in inputs.frames else "")
+            for index in self._shown_indices(inputs)
         )
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
         """The masks of annotated frames, in the size of the annotation: see `kinds/masks.py`."""
-        asked = SegmentationInputs.read(inputs)
-        width, height = reduced_size(asked.width, asked.height, self.max_side)
-        return parse_masks(text, self._shown_indices(asked), asked.frames, [asked.size, (height, width)])
+        question = SegmentationInputs.read(inputs)
+        width, height = reduced_size(question.width, question.height, self.max_side)
+        return parse_masks(text, self._shown_indices(question), question.frames, [question.size, (height, width)])
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
         """Means of J and F over annotated frames, and the fractions of questions and frames that have an answer."""
@@ -198,13 +198,15 @@ class SegmentationTask(HandyvqaTask):
         return SumStatistics(list(map(_sample_sums, samples)), _figures, sample_scores=names, tables=_counts)
 
     def as_target(self, example: Example, prediction: Prediction) -> SegmentationTarget:
-        masks, asked = answered_masks(prediction), SegmentationInputs.of(example)
-        return SegmentationTarget([], [MaskFields.of(at, mask_of_frame(masks, at, asked.size)) for at in asked.frames])
+        masks, inputs = answered_masks(prediction), SegmentationInputs.of(example)
+        return SegmentationTarget(
+            [], [MaskFields.of(at, mask_of_frame(masks, at, inputs.size)) for at in inputs.frames]
+        )
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
         """A failure for each annotated frame that is not found."""
         for _, score, has_mask in scored_frames(example, prediction):
-            if score.j <= FOUND_ABOVE:
+            if score.j <= FOUND_J:
                 wrong: FailureKind = "loose_mask" if score.j > 0 else "hallucinated"
                 yield AnswerFailure(wrong if has_mask else "missed")
 
@@ -215,30 +217,30 @@ class SegmentationTask(HandyvqaTask):
         )
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
-        return self._answer(example, true_masks(example))
+        return self._answer_text(example, true_masks(example))
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
         """A rectangle anywhere on each annotated frame."""
-        asked = SegmentationInputs.of(example)
-        return self._answer(example, [FrameMask(index, random_box_mask(rng, asked.size)) for index in asked.frames])
+        inputs = SegmentationInputs.of(example)
+        return self._answer_text(example, [FrameMask(at, random_box_mask(rng, inputs.size)) for at in inputs.frames])
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
-        """On every annotated frame the median box of the masks in some other videos; the middle without any."""
+        """The median box of the masks in some other videos, on every annotated frame; the middle without any."""
         step = max(1, len(others) // PRIOR_EXAMPLES)
-        return self._same_box(example, usual_box(mask for other in others[::step] for _, mask in true_masks(other)))
+        return self._box_answer(example, usual_box(mask for other in others[::step] for _, mask in true_masks(other)))
 
     def centre_answer(self, example: Example, box_format: BoxFormat) -> str:
         """The middle of each annotated frame, half as wide and as high."""
-        return self._same_box(example, CENTRE_FRACTIONS)
+        return self._box_answer(example, CENTRE_FRACTIONS)
 
     def answer_schema(self, example: Example) -> Fields | None:
         return masks_schema(len(self._shown_indices(SegmentationInputs.of(example))))
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
         """True and answered masks, in their tight boxes."""
-        asked = SegmentationInputs.of(example)
-        scale = reduced_size(asked.width, asked.height, self.max_side)[0] / asked.width
-        shown, overlays = self._shown_indices(asked), []
+        inputs = SegmentationInputs.of(example)
+        scale = reduced_size(inputs.width, inputs.height, self.max_side)[0] / inputs.width
+        shown_indices, overlays = self._shown_indices(inputs), []
         kinds: tuple[tuple[OverlayKind, list[FrameMask]], ...] = (
             ("reference", true_masks(example)),
             ("predicted", answered_masks(prediction)),
@@ -247,31 +249,31 @@ class SegmentationTask(HandyvqaTask):
             for index, mask in masks:
                 if box := bounds(mask):
                     x0, y0, x1, y1 = (number * scale for number in box)
-                    overlays.append(Overlay(shown.index(index), (x0, y0, x1, y1), kind, mask=mask))
+                    overlays.append(Overlay(shown_indices.index(index), (x0, y0, x1, y1), kind, mask=mask))
         return tuple(overlays)
 
-    def _answer(self, example: Example, masks: Sequence[FrameMask]) -> str:
-        shown = self._shown_indices(SegmentationInputs.of(example))
-        return write_masks([FrameMask(shown.index(index), mask) for index, mask in masks])
+    def _answer_text(self, example: Example, masks: Sequence[FrameMask]) -> str:
+        shown_indices = self._shown_indices(SegmentationInputs.of(example))
+        return write_masks([FrameMask(shown_indices.index(index), mask) for index, mask in masks])
 
-    def _same_box(self, example: Example, relative: Sequence[float]) -> str:
+    def _box_answer(self, example: Example, relative: Sequence[float]) -> str:
         """One box [x0, y0, x1, y1], in fractions of the frame, on every annotated frame."""
-        asked = SegmentationInputs.of(example)
-        mask = fraction_box_mask(relative, asked.size)
-        return self._answer(example, [FrameMask(index, mask) for index in asked.frames])
+        inputs = SegmentationInputs.of(example)
+        mask = fraction_box_mask(relative, inputs.size)
+        return self._answer_text(example, [FrameMask(index, mask) for index in inputs.frames])
 
     def _phrases(self, example: Example) -> list[str]:
         if self.chosen["truth_options"]:
             return SegmentationTarget.of(example).phrases
         return [SegmentationInputs.of(example).query]
 
-    def _shown_indices(self, asked: SegmentationInputs) -> list[int]:
-        """For each image that is shown, the index of its frame among the example's."""
-        return asked.frames if self.chosen["mode"] == "frame_wise" else list(range(asked.frame_count))
+    def _shown_indices(self, inputs: SegmentationInputs) -> list[int]:
+        """The index among the example's frames of each image that is shown."""
+        return inputs.frames if self.chosen["mode"] == "frame_wise" else list(range(inputs.frame_count))
 
-    def _annotated_images(self, asked: SegmentationInputs) -> list[int]:
-        """Which of the images shown are annotated."""
-        return list(map(self._shown_indices(asked).index, asked.frames))
+    def _annotated_images(self, inputs: SegmentationInputs) -> list[int]:
+        """The positions of the annotated images among those shown."""
+        return list(map(self._shown_indices(inputs).index, inputs.frames))
 
 
 class RvosObjects(SegmentationTask):
@@ -293,9 +295,9 @@ MASK_TASKS: tuple[type[SegmentationTask], ...] = (RvosObjects, RvosParts)
 
 def true_masks(example: Example) -> list[FrameMask]:
     """An example's true masks. Raises DataError for one of another frame or size: a dataset may come from anywhere."""
-    asked, masks = SegmentationInputs.of(example), frame_masks(SegmentationTarget.of(example).masks)
+    inputs, masks = SegmentationInputs.of(example), frame_masks(SegmentationTarget.of(example).masks)
     for frame, mask in masks:
-        if frame not in asked.frames or mask.size != asked.size:
+        if frame not in inputs.frames or mask.size != inputs.size:
             what = f"the mask of frame {frame} is of another size, or not asked for"
             raise DataError(f"{example.example_id}: {what}. Remedy: build the dataset again")
     return masks
@@ -303,13 +305,13 @@ def true_masks(example: Example) -> list[FrameMask]:
 
 def scored_frames(example: Example, prediction: Prediction | None) -> list[tuple[int, MaskScore, bool]]:
     """(index among the example's frames, J and F, whether the answer's mask has a pixel) of each annotated frame."""
-    reference, answered = true_masks(example), answered_masks(prediction)
-    scored = []
+    reference, answer_masks = true_masks(example), answered_masks(prediction)
+    scores = []
     for index, true in reference:
-        mask = mask_of_frame(answered, index, true.size)
+        mask = mask_of_frame(answer_masks, index, true.size)
         score = MaskScore(0.0, 0.0) if prediction is None else score_frame(mask.counts, true.counts, true.size)
-        scored.append((index, score, bounds(mask) is not None))
-    return scored
+        scores.append((index, score, bounds(mask) is not None))
+    return scores
 
 
 def _sample_sums(sample: Scored) -> Row:
@@ -317,7 +319,7 @@ def _sample_sums(sample: Scored) -> Row:
     return {
         "J": sum(score.j for score in scores),
         "F": sum(score.f for score in scores),
-        "found": float(sum(score.j > FOUND_ABOVE for score in scores)),
+        "found": float(sum(score.j > FOUND_J for score in scores)),
         "masks": float(len(answered_masks(sample.prediction))),
         "frames": float(len(scores)),
         "answered": float(sample.prediction is not None),

@@ -29,9 +29,9 @@ CENTRE_FRACTIONS = (0.25, 0.25, 0.75, 0.75)
 """The middle of an image, half as wide and half as high: [x0, y0, x1, y1] in fractions of it."""
 CENTRE_ON_GRID = (250.0, 250.0, 750.0, 750.0)
 """The same on the release's grid of 0..1000."""
-LOOSE = 0.1
+LOOSE_IOU = 0.1
 """A box that overlaps a true one at least as much (IoU), and yet does not match it, is loose and not elsewhere."""
-MATCHED = 0.5
+MATCH_IOU = 0.5
 """The IoU above which two boxes are of the same thing, as in the scores."""
 SMALL, LARGE = 32**2, 96**2
 """COCO's bounds of small, medium and large objects, in square pixels."""
@@ -88,7 +88,7 @@ def require_annotated(boxes: BoxesT | None, name: str, example_id: str) -> Boxes
 
 
 def on_usual_grid(box: Sequence[float], scale: int) -> list[float]:
-    """A true box on the grid of 0..scale on the usual one of 0..1000, as baselines take it."""
+    """A true box of the grid of 0..scale on the usual grid of 0..1000, as baselines take it."""
     return list(box) if scale == GRID else [value / scale * GRID for value in box]
 
 
@@ -179,7 +179,7 @@ def box_failures(
     failures = [AnswerFailure("loose_box", ids_of(i)) for i, _ in _pair_leftovers(missed, wrong, reference, predicted)]
     failures += [AnswerFailure("missed", ids_of(i)) for i in missed]
     for j in wrong:
-        same = [i for i, _ in matched if box_iou(reference[i], predicted[j]) > MATCHED]
+        same = [i for i, _ in matched if box_iou(reference[i], predicted[j]) > MATCH_IOU]
         failures.append(AnswerFailure("duplicate", ids_of(same[0])) if same else AnswerFailure("hallucinated"))
     return failures
 
@@ -187,11 +187,11 @@ def box_failures(
 def _pair_leftovers(
     missed: list[int], wrong: list[int], reference: Sequence[Box], predicted: Sequence[Box]
 ) -> list[tuple[int, int]]:
-    """Leftovers that overlap by `LOOSE` or more, the most first; taken out of both lists."""
+    """Leftovers that overlap by `LOOSE_IOU` or more, the most first; taken out of both lists."""
     overlaps = sorted((-box_iou(reference[i], predicted[j]), i, j) for i in missed for j in wrong)
     pairs = []
     for overlap, i, j in overlaps:
-        if -overlap >= LOOSE and i in missed and j in wrong:
+        if -overlap >= LOOSE_IOU and i in missed and j in wrong:
             pairs.append((i, j))
             missed.remove(i)
             wrong.remove(j)

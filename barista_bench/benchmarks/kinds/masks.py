@@ -34,7 +34,7 @@ MAX_PIXELS = 2**28
 """Pixels of a mask at the most: the largest frame that a release may have."""
 MAX_COUNTS = 2**20
 """Characters of one mask in an answer: outlines of 1080p take some thousands."""
-FOUND_ABOVE = 0.5
+FOUND_J = 0.5
 """A frame whose J is higher counts as found, in explanations; DAVIS' recall has the same bound."""
 
 
@@ -134,7 +134,7 @@ def explain_masks(scores: Iterable[tuple[str, MaskScore, bool]]) -> Explanation:
     """
     rows: dict[Verdict, list[str]] = {"hit": [], "miss": [], "wrong": []}
     for name, score, has_mask in scores:
-        verdict: Verdict = "hit" if score.j > FOUND_ABOVE else "wrong" if has_mask else "miss"
+        verdict: Verdict = "hit" if score.j > FOUND_J else "wrong" if has_mask else "miss"
         note = " (no mask)" if verdict == "miss" else ""
         rows[verdict].append(f"{name}: J {score.j:.2f}, F {score.f:.2f}{note}")
     return Explanation.of(*rows.values())

@@ -23,7 +23,7 @@ FIGURES = {"lexical_f1": "f1", "lexical_precision": "precision", "lexical_recall
 
 
 def lexical_statistics(overlaps: Sequence[Overlap | None], categories: Iterable[str]) -> SumStatistics:
-    """Means over all samples, and `per_category`; None is a sample without a readable answer: 0.
+    """Statistics of means over all samples, and `per_category`; None is a sample without a readable answer: 0.
 
     >>> result = lexical_statistics([Overlap(1.0, 1.0, 1.0), None], ["a", "b"]).published_figures()
     >>> result["lexical_f1"], result["coverage"], result["per_category"]["b"]["support"]
@@ -62,7 +62,7 @@ class ComparedTexts(NamedTuple):
 
 
 class ReferenceFact(NamedTuple):
-    """One thing to say.
+    """One thing that an answer should say.
 
     Args:
         text: whose content words an answer must have.

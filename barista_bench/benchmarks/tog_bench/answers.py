@@ -1,4 +1,4 @@
-"""Reads answers to T-STVG: a JSON object with the paper's four fields, in the many shapes that models give them.
+"""The reader of answers to T-STVG: a JSON object with the paper's four fields, in the many shapes that models write.
 
 The prompt asks for flat lists. Also read are mappings from names, entries nested below an object, single values instead
 of lists, clock times and numbers of shown frames. What cannot be read of an object is left out and marks it malformed;
@@ -23,7 +23,7 @@ NAMES = ("explicit_object", "implicit_object")
 TEMPORAL, SPATIAL = "temporal_grounding", "spatial_tracking"
 MAX_NAME = 200
 MAX_BOXES = 20_000
-"""Of one answer; more are left out."""
+"""Boxes of one answer; more are left out."""
 MAX_COORDINATE = 1e6
 
 _NOTHING = frozenset({"", "none", "null", "n/a", "na", "-", "nothing"})
@@ -45,61 +45,62 @@ class ShownFrames:
 
 
 @dataclass(slots=True)
-class BegunObject:
-    """One object of an answer. `broken`: an interval of it could not be read; `malformed`: anything could not."""
+class ObjectDraft:
+    """One object of an answer that is being read. `is_broken`: an interval of it could not be read; `is_malformed`:
+    anything could not."""
 
     name: str
     kind: str
     intervals: list[tuple[float, float]] = field(default_factory=list)
     boxes: list[AnsweredBox] = field(default_factory=list)
-    broken: bool = False
-    malformed: bool = False
+    is_broken: bool = False
+    is_malformed: bool = False
 
 
-def read_answer(text: str, shown: ShownFrames) -> Prediction | None:
+def read_answer(text: str, frames: ShownFrames) -> Prediction | None:
     """The objects of the last JSON object with one of the fields that name objects; None where there is none.
 
     `dropped` counts entries that belong to no object or could not be read.
     """
     answer = text[:MAX_ANSWER].rpartition("</think>")[2]
     for body in dict.fromkeys((unfenced(answer), answer)):
-        named = [value for value in json_objects(body) if any(key in value for key in NAMES)]
-        if named:
-            return _Reader(shown).read(named[-1], 0)
+        candidates = [value for value in json_objects(body) if any(key in value for key in NAMES)]
+        if candidates:
+            return _Reader(frames).read(candidates[-1], 0)
     for name in (SPATIAL, TEMPORAL):  # of an answer that breaks off, the entries that are complete
         cut = cut_object(text, name)
         if cut and any(key in cut[1] for key in NAMES):
-            return _Reader(shown).read({**cut[1], name: cut[0].entries}, cut[0].unfinished)
+            return _Reader(frames).read({**cut[1], name: cut[0].entries}, cut[0].unfinished)
     return None
 
 
 class _Reader:
     """Collects the objects of one answer."""
 
-    def __init__(self, shown: ShownFrames) -> None:
-        self.shown = shown
-        self.objects: dict[str, BegunObject] = {}
-        self.plain: dict[str, list[BegunObject]] = {}
+    def __init__(self, frames: ShownFrames) -> None:
+        self.frames = frames
+        self.objects: dict[str, ObjectDraft] = {}
+        self.by_plain_name: dict[str, list[ObjectDraft]] = {}
         self.dropped = 0
         self.boxes = 0
 
-    def read(self, answer: Mapping[str, object], begun: int) -> Prediction:
+    def read(self, answer: Mapping[str, object], broken_off: int) -> Prediction:
         for key in NAMES:
-            self._name(answer.get(key), key.partition("_")[0])
+            self._add_names(answer.get(key), key.partition("_")[0])
         for item in self.objects.values():  # once: entries may be many, and look their object up several times each
-            self.plain.setdefault(plain_name(item.name), []).append(item)
+            self.by_plain_name.setdefault(plain_name(item.name), []).append(item)
         for owner, value in self._owned_entries(answer.get(TEMPORAL), is_span):
-            self._interval(owner, value)
+            self._add_intervals(owner, value)
         for owner, value in self._owned_entries(answer.get(SPATIAL), self._is_track):
-            self._track(owner, value)
+            self._add_track(owner, value)
         objects = []
         for item in self.objects.values():
-            intervals = [] if item.broken else [list(interval) for interval in item.intervals]
-            is_malformed = item.malformed or item.broken
+            intervals = [] if item.is_broken else [list(interval) for interval in item.intervals]
+            is_malformed = item.is_malformed or item.is_broken
             objects.append(AnsweredObject(item.name, item.kind, intervals, item.boxes, is_malformed))
-        return Prediction(AnsweredObjects(objects).write(), self.dropped + begun)
+        return Prediction(AnsweredObjects(objects).write(), self.dropped + broken_off)
 
-    def _name(self, value: object, kind: str) -> None:
+    def _add_names(self, value: object, kind: str) -> None:
         """Names of one field: text, commas between several, or a list; each name counts once."""
         for item in value if isinstance(value, list) else [value]:
             text = first_of(item, _OBJECT_KEYS) if isinstance(item, Mapping) else item
@@ -109,74 +110,74 @@ class _Reader:
                 self.dropped += 1
                 continue
             for part in text.replace(";", ",").split(","):
-                self._declare(" ".join(part.split())[:MAX_NAME], kind)
+                self._add_object(" ".join(part.split())[:MAX_NAME], kind)
 
-    def _declare(self, name: str, kind: str) -> None:
+    def _add_object(self, name: str, kind: str) -> None:
         if name.casefold() in _NOTHING:
             return
         if name.casefold() in self.objects or len(self.objects) >= MAX_OBJECTS:
             self.dropped += 1
         else:
-            self.objects[name.casefold()] = BegunObject(name, kind)
+            self.objects[name.casefold()] = ObjectDraft(name, kind)
 
-    def _owned_entries(self, value: object, is_entry: Callable[[object], bool]) -> Iterator[tuple[BegunObject, object]]:
+    def _owned_entries(self, value: object, is_entry: Callable[[object], bool]) -> Iterator[tuple[ObjectDraft, object]]:
         """Each entry of a field, with the object that it belongs to.
 
         Entries without a name belong to the only object there is, or else to the objects in their order where there
         is one for each.
         """
-        nameless: list[object] = []
+        unnamed_entries: list[object] = []
         for name, entry in _entries(value, is_entry, self._object_named):
             owner = None if name is None else self._object_named(name)
             if owner is not None:
                 yield owner, entry
             elif name is None:
-                nameless.append(entry)
+                unnamed_entries.append(entry)
             else:
                 self.dropped += 1
         objects = list(self.objects.values())
         if len(objects) == 1:
-            yield from ((objects[0], entry) for entry in nameless)
-        elif nameless and len(nameless) == len(objects):
-            yield from zip(objects, nameless, strict=True)
+            yield from ((objects[0], entry) for entry in unnamed_entries)
+        elif unnamed_entries and len(unnamed_entries) == len(objects):
+            yield from zip(objects, unnamed_entries, strict=True)
         else:
-            self.dropped += len(nameless)
+            self.dropped += len(unnamed_entries)
 
-    def _object_named(self, name: object) -> BegunObject | None:
+    def _object_named(self, name: object) -> ObjectDraft | None:
         """The object of that name: the same, or else the only one with the same plain name."""
         if not is_text(name):
             return None
         text = " ".join(name.split())[:MAX_NAME]
         if text.casefold() in self.objects:
             return self.objects[text.casefold()]
-        alike = self.plain.get(plain_name(text), ())
-        return alike[0] if len(alike) == 1 else None
+        namesakes = self.by_plain_name.get(plain_name(text), ())
+        return namesakes[0] if len(namesakes) == 1 else None
 
-    def _interval(self, owner: BegunObject, value: object) -> None:
-        read = read_spans(value, self.shown.times)
-        if read is None:
-            owner.broken = True
+    def _add_intervals(self, owner: ObjectDraft, value: object) -> None:
+        spans = read_spans(value, self.frames.times)
+        if spans is None:
+            owner.is_broken = True
             return
         room = MAX_INTERVALS - len(owner.intervals)
-        owner.intervals += read[:room]
-        self.dropped += len(read[room:])
+        owner.intervals += spans[:room]
+        self.dropped += len(spans[room:])
 
     def _is_track(self, value: object) -> bool:
         """Whether a value is one place and time, or a mapping of times, and no mapping of names."""
         if not isinstance(value, Mapping):
             return False
-        stamped = any(key in value for key in (*_TIME_KEYS, *_FRAME_KEYS))
-        return stamped or all(self._time(key) is not None for key in value)
+        is_stamped = any(key in value for key in (*_TIME_KEYS, *_FRAME_KEYS))
+        return is_stamped or all(self._time(key) is not None for key in value)
 
-    def _track(self, owner: BegunObject, value: object) -> None:
+    def _add_track(self, owner: ObjectDraft, value: object) -> None:
         for time, numbers in self._timed_boxes(value):
             if self.boxes >= MAX_BOXES:
                 self.dropped += 1
                 continue
             self.boxes += 1
-            box = _box(numbers, self.shown)
+            box = _box(numbers, self.frames)
             if time is None or box is None:
-                owner.malformed = True
+                owner.is_malformed = True
             else:
                 owner.boxes.append(AnsweredBox(round(time, 3), list(box)))
 
@@ -187,30 +188,30 @@ class _Reader:
         elif isinstance(value, list):
             for item in value:
                 yield from self._timed_boxes(item, depth + 1) if isinstance(item, Mapping) else ((None, item),)
-        elif (time := self._stamp(value)) is not None:
-            yield from ((time, box) for box in _one_or_several(first_of(value, _BOX_KEYS)))
+        elif (time := self._stated_time(value)) is not None:
+            yield from ((time, box) for box in _boxes_at_once(first_of(value, _BOX_KEYS)))
         elif (track := first_of(value, _TRACK_KEYS)) is not None:
             yield from self._timed_boxes(track, depth + 1)
         else:
             for key, item in value.items():
                 if key not in _OBJECT_KEYS:
-                    yield from ((self._time(key), box) for box in _one_or_several(item))
+                    yield from ((self._time(key), box) for box in _boxes_at_once(item))
 
-    def _stamp(self, value: Mapping[str, object]) -> float | None:
+    def _stated_time(self, value: Mapping[str, object]) -> float | None:
         """The time that an entry states, in seconds or by a frame's number."""
         stamp = first_of(value, _TIME_KEYS)
         return self._frame(first_of(value, _FRAME_KEYS)) if stamp is None else self._time(stamp)
 
     def _time(self, value: object) -> float | None:
-        return read_time(value, self.shown.times)
+        return read_time(value, self.frames.times)
 
     def _frame(self, value: object) -> float | None:
         """The time of a frame shown, by its number."""
-        return read_time(f"frame {value}", self.shown.times) if isinstance(value, int | str) else None
+        return read_time(f"frame {value}", self.frames.times) if isinstance(value, int | str) else None
 
 
 def _entries(
-    value: object, is_entry: Callable[[object], bool], known: Callable[[object], object]
+    value: object, is_entry: Callable[[object], bool], find_object: Callable[[object], object]
 ) -> Iterator[tuple[object, object]]:
     """(name or None, entry) of a field that is a list of entries, one entry, or a mapping from names."""
     if value is None:
@@ -219,34 +220,34 @@ def _entries(
         yield from _named_entries(value, is_entry, lambda name: True)
         return
     for item in value:
-        yield from _named_entries(item, is_entry, known)
+        yield from _named_entries(item, is_entry, find_object)
 
 
 def _named_entries(
-    value: object, is_entry: Callable[[object], bool], known: Callable[[object], object]
+    value: object, is_entry: Callable[[object], bool], find_object: Callable[[object], object]
 ) -> Iterator[tuple[object, object]]:
     if not isinstance(value, Mapping):
         yield None, value
     elif (name := first_of(value, _OBJECT_KEYS)) is not None:
         yield name, value
-    elif not is_entry(value) and value and all(known(key) for key in value):
+    elif not is_entry(value) and value and all(find_object(key) for key in value):
         yield from value.items()
     else:
         yield None, value
 
 
-def _one_or_several(value: object) -> list[object]:
+def _boxes_at_once(value: object) -> list[object]:
     """The boxes at one time: nothing, one value, or each of a list of lists."""
     if value is None or value == []:
         return []
-    several = isinstance(value, list) and all(isinstance(item, list) for item in value)
-    return list(value) if several else [value]  # type: ignore[call-overload]
+    is_list_of_boxes = isinstance(value, list) and all(isinstance(item, list) for item in value)
+    return list(value) if is_list_of_boxes else [value]  # type: ignore[call-overload]
 
 
-def _box(value: object, shown: ShownFrames) -> Xyxy | None:
+def _box(value: object, frames: ShownFrames) -> Xyxy | None:
     """[x0, y0, x1, y1] in pixels of four numbers as the model writes them; None for anything else or without area."""
     numbers = four_numbers(value, MAX_COORDINATE)
     if numbers is None:
         return None
-    x0, y0, x1, y1 = read_box(numbers, shown.box_format, shown.width, shown.height)
+    x0, y0, x1, y1 = read_box(numbers, frames.box_format, frames.width, frames.height)
     return (x0, y0, x1, y1) if x0 < x1 and y0 < y1 else None

@@ -31,7 +31,7 @@ def write_answer(
 
     `exact` does not round boxes to the model's integers: what is read is the box that was given.
     """
-    asked = InstructionInputs.read(inputs)
+    question = InstructionInputs.read(inputs)
     answer: dict[str, list[object]] = {name: [] for name in (*NAMES, TEMPORAL, SPATIAL)}
     objects = list(objects)
     counts, numbers = Counter(plain_name(item.name) for item in objects), Counter[str]()
@@ -43,7 +43,7 @@ def write_answer(
         answer[f"{item.kind}_object"].append(name)
         answer[TEMPORAL] += [{"object": name, "start": start, "end": end} for start, end in item.intervals]
         for entry in item.boxes:
-            box = write_box(as_xyxy(entry.box), box_format, asked.frame_width, asked.frame_height, exact=exact)
+            box = write_box(as_xyxy(entry.box), box_format, question.frame_width, question.frame_height, exact=exact)
             answer[SPATIAL].append({"object": name, "time": entry.timestamp, "box": box})
     return json.dumps(answer)
 
@@ -54,12 +54,12 @@ class BaselineAnswers(ReleaseTask[TogSampling]):
     @property
     @abstractmethod
     def rules(self) -> ScoringRules:
-        """How answers are scored."""
+        """The rules by which answers are scored."""
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
-        shown = shown_times(example)
+        times = shown_times(example)
         answers = (
-            _answered_object(item.category, item.kind, item.intervals, box_track(item, shown, self.rules.box_times))
+            _answered_object(item.category, item.kind, item.intervals, box_track(item, times, self.rules.box_times))
             for item in true_objects(example)
         )
         return write_answer(answers, example.inputs, box_format, exact=True)
@@ -74,8 +74,8 @@ class BaselineAnswers(ReleaseTask[TogSampling]):
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """The object that is needed most often, in its usual part of video and frame; without others, a door."""
-        needed = Counter(plain_name(item.category) for other in others for item in true_objects(other))
-        name = min(needed, key=lambda word: (-needed[word], word)) if needed else "door"
+        counts = Counter(plain_name(item.category) for other in others for item in true_objects(other))
+        name = min(counts, key=lambda word: (-counts[word], word)) if counts else "door"
         spans, boxes_of_name = [], []
         for other in others:
             size = InstructionInputs.of(other)
@@ -110,8 +110,8 @@ class BaselineAnswers(ReleaseTask[TogSampling]):
 
 def _constant_answer(name: str, span: tuple[float, float], box: Xyxy, example: Example, box_format: BoxFormat) -> str:
     """One explicit object with one box, in fractions of the frame, on each frame shown in its stretch of time."""
-    placed = _in_pixels(box, example)
-    track = {time: placed for time in shown_times(example) if span[0] <= time <= span[1]}
+    pixel_box = _in_pixels(box, example)
+    track = {time: pixel_box for time in shown_times(example) if span[0] <= time <= span[1]}
     return write_answer([_answered_object(name, "explicit", [list(span)], track)], example.inputs, box_format)
 
 

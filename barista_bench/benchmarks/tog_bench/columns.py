@@ -60,7 +60,7 @@ class InstructionMetadata(Metadata):
 
 
 class InstructionEvidence(Evidence):
-    """Where the task stands in the annotation files, and the size that its boxes are annotated on."""
+    """The task's place in the annotation files, and the size that its boxes are annotated on."""
 
     object_ids: list[str]
     file: str

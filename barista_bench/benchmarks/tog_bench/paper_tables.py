@@ -23,37 +23,37 @@ SWEEP = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 CATEGORIES = 40
 """Bars of the distribution of categories (the paper's main figure has as many)."""
 KEY_OBJECTS = 12
-"""Of a scene, at the most (table 7 has as many)."""
+"""Key objects of a scene, at the most (table 7 has as many)."""
 
 PublishedFigures: TypeAlias = Mapping[str, Any]
-"""What the statistics of one run publish: figures, and tables by group."""
+"""The published statistics of one run: figures, and tables by group."""
 Rows: TypeAlias = list[tuple[Value, ...]]
 
 
 def paper_tables(models: Sequence[ModelSamples]) -> Sequence[Table]:
     """Tables 1, 2, 4, 5 and 8 and figures 3 to 6 of the paper, and the sweep of the threshold of recognition."""
     tasks = [(model, model.task, [run for run in model.runs if run]) for model in models]
-    answered = [(model.model, task, runs) for model, task, runs in tasks if isinstance(task, TSTVG) and runs]
-    if not answered:
+    answered_runs = [(model.model, task, runs) for model, task, runs in tasks if isinstance(task, TSTVG) and runs]
+    if not answered_runs:
         return []
-    scored = {name: [task.statistics(run).published_figures() for run in runs] for name, task, runs in answered}
-    examples = {s.example.example_id: s.example for _, _, runs in answered for run in runs for s in run}
+    by_model = {name: [task.statistics(run).published_figures() for run in runs] for name, task, runs in answered_runs}
+    examples = {s.example.example_id: s.example for _, _, runs in answered_runs for run in runs for s in run}
     return [
-        _figures(scored, "Table 1: task level", _levels("T-", "T-Acc")),
-        _figures(scored, "Table 2: object level", _levels("O-", "O-Acc", "EAcc", "IAcc")),
-        _figures(scored, "Table 4: explicit and implicit tasks", _BY_KIND),
-        _figures(scored, "Table 5: by number of objects", _BY_COUNT),
-        _figures(
-            scored, "Table 8: strict task level", _levels("ST-"), "0 for tasks with an object that was not recognised"
+        _figures_table(by_model, "Table 1: task level", _levels("T-", "T-Acc")),
+        _figures_table(by_model, "Table 2: object level", _levels("O-", "O-Acc", "EAcc", "IAcc")),
+        _figures_table(by_model, "Table 4: explicit and implicit tasks", _BY_KIND),
+        _figures_table(by_model, "Table 5: by number of objects", _BY_COUNT),
+        _figures_table(
+            by_model, "Table 8: strict task level", _levels("ST-"), "0 for tasks with an object that was not recognised"
         ),
-        _by_duration(scored),
-        *_sweeps(answered),
-        *_set_counts(list(examples.values())),
+        _duration_chart(by_model),
+        *_sweep_charts(answered_runs),
+        *_set_count_tables(list(examples.values())),
     ]
 
 
 Columns: TypeAlias = Mapping[str, tuple[str, ...]]
-"""Head -> where the figure stands among the published ones."""
+"""Head of a column to the place of its figure among the published ones."""
 
 
 def _levels(prefix: str, *first: str) -> Columns:
@@ -72,15 +72,15 @@ _BY_COUNT: Columns = {
 }
 
 
-def _figures(models: RunsByModel, title: str, columns: Columns, note: str = "") -> Table:
+def _figures_table(models: RunsByModel, title: str, columns: Columns, note: str = "") -> Table:
     return Table.of(title, ("model", *columns), run_means(models, columns.values()), note)
 
 
-def _kind(example: Example) -> str:
+def _task_kind(example: Example) -> str:
     return InstructionMetadata.of(example).kind
 
 
-def _by_duration(models: Mapping[str, Sequence[PublishedFigures]]) -> Table:
+def _duration_chart(models: Mapping[str, Sequence[PublishedFigures]]) -> Table:
     series: dict[str, dict[str, float]] = {}
     for model, runs in models.items():
         bins = sorted({name for run in runs for name in run["by_duration"]}, key=group_order)
@@ -90,14 +90,14 @@ def _by_duration(models: Mapping[str, Sequence[PublishedFigures]]) -> Table:
     return chart("Figure 5: by duration of the video", "duration", "score", series, "bar")
 
 
-def _sweeps(models: Sequence[tuple[str, TSTVG, Sequence[tuple[Scored, ...]]]]) -> list[Table]:
+def _sweep_charts(models: Sequence[tuple[str, TSTVG, Sequence[tuple[Scored, ...]]]]) -> list[Table]:
     """Accuracy and overlap against the threshold of recognition, for models whose names are compared by embeddings."""
     series: dict[str, dict[float, float]] = {}
     for model, task, runs in models:
         if task.rules.recogniser.matcher == "embeddings":
-            swept = [(threshold, _figures_at(threshold, runs, task)) for threshold in SWEEP]
+            pairs = [(threshold, _figures_at(threshold, runs, task)) for threshold in SWEEP]
             for name in ("O-Acc", "T-Acc", "T-m_vIoU"):
-                series[f"{model}: {name}"] = {threshold: run_mean(figures, name) or 0.0 for threshold, figures in swept}
+                series[f"{model}: {name}"] = {threshold: run_mean(figures, name) or 0.0 for threshold, figures in pairs}
     note = "The paper does not state its threshold; the tables use the option `threshold`."
     title = "Recognition by the threshold of similarity"
     return [chart(title, "threshold", "score", series, note=note)] if series else []
@@ -109,9 +109,9 @@ def _figures_at(threshold: float, runs: Sequence[tuple[Scored, ...]], task: TSTV
     return [statistics_of(run, rules).published_figures() for run in runs]
 
 
-def _set_counts(examples: Sequence[Example]) -> list[Table]:
+def _set_count_tables(examples: Sequence[Example]) -> list[Table]:
     """Counts of the examples: the paper's figures 3, 4 and 6."""
-    counts = Counter((_kind(example), count_group(len(true_objects(example)))) for example in examples)
+    counts = Counter((_task_kind(example), count_group(len(true_objects(example)))) for example in examples)
     objects = Counter(item.kind for example in examples for item in true_objects(example))
     rows: Rows = [
         (kind, *(counts[kind, count] for count in ("1", "2", "3+")), sum(counts[kind, c] for c in ("1", "2", "3+")))
@@ -125,36 +125,36 @@ def _set_counts(examples: Sequence[Example]) -> list[Table]:
     return [
         Table.of("Figure 3: instructions", columns, rows, note),
         chart("Figure 4: durations of the videos", "duration", "videos", {"videos": bars}, "bar"),
-        _categories(examples),
+        _categories_chart(examples),
     ]
 
 
 def set_tables(examples: Mapping[str, Sequence[Example]]) -> list[Table]:
     """Figures 3, 4 and 6 and table 7 of a set of tasks."""
     tasks = examples.get(TSTVG.name, ())
-    return [*_set_counts(tasks), _key_objects(tasks)] if tasks else []
+    return [*_set_count_tables(tasks), _key_objects_table(tasks)] if tasks else []
 
 
-def _key_objects(examples: Sequence[Example]) -> Table:
+def _key_objects_table(examples: Sequence[Example]) -> Table:
     by_scene: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for example in examples:
         metadata = InstructionMetadata.of(example)
         by_scene[metadata.scene].update(set(metadata.categories))
     rows = []
     for scene, counts in sorted(by_scene.items()):
-        usual = sorted(counts, key=lambda name: (-counts[name], name))[:KEY_OBJECTS]
-        rows.append((scene, ", ".join(f"{name} ({counts[name]})" for name in usual)))
+        most_frequent = sorted(counts, key=lambda name: (-counts[name], name))[:KEY_OBJECTS]
+        rows.append((scene, ", ".join(f"{name} ({counts[name]})" for name in most_frequent)))
     note = f"The {KEY_OBJECTS} objects at the most that most tasks take, with the number of these tasks."
     return Table.of("Table 7: key objects by scene", ("scene", "key objects"), rows, note)
 
 
-def _categories(examples: Sequence[Example]) -> Table:
+def _categories_chart(examples: Sequence[Example]) -> Table:
     by_kind = {
-        kind: Counter(item.category for e in examples if _kind(e) == kind for item in true_objects(e))
+        kind: Counter(item.category for e in examples if _task_kind(e) == kind for item in true_objects(e))
         for kind in ("explicit", "implicit")
     }
-    both = sum(by_kind.values(), Counter())
-    usual = sorted(both, key=lambda name: (-both[name], name))[:CATEGORIES]
-    series = {f"{kind} tasks": {name: counter[name] for name in usual} for kind, counter in by_kind.items()}
-    note = f"The {len(usual)} most frequent of {len(both)} categories."
+    all_counts = sum(by_kind.values(), Counter())
+    most_frequent = sorted(all_counts, key=lambda name: (-all_counts[name], name))[:CATEGORIES]
+    series = {f"{kind} tasks": {name: counter[name] for name in most_frequent} for kind, counter in by_kind.items()}
+    note = f"The {len(most_frequent)} most frequent of {len(all_counts)} categories."
     return chart("Figure 6: categories", "category", "objects", series, "bar", note)

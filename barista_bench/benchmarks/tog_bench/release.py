@@ -204,29 +204,29 @@ def _checked_object(item: ObjectRecord, key: str, video: VideoRecord, log: Probl
     boxes = _checked_boxes(item.boxes, f"{key}.boxes", video, log)
     last = max([boxes[-1].time, *(end for _, end in item.intervals)])
     if video.fps and video.frame_count and last > video.frame_count / video.fps + BEYOND:
-        lasts = f"{video.frame_count / video.fps:.1f} s"
-        raise RecordError(key, f"has a time of {last:g} s, and the video lasts {lasts}", "check the unit of times")
-    outside = sum(not any(start - 0.5 <= box.time <= end + 0.5 for start, end in item.intervals) for box in boxes)
-    if outside:
-        log.warning(f"{key}.boxes", f"{outside} lie in none of the intervals; they count all the same", "check times")
+        duration = f"{video.frame_count / video.fps:.1f} s"
+        raise RecordError(key, f"has a time of {last:g} s, and the video lasts {duration}", "check the unit of times")
+    count = sum(not any(start - 0.5 <= box.time <= end + 0.5 for start, end in item.intervals) for box in boxes)
+    if count:
+        log.warning(f"{key}.boxes", f"{count} lie in none of the intervals; they count all the same", "check times")
     return msgspec.structs.replace(item, boxes=boxes)
 
 
 def _checked_boxes(boxes: list[BoxAt], key: str, video: VideoRecord, log: ProblemLog) -> list[BoxAt]:
     """The boxes sorted by time, which is rounded to milliseconds, and cut at the frame."""
     by_time: dict[float, BoxAt] = {}
-    for index, annotated in enumerate(boxes):
-        time = round(annotated.time, 3)
-        x0, y0, x1, y1 = annotated.box
-        cut = (max(0.0, x0), max(0.0, y0), min(float(video.width), x1), min(float(video.height), y1))
-        if not (cut[0] < cut[2] and cut[1] < cut[3]):
+    for index, entry in enumerate(boxes):
+        time = round(entry.time, 3)
+        x0, y0, x1, y1 = entry.box
+        clipped = (max(0.0, x0), max(0.0, y0), min(float(video.width), x1), min(float(video.height), y1))
+        if not (clipped[0] < clipped[2] and clipped[1] < clipped[3]):
             what = f"[{x0:g}, {y0:g}, {x1:g}, {y1:g}] has no area in a frame of {video.width}x{video.height}"
             raise RecordError(f"{key}[{index}]", what, "give x0, y0, x1, y1 in pixels")
-        if cut != annotated.box:
+        if clipped != entry.box:
             log.warning(f"{key}[{index}]", "reaches outside of the frame and is cut", "check the frame's size")
-        if time in by_time and by_time[time].box != cut:
+        if time in by_time and by_time[time].box != clipped:
             raise RecordError(f"{key}[{index}]", f"is a second box at {time:g} s", "give one box a time and object")
-        by_time[time] = BoxAt(time, cut)
+        by_time[time] = BoxAt(time, clipped)
     return [by_time[time] for time in sorted(by_time)]
 
 
@@ -241,10 +241,10 @@ class FiledTask:
 
 @dataclass(slots=True)
 class TogRelease(AnnotationRelease):
-    """Annotations that were read and checked: tasks by video, then in the order of the files; facts by video id."""
+    """Annotations that were read and checked: tasks by video, then in the order of the files; video records by id."""
 
     tasks: tuple[FiledTask, ...]
-    facts: Mapping[str, VideoRecord]
+    video_records: Mapping[str, VideoRecord]
 
     def video_path(self, video_id: str) -> Path:
         return confined(self.videos, video_file(video_id))
@@ -267,27 +267,27 @@ def open_release(root: Path, videos: Path | None = None) -> TogRelease:
     """
     problems: list[Problem] = []
     tasks: dict[str, FiledTask] = {}
-    facts: dict[str, VideoRecord] = {}
+    video_records: dict[str, VideoRecord] = {}
     for path in annotation_files(root, "ToG-Bench", lambda path: not path.name.startswith((".", "_")), ("*",)):
         log = ProblemLog(path.name)
-        videos_of_file, tasks_of_file = _read(path, log)
+        videos_of_file, tasks_of_file = _read_file(path, log)
         for name, video in videos_of_file.items():
-            if facts.setdefault(name, video) != video:
+            if video_records.setdefault(name, video) != video:
                 what = f"{name!r:.80} is described otherwise in another file; its tasks here are left out"
                 log.error("videos", what, "keep one record a video")
         for filed in tasks_of_file:
-            if facts[filed.task.video] == videos_of_file[filed.task.video]:
+            if video_records[filed.task.video] == videos_of_file[filed.task.video]:
                 keep_first(tasks, filed.task.id, filed, log, f"tasks[{filed.row}].id")
         problems += log
     ordered = tuple(sorted(tasks.values(), key=lambda filed: filed.task.video))
-    return TogRelease(root, media_folder(root, videos), tuple(problems), ordered, facts)
+    return TogRelease(root, media_folder(root, videos), tuple(problems), ordered, video_records)
 
 
 _Records: TypeAlias = tuple[Iterable[VideoRecord], Iterable[tuple[int, TaskRecord]]]
 """Videos, and tasks with their rows."""
 
 
-def _read(path: Path, log: ProblemLog) -> tuple[dict[str, VideoRecord], list[FiledTask]]:
+def _read_file(path: Path, log: ProblemLog) -> tuple[dict[str, VideoRecord], list[FiledTask]]:
     """Videos and tasks of one file; a file that cannot be used has none, and a problem."""
     values = list(read_values(path, log))
     is_lines = path.suffix.lower() == ".jsonl"
@@ -296,7 +296,7 @@ def _read(path: Path, log: ProblemLog) -> tuple[dict[str, VideoRecord], list[Fil
     content = [placed.value for placed in values] if is_lines else values[0].value
     try:
         if isinstance(content, dict) and content.get("format") == FORMAT:
-            videos, rows = _read_ours(content, log)
+            videos, rows = _read_own_format(content, log)
         elif isinstance(content, dict):
             videos, rows = _read_v_star([PlacedRecord(f"{key:.60}", value) for key, value in content.items()], log)
         else:
@@ -304,16 +304,16 @@ def _read(path: Path, log: ProblemLog) -> tuple[dict[str, VideoRecord], list[Fil
     except RecordError as broken:
         log.error(broken.key, f"{broken.what}; the file is left out", broken.remedy)
         return {}, []
-    facts = checked_videos(videos, log)
-    checked = ((row, checked_task(task, f"tasks[{row}]", facts, log)) for row, task in rows)
-    return facts, [FiledTask(task, path.name, row) for row, task in checked if task is not None]
+    video_records = checked_videos(videos, log)
+    checked_tasks = ((row, checked_task(task, f"tasks[{row}]", video_records, log)) for row, task in rows)
+    return video_records, [FiledTask(task, path.name, row) for row, task in checked_tasks if task is not None]
 
 
-def _read_ours(content: dict[str, object], log: ProblemLog) -> _Records:
+def _read_own_format(content: dict[str, object], log: ProblemLog) -> _Records:
     """A file in our format: record by record, so that a bad one costs no other."""
     sections = {name: rows for name in ("videos", "tasks") if isinstance(rows := content.get(name), list)}
-    short = {name: list[object]() for name, rows in sections.items() if len(rows) <= MAX_TASKS}
-    typed({**content, **short}, AnnotationFile, _REMEDY)
+    without_rows = {name: list[object]() for name, rows in sections.items() if len(rows) <= MAX_TASKS}
+    typed({**content, **without_rows}, AnnotationFile, _REMEDY)
     video_rows, task_rows = (elements(sections[name], log, name) for name in ("videos", "tasks"))
     videos = read_each(video_rows, lambda row: typed(row.value, VideoRecord, _REMEDY), log, "it is left out")
     tasks = read_each(task_rows, lambda row: typed(row.value, TaskRecord, _REMEDY), log, "it is left out")
@@ -331,12 +331,12 @@ def _read_v_star(values: Sequence[PlacedRecord], log: ProblemLog) -> _Records:
     numbers: Counter[str] = Counter()
 
     def convert(placed: PlacedRecord) -> TaskRecord:
-        theirs = typed(placed.value, VStarRecord, strict=False)
-        name = str(theirs.vid)
-        boxes = [BoxAt(box.timestamp, (box.xmin, box.ymin, box.xmax, box.ymax)) for box in theirs.bboxes]
-        item = ObjectRecord(theirs.answer, intervals=[theirs.timestamps], boxes=boxes)
-        task = TaskRecord(f"{name}/{numbers[name] + 1:04d}", name, theirs.question, "explicit", [item])
-        video = VideoRecord(name, theirs.width, theirs.height, theirs.fps, theirs.frame_count)
+        record = typed(placed.value, VStarRecord, strict=False)
+        name = str(record.vid)
+        boxes = [BoxAt(box.timestamp, (box.xmin, box.ymin, box.xmax, box.ymax)) for box in record.bboxes]
+        item = ObjectRecord(record.answer, intervals=[record.timestamps], boxes=boxes)
+        task = TaskRecord(f"{name}/{numbers[name] + 1:04d}", name, record.question, "explicit", [item])
+        video = VideoRecord(name, record.width, record.height, record.fps, record.frame_count)
         # A struct is checked when it is read, not when it is made.
         video, task = typed(msgspec.to_builtins(video), VideoRecord), typed(msgspec.to_builtins(task), TaskRecord)
         if videos.setdefault(name, video) != video:

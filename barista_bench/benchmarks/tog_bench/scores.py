@@ -1,4 +1,4 @@
-"""From examples and answers to the metric: what is recognised, which times count, and the figures.
+"""The scores of answers by the metric: what is recognised, which times count, and the figures.
 
 Which predicted object is which true one goes by name, one to one. The paper compares embeddings of category names
 (all-mpnet-base-v2) and does not state its threshold; `exact` and `synonyms` need no model. A pair counts if its
@@ -54,7 +54,7 @@ def synonym_groups() -> tuple[tuple[str, ...], ...]:
 
 
 @functools.cache
-def _group_of() -> dict[str, int]:
+def _group_numbers() -> dict[str, int]:
     return {name: number for number, group in enumerate(synonym_groups()) for name in group}
 
 
@@ -67,14 +67,14 @@ class Recogniser(NameMatcher):
     def _is_same(self, name: str, right: Sequence[str]) -> bool:
         if self.matcher == "exact":
             return name == right[0]
-        group = _group_of().get(name)
-        return name in right or (group is not None and group == _group_of().get(right[0]))
+        group = _group_numbers().get(name)
+        return name in right or (group is not None and group == _group_numbers().get(right[0]))
 
 
 def assign(
     similarity: Floats, threshold: float, overlap: Callable[[int, int], float] = lambda predicted, true: 0.0
 ) -> list[int | None]:
-    """For each predicted object the true one that it is, or None; one to one, at the greatest total similarity.
+    """The true object that each predicted one is, or None; one to one, at the greatest total similarity.
 
     `similarity` is (predicted, true), `threshold` the least of a pair, above 0; the overlap of pairs, from 0 to 1,
     decides between assignments of equal similarity.
@@ -83,21 +83,21 @@ def assign(
     ([1, 0], [None])
     """
     matches: list[int | None] = [None] * similarity.shape[0]
-    allowed = similarity >= threshold
-    crowded = allowed & ((allowed.sum(axis=0) > 1)[None, :] | (allowed.sum(axis=1) > 1)[:, None])
-    if not crowded.any():  # nothing to decide, as with most answers
-        for row, column in zip(*(axis.tolist() for axis in np.nonzero(allowed)), strict=True):
+    is_allowed = similarity >= threshold
+    is_contested = is_allowed & ((is_allowed.sum(axis=0) > 1)[None, :] | (is_allowed.sum(axis=1) > 1)[:, None])
+    if not is_contested.any():  # nothing to decide, as with most answers
+        for row, column in zip(*(axis.tolist() for axis in np.nonzero(is_allowed)), strict=True):
             matches[row] = column
         return matches
     from scipy.optimize import linear_sum_assignment  # slow to import, and few commands score
 
-    gain = np.where(allowed, np.round(similarity, DECIMALS), 0.0)
+    gain = np.where(is_allowed, np.round(similarity, DECIMALS), 0.0)
     # All overlaps together are worth less than the last decimal of one similarity.
     least = 10.0**-DECIMALS / (2 * min(similarity.shape) + 1)
-    for row, column in zip(*(axis.tolist() for axis in np.nonzero(crowded)), strict=True):
+    for row, column in zip(*(axis.tolist() for axis in np.nonzero(is_contested)), strict=True):
         gain[row, column] += least * overlap(row, column)
     for row, column in zip(*(axis.tolist() for axis in linear_sum_assignment(-gain)), strict=True):
-        if allowed[row, column]:
+        if is_allowed[row, column]:
             matches[row] = column
     return matches
 
@@ -113,7 +113,7 @@ TASK_SCORES = ("T-Acc", "O-Acc", *(f"{level}-{name}" for level in ("T", "ST") fo
 
 @dataclass(frozen=True, slots=True)
 class ScoringRules:
-    """How answers are scored: everything that the task's options change.
+    """The rules by which answers are scored: everything that the task's options change.
 
     Args:
         recogniser: which names mean one object.
@@ -149,7 +149,7 @@ def answered_objects(prediction: Prediction | None) -> list[AnsweredObject]:
     return [] if prediction is None else AnsweredObjects.read(prediction.value).objects
 
 
-def box_track(item: RequiredObject, shown: Sequence[float], box_times: BoxTimes) -> dict[float, Xyxy]:
+def box_track(item: RequiredObject, frame_times: Sequence[float], box_times: BoxTimes) -> dict[float, Xyxy]:
     """The true boxes of an object that count, by seconds.
 
     `shown`: those annotated at the time of a frame shown (of several, the nearest). An object that no frame shown has a
@@ -158,54 +158,54 @@ def box_track(item: RequiredObject, shown: Sequence[float], box_times: BoxTimes)
     boxes = {time: as_xyxy(box) for time, box in zip(item.times, item.boxes, strict=True)}
     nearest: dict[float, float] = {}
     for time in item.times:
-        frame = snapped(time, shown)
+        frame = snapped(time, frame_times)
         if abs(frame - time) < abs(frame - nearest.get(frame, float("inf"))):
             nearest[frame] = time
-    counted = sorted(nearest[frame] for frame in shown if frame in nearest)
-    return {time: boxes[time] for time in counted} if box_times == "shown" and counted else boxes
+    counted_times = sorted(nearest[frame] for frame in frame_times if frame in nearest)
+    return {time: boxes[time] for time in counted_times} if box_times == "shown" and counted_times else boxes
 
 
 def assess(sample: Scored, rules: ScoringRules) -> AssessedAnswer:
     """Recognise a sample's objects, then score it. Raises ConfigError where the sentence encoder cannot be loaded."""
-    shown, true = shown_times(sample.example), true_objects(sample.example)
-    tracks = [box_track(item, shown, rules.box_times) for item in true]
+    frame_times, true_items = shown_times(sample.example), true_objects(sample.example)
+    tracks = [box_track(item, frame_times, rules.box_times) for item in true_items]
     references = [
         ReferenceObject(item.category, item.kind, as_pairs(item.intervals), track)
-        for item, track in zip(true, tracks, strict=True)
+        for item, track in zip(true_items, tracks, strict=True)
     ]
     reference = ReferenceTask(InstructionMetadata.of(sample.example).kind, references)
     viou = "reference" if rules.viou == "gt_frames" else "union"
-    answered = answered_objects(sample.prediction)
-    names = tuple(item.name for item in answered)
-    grid = _time_grid(tracks, shown)
+    answered_items = answered_objects(sample.prediction)
+    names = tuple(item.name for item in answered_items)
+    grid = _time_grid(tracks, frame_times)
     # Predicted times count with `union`: those between the frames shown belong to none that is scored.
-    predicted = [_predicted_object(item, grid, within=rules.box_times == "shown") for item in answered]
+    predicted = [_predicted_object(item, grid, only_on_grid=rules.box_times == "shown") for item in answered_items]
 
     def overlap(row: int, column: int) -> float:
         measures = score_object(predicted[row], reference.objects[column], viou)
         return float(measures[T_IOU] + measures[V_IOU]) / 2
 
-    similarity = rules.recogniser.similarities(names, [item.names for item in true])
+    similarity = rules.recogniser.similarities(names, [item.names for item in true_items])
     matches = assign(similarity, rules.recogniser.threshold, overlap)
     predicted = [item._replace(match=match) for item, match in zip(predicted, matches, strict=True)]
     score = score_task(None if sample.prediction is None else predicted, reference, viou)
     return AssessedAnswer(score, names, tuple(matches))
 
 
-def _time_grid(tracks: Sequence[Mapping[float, Xyxy]], shown: Sequence[float]) -> list[float]:
+def _time_grid(tracks: Sequence[Mapping[float, Xyxy]], frame_times: Sequence[float]) -> list[float]:
     """The times that a predicted time may mean, in order: those of true boxes, and of frames shown without any."""
     times = sorted({time for track in tracks for time in track})
-    known = set(times)
-    return sorted({*times, *(time for time in shown if snapped(time, times) not in known)})
+    true_times = set(times)
+    return sorted({*times, *(time for time in frame_times if snapped(time, times) not in true_times)})
 
 
-def _predicted_object(item: AnsweredObject, grid: Sequence[float], *, within: bool) -> PredictedObject:
-    """An answered object, its boxes at times of the grid; at others too unless they must be `within` it."""
+def _predicted_object(item: AnsweredObject, grid: Sequence[float], *, only_on_grid: bool) -> PredictedObject:
+    """An answered object, its boxes at times of the grid; at others too unless `only_on_grid`."""
     boxes: dict[float, list[Xyxy]] = {}
-    known = set(grid)
+    grid_times = set(grid)
     for entry in item.boxes:
         time = snapped(entry.timestamp, grid)
-        if time in known or not within:
+        if time in grid_times or not only_on_grid:
             boxes.setdefault(time, []).append(as_xyxy(entry.box))
     return PredictedObject(None, as_pairs(item.intervals), boxes, item.malformed)
 
@@ -215,7 +215,7 @@ GROUPS: Mapping[str, Callable[[Example], str]] = {
     "by_number_of_objects": lambda example: count_group(len(true_objects(example))),
     "by_duration": lambda example: InstructionMetadata.of(example).duration_bin,
 }
-"""Table of figures by group -> the group of an example."""
+"""Table of figures by group to the group of an example."""
 
 
 class GroundingStatistics(SumStatistics):
@@ -264,10 +264,10 @@ class GroundingStatistics(SumStatistics):
             positions.setdefault(groups[table], []).append(at)
         grouped: dict[str, dict[str, Json]] = {}
         for name in sorted(positions, key=group_order):
-            part = self.subset(positions[name])
-            values = {key: float(value[0]) for key, value in part.figures(np.ones((1, part.size))).items()}
+            group = self.subset(positions[name])
+            values = {key: float(value[0]) for key, value in group.figures(np.ones((1, group.size))).items()}
             fractions = {key: value for key, value in values.items() if key != "coverage" and not np.isnan(value)}
-            grouped[name] = {**fractions, **part._counts()}
+            grouped[name] = {**fractions, **group._counts()}
         return grouped
 
 

@@ -115,7 +115,7 @@ class TSTVG(BaselineAnswers):
 
     @cached_property
     def rules(self) -> ScoringRules:
-        """How answers are scored, as the options say."""
+        """The rules by which answers are scored, as the options say."""
         return ScoringRules(
             Recogniser.of(self.chosen), cast("Viou", self.chosen["viou"]), cast("BoxTimes", self.chosen["box_times"])
         )
@@ -126,7 +126,7 @@ class TSTVG(BaselineAnswers):
         for video_id, tasks in groupby(release.tasks, key=lambda filed: filed.task.video):
             if sampling.videos is not None and video_id not in sampling.videos:
                 continue
-            record = release.facts[video_id]
+            record = release.video_records[video_id]
             try:
                 facts = _facts(release, record)
                 frames = at_rate(facts, sampling.rate)
@@ -159,8 +159,8 @@ class TSTVG(BaselineAnswers):
         An answer that breaks off counts as far as its entries are complete, under both protocols: there is no released
         code that says otherwise.
         """
-        asked = InstructionInputs.read(inputs)
-        answer = read_answer(text, ShownFrames(asked.times, asked.frame_width, asked.frame_height, box_format))
+        question = InstructionInputs.read(inputs)
+        answer = read_answer(text, ShownFrames(question.times, question.frame_width, question.frame_height, box_format))
         if answer is None:
             return ParseError("the answer holds no JSON object with explicit_object or implicit_object")
         return answer
@@ -190,18 +190,18 @@ class TSTVG(BaselineAnswers):
 
         Answered objects that are none of the true ones are repeated or made up.
         """
-        ids, assessed = evidence_objects(example), assess(Scored(example, prediction), self.rules)
-        for index, recognised in enumerate(assessed.score.recognised.tolist()):
-            about = ids[index : index + 1]
-            measures = assessed.score.measures[index]
+        ids, assessment = evidence_objects(example), assess(Scored(example, prediction), self.rules)
+        for index, recognised in enumerate(assessment.score.recognised.tolist()):
+            object_ids = ids[index : index + 1]
+            measures = assessment.score.measures[index]
             if not recognised:
-                yield AnswerFailure("missed", about)
+                yield AnswerFailure("missed", object_ids)
                 continue
             if measures[T_IOU] < ENOUGH:
-                yield AnswerFailure("wrong_time", about)
+                yield AnswerFailure("wrong_time", object_ids)
             if measures[V_IOU] < ENOUGH:
-                yield AnswerFailure("loose_box", about)
-        answers = [(plain_name(name), match) for name, match in zip(assessed.names, assessed.matches, strict=True)]
+                yield AnswerFailure("loose_box", object_ids)
+        answers = [(plain_name(name), match) for name, match in zip(assessment.names, assessment.matches, strict=True)]
         recognised_names = {name for name, match in answers if match is not None}
         for name, match in answers:
             if match is None:
@@ -210,33 +210,33 @@ class TSTVG(BaselineAnswers):
     def explain(self, example: Example, prediction: Prediction | None) -> Explanation:
         """Objects that were recognised, with their overlaps; those that were not; and answered ones that are none."""
         hits, misses = [], []
-        assessed = assess(Scored(example, prediction), self.rules)
-        answer_of = {match: index for index, match in enumerate(assessed.matches) if match is not None}
+        assessment = assess(Scored(example, prediction), self.rules)
+        answer_of = {match: index for index, match in enumerate(assessment.matches) if match is not None}
         for index, item in enumerate(true_objects(example)):
             text = f"{item.category} ({item.kind}), {_times_text(item)}"
             if index not in answer_of:
                 misses.append(text)
                 continue
-            measures = assessed.score.measures[index]
+            measures = assessment.score.measures[index]
             overlap = f"tIoU {measures[T_IOU]:.2f}, vIoU {measures[V_IOU]:.2f}"
-            hits.append(f"{text}: answered as {assessed.names[answer_of[index]]!r}, {overlap}")
-        answers = zip(assessed.names, assessed.matches, strict=True)
+            hits.append(f"{text}: answered as {assessment.names[answer_of[index]]!r}, {overlap}")
+        answers = zip(assessment.names, assessment.matches, strict=True)
         return Explanation.of(
             hits, misses, (f"{name!r} is none of the objects" for name, match in answers if match is None)
         )
 
     def overlays(self, example: Example, prediction: Prediction | None) -> tuple[Overlay, ...]:
         """True and answered boxes on the frames shown."""
-        shown = shown_times(example)
+        times = shown_times(example)
         reference = [
             Overlay(frame, box, "reference", item.category)
             for item in true_objects(example)
-            for frame, box in _on_frames(zip(item.times, item.boxes, strict=True), shown)
+            for frame, box in _boxes_on_frames(zip(item.times, item.boxes, strict=True), times)
         ]
         answered = [
             Overlay(frame, box, "predicted", item.name)
             for item in answered_objects(prediction)
-            for frame, box in _on_frames(((entry.timestamp, entry.box) for entry in item.boxes), shown)
+            for frame, box in _boxes_on_frames(((entry.timestamp, entry.box) for entry in item.boxes), times)
         ]
         return (*reference, *answered)
 
@@ -249,8 +249,8 @@ def _facts(release: TogRelease, record: VideoRecord) -> VideoFacts:
     """Facts of the video on disk. Raises DataError where it is missing, damaged, or of another shape."""
     path = release.video_path(record.id)
     facts = video_facts(path, fps=record.fps if path.is_dir() else None)
-    stretch = facts.width * record.height / (facts.height * record.width)
-    if abs(stretch - 1) > SHAPE_TOLERANCE:
+    shape_ratio = facts.width * record.height / (facts.height * record.width)
+    if abs(shape_ratio - 1) > SHAPE_TOLERANCE:
         sizes = f"{facts.width}x{facts.height}, and its boxes are drawn on {record.width}x{record.height}"
         raise DataError(f"{path}: is {sizes}. Remedy: use the video that was annotated, uncropped and unturned")
     return facts
@@ -265,9 +265,9 @@ def _example(
         reason = f"has boxes up to {last:g} s, and the video ends at {facts.duration:.1f} s"
         return SkippedExample(FrameRef(task.video, 0), reason, task.id)
     times = [round(float(facts.seconds[frame]), 3) for frame in frames]
-    wide, high = facts.width / record.width, facts.height / record.height
-    objects = [_required_object(item, task.kind, wide, high) for item in task.objects]
-    seen = [any(snapped(box.time, times) in times for box in item.boxes) for item in task.objects]
+    sx, sy = facts.width / record.width, facts.height / record.height
+    objects = [_required_object(item, task.kind, sx, sy) for item in task.objects]
+    is_seen = [any(snapped(box.time, times) in times for box in item.boxes) for item in task.objects]
     return TSTVG.new_example(
         f"{TSTVG.name}:{task.id}",
         task.video,
@@ -286,7 +286,7 @@ def _example(
             kind=task.kind,
             objects=count_group(len(objects)),
             object_count=len(objects),
-            unseen_objects=seen.count(False),
+            unseen_objects=is_seen.count(False),
             categories=sorted({item.category for item in task.objects}),
             scene=record.scene or "unknown",
             duration_bin=duration_bin(facts.duration),
@@ -303,27 +303,27 @@ def _example(
     )
 
 
-def _required_object(item: ObjectRecord, task_kind: str, wide: float, high: float) -> RequiredObject:
-    """An object of the target, its boxes scaled to the video's size."""
+def _required_object(item: ObjectRecord, task_kind: str, sx: float, sy: float) -> RequiredObject:
+    """An object of the target, its boxes scaled to the video's size: by `sx` across and `sy` down."""
     return RequiredObject(
         category=item.category,
         kind=item.kind or task_kind,
         synonyms=list(item.synonyms),
         intervals=[[start, end] for start, end in item.intervals],
         times=[box.time for box in item.boxes],
-        boxes=[[x0 * wide, y0 * high, x1 * wide, y1 * high] for x0, y0, x1, y1 in (box.box for box in item.boxes)],
+        boxes=[[x0 * sx, y0 * sy, x1 * sx, y1 * sy] for x0, y0, x1, y1 in (box.box for box in item.boxes)],
     )
 
 
 def _times_text(item: RequiredObject) -> str:
-    shown = ", ".join(f"{start:g}-{end:g} s" for start, end in item.intervals[:3])
-    return shown + (", ..." if len(item.intervals) > 3 else "")
+    text = ", ".join(f"{start:g}-{end:g} s" for start, end in item.intervals[:3])
+    return text + (", ..." if len(item.intervals) > 3 else "")
 
 
-def _on_frames(boxes: Iterable[tuple[float, list[float]]], shown: list[float]) -> Iterator[tuple[int, Xyxy]]:
+def _boxes_on_frames(boxes: Iterable[tuple[float, list[float]]], times: list[float]) -> Iterator[tuple[int, Xyxy]]:
     """Boxes that lie on a frame shown, with its number from 0."""
-    frames = {time: frame for frame, time in enumerate(shown)}
+    frames = {time: frame for frame, time in enumerate(times)}
     for time, box in boxes:
-        frame = frames.get(snapped(time, shown))
+        frame = frames.get(snapped(time, times))
         if frame is not None:
             yield frame, as_xyxy(box)

@@ -80,7 +80,7 @@ class EntryEvidence(Evidence):
 
 HEADING = "Final Scores"
 MISSING_SCORE = -0.1
-"""What the released rule gives a label without a score, and every label of a refused video."""
+"""The score that the released rule gives a label without one, and every label of a refused video."""
 LOWEST, HIGHEST = 0, 5
 
 _NUMBER = re.compile(r"(?<!_)([0-9]+(?:\.[0-9]+)?)")
@@ -113,9 +113,9 @@ def read_answer(text: str, labels: Sequence[str], highest: float = HIGHEST) -> P
     Where no label at all has a score there is no prediction: the released rule would still give all of them -0.1, and
     so do the figures.
     """
-    given = read_scores(text, labels)
-    if given is not None:
-        return _prediction(given, given, labels)
+    encoder_scores = read_scores(text, labels)
+    if encoder_scores is not None:
+        return _prediction(encoder_scores, encoder_scores, labels)
     body = text[-MAX_ANSWER:].rpartition(HEADING)[2]
     scores = released_scores(body, labels)
     if not scores:

@@ -66,11 +66,11 @@ _KINDS: dict[str, FailureKind] = {
     "actions": "wrong_verb",
     "permutation": "wrong_order",
 }
-"""By theme, what a wrong description differs in; other themes mix several things."""
+"""Theme to what a wrong description differs in; other themes mix several things."""
 
 
 class Matching(ReleaseTask[EvenSampling]):
-    """Shared by the tasks, which differ in the environment alone."""
+    """The base of the tasks, which differ in the environment alone."""
 
     benchmark = "vista"
     version = 2
@@ -101,7 +101,7 @@ class Matching(ReleaseTask[EvenSampling]):
     metadata_type = MatchingMetadata
     evidence_type = EntryEvidence
     environment: ClassVar[str | None]
-    """In the paper's words; None for all."""
+    """The environment in the paper's words; None for all."""
 
     def __init__(self, prompts: PromptTexts | None = None, *, options: Mapping[str, object] | None = None) -> None:
         wording = _MINECRAFT if (options or {}).get("conversation") == _MINECRAFT else _WORDING
@@ -127,40 +127,40 @@ class Matching(ReleaseTask[EvenSampling]):
                 else:
                     yield self._example(problem_set, video, facts, sampling)
 
-    def _example(self, asked: ProblemSet, video: LabelledVideo, facts: _Facts, sampling: EvenSampling) -> Example:
+    def _example(self, problem_set: ProblemSet, video: LabelledVideo, facts: _Facts, sampling: EvenSampling) -> Example:
         frames = evenly_spaced(facts.frame_count, sampling.frames)
         return self.new_example(
-            f"{self.name}:{asked.set_id}:{video.video_id}",
+            f"{self.name}:{problem_set.set_id}:{video.video_id}",
             video.video_id,
             frames,
-            label="; ".join(asked.descriptions[label] for label in video.labels),
+            label="; ".join(problem_set.descriptions[label] for label in video.labels),
             inputs=MatchingInputs(
-                problem_set=asked.set_id,
-                labels=list(asked.descriptions),
-                descriptions=list(asked.descriptions.values()),
-                prompt_gpt=asked.prompt,
-                example_gpt=asked.example,
+                problem_set=problem_set.set_id,
+                labels=list(problem_set.descriptions),
+                descriptions=list(problem_set.descriptions.values()),
+                prompt_gpt=problem_set.prompt,
+                example_gpt=problem_set.example,
                 frame_count=len(frames),
             ),
             target=MatchingTarget(list(video.labels)),
             metadata=MatchingMetadata(
                 split="test",
-                environment=asked.environment,
-                type=asked.type,
-                problem_set=asked.set_id,
-                release_level=asked.release_level,
-                release_type=asked.release_type,
-                level=asked.level,
-                sequence_length=asked.level,
+                environment=problem_set.environment,
+                type=problem_set.type,
+                problem_set=problem_set.set_id,
+                release_level=problem_set.release_level,
+                release_type=problem_set.release_type,
+                level=problem_set.level,
+                sequence_length=problem_set.level,
                 frames=sampling.frames,
-                set_videos=len(asked.videos),
-                set_labels=len(asked.descriptions),
-                shared_prefix=asked.shared_prefix.get(video.labels[0]),
+                set_videos=len(problem_set.videos),
+                set_labels=len(problem_set.descriptions),
+                shared_prefix=problem_set.shared_prefix.get(video.labels[0]),
                 frame_count=facts.frame_count,
                 fps=facts.fps,
                 seconds=facts.seconds,
             ),
-            evidence=EntryEvidence(f"tasks/{asked.set_id}.yaml", video.entry),
+            evidence=EntryEvidence(f"tasks/{problem_set.set_id}.yaml", video.entry),
         )
 
     def resampling_unit(self, example: Example) -> str:
@@ -176,17 +176,17 @@ class Matching(ReleaseTask[EvenSampling]):
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         """Describe the frames, or (unless `conversation=two`) describe, compare and score."""
-        asked = MatchingInputs.of(example)
-        shown = asked.example_gpt if self.chosen["one_shot"] else None
-        values = {"frame_count": str(asked.frame_count), "task": asked.prompt_gpt.strip()}
+        inputs = MatchingInputs.of(example)
+        example_gpt = inputs.example_gpt if self.chosen["one_shot"] else None
+        values = {"frame_count": str(inputs.frame_count), "task": inputs.prompt_gpt.strip()}
         if self.chosen["conversation"] == _MINECRAFT:
-            values["truths"] = self.prompts.text("several" if asked.problem_set in MULTILABEL else "one")
-            values["summaries"] = _summaries(asked)
+            values["truths"] = self.prompts.text("several" if inputs.problem_set in MULTILABEL else "one")
+            values["summaries"] = _summaries(inputs)
         else:
-            values["example"] = self.prompts.text("example", example=shown.strip()) + "\n" if shown else ""
+            values["example"] = self.prompts.text("example", example=example_gpt.strip()) + "\n" if example_gpt else ""
         system, user = self.prompts.fill(**values)
         if self.chosen["conversation"] == "single":
-            user = self.prompts.text("single", **values, summaries=_summaries(asked))
+            user = self.prompts.text("single", **values, summaries=_summaries(inputs))
         return Prompt(system, (*map(ImagePart, range(len(example.frames))), TextPart(user)))
 
     def follow_up(self, example: Example, answers: tuple[str, ...], box_format: BoxFormat) -> Prompt | None:
@@ -194,11 +194,11 @@ class Matching(ReleaseTask[EvenSampling]):
 
         A model that scores the descriptions at once, as dual encoders do, has answered already.
         """
-        asked = MatchingInputs.of(example)
+        inputs = MatchingInputs.of(example)
         is_done = self.chosen["conversation"] != "two" or len(answers) > 1
-        if is_done or read_scores(answers[0], asked.labels) is not None:
+        if is_done or read_scores(answers[0], inputs.labels) is not None:
             return None
-        text = self.prompts.text("match", description=answers[0].strip(), summaries=_summaries(asked))
+        text = self.prompts.text("match", description=answers[0].strip(), summaries=_summaries(inputs))
         return Prompt(self.prompts.fill()[0], (TextPart(text),))
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
@@ -214,7 +214,7 @@ class Matching(ReleaseTask[EvenSampling]):
         return MatchedSets.of(samples, str(self.chosen["standardise"]))
 
     def facets(self, example: Example) -> Fields:
-        """How many descriptions fit, beside the metadata."""
+        """The number of descriptions that fit, beside the metadata."""
         return {"fitting_descriptions": len(_reference(example))}
 
     def mistakes(self, example: Example, prediction: Prediction) -> Iterable[AnswerFailure]:
@@ -235,22 +235,22 @@ class Matching(ReleaseTask[EvenSampling]):
         answer = LabelScores.read(prediction.value) if prediction else LabelScores({}, None, [])
         best = answer.best if prediction else []
 
-        def shown(label: str) -> str:
+        def label_text(label: str) -> str:
             score = f"{answer.scores[label]:.4g}" if label in answer.scores else "no score"
             return f"{label} [{score}]: {texts[label]}"
 
         return Explanation.of(
-            (shown(label) for label in texts if label in reference and label in best),
-            (shown(label) for label in texts if label in reference and not set(reference).intersection(best)),
-            (shown(label) for label in best if label not in reference),
+            (label_text(label) for label in texts if label in reference and label in best),
+            (label_text(label) for label in texts if label in reference and not set(reference).intersection(best)),
+            (label_text(label) for label in best if label not in reference),
         )
 
     def reference_answer(self, example: Example, box_format: BoxFormat) -> str:
         """Full marks to the true description: to the first of several, since only one may be best."""
-        return self._full_marks_to(example, _reference(example)[0])
+        return self._full_marks_answer(example, _reference(example)[0])
 
     def random_answer(self, example: Example, rng: random.Random, box_format: BoxFormat) -> str:
-        return self._full_marks_to(example, rng.choice(MatchingInputs.of(example).labels))
+        return self._full_marks_answer(example, rng.choice(MatchingInputs.of(example).labels))
 
     def prior_answer(self, example: Example, others: Sequence[Example], box_format: BoxFormat) -> str:
         """The label that fits most of the set's other videos; of several, the first.
@@ -258,13 +258,13 @@ class Matching(ReleaseTask[EvenSampling]):
         Where every label fits one video, as in permutations, it is never this one's: the baseline of the paper, which
         also counts the video itself, is the figure `majority_f1`.
         """
-        of_set = [other for other in others if self.resampling_unit(other) == self.resampling_unit(example)]
-        counts = Counter(label for other in of_set for label in _reference(other))
-        return self._full_marks_to(example, max(MatchingInputs.of(example).labels, key=lambda label: counts[label]))
+        set_examples = [other for other in others if self.resampling_unit(other) == self.resampling_unit(example)]
+        counts = Counter(label for other in set_examples for label in _reference(other))
+        return self._full_marks_answer(example, max(MatchingInputs.of(example).labels, key=lambda label: counts[label]))
 
-    def _full_marks_to(self, example: Example, chosen: str) -> str:
+    def _full_marks_answer(self, example: Example, best: str) -> str:
         labels = MatchingInputs.of(example).labels
-        return write_answer({label: self._highest if label == chosen else LOWEST for label in labels})
+        return write_answer({label: self._highest if label == best else LOWEST for label in labels})
 
 
 class VirtualHome(Matching):
@@ -296,8 +296,8 @@ def _reference(example: Example) -> list[str]:
     return MatchingTarget.of(example).labels
 
 
-def _summaries(asked: MatchingInputs) -> str:
-    return "\n".join(f"- ({label}) {text}" for label, text in asked.choices.items())
+def _summaries(inputs: MatchingInputs) -> str:
+    return "\n".join(f"- ({label}) {text}" for label, text in inputs.choices.items())
 
 
 class _Facts(NamedTuple):

@@ -33,7 +33,7 @@ _BAR_NOTE = f"{_NOTE} Figures 13b, 14b and 15b split the same by the release's o
 _CLUTTERED_TABLE = "object"
 """The release's type of the two problem sets that figure 17 compares."""
 _SUFFIX = re.compile(r" \([^()]*\)$")
-"""What a report puts behind the name of a model that has several runs."""
+"""The text that a report puts behind the name of a model with several runs."""
 
 
 def paper_tables(samples: Sequence[ModelSamples]) -> list[Table]:
@@ -71,36 +71,36 @@ def set_means(samples: Sequence[ModelSamples]) -> pd.DataFrame:
     for item in samples:
         runs: defaultdict[str, list[MatchedSet]] = defaultdict(list)
         for run in item.runs:
-            for matched in MatchedSets.of(run, str(item.task.chosen["standardise"])).sets:
-                runs[matched.set_id].append(matched)
-        for set_id, of_set in runs.items():
-            scored = [(each.f1, each.majority) for each in of_set if each.f1 is not None and each.majority is not None]
-            if scored:
-                about = of_set[0].metadata
-                f1, majority = (math.fsum(column) / len(scored) for column in zip(*scored, strict=True))
-                environment, theme = words(about.environment), words(about.type)
+            for matched_set in MatchedSets.of(run, str(item.task.chosen["standardise"])).sets:
+                runs[matched_set.set_id].append(matched_set)
+        for set_id, set_runs in runs.items():
+            scores = [(s.f1, s.majority) for s in set_runs if s.f1 is not None and s.majority is not None]
+            if scores:
+                metadata = set_runs[0].metadata
+                f1, majority = (math.fsum(column) / len(scores) for column in zip(*scores, strict=True))
+                environment, theme = words(metadata.environment), words(metadata.type)
                 row = {
                     "model": item.model,
-                    "frames": about.frames,
-                    "at": numbers.setdefault((item.model, about.frames), len(numbers)),
+                    "frames": metadata.frames,
+                    "at": numbers.setdefault((item.model, metadata.frames), len(numbers)),
                     "set_id": set_id,
                     "environment": environment,
-                    "environment_at": list(ENVIRONMENTS.values()).index(about.environment),
-                    "level": about.level,
-                    "type": about.type,
-                    "type_at": THEMES.index(about.type),
+                    "environment_at": list(ENVIRONMENTS.values()).index(metadata.environment),
+                    "level": metadata.level,
+                    "type": metadata.type,
+                    "type_at": THEMES.index(metadata.type),
                     "theme": theme,
                     "environment and type": f"{environment}: {theme}",
-                    "release_type": about.release_type,
+                    "release_type": metadata.release_type,
                     "f1": f1,
                     "majority": majority,
                 }
-                rows.setdefault((item.model, about.frames, set_id), row)
+                rows.setdefault((item.model, metadata.frames, set_id), row)
     sets = pd.DataFrame(rows.values())
     if rows:
         sets = sets.sort_values(["environment_at", "level", "type_at", "set_id", "at"], ignore_index=True)
-        several = sets.groupby("model")["frames"].transform("nunique") > 1
-        sets["name"] = sets["model"].where(~several, sets["model"] + ", " + sets["frames"].astype(str) + " frames")
+        has_several = sets.groupby("model")["frames"].transform("nunique") > 1
+        sets["name"] = sets["model"].where(~has_several, sets["model"] + ", " + sets["frames"].astype(str) + " frames")
     return sets
 
 
@@ -108,7 +108,7 @@ def _names(sets: pd.DataFrame) -> list[str]:
     return list(sets.sort_values("at")["name"].unique())
 
 
-def _union(sets: pd.DataFrame) -> pd.DataFrame:
+def _distinct_sets(sets: pd.DataFrame) -> pd.DataFrame:
     """Each set that any model has once."""
     return sets.drop_duplicates("set_id", keep="last")
 
@@ -117,14 +117,14 @@ def _table(sets: pd.DataFrame) -> Table:
     """Figures 3, 4 and 13 to 15 in one table: a row for each environment, level and type."""
     names = _names(sets)
 
-    def cells(part: pd.DataFrame) -> list[Value]:
-        """How many sets there are, the mean of each model over those that it has, and that of the baseline."""
-        union = _union(part)
-        models = (_cell(part[part["name"] == name]["f1"]) for name in names)
-        return [len(union), *models, _cell(union["majority"])]
+    def cells(group: pd.DataFrame) -> list[Value]:
+        """The number of sets, the mean of each model over those that it has, and that of the baseline."""
+        distinct_sets = _distinct_sets(group)
+        models = (_cell(group[group["name"] == name]["f1"]) for name in names)
+        return [len(distinct_sets), *models, _cell(distinct_sets["majority"])]
 
     groups = sets.groupby(["environment", "level", "theme"], sort=False)
-    rows = [(environment, int(level), theme, *cells(part)) for (environment, level, theme), part in groups]
+    rows = [(environment, int(level), theme, *cells(group)) for (environment, level, theme), group in groups]
     rows.append(("all", None, None, *cells(sets)))
     title = "Macro-F1 by environment, level and type (figures 3, 4 and 13 to 15)"
     return Table.of(title, ("environment", "level", "type", "problem sets", *names, BASELINE), rows, _NOTE)
@@ -139,7 +139,7 @@ def _cell(values: pd.Series[float]) -> Value:
 def _chart(title: str, sets: pd.DataFrame, x: str) -> Table:
     """Lines against the level, or bars by environment and theme."""
     series = {name: _series(sets[sets["name"] == name], x) for name in _names(sets)}
-    series[BASELINE] = _series(_union(sets), x, "majority")
+    series[BASELINE] = _series(_distinct_sets(sets), x, "majority")
     if x == "level":
         return chart(f"Figure {title}", _LENGTH, _Y, series, "line", _NOTE)
     return chart(f"Figure {title}", x, _Y, series, "bar", _BAR_NOTE)
@@ -167,11 +167,11 @@ def _frame_charts(sets: pd.DataFrame) -> list[Table]:
             title,
             "frames",
             _Y,
-            {name: _series(line, "frames") for name, line in part.groupby(by, sort=False)},
+            {name: _series(line, "frames") for name, line in part.groupby(group_column, sort=False)},
             "line",
             _NOTE,
         )
-        for title, part, by in charts
+        for title, part, group_column in charts
         if len(part)
     ]
 

@@ -1,4 +1,4 @@
-"""Reads a ViSTa release (arXiv 2411.13211) and checks it: problem sets, their videos, and `metadata.csv` beside them.
+"""A ViSTa release (arXiv 2411.13211), read and checked: problem sets, their videos, and `metadata.csv` beside them.
 
     metadata.csv                                     a row for each video, set and fitting description
     tasks/<environment>/<level>/<type>/<id>.yaml     descriptions, and what a generative model is given
@@ -55,7 +55,7 @@ MULTILABEL = frozenset({"minecraft/foundation/multilabel"})
 COUNTED_BY = ("environment", "level", "type", "release_level", "release_type")
 MAX_SETS = 100_000
 MAX_VIDEOS = 100_000
-"""Of one set."""
+"""Videos of one set, at the most."""
 _LABEL = re.compile(r"\w[\w.\-]{0,99}")
 _LEVEL = re.compile(r"level_([1-9])")
 _MAX_TEXT = 20_000
@@ -74,7 +74,7 @@ class VistaRelease(AnnotationRelease):
 
     sets: Mapping[str, ProblemSet]
     rows: Mapping[str, Sequence[MetadataRow]]
-    passed_over: Sequence[str]
+    unused_files: Sequence[str]
 
 
 def open_release(root: Path, videos: Path | None = None) -> VistaRelease:
@@ -85,7 +85,7 @@ def open_release(root: Path, videos: Path | None = None) -> VistaRelease:
     folder = next((path for path in (root, root / "data") if (path / TASKS_FOLDER).is_dir()), None)
     if folder is None:
         raise DataError(f"{root}: no folder {TASKS_FOLDER}/ in it. Remedy: name the release's folder `data`")
-    names, passed_over = _files(folder / TASKS_FOLDER)
+    names, unused_files = _description_files(folder / TASKS_FOLDER)
     sets: dict[str, ProblemSet] = {}
     problems: list[Problem] = []
     for name in names:
@@ -107,10 +107,10 @@ def open_release(root: Path, videos: Path | None = None) -> VistaRelease:
         for set_id in sorted(rows.keys() - {name.removesuffix(".yaml") for name in names}):
             what = f"its {len(rows[set_id])} rows name a set without files; they are not asked"
             table_problems.append(Problem("error", TABLE, set_id[:200], what, _REFETCH))
-    return VistaRelease(folder, media_folder(folder, videos), (*problems, *table_problems), sets, rows, passed_over)
+    return VistaRelease(folder, media_folder(folder, videos), (*problems, *table_problems), sets, rows, unused_files)
 
 
-def _files(tasks: Path) -> tuple[list[str], tuple[str, ...]]:
+def _description_files(tasks: Path) -> tuple[list[str], tuple[str, ...]]:
     """Description files of sets below `tasks`, sorted, and what else lies there."""
     names, others = [], []
     for path in sorted(path for path in tasks.rglob("*") if not path.is_dir()):
@@ -131,17 +131,17 @@ def _read_set(root: Path, set_id: str, log: ProblemLog, entries_log: ProblemLog)
     level = _level_of(parts[1]) if len(parts) > 2 else None
     if level is None or parts[0] not in ENVIRONMENTS:
         raise RecordError("", "lies in no environment and level that are known", "move or rename it")
-    described = read_description(confined(root, log.file))
-    descriptions, release_type = _descriptions(described.label_prompts, log), parts[-2]
-    videos = _videos(confined(root, entries_log.file), descriptions, set_id, entries_log)
+    description_file = read_description(confined(root, log.file))
+    descriptions, release_type = _descriptions(description_file.label_prompts, log), parts[-2]
+    videos = _set_videos(confined(root, entries_log.file), descriptions, set_id, entries_log)
     if not descriptions or not videos:
         raise RecordError("", "is left with no description or no video", _REFETCH)
     if release_type not in TYPES:
         log.warning("", f"is of the unknown type {release_type[:100]!r}, counted as `other`", "rename its folder")
-    if described.example_gpt is None:
+    if description_file.example_gpt is None:
         log.warning("example_gpt", "is absent: generative models are asked without an example", "none is needed")
-    metadata = _metadata(described.metadata, log)
-    shared = {each.description: each.shared_prefix for each in metadata.prefix_lens}
+    metadata = _metadata(description_file.metadata, log)
+    prefix_lengths = {each.description: each.shared_prefix for each in metadata.prefix_lens}
     problem_set = ProblemSet(
         set_id=set_id,
         environment=ENVIRONMENTS[parts[0]],
@@ -150,11 +150,11 @@ def _read_set(root: Path, set_id: str, log: ProblemLog, entries_log: ProblemLog)
         release_level=parts[1],
         release_type=release_type,
         descriptions=descriptions,
-        prompt=described.prompt_gpt,
-        example=described.example_gpt,
+        prompt=description_file.prompt_gpt,
+        example=description_file.example_gpt,
         videos=tuple(videos.values()),
         concepts={kind: tuple(names) for kind, names in metadata.concepts.items()},
-        shared_prefix={label: shared[text] for label, text in descriptions.items() if text in shared},
+        shared_prefix={label: prefix_lengths[text] for label, text in descriptions.items() if text in prefix_lengths},
         slicing_consistent=metadata.is_consistent_wrt_slicing,
     )
     _warn_of_oddities(problem_set, log)
@@ -181,14 +181,14 @@ def _descriptions(prompts: Mapping[str, str], log: ProblemLog) -> dict[str, str]
     return descriptions
 
 
-def _videos(path: Path, descriptions: Mapping[str, str], set_id: str, log: ProblemLog) -> dict[str, LabelledVideo]:
+def _set_videos(path: Path, descriptions: Mapping[str, str], set_id: str, log: ProblemLog) -> dict[str, LabelledVideo]:
     """The entries of a set that can be used, by video."""
     videos: dict[str, LabelledVideo] = {}
     entries = [entry for placed in read_values(path, log) for entry in elements(placed.value, log)]
     if len(entries) > MAX_VIDEOS:
         log.error("", f"has {len(entries)} videos; those after {MAX_VIDEOS} are left out", _REFETCH)
-    read = partial(_video, descriptions, set_id)
-    for placed, video in read_each(entries[:MAX_VIDEOS], read, log, "the video is left out"):
+    read_entry = partial(_labelled_video, descriptions, set_id)
+    for placed, video in read_each(entries[:MAX_VIDEOS], read_entry, log, "the video is left out"):
         first = videos.setdefault(video.video_id, video)
         if first is not video:
             is_same = set(first.labels) == set(video.labels)
@@ -199,12 +199,12 @@ def _videos(path: Path, descriptions: Mapping[str, str], set_id: str, log: Probl
     return videos
 
 
-def _video(descriptions: Mapping[str, str], set_id: str, placed: PlacedRecord) -> LabelledVideo:
+def _labelled_video(descriptions: Mapping[str, str], set_id: str, placed: PlacedRecord) -> LabelledVideo:
     """The video of an entry. Raises RecordError."""
     entry = typed(placed.value, VideoEntry)
-    unfit = next((what for part in entry.path.split("/") if (what := name_problem(part))), None)
-    if unfit:
-        raise RecordError("path", f"is not a path below the videos ({unfit})", "correct it")
+    fault = next((what for part in entry.path.split("/") if (what := name_problem(part))), None)
+    if fault:
+        raise RecordError("path", f"is not a path below the videos ({fault})", "correct it")
     labels = tuple(dict.fromkeys(entry.label.split(","))) if set_id in MULTILABEL else (entry.label,)
     unknown = next((label for label in labels if label not in descriptions), None)
     if unknown is not None:
@@ -225,8 +225,8 @@ def _metadata(content: object, log: ProblemLog) -> SetMetadata:
 
 def _warn_of_oddities(problem_set: ProblemSet, log: ProblemLog) -> None:
     """Warn of oddities that cost nothing, but move scores."""
-    used = {label for video in problem_set.videos for label in video.labels}
-    unused = [label for label in problem_set.descriptions if label not in used]
+    used_labels = {label for video in problem_set.videos for label in video.labels}
+    unused = [label for label in problem_set.descriptions if label not in used_labels]
     if unused:
         log.warning("label_prompts", f"no video fits {', '.join(unused[:5])}", "add one, or remove the description")
     texts = Counter(problem_set.descriptions.values())
@@ -249,7 +249,7 @@ def _read_table(root: Path) -> tuple[dict[str, list[MetadataRow]], list[Problem]
 
 
 def _differences(problem_set: ProblemSet, rows: Sequence[MetadataRow]) -> Iterator[Problem]:
-    """Where the table's rows of a set differ from the set's own files."""
+    """Problems where the table's rows of a set differ from the set's own files."""
 
     def warning(what: str, remedy: str = _REFETCH) -> Problem:
         return Problem("warning", TABLE, problem_set.set_id, what, remedy)
@@ -257,23 +257,23 @@ def _differences(problem_set: ProblemSet, rows: Sequence[MetadataRow]) -> Iterat
     videos, descriptions = problem_set.videos, problem_set.descriptions
     entries = Counter((video.video_id, descriptions[label]) for video in videos for label in video.labels)
     listed = Counter((row.video, row.description.strip()) for row in rows)
-    for what, extra in (("has no row for", entries - listed), ("has a row that no entry has,", listed - entries)):
-        if extra:
-            (video_id, text), count = next(iter(extra)), extra.total()
+    for what, differing in (("has no row for", entries - listed), ("has a row that no entry has,", listed - entries)):
+        if differing:
+            (video_id, text), count = next(iter(differing)), differing.total()
             more = f", and {count - 1} more" if count > 1 else ""
             yield warning(f"{what} {video_id!r} with {text[:60]!r}{more}; the set's own files count")
-    several = sum(len(video.labels) > 1 for video in videos)
-    if several:
-        what = f"has {len(rows)} rows for {len(videos)} videos, of which {several} fit several descriptions"
+    several_fitting = sum(len(video.labels) > 1 for video in videos)
+    if several_fitting:
+        what = f"has {len(rows)} rows for {len(videos)} videos, of which {several_fitting} fit several descriptions"
         yield warning(f"{what}; a right answer names any of them", "none is needed")
-    for name, of_folder, of_rows in (
+    for name, folder_value, row_values in (
         ("environment", problem_set.environment, {ENVIRONMENTS.get(row.environment, row.environment) for row in rows}),
         ("level", problem_set.level, {row.level for row in rows}),
         ("problem_set_type", problem_set.release_type, {row.problem_set_type for row in rows}),
     ):
-        if of_rows - {of_folder}:
-            values = ", ".join(sorted(str(value)[:50] for value in of_rows)[:5])
-            yield warning(f"says {name} {values}, the folder {of_folder}; the folder counts")
+        if row_values - {folder_value}:
+            values = ", ".join(sorted(str(value)[:50] for value in row_values)[:5])
+            yield warning(f"says {name} {values}, the folder {folder_value}; the folder counts")
 
 
 def _fault(error: DataError, root: Path) -> str:
@@ -282,7 +282,7 @@ def _fault(error: DataError, root: Path) -> str:
 
 
 def counts(release: VistaRelease, by: Sequence[str] = ("environment", "level", "type")) -> pd.DataFrame:
-    """How much a release holds: a row for each group of problem sets, sorted.
+    """The counts of what a release holds: a row for each group of problem sets, sorted.
 
     Columns: `by` (any of `COUNTED_BY`; none for one row over all), and how many `problem_sets`, `rows` (of
     metadata.csv), `entries` (a video in a set), `videos` (each once) and `labels` (descriptions) the group has. Raises
@@ -304,9 +304,9 @@ def counts(release: VistaRelease, by: Sequence[str] = ("environment", "level", "
         }
         for problem_set in release.sets.values()
     )
-    how = dict.fromkeys(("problem_sets", "rows", "entries", "labels"), "sum")
+    aggregation = dict.fromkeys(("problem_sets", "rows", "entries", "labels"), "sum")
     # Sets share videos, so that their numbers do not add up.
     grouped = table.groupby(list(by) or (lambda _: "all"), sort=True).agg(
-        {**how, "videos": lambda videos: len(set().union(*videos))}
+        {**aggregation, "videos": lambda videos: len(set().union(*videos))}
     )
     return grouped.reset_index(drop=not by)[[*by, "problem_sets", "rows", "entries", "videos", "labels"]]

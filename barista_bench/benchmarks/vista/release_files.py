@@ -52,7 +52,7 @@ in uncontrolled surroundings.
 """
 
 THEMES = ("objects", "object_properties", "actions", "tracking", "interaction", "general", "permutation", "other")
-"""In the paper's order; `other` are types that the release does not have."""
+"""Themes in the paper's order; `other` are types that the release does not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class VideoEntry(msgspec.Struct):
 
 
 class PrefixLength(msgspec.Struct):
-    """How many steps one description shares with the set's first one, at their beginning."""
+    """The number of steps that one description shares with the set's first one, at their beginning."""
 
     description: str
     shared_prefix: int

@@ -1,4 +1,4 @@
-"""From samples to macro-F1 a problem set and means over sets, by the metric `sequence_matching`.
+"""The scores of samples: macro-F1 of each problem set and means over sets, by the metric `sequence_matching`.
 
 Two things are particular to a run of the benchmark. A set may be incomplete, where videos are absent: it is scored over
 what is there and counted as incomplete; where all that is there has one label, standardised scores of the right answer
@@ -96,7 +96,7 @@ class MatchedSets(SampleStatistics):
         self._positions: dict[str, list[int]] = defaultdict(list)
         for at, video in enumerate(videos):
             self._positions[video.inputs.problem_set].append(at)
-        self.sets = [match([videos[at] for at in positions], standardise) for positions in self._positions.values()]
+        self.sets = [match_set([videos[at] for at in positions], standardise) for positions in self._positions.values()]
         rows: list[Row] = [
             {"top1": v.top1, "strict_format": float(v.strict is not None), "failed": float(v.scores is None)}
             for v in videos
@@ -127,9 +127,9 @@ class MatchedSets(SampleStatistics):
         """
         names = {"macro_f1": "f1", "macro_f1_strict": "strict", "majority_f1": "majority"}
         if len(weights) == 1 and (weights == 1).all():  # exactly, as the metric sums
-            means = {name: _mean(getattr(each, of) for each in self.sets) for name, of in names.items()}
-            plain = {name: np.array([np.nan if value is None else value]) for name, value in means.items()}
-            return {**plain, **self._means.figures(weights)}
+            means = {name: _mean(getattr(each, attribute) for each in self.sets) for name, attribute in names.items()}
+            exact = {name: np.array([np.nan if value is None else value]) for name, value in means.items()}
+            return {**exact, **self._means.figures(weights)}
         sums = {name: np.zeros((2, len(weights))) for name in names}
         for matched, positions in zip(self.sets, self._positions.values(), strict=True):
             for part, counts in self._parts(matched, positions, weights[:, positions]):
@@ -137,20 +137,20 @@ class MatchedSets(SampleStatistics):
                     value = getattr(part, attribute)
                     if value is not None:
                         sums[name] += np.array([[value], [1.0]]) * counts
-        means_of_draws = {name: fraction(total, count) for name, (total, count) in sums.items()}
-        return {**means_of_draws, **self._means.figures(weights)}
+        draw_means = {name: fraction(total, count) for name, (total, count) in sums.items()}
+        return {**draw_means, **self._means.figures(weights)}
 
     def tables(self) -> dict[str, Any]:
         """The paper's interval over sets, counts, and the same by environment, level and type."""
         if not self.sets:
             return {}
-        beside = {name: value for name, value in set_figures(self.sets).items() if name != "coverage"}
-        by: dict[str, dict[str, Json]] = {f"per_{key}": {} for key in GROUPED_BY}
+        overall = {name: value for name, value in set_figures(self.sets).items() if name != "coverage"}
+        by_group: dict[str, dict[str, Json]] = {f"per_{key}": {} for key in GROUPED_BY}
         for key in GROUPED_BY:
             for value in sorted({getattr(each.metadata, key) for each in self.sets}):
                 group = [each for each in self.sets if getattr(each.metadata, key) == value]
-                by[f"per_{key}"][str(value)] = set_figures(group)
-        return {**beside, **by}
+                by_group[f"per_{key}"][str(value)] = set_figures(group)
+        return {**overall, **by_group}
 
     def _parts(
         self, matched: MatchedSet, positions: Sequence[int], weights: Floats
@@ -166,30 +166,30 @@ class MatchedSets(SampleStatistics):
         for at, pattern in enumerate(patterns):
             if not pattern.any():
                 continue
-            drawn = (draws.reshape(-1) == at).astype(np.float64)
-            times = {int(count) for count in pattern if count}
+            takes_pattern = (draws.reshape(-1) == at).astype(np.float64)
+            counts = {int(count) for count in pattern if count}
             # Taken alike, a part counts as often as it is taken; taken unevenly, its samples repeat within one set.
-            repeats = pattern.astype(int) if len(times) > 1 else (pattern > 0).astype(int)
+            repeats = pattern.astype(int) if len(counts) > 1 else (pattern > 0).astype(int)
             part = [self._videos[sample] for sample in np.repeat(positions, repeats)]
-            yield match(part, self._standardise), drawn * (times.pop() if len(times) == 1 else 1)
+            yield (match_set(part, self._standardise), takes_pattern * (counts.pop() if len(counts) == 1 else 1))
 
 
-def match(videos: Sequence[AnsweredVideo], standardise: str = "label") -> MatchedSet:
+def match_set(videos: Sequence[AnsweredVideo], standardise: str = "label") -> MatchedSet:
     """Score the samples of one problem set. By the released reading a label without a score has -0.1."""
     first, references = videos[0], [video.reference for video in videos]
     scores, strict_scores = [video.scores for video in videos], [video.strict for video in videos]
-    released, ties = _set_score(scores, references, MISSING_SCORE, standardise)
+    f1, ties = _set_score(scores, references, MISSING_SCORE, standardise)
     # An answer that is exactly as asked reads the same both ways; encoders' answers always do.
-    alike = scores == strict_scores and None not in scores
-    strict = released if alike else _set_score(strict_scores, references, "wrong", standardise)[0]
+    reads_same = scores == strict_scores and None not in scores
+    strict = f1 if reads_same else _set_score(strict_scores, references, "wrong", standardise)[0]
     if len(videos) < first.metadata.set_videos and len({label for reference in references for label in reference}) < 2:
-        released = strict = None  # what is right would be decided by which label stands first
+        f1 = strict = None  # what is right would be decided by which label stands first
     return MatchedSet(
         set_id=first.inputs.problem_set,
         metadata=first.metadata,
-        f1=released,
+        f1=f1,
         strict=strict,
-        majority=None if released is None else majority_f1(references),
+        majority=None if f1 is None else majority_f1(references),
         videos=len(videos),
         unread=scores.count(None),
         ties=ties,

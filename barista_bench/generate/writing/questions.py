@@ -40,10 +40,10 @@ from barista_bench.core.prompt import (
     Prompt,
     PromptTexts,
     TextPart,
+    clone_of,
+    domain_file_of,
     load_prompts,
-    named_domain,
     packaged_prompts,
-    released_clone,
 )
 from barista_bench.errors import ConfigError
 from barista_bench.files.owned_folders import check_place
@@ -70,12 +70,12 @@ MEANINGS: Mapping[Category, str] = {
 
 @dataclass(slots=True)
 class QuestionSession(AskCounts):
-    """One start. `refused` says for each question that was given up why its last reply was not used."""
+    """One start. `refusals` say for each question that was given up why its last reply was not used."""
 
     folder: Path
     wanted: int = 0
     written: int = 0
-    refused: list[str] = field(default_factory=list)
+    refusals: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -145,7 +145,7 @@ def write_questions(config: QuestionConfig, model: Model | None = None) -> Quest
             identity=provenance.identity,
             schema=SCHEMA,
             prompt=lambda question: question_prompt(prompts, question.category, question.context, question.complaint),
-            read=read_pair,
+            read_reply=read_pair,
             wrong_with=lambda question, pair: (
                 pair_fault(pair, question.category, question.changes, domain) if is_strict else length_fault(pair)
             ),
@@ -156,7 +156,7 @@ def write_questions(config: QuestionConfig, model: Model | None = None) -> Quest
             provenance.open = []
             _write_provenance(config.out, provenance)
     session.written = sum(question.content is not None for question in questions)
-    session.refused = [f"{question.name}: {question.complaint}" for question in questions if question.complaint]
+    session.refusals = [f"{question.name}: {question.complaint}" for question in questions if question.complaint]
     return session
 
 
@@ -175,9 +175,9 @@ def question_prompt(prompts: PromptTexts, category: Category, context: str, refu
 def _writer_prompts(config: QuestionConfig) -> PromptTexts:
     if config.prompts is None:
         return packaged_prompts(__package__, "questions")
-    if domain_file := named_domain(config.prompts):
+    if domain_file := domain_file_of(config.prompts):
         return packaged_prompts(__package__, "questions", domain_file)
-    clone = released_clone(config.prompts)
+    clone = clone_of(config.prompts)
     return released_writer(clone) if clone else load_prompts(config.prompts, "questions")
 
 

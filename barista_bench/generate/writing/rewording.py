@@ -148,7 +148,7 @@ def reword(config: RewordConfig, model: Model | None = None) -> RewordSession:
             identity=identity,
             schema=SCHEMA,
             prompt=lambda draft: rewording_prompt(prompts, draft.texts, draft.words_to_keep, draft.complaint),
-            read=read_texts,
+            read_reply=read_texts,
             wrong_with=lambda draft, texts: checker.fault(texts, draft.texts, draft.row.correct),
             progress=config.progress,
         )

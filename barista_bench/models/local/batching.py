@@ -120,9 +120,9 @@ class BatchBudget:
         size = samples, columns
         self._fitted = [known for known in self._fitted if not _within(known, size)] + [size]
         if self.memory:
-            self._bytes_per_token = max(self._bytes_per_token or 0.0, self.memory.used() / (samples * columns))
+            self._bytes_per_token = max(self._bytes_per_token or 0.0, self.memory.peak_bytes() / (samples * columns))
             if self._bytes_per_token:
-                self._measured = int(_SPARE * self.memory.free() / self._bytes_per_token)
+                self._measured = int(_SPARE * self.memory.free_bytes() / self._bytes_per_token)
 
     def record_out_of_memory(self, samples: int, columns: int) -> None:
         """A batch of that many samples did not fit: plan with half of its tokens."""
@@ -167,13 +167,13 @@ class CudaMemory:
             torch.cuda.reset_peak_memory_stats(device)
             self._before[device] = torch.cuda.memory_allocated(device)
 
-    def used(self) -> int:
+    def peak_bytes(self) -> int:
         """Bytes that the batch took at its peak, beside what was there before."""
         import torch
 
         return max(torch.cuda.max_memory_allocated(device) - self._before[device] for device in self._devices)
 
-    def free(self) -> int:
+    def free_bytes(self) -> int:
         """Bytes that a batch may take now."""
         import torch
 

@@ -114,7 +114,7 @@ class TransformersModel(NumberedStream):
         """Requests wanted at hand: 8 batches, but not more than 128 requests (or one batch), for their images."""
         return self._engine.budget.window
 
-    def _numbered(
+    def _numbered_answers(
         self, requests: Iterable[Request], config: GenerationConfig, *, at_once: bool
     ) -> Iterator[tuple[int, AnsweredRequest]]:
         encoder = self._engine.encoder

@@ -248,7 +248,7 @@ _RESERVED_NAMES = frozenset(inspect.signature(ProcessorMixin.apply_chat_template
 
 
 def template_variables(
-    name: str, template: Template, given: Mapping[str, object], reasoning: Reasoning | None
+    name: str, template: Template, template_kwargs: Mapping[str, object], reasoning: Reasoning | None
 ) -> dict[str, object]:
     """The variables that a template is filled in with: those given, and the switches of reasoning.
 
@@ -259,31 +259,31 @@ def template_variables(
         ModelError: the template does not read one of those given, has no switch for `reasoning`, or would be told both.
         TemplateError: it is not a template.
     """
-    variables = _variables(template) if given else frozenset()
-    for variable in given:
+    variables = _variables(template) if template_kwargs else frozenset()
+    for variable in template_kwargs:
         if variable in _RESERVED_NAMES or variable not in variables:  # it would go to the processor instead, or nowhere
             remedy = "leave it out of template_kwargs"
             raise ModelError(f"model {name}: its chat template reads no {variable!r}. Remedy: {remedy}")
     switches = reasoning_switches(template, reasoning) if reasoning else {}
     if reasoning and not switches:
-        levels = [wanted for wanted in REASONING if reasoning_switches(template, wanted)]
+        levels = [level for level in REASONING if reasoning_switches(template, level)]
         problem = f"its chat template has no switch for reasoning {reasoning}"
         remedy = f"say {', '.join(levels)}" if levels else "leave reasoning out"
         raise ModelError(f"model {name}: {problem}. Remedy: {remedy}")
-    if doubled := sorted(switches.keys() & given.keys()):
+    if doubled := sorted(switches.keys() & template_kwargs.keys()):
         raise ModelError(f"model {name}: template_kwargs sets {doubled}, as reasoning does. Remedy: leave one out")
-    return {**given, **switches}
+    return {**template_kwargs, **switches}
 
 
-def reasoning_switches(template: Template, wanted: Reasoning) -> dict[str, bool | str]:
+def reasoning_switches(template: Template, reasoning: Reasoning) -> dict[str, bool | str]:
     """The variables by which a template has the model reason as wanted, with their values; empty where none can.
 
     Efforts are on as well. `reasoning_effort` turns reasoning off only where the template knows the word "none".
     """
     variables = _variables(template)
-    switches: dict[str, bool | str] = {name: wanted != "off" for name in _SWITCHES if name in variables}
-    effort = switch_value(_EFFORT, wanted) if _EFFORT in variables else None
-    if wanted in ("off", "on"):
+    switches: dict[str, bool | str] = {name: reasoning != "off" for name in _SWITCHES if name in variables}
+    effort = switch_value(_EFFORT, reasoning) if _EFFORT in variables else None
+    if reasoning in ("off", "on"):
         knows_none = any(f"{quote}none{quote}" in str(template) for quote in "'\"")
         return switches or ({_EFFORT: effort} if effort is not None and knows_none else {})
     return {} if effort is None else {**switches, _EFFORT: effort}

@@ -64,7 +64,7 @@ def longest_backoff(attempt: int) -> float:
 
 
 class Calls:
-    """Requests under way. Made by `open_calls`; `start` and `finished` belong to one thread, the rest to the loop."""
+    """Requests under way (`open_calls`). `start` and `next_result` belong to one thread, the rest to the loop."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Calls:
         self._futures[number] = future
         future.add_done_callback(lambda done: None if done.cancelled() else self._done_futures.put((number, done)))
 
-    def finished(self, *, wait: bool) -> tuple[int, AnsweredRequest] | None:
+    def next_result(self, *, wait: bool) -> tuple[int, AnsweredRequest] | None:
         """The next answer; None where there is none yet and nobody waits.
 
         Raises:

@@ -98,7 +98,7 @@ class ServedModel(NumberedStream):
                 "thinking_budget_field (dots go into objects), or leave thinking_budget out"
             )
 
-    def _numbered(
+    def _numbered_answers(
         self, requests: Iterable[Request], config: GenerationConfig, *, at_once: bool
     ) -> Iterator[tuple[int, AnsweredRequest]]:
         from barista_bench.models.served.client import open_calls
@@ -107,7 +107,7 @@ class ServedModel(NumberedStream):
         source, in_flight, has_more = enumerate(requests), 0, True
         with open_calls(self._endpoint(), self.settings, config, self.state) as calls:
             while in_flight or has_more:
-                numbered_answer = calls.finished(wait=not has_more or in_flight >= self.window)
+                numbered_answer = calls.next_result(wait=not has_more or in_flight >= self.window)
                 if numbered_answer is not None:
                     in_flight -= 1
                     yield numbered_answer

@@ -55,7 +55,7 @@ class AdaptiveLimit:
         self._set(self._limit, "start")
 
     @property
-    def allowed(self) -> int:
+    def calls_allowed(self) -> int:
         return int(self._limit)
 
     def now(self) -> float:
@@ -63,7 +63,7 @@ class AdaptiveLimit:
 
     def record_success(self, began: float, in_flight: int) -> None:
         """A call that began then was answered, while so many were under way (itself among them)."""
-        if began <= self._last_cut or in_flight < self.allowed or self._limit >= self._ceiling:
+        if began <= self._last_cut or in_flight < self.calls_allowed or self._limit >= self._ceiling:
             return  # sent before the cut, or the limit was not what held us back
         step = 1.0 if self._slow_start else 1.0 / self._limit
         self._set(min(self._limit + step, self._ceiling), "success")
@@ -74,7 +74,7 @@ class AdaptiveLimit:
             return
         self._last_cut, self._slow_start = self._clock(), False
         self._set(max(1.0, self._limit / 2), reason)
-        log.info("concurrency is cut to %d: %s", self.allowed, reason)
+        log.info("concurrency is cut to %d: %s", self.calls_allowed, reason)
 
     def pause(self, seconds: float, reason: str) -> None:
         """Send nothing for these seconds (`MAX_PAUSE` at the most); the later end of several pauses counts."""
@@ -109,7 +109,7 @@ class Gate:
         while True:
             if (seconds := self.limit.pause_left()) > 0:
                 await self._sleep(seconds)
-            elif self.in_flight < self.limit.allowed:
+            elif self.in_flight < self.limit.calls_allowed:
                 break
             else:
                 await self._freed.wait()

@@ -253,7 +253,7 @@ class VllmEngine:
         self._calls[call.number] = call
         self._process.calls.put(call)
 
-    def finished(self, *, wait: bool) -> Outcome | None:
+    def next_result(self, *, wait: bool) -> Outcome | None:
         """The next outcome; None where there is none yet and nobody waits, or nothing to wait for.
 
         Raises:

@@ -123,7 +123,7 @@ class VllmModel(NumberedStream):
         folder, revision = fetch_checkpoint(name, table.revision)
         return cls(name, folder, revision, table)
 
-    def _numbered(
+    def _numbered_answers(
         self, requests: Iterable[Request], config: GenerationConfig, *, at_once: bool
     ) -> Iterator[tuple[int, AnsweredRequest]]:
         if config.thinking_budget is not None:
@@ -133,7 +133,7 @@ class VllmModel(NumberedStream):
         at_engine: dict[int, Request] = {}
         try:
             while at_engine or has_more:
-                outcome = self._engine.finished(wait=not has_more or not self._engine.has_room)
+                outcome = self._engine.next_result(wait=not has_more or not self._engine.has_room)
                 if outcome is not None:
                     number = outcome.call.number
                     yield number, self._read_outcome(at_engine.pop(number), outcome, config)

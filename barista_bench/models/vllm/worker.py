@@ -32,11 +32,11 @@ def main() -> None:
     os.dup2(2, 1)  # what libraries print must not stand between answers
     os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")  # starts faster, in a third of the memory
     sys.excepthook = _end
-    waiting: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+    prompts: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     stdin = sys.stdin.buffer
     arguments = json.loads(stdin.readline())["arguments"]
-    threading.Thread(target=_read, args=(stdin, waiting), daemon=True).start()
-    _Engine(arguments, answers).work(waiting)
+    threading.Thread(target=_read_prompts, args=(stdin, prompts), daemon=True).start()
+    _Engine(arguments, answers).work(prompts)
 
 
 def _end(*error: Any) -> None:  # noqa: ANN401  (type, value and traceback)
@@ -45,7 +45,7 @@ def _end(*error: Any) -> None:  # noqa: ANN401  (type, value and traceback)
     os._exit(1)
 
 
-def _read(stdin: BinaryIO, waiting: queue.SimpleQueue[dict[str, Any]]) -> None:
+def _read_prompts(stdin: BinaryIO, prompts: queue.SimpleQueue[dict[str, Any]]) -> None:
     """Put prompts into the queue, in a thread, so that whoever sends them never waits for a step of the engine."""
     from PIL import Image
 
@@ -53,7 +53,7 @@ def _read(stdin: BinaryIO, waiting: queue.SimpleQueue[dict[str, Any]]) -> None:
         prompt = json.loads(line)
         sizes = [(width, height) for width, height in prompt["sizes"]]
         prompt["images"] = [Image.frombytes("RGB", size, stdin.read(3 * size[0] * size[1])) for size in sizes]
-        waiting.put(prompt)
+        prompts.put(prompt)
     os._exit(0)  # nobody reads answers any more; a step may take long
 
 
@@ -74,11 +74,11 @@ class _Engine:
         self._samples.clear()
         self._say(ready={"vllm": vllm.__version__, "dtype": str(self._llm.llm_engine.model_config.dtype)})
 
-    def work(self, waiting: queue.SimpleQueue[dict[str, Any]]) -> None:
+    def work(self, prompts: queue.SimpleQueue[dict[str, Any]]) -> None:
         """Take prompts as they come, step by step with those at hand, and say each answer when it is complete."""
         while True:
-            while not self._samples or not waiting.empty():
-                self._take(waiting.get())
+            while not self._samples or not prompts.empty():
+                self._take(prompts.get())
                 self._show_life()
             for output in self._llm.llm_engine.step():
                 if output.finished:

@@ -245,7 +245,7 @@ def answer_each(
                 )
             count = len(in_flight[name][1].seeds)
             returned = [*answered.completions, *[None] * count][:count]
-            checked = [_checked(completion, name) for completion in returned]
+            checked = [_checked_completion(completion, name) for completion in returned]
             yield *take_out(name, checked), answered.seconds / max(1, count)
         for name, (_, request) in list(in_flight.items()):
             yield *take_out(name, [_UNANSWERED] * len(request.seeds)), 0.0
@@ -271,7 +271,7 @@ def _answers(model: Model, requests: Iterable[Request], config: GenerationConfig
             yield AnsweredRequest(request, list(answers[index]) if index < len(answers) else [], fraction)
 
 
-def _checked(returned: object, example_id: str) -> Completion | Failure:
+def _checked_completion(returned: object, example_id: str) -> Completion | Failure:
     """The completions of a model, checked: a missing or malformed completion is a failure of that sample."""
     if isinstance(returned, Failure) or (isinstance(returned, Completion) and isinstance(returned.text, str)):
         return returned

@@ -73,20 +73,20 @@ def load_model(config: ModelSettings, tasks: TaskExamples) -> Model:
 
 
 def _load(config: ModelSettings, tasks: TaskExamples) -> Model:
-    prefix, _, rest = config.model.partition(":")
+    prefix, _, name = config.model.partition(":")
     if prefix in ABLATIONS:
-        if not rest:
+        if not name:
             raise ConfigError(f"{config.model!r} names no model. Remedy: write {prefix}:MODEL")
         from barista_bench.models.ablations import ablated
 
-        return ablated(_load(config.model_copy(update={"model": rest}), tasks), prefix)
+        return ablated(_load(config.model_copy(update={"model": name}), tasks), prefix)
     scripted = _scripted_model(config.model, tasks)
     if scripted is not None:
         return scripted
-    if rest and prefix in plugin_entries("models"):
+    if name and prefix in plugin_entries("models"):
         if config.engine == "vllm":
             raise ConfigError(f"--engine vllm runs local checkpoints, not {config.model}. Remedy: leave engine out")
-        return model_kind(prefix).load(config, rest, tasks)
+        return model_kind(prefix).load(config, name, tasks)
     refuse_mistyped(config.model)
     return _load_checkpoint(config)
 
@@ -132,7 +132,7 @@ def _scripted_model(name: str, tasks: TaskExamples) -> ScriptedModel | None:
     if name not in SCRIPTED:
         return None
     box_format = DEFAULT_BOX_FORMAT
-    others = _OtherVideos(tasks)
+    other_videos = _OtherVideos(tasks)
     method = _METHODS[name]
 
     def answer(task: Task, example: Example, seed: int) -> str:
@@ -140,7 +140,7 @@ def _scripted_model(name: str, tasks: TaskExamples) -> ScriptedModel | None:
             if name == "chance":
                 return task.random_answer(example, random.Random(seed), box_format)  # noqa: S311
             if name == "prior":
-                return task.prior_answer(example, others.of(task, example), box_format)
+                return task.prior_answer(example, other_videos.of(task, example), box_format)
             answer_by: Callable[[Example, BoxFormat], str] = getattr(task, method)
             return answer_by(example, box_format)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from barista_bench.benchmarks import BENCHMARKS, get_task, read_wording, task_class, task_names, task_options
-from barista_bench.core.prompt import FROZEN_QUESTION, IMAGE_PLACES, IMAGE_TEXT, PromptTexts, released_clone
+from barista_bench.core.prompt import FROZEN_QUESTION, IMAGE_PLACES, IMAGE_TEXT, PromptTexts, clone_of
 from barista_bench.core.task import Task
 from barista_bench.data.dataset import ExampleSet, config_names, open_examples
 from barista_bench.data.manifest import DEFAULT_BENCHMARK, MANIFEST, read_manifest
@@ -104,7 +104,7 @@ def _wording(config: RunConfig, choice: _TaskChoice) -> PromptTexts | None:
     if config.prompts is None:
         return None
     prompts = read_wording(choice.benchmark, choice.task, config.prompts)
-    if released_clone(config.prompts) is not None:
+    if clone_of(config.prompts) is not None:
         return prompts
     packaged = get_task(choice.benchmark, choice.task).prompts
     subject = f"the prompts of {choice.benchmark}/{choice.task}"

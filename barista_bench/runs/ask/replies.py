@@ -103,7 +103,7 @@ def ask(
     config: GenerationConfig,
     questions: Sequence[RepeatedPrompt],
     log: SampleLog,
-    read: ReadReply,
+    read_reply: ReadReply,
     counts: AskCounts,
     *,
     to_log: TokensToLog = lambda _: None,
@@ -135,7 +135,7 @@ def ask(
     with tqdm(total=total, desc="judging", unit="reply", disable=not progress) as bar:
         for (question, draws), replies, seconds in answer_each(model, requests, config, spending):
             for draw, reply in zip(draws, replies, strict=True):
-                record = reply_record(question, draw, reply, read, to_log, seconds)
+                record = reply_record(question, draw, reply, read_reply, to_log, seconds)
                 log.append(record)
                 records[record.key] = record
                 counts.count(record)
@@ -156,7 +156,7 @@ def ask_in_rounds(
     identity: Mapping[str, object],
     schema: Mapping[str, object],
     prompt: Callable[[PendingReplyT], Prompt],
-    read: Callable[[str], Content | Unusable],
+    read_reply: Callable[[str], Content | Unusable],
     wrong_with: Callable[[PendingReplyT, Content], str],
     progress: bool = False,
 ) -> None:
@@ -175,14 +175,14 @@ def ask_in_rounds(
         keys = [draw_keys(draft.item, identity, asdict(config), [attempt]) for draft in open_drafts]
         pairs = zip(open_drafts, keys, strict=True)
         prompts = [RepeatedPrompt(draft.item, prompt(draft), key_of, schema) for draft, key_of in pairs]
-        records = ask(model, config, prompts, log, read, counts, progress=progress) if open_drafts else {}
+        records = ask(model, config, prompts, log, read_reply, counts, progress=progress) if open_drafts else {}
         for draft, key_of in zip(open_drafts, keys, strict=True):
             record = records[key_of[attempt]]
             if not record.is_finished:
                 continue
             draft.attempt += 1
             is_ok = record.status is Status.OK
-            content = read(record.text) if is_ok and record.text else Unusable(str(record.error))
+            content = read_reply(record.text) if is_ok and record.text else Unusable(str(record.error))
             draft.complaint = content.why if isinstance(content, Unusable) else wrong_with(draft, content)
             if not isinstance(content, Unusable) and not draft.complaint:
                 draft.content = content
@@ -192,12 +192,12 @@ def reply_record(
     question: RepeatedPrompt,
     draw: int,
     reply: Completion | Failure,
-    read: ReadReply,
+    read_reply: ReadReply,
     to_log: TokensToLog,
     seconds: float = 0.0,
 ) -> SampleRecord:
     """A reply as it is logged."""
-    status, error = reply_status(reply, read)
+    status, error = reply_status(reply, read_reply)
     return SampleRecord(
         key=question.keys[draw],
         fingerprint=question.fingerprint,
@@ -212,11 +212,11 @@ def reply_record(
     )
 
 
-def reply_status(reply: Completion | Failure, read: ReadReply) -> tuple[Status, str | None]:
+def reply_status(reply: Completion | Failure, read_reply: ReadReply) -> tuple[Status, str | None]:
     """The status of a reply, and the reason unless it is ok. A truncated reply that can be read all the same counts."""
     if isinstance(reply, Failure) or reply.finish_reason == "refusal":
         return answer_status(reply)
-    content = read(reply.text)
+    content = read_reply(reply.text)
     if not isinstance(content, Unusable):
         return Status.OK, None
     status, why = answer_status(reply)

@@ -170,7 +170,7 @@ def as_faulty(sample: ScoredSample, error: TaskError) -> ScoredSample:
 def mark_faulty(task: Task, samples: Iterable[ScoredSample]) -> tuple[ScoredSample, ...]:
     """All samples; those of which alone the task cannot make statistics become faulty (`as_faulty`)."""
 
-    def marked(sample: ScoredSample) -> ScoredSample:
+    def mark(sample: ScoredSample) -> ScoredSample:
         try:
             if sample.is_counted:
                 with guarded(task, "statistics", sample.example):
@@ -179,7 +179,7 @@ def mark_faulty(task: Task, samples: Iterable[ScoredSample]) -> tuple[ScoredSamp
             return as_faulty(sample, error)
         return sample
 
-    return tuple(map(marked, samples))
+    return tuple(map(mark, samples))
 
 
 @dataclass(frozen=True)

@@ -283,7 +283,7 @@ def test_a_rating_of_an_answer_that_has_changed_since_does_not_count(
     file.write_bytes(b"".join(encode_record(record).removesuffix(b"\n") + b"\n" for record in records))
 
     studio = RatingAnswers(open_workspace([folder], person="anna", out=out))
-    again = studio._next()
+    again = studio._next_answer()
     assert (again["done"], again["text"]) == (len(rated) - 1, text)
     assert again["problems"] == ["1 of your ratings are of answers that have changed since: they do not count"]
     judged = all_judged(judge(folder, "lexical").run)

@@ -93,7 +93,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "annotate export": ([export_graphs], {"project", "target_format"}),
     "score": ([score, import_recorded], {"folders", "option", "log_to", "json", "num_proc"}),
     "report": ([load_results, write_report], {"option", "max_size"}),
-    "diff": ([diff], {"show"}),
+    "diff": ([diff], set()),
     "compact": ([compact], set()),
     "merge": ([merge], set()),
     "compare": ([load_results, compare_runs], {"csv", "option", "json"}),

@@ -51,7 +51,7 @@ def split_reasoning(text: str, tags: tuple[str, str] = THINK_TAGS) -> tuple[str 
 
     >>> split_reasoning("<think>The cup is left of the jug.</think>left")
     ('The cup is left of the jug.', 'left')
-    >>> split_reasoning("The template opens_thinking the thinking.</think>yes")
+    >>> split_reasoning("The template opened the thinking.</think>yes")
     ('The template opened the thinking.', 'yes')
     >>> split_reasoning("<think>the cup, or perhaps the ju")
     ('the cup, or perhaps the ju', '')

@@ -63,7 +63,7 @@ class _Frame(msgspec.Struct):
 
 
 class _Frames(msgspec.Struct):
-    """The list of one file: stretches of contact, keyframes asked_frames for, doubtful frames, or those of a draft."""
+    """The list of one file: stretches of contact, keyframes asked for, doubtful frames, or those of a draft."""
 
     segments: list[msgspec.Raw] = []
     keyframes: list[_Frame] = []

@@ -86,7 +86,7 @@ def test_video_fps_is_said_instead_of_the_frames_own_times(taker):
 def test_frames_of_unknown_times_and_a_task_that_miscounts_its_images_are_told_what_to_do(taker):
     with pytest.raises(ValueError, match=r"not known when its frames were filmed.*Remedy: .*video_fps"):
         encoder_of(taker).encode(clip(None))
-    request = replace(clip(EVEN), times=EVEN.of([0, 1]))
+    request = replace(clip(EVEN), times=EVEN.of_images([0, 1]))
     with pytest.raises(ValueError, match=r"4 images, and the times of 2 frames.*Remedy: .*image_frames"):
         encoder_of(taker).encode(request)
 
@@ -165,7 +165,7 @@ def test_every_model_that_writes_takes_the_setting(table):
 def engine(folders, monkeypatch, tmp_path):
     monkeypatch.setattr(vllm_model, "WORKER", STANDIN)
     monkeypatch.setenv("STANDIN", str(tmp_path))
-    monkeypatch.setattr(vllm_model, "_read", with_videos(vllm_model._read))
+    monkeypatch.setattr(vllm_model, "_read_checkpoint", with_videos(vllm_model._read_checkpoint))
     model = VllmModel.load(str(folders["gemma3"]), frames_as="video")
     yield model
     model._engine.close()

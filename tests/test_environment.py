@@ -27,7 +27,8 @@ import tests, os
 from huggingface_hub import constants, get_token
 from barista_bench.models.served.settings import ServedSettings
 from barista_bench.runs.ask.config import Shard
-print(constants.HF_HUB_OFFLINE, constants.ENDPOINT, get_token(), ServedSettings().url, Shard.from_environment().is_alone)
+share = Shard.from_environment()
+print(constants.HF_HUB_OFFLINE, constants.ENDPOINT, get_token(), ServedSettings().url, share.is_alone)
 print(*sorted(os.environ.keys() & set(os.environ["EXPORTED"].split())), os.environ["HF_HOME"])
 """
 ROOT = Path(__file__).resolve().parents[1]

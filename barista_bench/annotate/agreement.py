@@ -83,12 +83,12 @@ class _SharedKeyframes:
         self.pairs = _pairs_by_overlap([(self._mine[frame], self._theirs[frame]) for frame in self.frames])
 
     def ious(self, frame: int) -> list[float]:
-        """Of each object of a keyframe; 0 for one that one of them alone has drawn."""
+        """Mask IoU of each object of a keyframe; 0 for one that one of them alone has drawn."""
         both, alone = self._mask_pairs(frame)
         return [*(float(mask_ious([rle], [other_rle])[0, 0]) for rle, other_rle in both), *alone]
 
     def boundaries(self, frame: int) -> list[float]:
-        """As `ious`, boundary F."""
+        """Boundary F of each object of a keyframe, as `ious`."""
         both, alone = self._mask_pairs(frame)
         return [*(float(boundary_f(*map(msgspec.to_builtins, pair))) for pair in both), *alone]
 

@@ -44,7 +44,7 @@ _LONGEST = 600  # frames without a keyframe: a stretch is held at once, 0.5 to 1
 _TRIALS = 4  # keyframes left out, at the most, to find the objects for which colour helps
 
 _RULES = "2"
-"""What was carried by earlier rules is carried again."""
+"""Version of the rules; masks that were carried by earlier ones are carried again."""
 KnownObjects: TypeAlias = dict[str, KnownMask]
 
 
@@ -67,7 +67,7 @@ class FlowPropagator:
         return max(1, round(_REACH_S * fps))
 
     def propagate(self, frames: FrameReader, keyframes: Keyframes, span: range) -> Iterator[FrameMasks]:
-        """As `Propagator.propagate`. Also raises DataError for more than 600 frames without a keyframe."""
+        """Masks as `Propagator.propagate` says. Also raises DataError for more than 600 frames without a keyframe."""
         check_keyframes(frames, keyframes, span)
         indices = sorted(keyframes)
         for start, end in pairwise([span.start, *indices, span.stop - 1]):

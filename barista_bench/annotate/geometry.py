@@ -40,7 +40,7 @@ class _FrameObjects(NamedTuple):
     boxes: Floats
     centres: dict[str, Floats]
     far_ends: dict[str, Floats]
-    """Of hands that reach over the picture's edge."""
+    """Far ends of hands that reach over the picture's edge."""
 
 
 def propose_layers(
@@ -124,7 +124,7 @@ def _frame_objects(line: TrackLine, hand_masks: Mapping[str, Mask], size: tuple[
 
 
 def _far_end(mask: Mask) -> Floats | None:
-    """Where a mask is farthest from its part at the picture's edge; None where it keeps away from the edge."""
+    """The point of a mask farthest from its part at the picture's edge; None where it keeps away from the edge."""
     rim = np.zeros_like(mask)
     rim[[0, -1]], rim[:, [0, -1]] = True, True
     at_edge = np.argwhere(mask & rim)

@@ -29,7 +29,7 @@ Area = tuple[int, int, int, int]
 
 
 class GrabCutSegmenter:
-    """As `Segmenter`. A score is the IoU of the given box with the one around the mask; 1 where only points are given.
+    """A `Segmenter`. A score is the IoU of the given box with the one around the mask; 1 where only points are given.
 
     Nothing outside of a box is inside, unless a click says so. Where colours tell nothing apart, all of the box is.
     """
@@ -38,7 +38,7 @@ class GrabCutSegmenter:
         self.identity = ModelIdentity("grabcut", None, {"opencv": cv2.__version__, "side": _SIDE, "rounds": _ROUNDS})
 
     def segment(self, picture: NDArray[np.uint8], prompts: Sequence[ShapePrompt]) -> list[SegmentedMask]:
-        """As `Segmenter.segment`."""
+        """Masks of prompts, as `Segmenter.segment` says."""
         return [_segment(picture, prompt) for prompt in prompts]
 
 
@@ -89,7 +89,7 @@ def _mark_clicks(
 
 
 def _search_area(prompt: ShapePrompt, width: int, height: int) -> Area | None:
-    """Where the object is looked for; None where nothing says so."""
+    """The area in which the object is looked for; None where nothing says so."""
     box, points = prompt
     around = 0.0 if box else _AROUND_CLICKS * max(width, height)
     inside = [point for point in points if point.inside]

@@ -114,7 +114,7 @@ class PhraseDetector:
         return cls(Sam3Grounder.load(name, threshold=_THRESHOLD))
 
     def detect(self, picture: NDArray[np.uint8], labels: Sequence[str]) -> list[Detection]:
-        """As `ObjectDetector.detect`. Raises DataError for a label that the model cannot take."""
+        """Boxes of labels, as `ObjectDetector.detect` says. Raises DataError for a label that the model cannot take."""
         image = Image.fromarray(picture)
         prompt = Prompt("", (ImagePart(0),))
         requests = [Request(label, prompt, (image,), inputs={"phrase": label}) for label in labels]
@@ -206,7 +206,7 @@ class PromptedSegmenter:
         return cls(*load_sam(name, _SEGMENTERS, "segmenter of SAM 2 or SAM 3", key_mapping=mapping))
 
     def segment(self, picture: NDArray[np.uint8], prompts: Sequence[ShapePrompt]) -> list[SegmentedMask]:
-        """As `Segmenter.segment`."""
+        """Masks of prompts, as `Segmenter.segment` says."""
         import torch
 
         if not prompts:

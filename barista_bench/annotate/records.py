@@ -58,7 +58,7 @@ class Provenance(ProjectRecord, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, stage: str, identity: ModelIdentity, *inputs: object) -> Provenance:
-        """Of a stage that reads `inputs`, which are JSON values."""
+        """The provenance of a stage that reads `inputs`, which are JSON values."""
         settings = dict(identity.settings)
         key = digest(stage, identity.name, identity.revision, settings, *inputs)
         return cls(stage=stage, inputs=key, model=identity.name, revision=identity.revision, settings=settings)

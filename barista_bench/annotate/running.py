@@ -112,7 +112,7 @@ def _files(folder: Path, video_id: str) -> dict[str, bytes]:
 
 
 def run_video(folder: Path, video_id: str, starting: Callable[[str], object] | None = None) -> VideoOutcome:
-    """As `run`, of one video.
+    """Run the stages of one video, as `run` does.
 
     Args:
         starting: is told the name of each stage before it is made.

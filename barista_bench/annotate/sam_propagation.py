@@ -126,7 +126,7 @@ class SamPropagator:
         return _REACH
 
     def propagate(self, frames: FrameReader, keyframes: Keyframes, span: range) -> Iterator[FrameMasks]:
-        """As `Propagator.propagate`. Also raises ModelError where the tracker does not take in a keyframe."""
+        """Masks as `Propagator.propagate` says. Also raises ModelError where the tracker takes no keyframe in."""
         check_keyframes(frames, keyframes, span)
         tracking = _Tracking(self._model, self._scale, frames, keyframes)
         first, last = min(keyframes), max(keyframes)

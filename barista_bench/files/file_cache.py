@@ -44,7 +44,7 @@ class FileStamp(NamedTuple):
 
     @classmethod
     def of(cls, path: Path | int) -> FileStamp:
-        """Of a path, or of an open file's descriptor. Raises OSError."""
+        """The stamp of a path, or of an open file's descriptor. Raises OSError."""
         status = os.stat(path)
         return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 

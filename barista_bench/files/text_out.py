@@ -52,7 +52,7 @@ def printable(text: str, keep: str = "") -> str:
 
 
 def one_line(text: str) -> str:
-    r"""As `printable`, all white space as single spaces.
+    r"""The text as `printable` gives it, all white space as single spaces.
 
     >>> print(one_line(" a\n\tb\u00a0\x1b[2J"))
     a b \x1b[2J
@@ -152,7 +152,7 @@ def html(value: object) -> object:
 
 
 def no_formula(text: str) -> str:
-    """As `one_line`; a text that spreadsheets would take for a formula has an apostrophe in front.
+    """The text as `one_line` gives it; one that spreadsheets would take for a formula has an apostrophe in front.
 
     >>> no_formula("=1+1"), no_formula("-0.5")
     ("'=1+1", '-0.5')
@@ -293,7 +293,7 @@ def is_local(url: str) -> bool:
 
 
 def _names_credential(name: str) -> bool:
-    """By its words: `X-Api-Key`, `accessToken` and `password` are, `prompt_cache_key` and `eos_token` are not."""
+    """Whether a credential is named so: as `X-Api-Key` or `accessToken`, not as `prompt_cache_key` or `eos_token`."""
     words = [word.lower() for word in _WORD.findall(name)]
     if _CREDENTIAL.search("".join(words)) or _CREDENTIAL_WORDS & {*words}:
         return True

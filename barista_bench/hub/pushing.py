@@ -246,12 +246,8 @@ class Pusher:
 
     def _changed_files(self, repo_id: str, repo_type: RepoType, files: Mapping[str, bytes], revision: str) -> set[str]:
         """The files that the revision has not, or not with this content."""
-        remote_files = {file.path: file for file in self._files(repo_id, repo_type, list(files), revision)}
-        return {
-            name
-            for name, content in files.items()
-            if name not in remote_files or not _has_content(remote_files[name], content)
-        }
+        remote = {file.path: file for file in self._files(repo_id, repo_type, list(files), revision)}
+        return {name for name, data in files.items() if name not in remote or not _has_content(remote[name], data)}
 
     def _open_request(self, repo_id: str, repo_type: RepoType, files: Mapping[str, bytes]) -> str | None:
         """An open pull request that would make the repository hold these files; its page."""

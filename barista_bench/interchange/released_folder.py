@@ -224,7 +224,7 @@ class OriginalContents:
 
 
 class RestoredContents:
-    """What is made of a run of ours, with the fields put back that its import kept; of another run none was kept."""
+    """Contents made of a run of ours, with the fields put back that its import kept; of another run none was kept."""
 
     def __init__(self, kept: Iterable[KeptFields], run: int) -> None:
         self._kept = {(entry.file, entry.example_id): entry for entry in kept if entry.run == run}

@@ -42,7 +42,7 @@ def evenly_spaced(total: int, count: int) -> tuple[int, ...]:
 
 
 def evenly_spaced_with(total: int, count: int, always: Collection[int]) -> tuple[int, ...]:
-    """As `evenly_spaced`, but with the frames `always` among them, each in place of the sampled frame nearest to it.
+    """`evenly_spaced` frames, with those of `always` among them, each in place of the sampled frame nearest to it.
 
     >>> evenly_spaced_with(100, 4, {30, 99})
     (0, 30, 66, 99)

@@ -105,7 +105,7 @@ class Annotating(View):
         }
 
     def _video(self, video_id: str) -> VideoFiles:
-        """As project.json has it now, which people may edit meanwhile. Raises DataError."""
+        """The video as project.json has it now, which people may edit meanwhile. Raises DataError."""
         return open_project(self._project.folder).video(video_id)
 
     def _video_state(self, video: VideoFiles) -> Json:

@@ -173,7 +173,7 @@ class CommandCall:
 
     @property
     def line(self) -> str:
-        """As one types it."""
+        """The command as one types it."""
         return shlex.join((PROGRAM, *self.arguments))
 
 

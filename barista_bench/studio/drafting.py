@@ -107,7 +107,7 @@ class Drafting(View):
         return {"path": str(self._path)}
 
     def _missing_annotations(self, query: Mapping[str, str]) -> Json:
-        """What `generate` wrote beside the open review files about a video, the most useful first."""
+        """What a video lacks, as `generate` wrote it beside the open review files, the most useful first."""
         folders = dict.fromkeys(path.parent for path in self._workspace.reviews)
         if not folders:
             return {"is_known": False, "annotations": []}

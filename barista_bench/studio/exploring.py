@@ -23,7 +23,7 @@ from barista_bench.studio.rating import runs_to_rate
 from barista_bench.studio.workspace import BackgroundWork, Json, View, Workspace, whole_number
 
 MAX_ROWS, MAX_NEAREST = 500, 5
-"""Of one video's answer to a search."""
+"""The most rows, matching and nearest, of one video's answer to a search."""
 FrameRange: TypeAlias = tuple[int, int]
 
 

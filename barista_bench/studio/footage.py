@@ -37,7 +37,7 @@ from barista_bench.media.video.index import AV_ERRORS, Stamp, reason, stamp_of
 from barista_bench.studio.workspace import BackgroundWork, Json, View, Workspace
 
 CACHE_BYTES = 20 * 2**30
-"""Of all copies: about 200 videos of BARISTA's length. The one looked at longest ago goes first."""
+"""The most bytes of all copies: about 200 videos of BARISTA's length. The one looked at longest ago goes first."""
 _CONTAINER = {"movflags": "faststart", "use_editlist": "0"}
 _CODEC: dict[str, object] = {
     "preset": "veryfast",
@@ -65,7 +65,7 @@ def jpeg(image: Image.Image) -> bytes:
 
 
 def cache_folder() -> Path:
-    """Where copies lie."""
+    """The folder of the copies."""
     return user_cache("videos")
 
 
@@ -96,7 +96,7 @@ class Footage(View):
         return file if file is not None and _is_plain(file) else None
 
     def samples(self, kind: str, video: str, name: str) -> Json:
-        """Where each frame lies in a copy, for a browser that decodes it. Raises DataError where there is no copy."""
+        """The place of each frame in a copy, for a browser that decodes it. Raises DataError where there is no copy."""
         file = self.proxy(kind, video, name)
         if file is None:
             raise DataError(f"{video}: its copy is not ready. Remedy: load the page again")
@@ -224,7 +224,7 @@ def _times(seconds: NDArray[np.float64], fps: float) -> NDArray[np.float64]:
 
 
 def _even_size(width: int, height: int, max_height: int) -> tuple[int, int]:
-    """As yuv420p needs it."""
+    """The size of a copy at most `max_height` high, even as yuv420p needs it."""
     scale = min(1, max_height / height)
     return max(2, round(width * scale / 2) * 2), max(2, round(height * scale / 2) * 2)
 

@@ -108,7 +108,7 @@ class Home(View):
             yield {"kind": PROJECT, "id": video_id, "seconds": lengths[video_id], "left": left, **card}
 
     def _folders(self) -> Iterator[Json]:
-        """What is open, with counts of the nouns named; the first of them is always shown."""
+        """The folders that are open, with counts of the nouns named; the first of them is always shown."""
         workspace = self._workspace
         if workspace.project:
             file = workspace.project.file
@@ -132,7 +132,7 @@ class Home(View):
             yield _folder("review", path, {"item": len(verdicts), "decided item": sum(verdicts)})
 
     def _closed_folders(self, found_folders: Sequence[FoundFolder]) -> Iterator[Json]:
-        """What the studio's folder holds and is not open."""
+        """Folders and files in the studio's folder that can be opened and are not."""
         workspace = self._workspace
         open_paths = [path.resolve() for path in (*workspace.paths, *workspace.datasets, *workspace.reviews)]
         for kind, name in found_folders:

@@ -65,7 +65,7 @@ class SentAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 StudyTasks: TypeAlias = Mapping[tuple[str, str], tuple[AskedTask, Mapping[str, int]]]
-"""By benchmark and name: a task, and the positions of its examples by id."""
+"""Tasks by benchmark and name: each task, and the positions of its examples by id."""
 
 
 class ParticipantSession:

@@ -28,7 +28,7 @@ class ItemVerdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ItemMoment(msgspec.Struct, frozen=True):
-    """Where an item is in its video: frames [start, stop) that are shown, moments asked about, ids of the objects."""
+    """An item's place in its video: frames [start, stop) that are shown, moments asked about, ids of the objects."""
 
     id: str
     video_id: str

@@ -35,7 +35,7 @@ _ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0
 
 
 class Address(NamedTuple):
-    """Where a server is reached. `name` is a host's, or an IP address; IPv6 without brackets."""
+    """The address at which a server is reached. `name` is a host's, or an IP address; IPv6 without brackets."""
 
     name: str
     port: int

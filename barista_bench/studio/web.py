@@ -40,7 +40,7 @@ _WRITTEN_POLICY = (
     "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
     "base-uri 'none'; frame-ancestors 'none'"
 )
-"""Of reports that lie in a folder: whoever wrote them, they are of no origin, least of all of the studio's."""
+"""Policy of reports that lie in a folder: whoever wrote them, they are of no origin, least of all of the studio's."""
 
 
 class Guard:
@@ -117,7 +117,7 @@ class Guard:
         return None
 
     stranger_text = "Open the address that the command printed: it holds the token."
-    """What is said to one."""
+    """The refusal that a stranger reads."""
 
 
 class OwnGuard(Guard):

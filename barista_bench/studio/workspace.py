@@ -51,9 +51,9 @@ _KIND_BY_FILE: dict[str, FoundKind] = {
     CONFIG_FILE: "runs",
     ANNOTATION_FILE: "release",
 }
-"""What a folder is by a file in it; `release`: one video of it."""
+"""The kind of a folder by a file in it; `release`: one video of it."""
 _SINGLE: tuple[FoundKind, ...] = ("project", "release")
-"""Of which one is open at a time."""
+"""Kinds of which one is open at a time."""
 _MOST_SCANNED, _DEEPEST = 20_000, 5
 """Entries of a folder that are looked at for what can be opened, and levels below it."""
 
@@ -109,7 +109,7 @@ class Workspace:
             return self.release[video_id]
 
     def video_path(self, kind: str, video_id: str) -> Path:
-        """Where a video file lies. Raises DataError."""
+        """The path of a video file. Raises DataError."""
         if kind == PROJECT and self.project is not None:
             return self.project.video(video_id).path
         if kind == GRAPH and self.release is not None and video_id in self.release:
@@ -185,7 +185,7 @@ def with_folder(workspace: Workspace, path: Path) -> Workspace:
 
 
 def _kind_of(path: Path) -> FoundKind | None:
-    """What a path can be opened as; None where nothing is known of it, which may be a release."""
+    """The kind that a path can be opened as; None where nothing is known of it, which may be a release."""
     if path.is_file():
         return "review" if path.suffix == ".jsonl" else None
     if (path / _PROJECT_FILE).is_file():
@@ -222,7 +222,7 @@ def _add_path(workspace: Workspace, path: Path) -> None:
 
 
 class FoundFolder(NamedTuple):
-    """What lies below the studio's folder, by its path there."""
+    """A folder or file below the studio's folder, by its path there."""
 
     kind: FoundKind
     path: str

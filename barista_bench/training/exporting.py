@@ -211,11 +211,8 @@ def export(
         identity = read_run(run).identity
         configs, box_format = (identity.task,), identity.model.box_format.format
     elif form == "chat":
-        splits = local_splits(data)
-        names = [
-            name for name in task_names(str(read_manifest(data).get("benchmark", DEFAULT_BENCHMARK))) if name in splits
-        ]
-        configs = configs or tuple(name for name in names if not _why_untrainable(_task_of(data, name)))
+        names, splits = task_names(str(read_manifest(data).get("benchmark", DEFAULT_BENCHMARK))), local_splits(data)
+        configs = configs or tuple(n for n in names if n in splits and not _why_untrainable(_task_of(data, n)))
     training = _training_videos(data, configs, held_out, box_format)
     with replacing_folder(Path(out), TRAINING_SET) as folder:
         if run is not None:

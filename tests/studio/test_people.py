@@ -247,7 +247,7 @@ def test_two_studios_of_a_person_lose_no_rating(runs: Path, out: Path) -> None:
     with ThreadPoolExecutor(2) as both:
         rated = [
             both.submit(studios[at % 2]._rate, SentRating(answer.token, dict.fromkeys(answer.rubric.names, 5)))
-            for at, answer in enumerate(studios[0]._opened())
+            for at, answer in enumerate(studios[0]._answers_to_rate())
         ]
         assert {answer.result()["total"] for answer in rated} == {8}
     assert len(read_ratings(out / "ratings-anna.jsonl")) == 8
@@ -271,7 +271,7 @@ def test_a_rating_of_an_answer_that_has_changed_since_does_not_count(
     """Neither on the page, which asks for it again and says why, nor beside a judge."""
     folder = shutil.copytree(runs / "oracle" / "referring", tmp_path / "oracle")
     studio = RatingAnswers(open_workspace([folder], person="anna", out=out))
-    rated = studio._opened()
+    rated = studio._answers_to_rate()
     for answer in rated:
         studio._rate(SentRating(answer.token, {"correctness": 5}))
     file = folder / "samples.jsonl"
@@ -283,7 +283,7 @@ def test_a_rating_of_an_answer_that_has_changed_since_does_not_count(
     file.write_bytes(b"".join(encode_record(record).removesuffix(b"\n") + b"\n" for record in records))
 
     studio = RatingAnswers(open_workspace([folder], person="anna", out=out))
-    again = studio._next()
+    again = studio._next_answer()
     assert (again["done"], again["text"]) == (len(rated) - 1, text)
     assert again["problems"] == ["1 of your ratings are of answers that have changed since: they do not count"]
     judged = all_judged(judge(folder, "lexical").run)

@@ -46,7 +46,7 @@ _CACHE_LIMIT = 256  # an index takes about 60 KB for 2,500 frames
 REDOWNLOAD = "fetch the file again, or check that it is the video you meant"
 
 VIDEO_SUFFIXES = frozenset({".mp4", ".mov", ".m4v", ".mkv", ".webm", ".avi"})
-"""Of the files that are taken for videos, in small letters."""
+"""Suffixes of the files that are taken for videos, in small letters."""
 # What PyAV raises for bad input: its own errors, and the built-in classes that it maps some of them to.
 AV_ERRORS = (av.error.FFmpegError, OSError, ValueError)
 

@@ -23,7 +23,18 @@ def test_broken_intervals_count_as_none_and_the_boxes_still_count(intervals):
 
 @pytest.mark.parametrize(
     "frame",
-    ["left", 7, [1, 2, 3], [5, 5, 5, 9], [9, 0, 1, 10], [0, 0, math.nan, 10], ["0", "0", "9", "9"], [[1], 2], [{}], [[9, 0, 1, 10]]],
+    [
+        "left",
+        7,
+        [1, 2, 3],
+        [5, 5, 5, 9],
+        [9, 0, 1, 10],
+        [0, 0, math.nan, 10],
+        ["0", "0", "9", "9"],
+        [[1], 2],
+        [{}],
+        [[9, 0, 1, 10]],
+    ],
 )
 def test_a_broken_box_counts_as_missing_and_spoils_no_other(frame):
     for viou in ("reference", "union"):

@@ -170,9 +170,10 @@ def test_a_log_of_another_version_is_refused_by_whatever_reads_or_writes_it(
 
 
 def test_fields_of_a_later_version_do_not_hide_a_record(tmp_path: Path) -> None:
-    write_lines(tmp_path / "samples.jsonl", [record("a")])
+    counted = msgspec.structs.replace(record("a"), input_tokens=0, output_tokens=2**53)  # the least and the most
+    write_lines(tmp_path / "samples.jsonl", [counted])
     change_lines(tmp_path / "samples.jsonl", lambda line: line | {"later": [1]})
-    assert names(read_folder(tmp_path)) == ["a"]
+    assert list(read_folder(tmp_path)) == [counted]
 
 
 @pytest.mark.parametrize("wrong", [{"fingerprint": "g"}, {"example_id": "x"}, {"run": 1}])

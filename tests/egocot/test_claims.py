@@ -29,6 +29,7 @@ def relations(text: str) -> list[tuple[str, str, str]]:
         *("The kettle is held by the left hand.", "The kettle is being held in their left hand."),
         *("He uses the kettle in his left hand.", "LEFT-HAND grasping of the kettle"),
         *("Their left hand picks up the kettle", "Left hand: holding kettle"),
+        "His left hand holds the kettle.",
         # The rest of a sentence with a denial counts.
         "The left hand holds the kettle, not the tray.",
         "It is the left hand that holds the kettle, while no hand is on the tray.",
@@ -48,6 +49,10 @@ def test_both_hands_and_two_objects_joined_by_and_are_two_claims() -> None:
         ("right hand", "holds", "tray"),
         ("kettle", "on", "tray"),
     ]
+    both = [*said("Both hands hold the tray."), *said("The tray is near both hands.")]
+    assert all(claim.both for claim in both if claim.kind != "object")
+    (hand_claim,) = [claim for claim in said("The left hand touches the handle of the kettle.") if claim.kind == "hand"]
+    assert (hand_claim.part_of, hand_claim.both) == (frozenset({"kettle"}), False)
 
 
 @pytest.mark.parametrize(
@@ -144,11 +149,13 @@ def test_words_of_order_take_a_claim_to_another_time(text: str, times: object) -
         ("the kettle at the top of the image", Region("", "upper")),
         ("the kettle in the center of the frame", Region("centre", "")),
         ("The kettle is at the middle right of view", Region("right", "middle")),
+        ("Top of the image: kettle.", Region("", "upper")),
     ],
 )
 def test_parts_of_the_frame(text: str, region: Region) -> None:
     (region_claim,) = [claim for claim in said(text) if claim.kind == "region"]
     assert (region_claim.region, region_claim.subject) == (region, frozenset({"kettle"}))
+    assert region_claim.start <= text.index("kettle") < region_claim.end
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,8 @@ def test_scores_equal_those_worked_out_by_hand_on_random_answers(
     got = [figures[name] for name in (("accuracy", "accuracy") if kind is OpenActivity else ("top_1", "top_5"))]
     assert got == pytest.approx([first, first if kind is OpenActivity else ever])
     assert 0.1 < first < 0.9
+    right = [sample for sample, (_, is_right) in zip(samples, wanted, strict=True) if is_right]
+    assert not [sample for sample in right if sample.prediction and [*task.mistakes(sample.example, sample.prediction)]]
     assert figures["coverage"] == sum(sample.prediction is not None for sample in samples) / 60 < 1
 
 

@@ -96,7 +96,7 @@ def test_figures_equal_labels_made_frame_by_frame_on_500_random_answers(example:
     [
         ('So: [["brew coffee", 1, "2.5 s"]]', [("Brew coffee", 30, 75)], 0),
         ('[["Brew coffee", "0:01", 99], ["Rinse", 1, 2], ["Brew coffee", 3], "x"]', None, 0),
-        ('[["Brew coffee", 1, 99], ["Rinse", 1, 2], ["Brew coffee", 3], ["Brew coffee", 5, 4]]',
+        ('[["Brew coffee", 1, 99], ["Rinse", 1, 2], ["Brew coffee", 3], ["Brew coffee", 5, 5]]',
          [("Brew coffee", 30, 900)], 3),
         ("[]", [], 0),
         (json.dumps([["Rinse", 1, 2]] * MAX_ENTRIES + [["Brew coffee", 1, 2]]), [], MAX_ENTRIES + 1),

@@ -9,7 +9,7 @@ from barista_bench.benchmarks import get_task
 from barista_bench.benchmarks.barista.common import domain_vocabulary
 from barista_bench.core.task import Judged
 from barista_bench.errors import ConfigError
-from barista_bench.judging.forms import form_prompt, read_steps, steps_prompt
+from barista_bench.judging.forms import form_prompt, form_prompts, read_steps, steps_prompt
 from barista_bench.judging.rubric import load_rubric
 from barista_bench.runs.ask.replies import Unusable
 
@@ -45,6 +45,8 @@ def test_the_referring_judge_reads_the_whole_vocabulary_and_the_clip_judge_none_
     rubric = load_rubric(REFERRING)
     text = form_prompt(rubric, rubric.criteria[0], rubric.criteria[0].steps, judged).as_text()
     assert all(f"- {word}: {about}" in text for word, about in domain_vocabulary().items())
+    with pytest.raises(TypeError, match="reasoning has no rubric, and answers have one"):
+        form_prompts(None, {}, judged)
 
 
 def test_a_form_shows_criterion_bands_steps_and_the_material_and_steps_are_asked_for_with_the_first_two() -> None:

@@ -153,21 +153,27 @@ def test_a_first_line_damaged_twice_is_not_taken_for_one_of_another_log(tmp_path
     assert names(read_folder(tmp_path)) == ["b"]
 
 
-def test_a_log_of_another_version_is_refused_by_whatever_reads_or_writes_it(tmp_path: Path) -> None:
+def test_a_log_of_another_version_is_refused_by_whatever_reads_or_writes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "samples.jsonl"
     body = write_lines(path, [record("a")])[0].rpartition(b',"checksum":"')[0].replace(b'"log":2', b'"log":3')
     path.write_bytes(body + b',"checksum":"%08x"}\n' % zlib.crc32(body))
     before = path.read_bytes()
     for use in (finished_samples, compact, lambda folder: list(read_folder(folder)), lambda _: write(path)):
-        with pytest.raises(DataError, match=r"samples\.jsonl: is a log of version 3, .* Remedy: .*--out"):
+        with pytest.raises(DataError, match=r"samples\.jsonl: is a log of version 3, .* Remedy: .*--out") as refused:
             use(tmp_path)
+    assert refused.traceback  # which holds what was opened, so that nothing but its end gave the lock back
+    monkeypatch.setattr(log_module.time, "sleep", None)  # nothing to wait for
+    assert not running_elsewhere(tmp_path)
     assert path.read_bytes() == before
 
 
 def test_fields_of_a_later_version_do_not_hide_a_record(tmp_path: Path) -> None:
-    write_lines(tmp_path / "samples.jsonl", [record("a")])
+    counted = msgspec.structs.replace(record("a"), input_tokens=0, output_tokens=2**53)  # the least and the most
+    write_lines(tmp_path / "samples.jsonl", [counted])
     change_lines(tmp_path / "samples.jsonl", lambda line: line | {"later": [1]})
-    assert names(read_folder(tmp_path)) == ["a"]
+    assert list(read_folder(tmp_path)) == [counted]
 
 
 @pytest.mark.parametrize("wrong", [{"fingerprint": "g"}, {"example_id": "x"}, {"run": 1}])

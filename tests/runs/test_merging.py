@@ -59,9 +59,12 @@ def test_machines_with_other_videos_each_make_one_run(
     assert run(linked_dataset, tmp_path / "merged", model="chance", root=small_release).asked == 0
 
 
-def test_a_merged_run_knows_where_its_data_lie(dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_merged_run_knows_where_its_data_lie(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     folders = shared_run(dataset, [None, None], tmp_path / "deep/down", monkeypatch)
     merge(folders, tmp_path / "merged")
+    assert "was run with" not in caplog.text  # all machines had the same packages
     assert score(tmp_path / "merged").results.coverage.is_complete
 
 

@@ -88,7 +88,11 @@ def require_annotated(boxes: BoxesT | None, name: str, example_id: str) -> Boxes
 
 
 def on_usual_grid(box: Sequence[float], scale: int) -> list[float]:
-    """A true box of the grid of 0..scale on the usual grid of 0..1000, as baselines take it."""
+    """A true box of the grid of 0..scale on the usual grid of 0..1000, as baselines take it.
+
+    >>> on_usual_grid([0, 10, 50, 100], 100)
+    [0.0, 100.0, 500.0, 1000.0]
+    """
     return list(box) if scale == GRID else [value / scale * GRID for value in box]
 
 
@@ -155,7 +159,7 @@ def usual_boxes(answers: Sequence[Boxes]) -> Boxes:
 def box_size(box: Box) -> str:
     """COCO's word for the area of [x0, y0, x1, y1] in pixels.
 
-    >>> box_size([0, 0, 31, 31]), box_size([0, 0, 32, 32]), box_size([0, 0, 100, 100])
+    >>> box_size([40, 0, 71, 31]), box_size([0, 0, 32, 32]), box_size([0, 0, 100, 100])
     ('small', 'medium', 'large')
     """
     area = max(0.0, box[2] - box[0]) * max(0.0, box[3] - box[1])

@@ -193,7 +193,11 @@ def with_steps(steps: Sequence[SampleRecord], last: SampleRecord) -> SampleRecor
 
 
 def total(counts: Iterable[int | None]) -> int | None:
-    """The sum of counts; None where one of them is not known."""
+    """The sum of counts; None where one of them is not known.
+
+    >>> total([1, 2]), total([1, None])
+    (3, None)
+    """
     all_counts = list(counts)
     return None if None in all_counts else sum(count for count in all_counts if count is not None)
 

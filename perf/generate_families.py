@@ -43,7 +43,7 @@ def everything(source: str, per_subtask: int) -> int:
     """The releases, written."""
     with tempfile.TemporaryDirectory(prefix="families_") as folder:
         reports = generate(source, Path(folder) / "out", tuple(FAMILIES), per_subtask=per_subtask)
-    return sum(report.drawn for report in reports)
+    return sum(report.sampled for report in reports)
 
 
 STEPS: dict[str, Callable[[str, int], int]] = {"offered": offers, "generate": everything}

@@ -50,9 +50,9 @@ def test_both_hands_and_two_objects_joined_by_and_are_two_claims() -> None:
         ("kettle", "on", "tray"),
     ]
     both = [*said("Both hands hold the tray."), *said("The tray is near both hands.")]
-    assert all(claim.both for claim in both if claim.kind != "object")
+    assert all(claim.of_both_hands for claim in both if claim.kind != "object")
     (hand_claim,) = [claim for claim in said("The left hand touches the handle of the kettle.") if claim.kind == "hand"]
-    assert (hand_claim.part_of, hand_claim.both) == (frozenset({"kettle"}), False)
+    assert (hand_claim.part_of, hand_claim.of_both_hands) == (frozenset({"kettle"}), False)
 
 
 @pytest.mark.parametrize(

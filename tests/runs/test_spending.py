@@ -9,8 +9,12 @@ from typer.testing import CliRunner
 
 from barista_bench import cli
 from barista_bench.core.example import Status
+from barista_bench.core.prompt import Prompt, TextPart
 from barista_bench.errors import BudgetError, ConfigError
-from barista_bench.runs.ask.answers import Tokens, logged_tokens
+from barista_bench.models.base import Completion, GenerationConfig, Request
+from barista_bench.models.served.requests import estimated_input_tokens
+from barista_bench.runs.ask.answers import Spending, Tokens, logged_tokens
+from barista_bench.runs.ask.config import SpendingSettings
 from barista_bench.runs.log.sample_log import SampleLog, SampleRecord
 from barista_bench.runs.score.costs import Prices, read_prices
 from barista_bench.runs.score.scoring import score
@@ -46,6 +50,21 @@ def content(folder: Path) -> list[dict[str, Any]]:
     """All records of a run without their seconds, in one order."""
     records = [msgspec.structs.asdict(record) | {"seconds": None} for record in read_folder(folder)]
     return sorted(records, key=lambda record: (record["example_id"], record["run"]))
+
+
+@pytest.mark.parametrize("draws", [1, 2])
+def test_the_next_input_is_taken_to_be_as_much_above_its_estimate_as_any_before(draws: int) -> None:
+    config = GenerationConfig(max_new_tokens=100, temperature=0.5)
+    request = Request("r", Prompt("", (TextPart("x" * 400),)), (), seeds=tuple(range(draws)))
+    estimate = estimated_input_tokens(request)
+    spent = draws * (3 * estimate + 1) + draws * (estimate + 1)
+    next_at_most = draws * (3 * estimate + 100)
+    for bound in (spent + next_at_most, spent + next_at_most - 1):
+        spending = Spending(SpendingSettings(max_tokens_total=bound), Prices(), config)
+        for factor in (3, 1):
+            spending.begin(request)
+            spending.end(request, [Completion("", input_tokens=factor * estimate, output_tokens=1)] * draws)
+        assert spending.fits(request) == (bound == spent + next_at_most)
 
 
 @pytest.mark.parametrize("bounds", [{"max_cost": 0.006}, {"max_tokens_total": 3000}], ids=["dollars", "tokens"])

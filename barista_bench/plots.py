@@ -28,7 +28,7 @@ PALETTE: Final = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
 HATCHES: Final = ("", "////", "..", "xxxx", "\\\\\\\\", "----", "||||", "++++")
 GREY: Final = "#777777"
-"""Of what has no rank."""
+"""The colour of what has no rank."""
 MAX_ROWS = 40
 """Rows of a heat map, and bars of a series; the table beside it has them all."""
 MAX_LINES = 6

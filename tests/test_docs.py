@@ -1,5 +1,6 @@
 """README and docs: every Python example runs, every command of ours that they show exists."""
 
+import ast
 import os
 import re
 import shlex
@@ -152,6 +153,20 @@ def test_every_promise_names_tests_that_exist() -> None:
         assert named, row
         for file, test in named:
             assert f"\ndef {test}(" in (ROOT / file).read_text(encoding="utf-8"), test
+
+
+def test_every_argument_that_a_docstring_tells_of_is_one() -> None:
+    for path in [*(ROOT / "barista_bench").rglob("*.py"), *(ROOT / "metrics").rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            parts = ast.walk(
+                node if isinstance(node, ast.ClassDef) else node.args
+            )  # a class: its fields and properties
+            there = {vars(part).get(key) for part in parts for key in ("arg", "id", "attr", "name")}
+            told = re.search(r"^Args:\n((?: {4}.*\n?|\n)+)", ast.get_docstring(node) or "", re.MULTILINE)
+            names = re.findall(r"^ {4}(\w[\w, ]*):", told[1], re.MULTILINE) if told else []
+            assert {name for several in names for name in several.split(", ")} <= there, (path, node.name)
 
 
 def test_the_trail_of_the_design_leads_to_files_that_define_what_it_names() -> None:

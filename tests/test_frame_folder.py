@@ -196,10 +196,10 @@ def test_the_frame_store_decodes_no_image_that_is_not_asked_for(folder: Path) ->
 def test_facts_of_a_folder_have_no_times_but_those_that_the_annotations_tell(folder: Path) -> None:
     facts = video_facts(folder)
     assert (facts.frame_count, facts.fps, facts.width, facts.height) == (12, 0.0, WIDTH, HEIGHT)
-    assert not facts.timed
+    assert not facts.has_times
     assert np.isnan(facts.duration)
     told = video_facts(folder, fps=4.0)
-    assert (told.fps, told.timed) == (4.0, True)
+    assert (told.fps, told.has_times) == (4.0, True)
     assert told.seconds.tolist() == [index / 4 for index in range(12)]
     for fps in (0.0, -1.0, float("nan")):
         with pytest.raises(ConfigError, match="fps is"):

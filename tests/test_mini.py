@@ -71,7 +71,7 @@ def test_another_seed_is_another_kitchen_and_any_number_of_videos_has_own_ids():
     assert len(set(ids)) == len(ids)
 
 
-def test_files(kitchen, graphs):
+def test_each_video_has_its_files(kitchen, graphs):
     assert sorted(f.name for f in kitchen) == ["mini_capsule_01", "mini_fully_automatic_01", "mini_portafilter_01"]
     for folder in kitchen:
         meta = graphs[folder.name]["video_metadata"][0]
@@ -163,7 +163,7 @@ def test_all_relation_values_with_several_ranges(outlines):
     assert predicates == RELATIONS
 
 
-def test_vocabulary(outlines):
+def test_kitchens_have_many_verbs_steps_and_things(outlines):
     verbs, steps, categories = collections.defaultdict(set), set(), set()
     for graph in outlines:
         names = [a["display_name"] for a in graph["activities"]]
@@ -183,7 +183,7 @@ def test_vocabulary(outlines):
         assert len(pairs) == len({i for i, _ in pairs}) == len({n for _, n in pairs})
 
 
-def test_segments(outlines):
+def test_activities_overlap_and_some_are_short(outlines):
     overlaps, short = 0, 0
     for graph in outlines:
         ranges = sorted(spans(a)[0] for a in graph["activities"])
@@ -254,7 +254,7 @@ def test_replaces_only_its_own_folders(tmp_path):
 
 
 @pytest.mark.parametrize("wrong", [{"videos": 0}, {"width": 321}, {"width": 1280, "height": 180}, {"seconds": (5, 3)}])
-def test_wrong_arguments(tmp_path, wrong):
+def test_wrong_arguments_are_refused(tmp_path, wrong):
     with pytest.raises(ConfigError):
         write_kitchen(tmp_path / "kitchen", **wrong)
     assert not list(tmp_path.iterdir())

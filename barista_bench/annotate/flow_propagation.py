@@ -174,7 +174,7 @@ def _view_from(frames: FrameReader, start: int, end: int, objects: KnownObjects)
 def _colour_tables(
     working: WorkingFrames, span: range, left: KnownObjects, right: KnownObjects, names: frozenset[str]
 ) -> dict[str, ColourTable]:
-    """The colours of objects on the first frame, or on the last one of those that the first does not tell."""
+    """The colours of objects by their masks on the first frame; of those without colours there, on the last."""
     tables: dict[str, ColourTable] = {}
     for frame, known_objects in ((span[0], left), (span[-1], right)):
         for name in names.intersection(known_objects).difference(tables):

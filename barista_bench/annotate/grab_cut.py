@@ -102,7 +102,7 @@ def _search_area(prompt: ShapePrompt, width: int, height: int) -> Area | None:
 
 
 def _within(area: Area, width: int, height: int) -> Area:
-    """Within the picture, and of at least a pixel."""
+    """The area within the picture, and at least a pixel large."""
     left, top = min(max(area[0], 0), width - 1), min(max(area[1], 0), height - 1)
     return left, top, max(min(area[2], width), left + 1), max(min(area[3], height), top + 1)
 

@@ -43,7 +43,7 @@ def segments_of(accepted: records.AcceptedFile, segment_of_frame: Mapping[int, i
 
 
 class Identities:
-    """From the ids of accepted.json to those of tracks.
+    """The ids of tracks for those of accepted.json.
 
     Raises DataError where an edit names an object that is not there, or merges two that stand on one keyframe.
     """

@@ -98,7 +98,7 @@ class KeyframesFile(StageFile, frozen=True, kw_only=True):
 
 
 class PromptPoint(ProjectRecord, frozen=True, kw_only=True):
-    """In pixels of the displayed frame; `inside`: of the object, or beside it."""
+    """A point in pixels of the displayed frame; `inside`: of the object, or beside it."""
 
     x: float
     y: float

@@ -31,7 +31,7 @@ def doubtful_frames(
 
     Args:
         tracks: all frames in order.
-        given: frames that a person has annotated, which are beyond doubt.
+        annotated: frames that a person has annotated, which are beyond doubt.
         width, height: of the frames, in pixels.
         fps: frames per second.
     """

@@ -52,7 +52,7 @@ class PixelScale:
 
     @classmethod
     def read(cls, name: str, **source: object) -> PixelScale:
-        """From the image processor's settings in a checkpoint. Raises OSError, KeyError or ValueError."""
+        """The scale by the image processor's settings in a checkpoint. Raises OSError, KeyError or ValueError."""
         from transformers import ImageProcessingMixin
 
         settings, _ = ImageProcessingMixin.get_image_processor_dict(name, **source)

@@ -123,11 +123,11 @@ def detector_of(name: str) -> Detector:
     return PhraseDetector.load(checkpoint) if kind == "sam3" else ObjectDetector.load(name)
 
 
-def _refuse_rest(name: str, rest: str, *known: str) -> None:
-    if rest and rest not in known:
+def _refuse_rest(name: str, rest: str, *choices: str) -> None:
+    if rest and rest not in choices:
         plain = name.split()[-1]
-        choices = " or ".join((plain, *(f"{plain}:{choice}" for choice in known)))
-        raise ConfigError(f"{name}:{rest} is unknown. Remedy: write {choices}")
+        forms = " or ".join((plain, *(f"{plain}:{choice}" for choice in choices)))
+        raise ConfigError(f"{name}:{rest} is unknown. Remedy: write {forms}")
 
 
 def _propagator(video: VideoFiles) -> Propagator:

@@ -169,7 +169,7 @@ class DescribingSettings(ModelSettings):
     model: str = Field(description="A vision-language model: served:NAME, a local checkpoint folder or a Hub id.")
 
     @model_validator(mode="after")
-    def _can_describe(self) -> Self:
+    def _check_model(self) -> Self:
         from barista_bench.runs.ask.catalog import specialists
 
         if self.model.partition(":")[0] in {*SCRIPTED, *ABLATIONS, *specialists()}:

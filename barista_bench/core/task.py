@@ -310,14 +310,16 @@ class Task(Question, Scoring, Display):
         )
 
     @property
-    def set_options(self) -> dict[str, OptionValue]:
+    def example_options(self) -> dict[str, OptionValue]:
         """The options that change examples and are not left at their default."""
         names = (name for name, option in self.options.items() if option.changes == "examples")
         return {name: self.chosen[name] for name in names if self.chosen[name] != self.options[name].default}
 
     def stamped(self, example: Example) -> Example:
-        """The example with `set_options` in its metadata: it is part of its identity. Others keep their bytes."""
-        return replace(example, metadata={**example.metadata, **self.set_options}) if self.set_options else example
+        """The example with `example_options` in its metadata: it is part of its identity. Others keep their bytes."""
+        return (
+            replace(example, metadata={**example.metadata, **self.example_options}) if self.example_options else example
+        )
 
     def refuse_others(self, examples: Sequence[Example]) -> None:
         """Raise ConfigError where an example was made with another value of an option that changes examples."""

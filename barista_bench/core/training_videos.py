@@ -37,7 +37,7 @@ class TrainingVideos(BaseModel):
 
     @field_validator("box_format")
     @classmethod
-    def _is_known(cls, value: str | None) -> str | None:
+    def _check_box_format(cls, value: str | None) -> str | None:
         if value is not None:
             BoxFormat.parse(value)
         return value

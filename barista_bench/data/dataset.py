@@ -245,7 +245,7 @@ class FrozenExamples(ExampleSet):
         example, media = self.examples[index], self[index].media
         assert isinstance(media, LinkedMedia)
         facts, indices = video_facts(media.lazy.path), [frame.frame_index for frame in example.frames]
-        if not facts.timed or max(indices) >= facts.frame_count:
+        if not facts.has_times or max(indices) >= facts.frame_count:
             return None
         return FrameTimes.of_seconds(indices, facts.seconds[indices].tolist())
 

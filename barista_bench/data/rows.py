@@ -64,7 +64,7 @@ def row_features(task: Task, frames: FramesMode) -> Features:
         **dict.fromkeys(("answer", "prompt_set", "box_format"), text),
     }
     features = task.features()
-    features["metadata"] = {**features["metadata"], **dict.fromkeys(task.set_options, text)}
+    features["metadata"] = {**features["metadata"], **dict.fromkeys(task.example_options, text)}
     return Features(
         {
             "position": number,

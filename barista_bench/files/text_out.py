@@ -252,7 +252,7 @@ def refuse_credentials(setting: str, value: object) -> None:
 
 
 def check_address(setting: str, url: str) -> None:
-    """Refuse what is not plain http(s) address. Names at most the host: the rest may be the secret that is refused.
+    """Refuse what is not a plain http(s) address. Names at most the host: the rest may be the secret that is refused.
 
     Raises ConfigError where it is not an address, or holds a user, a password, a query, a fragment or a key.
     """
@@ -263,7 +263,7 @@ def check_address(setting: str, url: str) -> None:
     except ValueError:
         raise ConfigError(f"{setting} is not an address. {remedy}") from None  # whose text may repeat it
     if parts.scheme not in ("http", "https") or not host:
-        raise ConfigError(f"{setting} is not http(s) address. {remedy}")
+        raise ConfigError(f"{setting} is not an http(s) address. {remedy}")
     if parts.username is not None or parts.password is not None:
         raise ConfigError(f"{setting} of {host} holds a user or password. {remedy}")
     if parts.query or parts.fragment:

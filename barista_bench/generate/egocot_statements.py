@@ -9,7 +9,16 @@ from typing import ClassVar, Literal, TypeAlias
 
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import ActionSpan, noun_of, overlapping, verb_of
-from barista_bench.generate.statements import Changes, Does, DoesNext, HasValue, Statement, Touches, Truth, differ
+from barista_bench.generate.statements import (
+    Changes,
+    Does,
+    DoesNext,
+    HasValue,
+    Statement,
+    Touches,
+    Truth,
+    excludes_action,
+)
 from barista_bench.scene_graph import Layer
 from barista_bench.scene_graph.domain import Side
 
@@ -150,7 +159,7 @@ class BringsAbout(Statement, frozen=True):
         causes = {action.name for action in causes_of(scene, frame, self.verbs)}
         if causes == {self.action}:
             return True
-        return False if causes and all(differ(scene, self.action, cause, frame) for cause in causes) else None
+        return False if causes and all(excludes_action(scene, self.action, cause, frame) for cause in causes) else None
 
 
 def causes_of(scene: Scene, frame: int, verbs: tuple[str, ...]) -> list[ActionSpan]:

@@ -273,7 +273,7 @@ class Does(Statement, frozen=True):
             return True
         gap = scene.frames_in(scene.domain.lengths.gap)
         near = [a for a in scene.actions if a.start - gap <= self.frame < a.end + gap]
-        return False if current and all(differ(scene, self.action, a.name, self.frame) for a in near) else None
+        return False if current and all(excludes_action(scene, self.action, a.name, self.frame) for a in near) else None
 
 
 class DoesNext(Statement, frozen=True):
@@ -292,7 +292,9 @@ class DoesNext(Statement, frozen=True):
         first = [action for action in later if action.start <= later[0].start + scene.margin]
         if len(first) == 1 and first[0].name == self.action:
             return True
-        is_other = all(differ(scene, self.action, action.name, action.start + scene.margin) for action in first)
+        is_other = all(
+            excludes_action(scene, self.action, action.name, action.start + scene.margin) for action in first
+        )
         return False if is_other else None
 
 
@@ -352,8 +354,10 @@ def places_near(scene: Scene, first: str, second: str, frame: int) -> list[Place
 
 
 def goes_on(scene: Scene, value: str, object_id: str, start: int, end: int) -> bool:
-    """Whether an activity or step in [start, end) does to a thing, by its verb, what goes on while it has a value; or
-    one may that is not recorded."""
+    """Whether an activity or step in [start, end) does to a thing what goes on while it has a value, told by its verb.
+
+    True too where activities may be unrecorded.
+    """
     noun, verbs = scene.things[object_id].noun, scene.domain.ongoing.get(value, ())
     if verbs and not scene.coverage.covers_layer("activities", start, end):
         return True
@@ -367,7 +371,7 @@ def moments_of(scene: Scene, start: int, end: int) -> range:
     return range(-(-max(0, start) // step) * step, min(end, scene.frame_count), step)
 
 
-def differ(scene: Scene, action: str, recorded: str, frame: int) -> bool:
+def excludes_action(scene: Scene, action: str, recorded: str, frame: int) -> bool:
     """Whether an activity that is recorded at a frame excludes that another, `action`, describes what goes on there.
 
     It does where their verbs do, or where one verb is said of two things, neither of which is the other's (a carton is

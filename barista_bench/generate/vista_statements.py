@@ -8,7 +8,7 @@ from typing import ClassVar, TypeVar
 
 from barista_bench.generate.scene import Scene, cached_by_scene
 from barista_bench.generate.spans import NamedObject, overlapping, verb_of
-from barista_bench.generate.statements import Statement, Truth, differ, moments_of
+from barista_bench.generate.statements import Statement, Truth, excludes_action, moments_of
 from barista_bench.scene_graph import Layer
 
 ClipT = TypeVar("ClipT")
@@ -60,7 +60,8 @@ def could_be(scene: Scene, action: str, start: int, end: int) -> tuple[bool, ...
     values = {span.value for span in overlapping(scene.values, start, end)}
     is_ongoing = any(verb_of(action) in scene.domain.ongoing.get(value, ()) for value in values)
     return tuple(
-        is_ongoing or not differ(scene, action, other.name, (max(start, other.start) + min(end, other.end)) // 2)
+        is_ongoing
+        or not excludes_action(scene, action, other.name, (max(start, other.start) + min(end, other.end)) // 2)
         for other in overlapping(scene.actions, start, end)
     )
 

@@ -57,8 +57,8 @@ class QuestionSet:
     @cached_property
     def positions(self) -> dict[str, int]:
         """Example id to its index in `examples`, in their order."""
-        known = enumerate(self.examples.examples)
-        return {example.example_id: index for index, example in known if self.task.has_answer(example)}
+        numbered_examples = enumerate(self.examples.examples)
+        return {example.example_id: index for index, example in numbered_examples if self.task.has_answer(example)}
 
     @cached_property
     def video_hashes(self) -> dict[str, str]:

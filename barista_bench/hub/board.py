@@ -72,7 +72,7 @@ class BoardEntry:
     costs: dict[str, float]
 
     @property
-    def complete(self) -> bool:
+    def is_complete(self) -> bool:
         return self.coverage == 1
 
 
@@ -154,10 +154,10 @@ def ranks(entries: Sequence[BoardEntry]) -> list[int | None]:
     Entries whose intervals overlap share a rank, as far as nobody else stands between them. An entry without an
     interval counts as its value alone; one that is incomplete has no rank.
     """
-    lows = [entry.value if entry.low is None else entry.low for entry in entries if entry.complete]
+    lows = [entry.value if entry.low is None else entry.low for entry in entries if entry.is_complete]
     highs = [entry.value if entry.high is None else entry.high for entry in entries]
     return [
-        1 + sum(low > high for low in lows) if entry.complete else None
+        1 + sum(low > high for low in lows) if entry.is_complete else None
         for entry, high in zip(entries, highs, strict=True)
     ]
 

@@ -129,7 +129,7 @@ class EvalResults(RootModel[Annotated[list[EvalResult], Field(min_length=1, max_
     """`.eval_results/<name>.yaml` of a model repository."""
 
     @model_validator(mode="after")
-    def _one_value_a_leaderboard(self) -> Self:
+    def _check_leaderboards(self) -> Self:
         for (dataset, task), count in Counter(entry.leaderboard for entry in self.root).items():
             if count > 1:
                 raise ValueError(f"{dataset} has two values for the task {task!r}")

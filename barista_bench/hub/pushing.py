@@ -63,7 +63,7 @@ class Destination:
         return self.branch or MAIN
 
     @property
-    def pull_request(self) -> bool:
+    def opens_pull_request(self) -> bool:
         return self.branch is None and not self.to_main
 
 
@@ -208,7 +208,7 @@ class Pusher:
         return commit
 
     def _read_files(self, repo_id: str, commit: str, paths: Sequence[str]) -> dict[str, bytes]:
-        """Those of a model repository's small files that it has."""
+        """The small files at these paths that a model repository has."""
         with self._explaining_errors(repo_id, "reading its card"), TemporaryDirectory() as folder:
             remote_files = list(self._files(repo_id, "model", paths, commit))
             for file in remote_files:
@@ -227,7 +227,7 @@ class Pusher:
             if not changed:
                 page = self._page(repo_id, repo_type, f"tree/{self.destination.revision}")
                 return Push(repo_id, repo_type, page, ())
-            request_url = self._open_request(repo_id, repo_type, files) if self.destination.pull_request else None
+            request_url = self._open_request(repo_id, repo_type, files) if self.destination.opens_pull_request else None
         if request_url is not None:
             return Push(repo_id, repo_type, request_url, ())
         operations = [CommitOperationAdd(name, data) for name, data in files.items() if name in changed]
@@ -239,7 +239,7 @@ class Pusher:
                 commit_description="Written and checked by `barista-bench submit`.",
                 repo_type=repo_type,
                 revision=self.destination.revision,
-                create_pr=self.destination.pull_request,
+                create_pr=self.destination.opens_pull_request,
                 parent_commit=commit,
             )
         return Push(repo_id, repo_type, commit_info.pr_url or commit_info.commit_url, tuple(sorted(changed)))

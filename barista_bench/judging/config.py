@@ -50,7 +50,7 @@ class JudgeConfig(SpendingSettings, ModelSettings):
     root: Path | None = Field(None, description="Folder of the videos of a linked dataset, if they have moved.")
 
     @model_validator(mode="after")
-    def _can_grade(self) -> Self:
+    def _check_judge(self) -> Self:
         from barista_bench.runs.ask.catalog import specialists
 
         name = self.judge.partition(":")[0]

@@ -55,7 +55,7 @@ class Criterion(_RubricModel):
 
     @field_validator("bands")
     @classmethod
-    def _cover_the_scale(cls, bands: list[Band]) -> list[Band]:
+    def _check_bands(cls, bands: list[Band]) -> list[Band]:
         scores = [score for band in bands for score in range(band.low, min(band.high, 2 * TOP_SCORE) + 1)]
         if scores != list(range(TOP_SCORE + 1)):
             raise ValueError(f"bands cover {scores}, not each score from 0 to {TOP_SCORE} once and in order")
@@ -77,7 +77,7 @@ class _RubricFile(_RubricModel):
     criteria: list[Criterion] = Field(min_length=1, max_length=20)
 
     @model_validator(mode="after")
-    def _names_differ(self) -> Self:
+    def _check_names(self) -> Self:
         names = [criterion.name for criterion in self.criteria]
         if len(set(names)) < len(names):
             raise ValueError(f"criteria are called {names}: a name stands twice")

@@ -121,7 +121,7 @@ def nearest_frame(facts: VideoFacts, second: float) -> int:
 
 def _times(facts: VideoFacts) -> NDArray[np.float64]:
     """Times that never decrease: streams whose packets have no times may repeat some."""
-    if not facts.timed:
+    if not facts.has_times:
         remedy = "give the rate of its frames with its annotations, or the video file"
         raise DataError(f"{facts.path}: the times of its frames are not known. Remedy: {remedy}")
     return np.maximum.accumulate(facts.seconds)

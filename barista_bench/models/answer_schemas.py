@@ -39,7 +39,7 @@ def answer_grammar(schema: Schema, thought: tuple[str, str] | None = None, *, op
         schema: the answer's, which is free where `is_restrictive` is false.
         thought: opening and closing tag as Lark writes them: as texts (JSON), or where the vocabulary has them as
             special tokens, by their numbers (`<[5]>`); None where the model has no tags.
-        opened: the prompt has opened the thought: it has to be closed first.
+        opens_thinking: the prompt has opened the thought: it has to be closed first.
     """
     value = json.dumps({**schema, "x-guidance": _SEPARATORS})
     if thought is None:

@@ -113,13 +113,13 @@ class GeneratedRow:
     """One row as it was generated, padding behind its end included.
 
     Args:
-        opened: the prompt had opened the thinking already.
-        stopped: tokens up to and with a stop text; None where none was met.
+        opens_thinking: the prompt had opened the thinking already.
+        stop_length: tokens up to and with a stop text; None where none was met.
         prompt_tokens: tokens of the prompt, without padding.
         cached: those of them that had been worked out before; None where nobody says it.
         rows: samples that were generated together; None where that means nothing.
         scores: log-probabilities, where they are wanted.
-        held: the answer was held to a schema.
+        is_held: the answer was held to a schema.
     """
 
     tokens: Sequence[int]

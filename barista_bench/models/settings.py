@@ -127,7 +127,7 @@ class GeneratorSettings(SettingsTable):
     )
 
     @model_validator(mode="after")
-    def _speaks_of_videos(self) -> Self:
+    def _check_video_settings(self) -> Self:
         if self.video_fps is not None and self.frames_as != "video":
             raise ValueError("video_fps is set, but frames are sent as images: add frames_as=video")
         return self
@@ -248,7 +248,7 @@ class VllmSettings(WeightSettings, GeneratorSettings):
 
     @field_validator("engine_args")
     @classmethod
-    def _are_free(cls, arguments: dict[str, Any]) -> dict[str, Any]:
+    def _check_engine_args(cls, arguments: dict[str, Any]) -> dict[str, Any]:
         if reserved := sorted(_RESERVED_ARGUMENTS & set(arguments)):
             raise ValueError(f"sets {reserved}, which other settings decide, or nothing may")
         return json_object("engine_args", arguments)
@@ -278,11 +278,11 @@ class TransformersSettings(CheckpointSettings, GeneratorSettings):
 
     @field_validator("template_kwargs")
     @classmethod
-    def _are_json(cls, variables: dict[str, Any]) -> dict[str, Any]:
+    def _check_template_kwargs(cls, variables: dict[str, Any]) -> dict[str, Any]:
         return json_object("template_kwargs", variables)
 
     @model_validator(mode="after")
-    def _agree(self) -> Self:
+    def _check_pixels(self) -> Self:
         if self.min_pixels is not None and self.max_pixels is not None and self.min_pixels > self.max_pixels:
             raise ValueError(f"min_pixels is {self.min_pixels}, above max_pixels {self.max_pixels}: exchange them")
         return self

@@ -62,7 +62,7 @@ class _Entity(msgspec.Struct):
 
     @property
     def plain_name(self) -> str:
-        """Its name as it is compared: case and white space do not tell things apart."""
+        """The name as it is compared: case and white space do not tell things apart."""
         return " ".join(self.name.split()).lower()
 
     @property

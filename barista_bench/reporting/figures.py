@@ -22,13 +22,13 @@ from barista_bench.tables import Row, Table, number_columns, text_columns, words
 KEYS = 3
 """Breakdowns of a task that are drawn: those that separate models most, which the page shows first."""
 CLASSES = 20
-"""Of a confusion matrix: those that most examples are of."""
+"""Classes of a confusion matrix that are drawn: those that most examples are of."""
 OTHER, UNREAD = "another class", "no readable answer"
 _COSTS = ("output_tokens", "seconds")
 
 
 def figures_of(runs: Sequence[ScoredRun]) -> dict[str, Table]:
-    """As `report_figures`, of a report without comparisons."""
+    """All figures of a report of these runs without comparisons."""
     return report_figures(build_report(runs, analyses=analyse(runs, compare=False)))
 
 
@@ -46,7 +46,7 @@ def report_figures(report: Report) -> dict[str, Table]:
 
 
 def drawn_tables(tables: Sequence[tuple[str, Table]]) -> dict[str, Table]:
-    """Those of some tables, each with its heading, that are drawn, by the names of their files."""
+    """The tables that are drawn, of some with their headings, by the names of their files."""
     to_draw = [(heading, table) for heading, table in tables if table.drawn and table.rows]
     names = distinct_names(f"{heading} {table.title.removesuffix(': the numbers')}" for heading, table in to_draw)
     return {name: table for name, (_, table) in zip(names, to_draw, strict=True)}

@@ -266,7 +266,7 @@ def _facts(runs: Sequence[ScoredRun]) -> tuple[tuple[str, str], ...]:
     results = [run.results for run in runs]
     dataset = results[0].dataset
     versions = [{"barista_bench": run_results.barista_bench, **run_results.versions} for run_results in results]
-    are_same = all(run_results == versions[0] for run_results in versions)
+    are_same = all(run_versions == versions[0] for run_versions in versions)
     packages = ", ".join(f"{name} {version}" for name, version in versions[0].items())
     return (
         ("benchmark", dataset.benchmark),
@@ -294,18 +294,18 @@ def _warnings(models: Sequence[tables.LabelledResults]) -> tuple[str, ...]:
 
 
 def distinct_names(texts: Iterable[str]) -> list[str]:
-    """`plain_name` of each, numbered where it has come before."""
+    """`file_stem` of each, numbered where it has come before."""
     names: dict[str, None] = {}
-    for name in map(plain_name, texts):
+    for name in map(file_stem, texts):
         numbered = (f"{name}_{number}" for number in count(2))
         names[next(variant for variant in chain([name], numbered) if variant not in names)] = None
     return list(names)
 
 
-def plain_name(text: str) -> str:
+def file_stem(text: str) -> str:
     """A file name without ending, made of lower-case letters, digits and underscores.
 
-    >>> plain_name("Pets / grounding: Per class")
+    >>> file_stem("Pets / grounding: Per class")
     'pets_grounding_per_class'
     """
     return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")[:80] or "table"

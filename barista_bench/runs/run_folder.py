@@ -300,7 +300,7 @@ def moved_data(data: RunData, before: Path, now: Path) -> RunData:
 
 
 def _relative_and_absolute(folder: Path, path: str | Path) -> tuple[str, str]:
-    """Relative to the folder, where both are on one drive, and absolute."""
+    """A path relative to the folder, where both are on one drive, and absolute."""
     absolute = Path(path).resolve()
     try:
         relative = Path(os.path.relpath(absolute, folder.resolve())).as_posix()

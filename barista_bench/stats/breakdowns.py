@@ -108,7 +108,10 @@ def breakdown(run: ScoredRun, key: str, *, resamples: int = RESAMPLES) -> tuple[
 def breakdowns(
     run: ScoredRun, keys: Iterable[str], *, resamples: int = RESAMPLES, most: int | None = None
 ) -> dict[str, tuple[BreakdownRow, ...]]:
-    """As `breakdown`, by several keys; of each only the `most` groups with the most examples, None for all."""
+    """Rows as `breakdown` gives them, by several keys; of each only the `most` groups with the most examples.
+
+    `most` None: all groups.
+    """
     rows: dict[str, tuple[BreakdownRow, ...]] = {}
     for key in keys:
         groups = _groups(run, key)

@@ -36,7 +36,7 @@ class OtherAnnotator(NamedTuple):
                 yield keyframe.frame, self.names[name], identities.categories[name], rle
 
     def layers(self) -> Layers:
-        """Their layers under the lead's ids."""
+        """The layers of others under the lead's ids."""
         layers, replace = self.video.accepted_layers(), msgspec.structs.replace
         names = {name: self.names.get(name, name) for entry in layers.claims for name in entry.objects}
         return replace(

@@ -251,7 +251,7 @@ def draft_name(person: str) -> str:
 
 
 def _version(video: VideoFiles) -> str:
-    """Another one after each decision: of the files that decisions replace or add to, and of signed contacts."""
+    """A stamp that changes with each decision: of the files that decisions change, and of signed contacts."""
     kinds = (*_DECISION_FILES, records.SignalFile) if _is_signed(video) else _DECISION_FILES
     return digest([file_stamp(video.file(kind)) for kind in kinds])
 

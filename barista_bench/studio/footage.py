@@ -114,7 +114,7 @@ class Footage(View):
         }
 
     def version(self, kind: str, video: str) -> str:
-        """Another one for another file in the video's place. Raises DataError."""
+        """A stamp that changes when another file takes the video's place. Raises DataError."""
         return _version(stamp_of(self._workspace.video_path(kind, video)))
 
     def state(self, kind: str, video: str) -> Json:

@@ -46,6 +46,6 @@ def _page(request: Request) -> Response:
 
 
 def _files_version() -> str:
-    """Another one after any change, so that whoever edits the files sees it."""
+    """A stamp that changes with any of the files, so that whoever edits the files sees it."""
     facts = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in sorted(STATIC.iterdir())]
     return hashlib.sha256(repr((facts, page_style())).encode()).hexdigest()[:16]

@@ -84,7 +84,7 @@ _FILES = (
 
 
 def stamp_of(folder: Path, person: str) -> tuple[FileStamp | None, ...]:
-    """Another one once anything that `progress_of` reads has changed."""
+    """A stamp that changes with anything that `progress_of` reads."""
     return tuple(file_stamp(folder / name) for name in (*(kind.FILE for kind in _FILES), draft_name(person)))
 
 

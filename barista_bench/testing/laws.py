@@ -131,7 +131,7 @@ class _Case:
     def answerable(self) -> tuple[Example, ...]:
         """The examples whose answer is known."""
         answerable = tuple(filter(self.task.has_answer, self.examples))
-        _demand(bool(answerable), f"no example{_in_words(self.task.set_options)} is given whose answer is known")
+        _demand(bool(answerable), f"no example{_in_words(self.task.example_options)} is given whose answer is known")
         return answerable
 
     @cached_property

@@ -142,7 +142,7 @@ class TaskScore:
     n_malformed: int
 
     @property
-    def correct(self) -> bool:
+    def is_correct(self) -> bool:
         """Whether every object of the task was recognised."""
         return bool(self.recognised.all())
 
@@ -173,7 +173,7 @@ def object_sums(score: TaskScore) -> list[dict[Hashable, float]]:
     for item, recognised, measures in zip(score.reference.objects, score.recognised, score.measures, strict=True):
         kind: dict[Hashable, float] = {item.kind: 1.0, f"recognised {item.kind}": float(recognised)}
         rows.append({"objects": 1.0, "recognised": float(recognised), **kind, **_named("O-", measures)})
-    means, correct = score.measures.mean(axis=0), float(score.correct)
+    means, correct = score.measures.mean(axis=0), float(score.is_correct)
     rows[0] |= {"tasks": 1.0, "failed": float(score.failed), "T-Acc": correct}
     rows[0] |= _named("T-", means) | _named("ST-", means * correct)
     return rows

@@ -82,7 +82,7 @@ def test_the_protocol_is_part_of_an_examples_identity_only_where_it_makes_anothe
     assert all("protocol" not in example.metadata for example in first)
     write_frozen(other, tmp_path / "f.jsonl")
     read = list(read_frozen(tmp_path / "f.jsonl"))
-    if not papers.set_options:
+    if not papers.example_options:
         assert content_hash(first) == content_hash(other)
         ours.refuse_others(read)
         return

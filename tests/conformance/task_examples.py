@@ -44,7 +44,7 @@ class Releases:
         """Examples of a task, where its protocols freeze different ones those of both; made once."""
         if kind not in self._made:
             first, *others = (kind(options=rules) for rules in choices_of_rules(kind))
-            tasks = [first, *(task for task in others if task.set_options)]
+            tasks = [first, *(task for task in others if task.example_options)]
             self._made[kind] = [example for task in tasks for example in self._examples(task)]
         return self._made[kind]
 

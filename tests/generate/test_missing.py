@@ -72,16 +72,14 @@ def test_work_that_would_decide_a_statement_is_said_in_words(tmp_path: Path, sta
 
 
 @pytest.mark.parametrize(
-    ("statement", "some", "things"),
+    ("statement", "work"),
     [
-        (Touches("left", "cup", 30), "draw masks of {} of the things in view", ("one more", "more")),
-        (Does("Grasp cup", 30), "record {} of the activities", ("one more", "more")),
-        (InStep("Brew", 30), "record {} of the process steps", ("one more", "more")),
-        (HasValue("cup", "state", "empty", 30), "record {} of the states", ("one more", "more")),
+        (Touches("left", "cup", 30), "draw masks of {} of the things in view"),
+        (Does("Grasp cup", 30), "record {} of the activities"),
+        (InStep("Brew", 30), "record {} of the process steps"),
+        (HasValue("cup", "state", "empty", 30), "record {} of the states"),
     ],
 )
-def test_choices_that_are_too_few_ask_for_more_of_their_kind(
-    statement: Statement, some: str, things: tuple[str, str]
-) -> None:
+def test_choices_that_are_too_few_ask_for_more_of_their_kind(statement: Statement, work: str) -> None:
     works = [_further_work((Choice("", statement),), lacking) for lacking in (1, 2)]
-    assert works == [some.format(each) for each in things]
+    assert works == [work.format("one more"), work.format("more")]

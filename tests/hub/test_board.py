@@ -171,7 +171,7 @@ def test_verdicts_that_are_missing_cost_the_rank_though_every_answer_has_some(tm
         submission(row(made, part), model_repo="a/one")
     put(tmp_path, submission(row(made, part), model_repo="a/one", allow_incomplete=True))
     (entry,) = read_board(tmp_path / "board").entries
-    assert (entry.coverage, entry.complete) == (0.75, False)
+    assert (entry.coverage, entry.is_complete) == (0.75, False)
 
 
 _VALUES = st.tuples(st.integers(0, 100), st.integers(0, 20), st.integers(0, 20), st.booleans())
@@ -185,9 +185,9 @@ def test_ranks_count_those_that_are_better_beyond_both_intervals(drawn: list[tup
     ]
     ranked = ranks(entries)
     for rank, ranked_entry in zip(ranked, entries, strict=True):
-        better = sum(other.complete and other.low > ranked_entry.high for other in entries)  # type: ignore[operator]
-        assert rank == (better + 1 if ranked_entry.complete else None)
-    assert not any(entry.complete for entry in entries) or 1 in ranked
+        better = sum(other.is_complete and other.low > ranked_entry.high for other in entries)  # type: ignore[operator]
+        assert rank == (better + 1 if ranked_entry.is_complete else None)
+    assert not any(entry.is_complete for entry in entries) or 1 in ranked
 
 
 def test_a_value_without_an_interval_counts_as_a_point() -> None:

@@ -27,7 +27,7 @@ tagged = st.lists(st.sampled_from([*TAGS, "<think", "think>", "/", "cup", " ", "
         ("</think>", ("", "")),
     ],
 )
-def test_split(text, expected):
+def test_reasoning_is_split_from_the_answer_by_its_tags(text, expected):
     assert split_reasoning(text) == expected
 
 
@@ -39,6 +39,6 @@ def test_an_answer_holds_no_tag_and_ends_the_text(text):
     assert (thought is None) == (not any(tag in text for tag in TAGS))
 
 
-def test_other_tags():
+def test_tags_of_other_models_are_followed():
     assert split_reasoning("[T]a[/T]left", ("[T]", "[/T]")) == ("a", "left")
     assert split_reasoning("<think>a</think>left", ("[T]", "[/T]")) == (None, "<think>a</think>left")

@@ -97,6 +97,7 @@ def test_a_mask_fills_its_box(graph: VideoGraph) -> None:
         ({"counts": "00", "size": [96, 64]}, "is not the frame's"),
         ({"counts": [1, 2], "size": [64, 96]}, "neither"),
         ([[0, 0, 1e9, 0, 1e9, 1e9]], "reaches more than"),
+        ([[0, 0, 300, 60] * 200], "far more than a frame has room for"),
         ([[0, 0, 1]], "an even count of 6"),
         ([], "no polygon"),
         ("missing", "missing"),

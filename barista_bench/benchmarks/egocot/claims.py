@@ -242,7 +242,7 @@ def _piece_before(pieces: Sequence[Piece], index: int, kinds: tuple[str, ...]) -
 def _names_after(pieces: Sequence[Piece], index: int, is_contact: bool) -> Iterator[Piece]:
     """The names after a relation: the next name, and one joined to it by `and`; no further than the next relation.
 
-    Of a hand that acts on something (`is_contact`), the object may be a name that nothing knows.
+    `is_contact`: the relation is a contact of a hand, whose object may be a name that nothing knows.
     """
     unknown: list[Piece] = []
     for position, piece in enumerate(pieces[index + 1 : index + 2 + _GAP_AFTER], start=index + 1):

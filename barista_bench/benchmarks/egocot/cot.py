@@ -324,7 +324,7 @@ def _shown_frames(facts: VideoFacts, sampling: CotSampling) -> tuple[int, ...]:
         indices = at_rate(facts, sampling.rate)
     if sampling.max_frames is not None:
         indices = tuple(indices[index] for index in evenly_spaced(len(indices), sampling.max_frames))
-    if not facts.timed:
+    if not facts.has_times:
         raise DataError(f"{facts.path}: the times of its frames are not known. Remedy: give the video file")
     return indices
 

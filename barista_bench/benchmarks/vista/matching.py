@@ -317,4 +317,4 @@ def _facts(release: VistaRelease, video_id: str) -> _Facts | str:
         facts = video_facts(path)
     except DataError as error:  # a VideoError too
         return f"the video cannot be used: {error}"
-    return _Facts(facts.frame_count, facts.fps, facts.duration if facts.timed else None)
+    return _Facts(facts.frame_count, facts.fps, facts.duration if facts.has_times else None)

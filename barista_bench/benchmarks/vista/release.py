@@ -69,7 +69,7 @@ class VistaRelease(AnnotationRelease):
     Args:
         sets: by their ids, in their order.
         rows: of `metadata.csv`, by the set's id; empty where there is no such table.
-        passed_over: files below `tasks` that belong to no set, e.g. drafts (`_template.yaml`).
+        unused_files: files below `tasks` that belong to no set, e.g. drafts (`_template.yaml`).
     """
 
     sets: Mapping[str, ProblemSet]

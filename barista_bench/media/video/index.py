@@ -318,11 +318,11 @@ def _index_from_packets(
         seekable=True,
         edited=len(displayed) < len(times),
         open_gop=bool(leading.any()),
-        droppable=_droppable(stream),
+        droppable=_is_droppable(stream),
     )
 
 
-def _droppable(stream: VideoStream) -> bool:
+def _is_droppable(stream: VideoStream) -> bool:
     """Whether nothing refers to the packets that FFmpeg's skip_frame=NONREF drops.
 
     True of H.264. In HEVC a "non-reference" picture may serve pictures of a higher temporal layer, so only

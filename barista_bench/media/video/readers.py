@@ -182,7 +182,7 @@ class VideoFacts:
     seconds: NDArray[np.float64]
 
     @property
-    def timed(self) -> bool:
+    def has_times(self) -> bool:
         """Whether the times of the frames are known."""
         return not np.isnan(self.seconds[0])
 

@@ -167,7 +167,7 @@ class Thoughts:
 
     Args:
         prompt_length: columns of the padded prompt.
-        opened: for each row, whether the prompt has opened the thinking already.
+        opens_thinking: for each row, whether the prompt has opened the thinking already.
     """
 
     def __init__(

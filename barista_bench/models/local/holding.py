@@ -70,7 +70,7 @@ class AnswerHolder:
         """A matcher at the beginning of an answer, to be copied for each sample; None for a free answer.
 
         Args:
-            opened: the prompt has opened the thinking.
+            opens_thinking: the prompt has opened the thinking.
 
         Raises:
             ValueError: llguidance cannot take the schema.

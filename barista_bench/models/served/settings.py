@@ -89,20 +89,20 @@ class ServedSettings(GeneratorSettings):
 
     @field_validator("omit")
     @classmethod
-    def _can_be_omitted(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_omit(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         if unknown := sorted(set(names) - OMITTABLE):
             raise ValueError(f"{unknown} cannot be left out")
         return names
 
     @field_validator("extra_body")
     @classmethod
-    def _is_free_to_send(cls, body: dict[str, Any]) -> dict[str, Any]:
+    def _check_extra_body(cls, body: dict[str, Any]) -> dict[str, Any]:
         if reserved := sorted(_RESERVED_FIELDS & set(body)):
             raise ValueError(f"sets {reserved}: use the setting of that meaning instead")
         return json_object("extra_body", body)
 
     @model_validator(mode="after")
-    def _belong_together(self) -> Self:
+    def _check_together(self) -> Self:
         if self.base_url is not None and self.api_key_env is not None:
             check_way("base_url", self.base_url)
         return self

@@ -296,7 +296,7 @@ class Sam3Video:
 
         Args:
             images: the clip in order, of one size; all of them are seen.
-            wanted: indices of images, from 0.
+            indices: of the images that are wanted, from 0.
 
         Raises:
             ModelError: the images differ in size.

@@ -75,7 +75,7 @@ class AskingSettings(SettingsTable):
     thinking_budget: int | None = Field(None, description="The most tokens of reasoning before the answer.")
 
     @model_validator(mode="after")
-    def _in_range(self) -> Self:
+    def _check_ranges(self) -> Self:
         _ = self.generation
         return self
 
@@ -119,7 +119,7 @@ class SpendingSettings(SettingsTable):
     )
 
     @model_validator(mode="after")
-    def _has_prices(self) -> Self:
+    def _check_prices(self) -> Self:
         if self.max_cost is not None and self.prices is None:
             raise ValueError("max_cost is set, and nothing says what tokens cost: add prices")
         return self

@@ -138,7 +138,7 @@ def read_sample(
     One at which the task's parser raises is none of the model's doing: `Status.TASK_ERROR`, with what was raised.
 
     Args:
-        known: answers to the example that were read before, by their text; this one joins them.
+        readings: answers to the example that were read before, by their text; this one joins them.
     """
     reading, readings = None, {} if readings is None else readings
     if record.text is not None and record.status is not Status.REFUSED:

@@ -94,9 +94,9 @@ function indentOf(text) {
 }
 
 /** @param {DraftLine["places"][number]} place */
-function pictureOf({ video_id: video, frame, said, objects, boxes }) {
+function pictureOf({ video_id: video, frame, text, objects, boxes }) {
   const src = `/media/graph/${encodeURIComponent(video)}/${frame}.jpg`;
-  const picture = node("img", { src, alt: said, title: said, loading: "lazy", width: 128 });
+  const picture = node("img", { src, alt: text, title: text, loading: "lazy", width: 128 });
   return node(
     "a",
     { href: address(video, frame, { objects: objects.join(",") }), class: "place" },

@@ -11,7 +11,7 @@ export interface DraftLine {
   /** What stands behind the line in the file; empty of what is not proposed from the graphs' words. */
   note: string;
   count: number;
-  places: { video_id: string; frame: number; said: string; objects: string[]; boxes: PartOfFrame[] }[];
+  places: { video_id: string; frame: number; text: string; objects: string[]; boxes: PartOfFrame[] }[];
 }
 
 /** The lines are there once it is done. */

@@ -92,7 +92,7 @@ model-%:
 judged-%:
 	$(ENV) $(BIN)/barista-bench judge $(BUILD)/runs/$(subst +,/,$*) --judge lexical
 
-# What a contributor runs: everything that holds behaviour, in about four minutes on two idle cores.
+# What a contributor runs: everything that holds behaviour, in about three minutes on two idle cores.
 test: $(VENV)/installed
 	$(MAKE) --no-print-directory --jobs 3 lint types tests
 

@@ -66,10 +66,10 @@ JSON_VALUES = st.recursive(
 def test_any_text_is_read_and_scored_or_is_a_parse_error(
     task: type[Task], releases: Releases, text: str, box_format: BoxFormat
 ) -> None:
-    asked = task(options=options_of(task))
+    instance = task(options=options_of(task))
     example = releases.examples(task)[0]
-    answer = asked.parse(text, example.inputs, box_format)
+    answer = instance.parse(text, example.inputs, box_format)
     if isinstance(answer, Prediction):
-        assert all(map(math.isfinite, asked.score(example, answer).values()))
+        assert all(map(math.isfinite, instance.score(example, answer).values()))
     else:
         assert isinstance(answer, ParseError)

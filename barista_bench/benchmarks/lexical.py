@@ -30,8 +30,8 @@ across compared comparing watching following answer change changes changed
 STOP_WORDS = frozenset(_FUNCTION_WORDS.split()) | frozenset(_CLIP_WORDS.split())
 """Words that carry nothing to compare."""
 
-_IRREGULAR = {"held": "hold", "opened": "open", "closed": "close", "began": "begin", "begun": "begin"}
-_IRREGULAR |= {"ended": "end", "started": "start", "stopped": "stop", "touched": "touch", "gray": "grey"}
+_BASE_FORMS = {"held": "hold", "opened": "open", "closed": "close", "began": "begin", "begun": "begin"}
+_BASE_FORMS |= {"ended": "end", "started": "start", "stopped": "stop", "touched": "touch", "gray": "grey"}
 _NUMBERS = {
     "two": "2",
     "three": "3",
@@ -60,8 +60,8 @@ def stem(word: str) -> str:
     >>> [stem(word) for word in ("cups", "presses", "touches", "carries", "ties", "glass", "boxes", "held")]
     ['cup', 'press', 'touch', 'carry', 'tie', 'glass', 'box', 'hold']
     """
-    if word in _IRREGULAR:
-        return _IRREGULAR[word]
+    if word in _BASE_FORMS:
+        return _BASE_FORMS[word]
     if len(word) > 4 and word.endswith("ies"):
         return f"{word[:-3]}y"
     if len(word) > 4 and word.endswith(("sses", "ches", "shes", "xes", "zes")):

@@ -106,11 +106,11 @@ class _Draft:
             if kind == "relation":
                 counts[rest[0]][rest[1]] += count
         contact = max(sorted(counts["hand"]), key=counts["hand"].__getitem__, default="")
-        place = max(sorted(set(counts["thing"]) - {contact}), key=counts["thing"].__getitem__, default="")
-        others = sorted({*counts["hand"], *counts["thing"]} - {contact, place})
+        placement = max(sorted(set(counts["thing"]) - {contact}), key=counts["thing"].__getitem__, default="")
+        others = sorted({*counts["hand"], *counts["thing"]} - {contact, placement})
         if others:
             self.add(f"# Relation types that stand in neither section: {_flow(others)}")
-        return contact, place
+        return contact, placement
 
     def add_map(self, key: str, rows: Iterable[tuple[str, object, Word]]) -> None:
         lines = [DraftLine(f"  {_flow(name)}: {_flow(value)}", word) for name, value, word in rows]

@@ -79,8 +79,10 @@ def with_options(
     """The task with these options, and those of the examples that were made by them."""
     task = task_type(options=options)
     names = [name for name, option in task.options.items() if option.changes == "examples"]
-    own = (e for e in examples if all(e.metadata.get(n, task.options[n].default) == task.chosen[n] for n in names))
-    return task, tuple(own)
+    made_by_them = (
+        e for e in examples if all(e.metadata.get(n, task.options[n].default) == task.chosen[n] for n in names)
+    )
+    return task, tuple(made_by_them)
 
 
 def _in_words(options: Mapping[str, OptionValue]) -> str:

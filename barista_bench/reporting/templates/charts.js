@@ -117,8 +117,8 @@ export function chartOf(chart, heading) {
   const ticks = xs
     .filter((_, at) => at % every === 0)
     .map((x) => {
-      const place = { class: "tick", x: across(x), y: height - below + 16, "text-anchor": "middle" };
-      return svgNode("text", place, String(x).slice(0, 18));
+      const attributes = { class: "tick", x: across(x), y: height - below + 16, "text-anchor": "middle" };
+      return svgNode("text", attributes, String(x).slice(0, 18));
     });
   const description = `${chart.title}; its numbers stand in the table of this name`;
   return node(

@@ -33,8 +33,8 @@ function tileOf(task, taskData, numbers, row, query) {
     node("span", { class: "name" }, text("bdi", id)),
     node("span", { class: "chips" }, ...places.slice(0, MOST_CHIPS).map((place) => chip(task, outcomes, place))),
   );
-  const place = { class: "tile", role: "listitem", "aria-setsize": numbers.length, "aria-posinset": row + 1 };
-  return node("div", place, link);
+  const attributes = { class: "tile", role: "listitem", "aria-setsize": numbers.length, "aria-posinset": row + 1 };
+  return node("div", attributes, link);
 }
 
 /** The place of the tile that has the focus; -1 for none. @param {EventTarget | null} focused */

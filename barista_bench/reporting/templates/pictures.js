@@ -60,13 +60,13 @@ function boxesOf(picture, layer, image) {
     if (!label) return [box];
     // Labels of boxes at the right grow to the left, so that the picture's edge does not cut them.
     const isRight = x > picture.width * 0.6;
-    const place = {
+    const attributes = {
       x: isRight ? Math.min(picture.width - 2, Math.max(x0, x1)) : Math.max(2, x),
       "text-anchor": isRight ? "end" : "start",
       y: Math.min(picture.height - 2, y > size * 1.3 ? y - size * 0.3 : y + size),
       "font-size": size,
     };
-    return [box, svgNode("text", place, label)];
+    return [box, svgNode("text", attributes, label)];
   });
   return svgNode("g", { class: layer.look }, ...shapes);
 }

@@ -57,9 +57,9 @@ export function graphOf(graph) {
     return from && to && edge.odds_ratio !== null ? [arrowOf(edge, from, to)] : [];
   });
   const names = [...places].map(([task, [x, y]]) => {
-    const place = { class: "name", x, y: y < height / 2 ? y - 16 : y + 26, "text-anchor": "middle" };
+    const attributes = { class: "name", x, y: y < height / 2 ? y - 16 : y + 26, "text-anchor": "middle" };
     const dot = svgNode("circle", { class: "task", cx: x, cy: y, r: 9 });
-    return svgNode("g", {}, dot, svgNode("text", place, words(task)));
+    return svgNode("g", {}, dot, svgNode("text", attributes, words(task)));
   });
   const title = `Error propagation: ${graph.model}`;
   const description = `${title}; its numbers stand in the table of this name`;

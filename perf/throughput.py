@@ -31,7 +31,7 @@ from barista_bench.models.local.model import TransformersModel
 from barista_bench.models.tiny import make_tiny_model
 from barista_bench.runs.ask.runner import run
 
-REAL = Path(__file__).resolve().parents[2] / "shared" / "real"
+REAL = Path(os.environ.get("BARISTA_BENCH_SHARED") or Path(__file__).resolve().parents[2] / "shared") / "real"
 TASK, BATCH = "relations", 8
 Answers = dict[str, str]
 

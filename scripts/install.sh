@@ -12,7 +12,7 @@ uv=${UV-$(command -v uv || true)}
 # A shim of pyenv does not start where its version is switched off; Debian has venv in a package of its own.
 first_that_works() {
   for python in "$@"; do
-    if "$python" -c 'import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' 2> /dev/null; then
+    if "$python" -c 'import ensurepip, sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' > /dev/null 2>&1; then
       "$python" -c 'import sys; print(sys.executable)'
       return
     fi
@@ -47,8 +47,8 @@ fi
 # Before what needs it, and without what it needs, which its own index may have in other versions.
 if [ "$1" = torch ]; then
   shift
-  echo "to download: 0.5 GB, and torch: ${TORCH_INDEX:-on Linux 3 GB with CUDA libraries;" \
-    "TORCH_INDEX=https://download.pytorch.org/whl/cpu takes its 0.2 GB for CPUs}"
+  cuda="on Linux 2.7 GB with CUDA libraries; TORCH_INDEX=https://download.pytorch.org/whl/cpu takes 0.2 GB for CPUs"
+  echo "to download: 0.5 GB, and torch: ${TORCH_INDEX:-$cuda}"
   install --no-deps ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} torch
 fi
 install "$@"

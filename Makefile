@@ -21,7 +21,7 @@ COMMIT := 0000000000000000000000000000000000000000
 JOBS   ?= 2
 
 # Golden outputs of the released code and other test data, which are no part of this repository.
-export BARISTA_BENCH_SHARED ?= ../shared
+export BARISTA_SHARED ?= ../shared
 
 .PHONY: run kitchen own test test-full test-integrations perf lint types tests docs dist fidelity format clean
 
@@ -150,7 +150,7 @@ perf: $(BUILD)/perf/installed
 
 # docs/fidelity.md anew: everything that the released code produced, beside ours.
 fidelity: $(VENV)/installed
-	PYTHONDONTWRITEBYTECODE= HF_HOME=$(abspath $(BUILD))/hf $(BIN)/python scripts/fidelity.py --shared $(BARISTA_BENCH_SHARED)
+	PYTHONDONTWRITEBYTECODE= HF_HOME=$(abspath $(BUILD))/hf $(BIN)/python scripts/fidelity.py --shared $(BARISTA_SHARED)
 
 format: $(VENV)/installed node_modules/installed
 	$(BIN)/ruff check --fix .

@@ -1,6 +1,6 @@
 """Write docs/fidelity.md: what was compared with the released BARISTA code, how many are equal, what is not and why.
 
-    make fidelity BARISTA_BENCH_SHARED=../shared
+    make fidelity BARISTA_SHARED=../shared
 
 The comparisons are tests (all that take the fixture `golden`); they note what they compared, and fail where something
 differs. Beside that the page says what `--protocol paper` changes on the same answers, and of which pack and task
@@ -72,7 +72,7 @@ def compare(shared: Path) -> dict[tuple[str, str], int]:
     """How many of each kind are equal, by task and kind: the tests fail where one is not."""
     with tempfile.TemporaryDirectory() as scratch:
         notes = Path(scratch) / "notes.json"
-        environment = {**os.environ, "FIDELITY_NOTES": str(notes), "BARISTA_BENCH_SHARED": str(shared)}
+        environment = {**os.environ, "FIDELITY_NOTES": str(notes), "BARISTA_SHARED": str(shared)}
         subprocess.run([sys.executable, "-m", "pytest", "-q", *TESTS], cwd=ROOT, env=environment, check=True)
         counts: Counter[tuple[str, str]] = Counter()
         for task, what, count in json.loads(notes.read_text()):

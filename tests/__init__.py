@@ -2,7 +2,6 @@
 
 What users export for their own work (a Hub mirror, a token, offline mode, settings of `run`, a rank, a proxy) changes
 no test: it is taken out of the environment here, before the first library reads it. HF_HOME stays: caches lie there.
-So does BARISTA_BENCH_SHARED, which names the folder of test data that is no part of the repository.
 """
 
 import os
@@ -15,8 +14,6 @@ USERS_OWN = (
 )
 """What their names start with, in whatever case."""
 
-KEPT = ("HF_HOME", "BARISTA_BENCH_SHARED")
-
-for _name in [name for name in os.environ if name.upper().startswith(USERS_OWN) and name not in KEPT]:
+for _name in [name for name in os.environ if name.upper().startswith(USERS_OWN) and name != "HF_HOME"]:
     del os.environ[_name]
 os.environ["HF_TOKEN_PATH"] = os.devnull  # nobody is logged in

@@ -36,7 +36,7 @@ settings.load_profile("any machine")
 # All commands are made of their functions once a process, and not at each call: nine tenths of what a refusal costs.
 typer.testing._get_command = functools.cache(typer.testing._get_command)  # type: ignore[attr-defined]
 
-SHARED = Path(os.environ.get("BARISTA_BENCH_SHARED") or Path(__file__).resolve().parents[2] / "shared").resolve()
+SHARED = Path(os.environ.get("BARISTA_SHARED") or Path(__file__).resolve().parents[2] / "shared").resolve()
 """Test data that is no part of the repository."""
 # Metrics are tested where they stand, as the modules that somebody copies out of the repository.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "metrics"))

@@ -222,11 +222,12 @@ def opened(hub: HubStandIn, tmp_path: Path) -> Callable[..., Source]:
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     """One browser for all tests: Playwright takes one at a time."""
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
     from tests.reporting.browser import CHROMIUM
 
     assert CHROMIUM, "no browser: apt-get install chromium, or name one in the variable CHROMIUM"
+    expect.set_options(timeout=120_000)  # of what never comes: a busy machine is slow
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser

@@ -22,6 +22,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 ROOT = Path(__file__).resolve().parents[1]
 VARIABLES = {
@@ -53,13 +54,13 @@ def main() -> None:
     options, more = parser.parse_args(sys.argv[1:end]), sys.argv[end + 1 :]
     names: Sequence[str] = options.names
     command = ["-m", "pytest", "--numprocesses", str(options.processes), "-m", TIERS[options.tier], "-rfE", *more]
-    with place(names, options.python) as (root, python), load(names):
-        done = run([python, *command], root, names)
     log = ROOT / "build" / "any_machine" / f"{options.tier}-{'-'.join(names)}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    log.write_text(done.stdout, encoding="utf-8")
-    print(*re.findall(r"^(?:FAILED|ERROR) .*$", done.stdout, re.MULTILINE), sep="\n")
-    print("|", options.tier, "|", ", ".join(names), "|", " | ".join(counts(done.stdout)), "|")
+    with place(names, options.python) as (root, python), load(names), log.open("w", encoding="utf-8") as file:
+        run([python, *command], root, names, file)
+    output = log.read_text(encoding="utf-8", errors="replace")
+    print(*re.findall(r"^(?:FAILED|ERROR) .*$", output, re.MULTILINE), sep="\n")
+    print("|", options.tier, "|", ", ".join(names), "|", " | ".join(counts(output)), "|")
 
 
 def counts(output: str) -> list[str]:
@@ -71,8 +72,8 @@ def counts(output: str) -> list[str]:
     return [*(str(found.get(name, 0)) for name in OUTCOMES), last.rpartition(" in ")[2].strip()]
 
 
-def run(command: Sequence[str | Path], root: Path, names: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Pytest in this environment; its output is kept."""
+def run(command: Sequence[str | Path], root: Path, names: Sequence[str], log: TextIO) -> None:
+    """Pytest in this environment."""
     shared = os.environ.get("BARISTA_SHARED", str(ROOT.parent / "shared"))
     variables = os.environ | {"OMP_NUM_THREADS": "1", "HF_HOME": str(root / "build" / "hf"), "BARISTA_SHARED": shared}
     for name in names:
@@ -83,15 +84,12 @@ def run(command: Sequence[str | Path], root: Path, names: Sequence[str]) -> subp
     if "user" in names:
         person, mask = pwd.getpwnam(USER), 0o077
         variables |= {"HOME": person.pw_dir, "USER": USER, "LOGNAME": USER}
-    return subprocess.run(
+    subprocess.run(
         command,
         cwd=root,
         env=variables,
-        stdout=subprocess.PIPE,
+        stdout=log,
         stderr=subprocess.STDOUT,
-        text=True,
-        encoding="utf-8",
-        errors="replace",
         check=False,
         user=person and person.pw_uid,
         group=person and person.pw_gid,

@@ -57,9 +57,11 @@ def main() -> None:
     log = ROOT / "build" / "any_machine" / f"{options.tier}-{'-'.join(names)}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with place(names, options.python) as (root, python), load(names), log.open("w", encoding="utf-8") as file:
-        run([python, *command], root, names, file)
+        status = run([python, *command], root, names, file)
     output = log.read_text(encoding="utf-8", errors="replace")
     print(*re.findall(r"^(?:FAILED|ERROR) .*$", output, re.MULTILINE), sep="\n")
+    if status not in (0, 1):
+        print(f"pytest ended with {status}: {log}")
     print("|", options.tier, "|", ", ".join(names), "|", " | ".join(counts(output)), "|")
 
 
@@ -72,8 +74,8 @@ def counts(output: str) -> list[str]:
     return [*(str(found.get(name, 0)) for name in OUTCOMES), last.rpartition(" in ")[2].strip()]
 
 
-def run(command: Sequence[str | Path], root: Path, names: Sequence[str], log: TextIO) -> None:
-    """Pytest in this environment."""
+def run(command: Sequence[str | Path], root: Path, names: Sequence[str], log: TextIO) -> int:
+    """Pytest in this environment; its exit status."""
     shared = os.environ.get("BARISTA_SHARED", str(ROOT.parent / "shared"))
     variables = os.environ | {"OMP_NUM_THREADS": "1", "HF_HOME": str(root / "build" / "hf"), "BARISTA_SHARED": shared}
     for name in names:
@@ -84,7 +86,7 @@ def run(command: Sequence[str | Path], root: Path, names: Sequence[str], log: Te
     if "user" in names:
         person, mask = pwd.getpwnam(USER), 0o077
         variables |= {"HOME": person.pw_dir, "USER": USER, "LOGNAME": USER}
-    subprocess.run(
+    return subprocess.run(
         command,
         cwd=root,
         env=variables,
@@ -95,7 +97,7 @@ def run(command: Sequence[str | Path], root: Path, names: Sequence[str], log: Te
         group=person and person.pw_gid,
         extra_groups=[] if person else None,
         umask=mask,
-    )
+    ).returncode
 
 
 @contextmanager

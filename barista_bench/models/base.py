@@ -135,7 +135,8 @@ class Completion:
     the `output_tokens`; `cached_tokens`, the beginning of the prompt that had been worked out before, are among the
     `input_tokens`. `logprobs` are of the answer's tokens, without the reasoning's; None where they were not asked for
     or not given.
-    `batch_size` is the number of samples that were generated together, None where that means nothing.
+    `batch_size` is the number of samples that were generated together, None where that means nothing. `note` is what is
+    odd about an answer that counts all the same, as a verb phrase that ends "2 answers ..."; None where nothing is.
     """
 
     text: str
@@ -147,6 +148,7 @@ class Completion:
     cached_tokens: int | None = None
     logprobs: tuple[TokenLogprob, ...] | None = None
     batch_size: int | None = None
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

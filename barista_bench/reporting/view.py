@@ -288,6 +288,7 @@ def _warnings(models: Sequence[tables.LabelledResults]) -> tuple[str, ...]:
         for label, results in models
         if not results.coverage.is_complete
     ]
+    warnings += [f"{label}: {note}." for label, results in models for note in results.notes_in_words]
     if len({results.runs for _, results in models}) > 1:
         warnings.append("The models were run a different number of times.")
     return tuple(warnings)

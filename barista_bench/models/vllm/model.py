@@ -11,6 +11,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ from barista_bench.models.base import (
     repeated,
     video_settings,
 )
+from barista_bench.models.finish_reasons import meaning_of
 from barista_bench.models.local.loading import answer_holder, box_format_of_checkpoint, template_hash
 from barista_bench.models.settings import VllmSettings, checked
 from barista_bench.models.vllm.engine import WORKER, Call, EngineOutput, Outcome, VllmEngine
@@ -221,20 +223,23 @@ class VllmModel(NumberedStream):
     ) -> Completion | Failure:
         from barista_bench.models.local.decoding import TokenScores
 
-        if sample.ended not in ("stop", "length"):
+        meaning = meaning_of(sample.ended)
+        if meaning == "broken off":
             return Failure(f"vLLM ended the answer with {sample.ended!r}")
         scores = None if sample.logprobs is None else TokenScores(*map(list, zip(*sample.logprobs, strict=True)))
         row = GeneratedRow(
             tokens=sample.tokens,
             opens_thinking=call.opens_thinking,
-            stop_length=len(sample.tokens) if sample.met_stop_text or sample.ended == "stop" else None,
+            stop_length=len(sample.tokens) if sample.met_stop_text or meaning != "length" else None,
             prompt_tokens=prompt_tokens,
             cached=sample.cached,
             rows=None,
             scores=scores,
             is_held=call.head["grammar"] is not None,
         )
-        return self._reader.read(row, config.stop)
+        completion = self._reader.read(row, config.stop)
+        is_known = meaning in ("finished", "length")
+        return completion if is_known else replace(completion, note=f"ended with {sample.ended!r}")
 
 
 def _read_checkpoint(

@@ -60,6 +60,10 @@ class LoggedToken(msgspec.Struct, frozen=True, array_like=True, gc=False):
     top: tuple[tuple[str, float | None], ...] = ()
 
 
+ALL_REASONING = "have all their text in reasoning_content"
+"""What is odd about answers without a text beside their thoughts, which a wrong think tag or template makes."""
+
+
 class SampleRecord(msgspec.Struct, frozen=True, gc=False):
     """One answer of one run.
 
@@ -80,6 +84,7 @@ class SampleRecord(msgspec.Struct, frozen=True, gc=False):
         logprobs: of the answer's tokens, where they were asked for and given.
         earlier: answers to the questions before the last one, of tasks that ask in several steps; tokens and seconds
             are then those of all steps.
+        note: as of `Completion`.
     """
 
     key: str
@@ -102,10 +107,17 @@ class SampleRecord(msgspec.Struct, frozen=True, gc=False):
     earlier: tuple[str, ...] | None = None
     thinking_tokens: int | None = None
     cached_tokens: int | None = None
+    note: str | None = None
 
     @property
     def is_finished(self) -> bool:
         return self.status.is_outcome
+
+    @property
+    def oddity(self) -> str | None:
+        """What is odd about an answer that counts: the `note`, or that it is all thoughts, whoever took them out."""
+        is_thoughts = self.finish_reason == "stop" and self.reasoning and not (self.text or "").strip()
+        return self.note or (ALL_REASONING if is_thoughts else None)
 
 
 _DECODER = msgspec.json.Decoder(SampleRecord)

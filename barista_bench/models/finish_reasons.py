@@ -1,7 +1,7 @@
 """The words in which servers and engines say why an answer ended, and what each of them means.
 
 From the documentation and the sources of OpenAI, Azure, Gemini, Anthropic, Bedrock, Cohere, Mistral, DeepSeek, Zhipu,
-watsonx, Together, OpenRouter, vLLM, SGLang and text-generation-inference.
+watsonx, Together, OpenRouter, vLLM, SGLang, TensorRT-LLM, LM Studio and text-generation-inference.
 """
 
 from __future__ import annotations
@@ -13,18 +13,25 @@ from typing import Literal
 Meaning = Literal["filtered", "broken off", "length", "tool call", "finished"]
 
 _WORDS: Mapping[Meaning, str] = {
-    "filtered": "content_filter content_filtered content_blocked content_moderation refusal refused safety recitation "
-    "language blocklist prohibited_content spii sensitive image_safety image_prohibited_content image_recitation "
-    "model_armor guardrail guardrails guardrail_intervened error_toxic blocked moderation",
-    "broken off": "abort aborted error cancel cancelled canceled user_cancel timeout time_limit network_error "
-    "insufficient_system_resource overloaded not_finished failed server_error",
-    "length": "length max_tokens max_token max_length max_new_tokens max_output_tokens max_completion_tokens "
-    "max_tokens_reached token_limit model_length context_length context_length_exceeded model_context_window_exceeded "
-    "error_limit incomplete repetition compaction",
-    "tool call": "tool_calls tool_call tool_use function_call function_calls function_call_filter pause_turn "
-    "malformed_function_call malformed_tool_use malformed_tool_call unexpected_tool_call too_many_tool_calls",
-    "finished": "stop stopped stop_sequence stop_sequences stop_token stop_word end eos eos_token end_of_text end_turn "
-    "complete completed completion finish finished done normal none null",
+    "filtered": """
+        content_filter content_filtered content_blocked content_moderation refusal refused safety recitation language
+        blocklist prohibited_content spii sensitive image_safety image_prohibited_content image_recitation model_armor
+        guardrail guardrails guardrail_intervened error_toxic blocked moderation""",
+    "broken off": """
+        abort aborted error cancel cancelled canceled user_cancel user_stopped timeout time_limit network_error
+        server_error insufficient_system_resource overloaded model_unloaded not_finished failed""",
+    "length": """
+        length max_length max_token max_tokens max_new_tokens max_output_tokens max_completion_tokens max_tokens_reached
+        max_tokens_exceeded max_predicted_tokens_reached token_limit token_limit_reached model_length context_length
+        context_length_reached context_length_exceeded model_context_window_exceeded error_limit incomplete repetition
+        compaction""",
+    "tool call": """
+        tool_call tool_calls tool_use function_call function_calls function_call_filter pause_turn
+        malformed_function_call malformed_tool_use malformed_tool_call unexpected_tool_call too_many_tool_calls""",
+    "finished": """
+        stop stopped stop_sequence stop_sequences stop_token stop_word stop_words stop_string_found eos eos_token
+        eos_found end end_id end_turn end_of_text complete completed completion finish finished done normal none
+        null""",
 }
 """Meanings, the one that counts first where a reason has words of several (`content_filter: SAFETY`)."""
 _PREFIXES = ("finishreason", "stopreason")

@@ -103,12 +103,15 @@ def openrouter(choice: Body, refused: bool, rng: random.Random) -> Body:
 
 
 def vllm(choice: Body, refused: bool, rng: random.Random) -> Body:
-    extra = {"stop_reason": rng.choice([None, 151645, "length"]), "token_ids": None}
+    extra = {"stop_reason": rng.choice([None, 151645, "</answer>"]), "token_ids": None}
     return {**openai({**choice, **extra}, rng), "prompt_logprobs": None, "kv_transfer_params": None}
 
 
 def sglang(choice: Body, refused: bool, rng: random.Random) -> Body:
-    return {**openai({**choice, "matched_stop": rng.choice([None, 2, "</s>"])}, rng), "metadata": {"weight_version": "1"}}
+    return {
+        **openai({**choice, "matched_stop": rng.choice([None, 2, "</s>"])}, rng),
+        "metadata": {"weight_version": "1"},
+    }
 
 
 def plain(choice: Body, refused: bool, rng: random.Random) -> Body:
@@ -171,7 +174,9 @@ def answered(rng: random.Random) -> Made:
     if rng.random() < 0.1:
         choice["logprobs"] = rng.choice([{"content": "odd"}, [], {"content": [{"token": 5}]}, {"tokens": ["B"]}])
     body = DIALECTS[name](choice, False, rng)
-    return Made(name, 200, encoded(body, rng), "length" if kind == "cut" else "stop", text, kind in ("unknown", "tools"))
+    return Made(
+        name, 200, encoded(body, rng), "length" if kind == "cut" else "stop", text, kind in ("unknown", "tools")
+    )
 
 
 def filtered(rng: random.Random) -> Made:
@@ -215,13 +220,25 @@ def declined(rng: random.Random) -> Made:
         [
             ("azure", 400, {"message": azure_says, "code": "content_filter", "status": 400, "innererror": inner}),
             ("azure", 400, {"message": azure_says, "code": "400", "type": None}),
-            ("azure", 400, {"message": "no", "code": "bad", "innererror": {"content_filter_result": filters(True, rng)}}),
+            (
+                "azure",
+                400,
+                {"message": "no", "code": "bad", "innererror": {"content_filter_result": filters(True, rng)}},
+            ),
             ("openai", 400, {"message": "Your prompt was flagged as violating our policy.", "code": "invalid_prompt"}),
             ("openai", 400, {"message": "no", "code": "content_policy_violation"}),
-            ("anthropic", 400, {"type": "invalid_request_error", "message": "Output blocked by content filtering policy"}),
+            (
+                "anthropic",
+                400,
+                {"type": "invalid_request_error", "message": "Output blocked by content filtering policy"},
+            ),
             ("openrouter", 403, {"code": 403, "message": "Input was flagged.", "metadata": moderated}),
             ("xai", 403, {"code": "403", "message": "Content violates usage guidelines. Failed check: SAFETY"}),
-            ("dashscope", 400, {"code": "data_inspection_failed", "message": "Input may contain inappropriate content."}),
+            (
+                "dashscope",
+                400,
+                {"code": "data_inspection_failed", "message": "Input may contain inappropriate content."},
+            ),
         ]
     )
     where = rng.choice(["status", "status", "body", "choice"])

@@ -17,7 +17,9 @@ KNOWN = {
     "broken off": ["abort", "error", "ERROR", "insufficient_system_resource", "network_error", "cancelled"],
 }
 SPELLED = {
-    "finished": [*("FinishReason.STOP", "FINISH_REASON_STOP", "<FinishReason.STOP: 1>", "StopReason.END_TURN", " stop\n")],
+    "finished": [
+        *("FinishReason.STOP", "FINISH_REASON_STOP", "<FinishReason.STOP: 1>", "StopReason.END_TURN", " stop\n")
+    ],
     "length": ["FinishReason.MAX_TOKENS", "finishReason: MAX_TOKENS", "STOP_REASON_MAX_TOKENS"],
     "filtered": ["FinishReason.SAFETY", "FINISH_REASON_PROHIBITED_CONTENT"],
 }

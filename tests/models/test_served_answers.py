@@ -35,7 +35,11 @@ ANSWERS = {
     ),
     "an answer in parts": ({"content": PARTS}, {}, ("left", None, "stop")),
     "a reason in capitals": ({"content": "left", "finish_reason": "STOP"}, {}, ("left", None, "stop")),
-    "a reason with a prefix": ({"content": "le", "finish_reason": "FinishReason.MAX_TOKENS"}, {}, ("le", None, "length")),
+    "a reason with a prefix": (
+        {"content": "le", "finish_reason": "FinishReason.MAX_TOKENS"},
+        {},
+        ("le", None, "length"),
+    ),
     "a reason in an object": ({"content": "left", "finish_reason": {"type": "stop"}}, {}, ("left", None, "stop")),
     "an unknown reason": ({"content": "left", "finish_reason": "zorp"}, {}, ("left", None, "stop")),
     "a filter without content": ({"content": None, "finish_reason": "SAFETY"}, {}, ("", None, "refusal")),
@@ -59,11 +63,15 @@ FILTER_RESULTS = {"content_filter_results": {"hate": {"filtered": True}}}
 REFUSED = {
     "without a message": {"choices": [{"finish_reason": "content_filter"}]},
     "with a message of null": {"choices": [{"finish_reason": "content_filter", "message": None}]},
+    "by a reason of another name": {"choices": [{"finishReason": "SAFETY", "message": {"content": None}}]},
+    "by a stop reason": {"choices": [{"finish_reason": None, "stop_reason": "refusal", "message": {"content": ""}}]},
     "with results of filters": {"choices": [{"message": {"content": None}, "finish_reason": "stop", **FILTER_RESULTS}]},
     "with the provider's word": {
         "choices": [{"message": {"content": ""}, "finish_reason": "stop", "native_finish_reason": "SAFETY"}]
     },
     "of the prompt, by Azure": {"choices": [], "prompt_filter_results": FILTERS},
+    "of the prompt, by an earlier Azure": {"choices": [], "prompt_annotations": FILTERS},
+    "of the prompt, by Gemini's library": {"prompt_feedback": {"block_reason": "SAFETY"}},
     "of the prompt, by Gemini": {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}},
     "in the error of a choice": {
         "choices": [{"message": {"content": ""}, "finish_reason": "error", "error": {"code": "content_filter"}}]
@@ -90,7 +98,9 @@ def test_one_refusal_in_the_place_of_three_choices_does_not_end_the_calls_for_se
     def one_refusal(reply):
         reply["choices"] = [{"finish_reason": "content_filter"}]
 
-    answers, calls = ask(only(0, Fault("reply", change=one_refusal)), [request(0), request(1)], SAMPLED, max_concurrency=1)
+    answers, calls = ask(
+        only(0, Fault("reply", change=one_refusal)), [request(0), request(1)], SAMPLED, max_concurrency=1
+    )
     assert [entry.finish_reason for entry in answers[0]] == ["refusal"] * 3
     assert calls[-1].body["n"] == 3
     assert "going on with a call for each sample" not in caplog.text

@@ -150,7 +150,11 @@ def test_another_403_is_about_the_key_until_the_server_has_answered_and_then_abo
         ("invalid_prompt", "This prompt violates our usage policy.", DeclinedError),
         ("invalid_prompt", "messages[0] has no content", RejectedError),
         ("invalid_value", "the parameter was flagged as deprecated", RejectedError),
-        ("400", "The response was filtered due to the prompt triggering Azure OpenAI's content management", DeclinedError),
+        (
+            "400",
+            "The response was filtered due to the prompt triggering Azure OpenAI's content management",
+            DeclinedError,
+        ),
         ("invalid_request_error", "Output blocked by content filtering policy", DeclinedError),
         ("data_inspection_failed", "Input data may contain inappropriate content.", DeclinedError),
         ("SAFETY", "no", DeclinedError),
@@ -175,7 +179,10 @@ def test_what_an_answer_says_nothing_of_stays_fatal_after_one(status):
         ("'temperature' does not support 0 with this model", "give omit=temperature"),
         ("Invalid schema for response_format 'answer'", "leave structured_output off"),
         ("max_tokens=4096 cannot be greater than max_model_len=max_total_tokens=2048.", "a smaller max_new_tokens"),
-        ("'max_tokens' or 'max_completion_tokens' is too large: 9. This model's maximum context length is 4", "a smaller"),
+        (
+            "'max_tokens' or 'max_completion_tokens' is too large: 9. This model's maximum context length is 4",
+            "a smaller",
+        ),
         ("This model's maximum context length is 8192 tokens. However, you requested 9000 tokens", "--max-model-len"),
         ("The decoder prompt (length 9) is longer than the maximum model length of 4.", "--max-model-len"),
         ("prompt is too long: 208310 tokens > 200000 maximum", "--max-model-len"),
@@ -215,7 +222,13 @@ def test_what_a_server_says_and_the_remedy_are_two_sentences(ending):
     assert re.search(r"\.\.(?<!\.\.\.) Remedy|\.{4,} Remedy", str(error)) is None
 
 
-SHAPES = [{"error": {"message": "why"}}, {"error": "why"}, {"message": "why"}, {"detail": "why"}]
+SHAPES = [
+    [{"error": {"message": "why"}}],
+    {"error": {"message": "why"}},
+    {"error": "why"},
+    {"message": "why"},
+    {"detail": "why"},
+]
 
 
 @pytest.mark.parametrize("body", [*SHAPES, {"error": {"detail": "why"}}])

@@ -41,6 +41,7 @@ _FILTER = r"content[ _](?:management|filter|safety|moderation|policy)"
 _FILTER_WORDS = re.compile(
     rf"\b(?:blocked|filtered|rejected|stopped|triggering)\b.{{0,80}}?(?:{_FILTER}|safety (?:system|filter))"
     rf"|violat\w+ (?:\w+ ){{0,3}}?(?:{_FILTER}|usage (?:polic|guideline))|\binappropriate content"
+    r"|contentpolicyviolation"
 )
 # Here our account is flagged, and not what was asked: no request would be answered, and the model refuses none.
 _OURS = r"\b(?:account|key|organi[sz]ation|project|ip|address)\b"
@@ -213,6 +214,8 @@ def _read_error(body: bytes) -> _SaidError:
     """
     text = body[: 64 * 1024].decode("utf-8", "replace")
     data = json_value(text)
+    if isinstance(data, list) and data:  # Gemini's endpoint wraps its errors
+        data = data[0]
     if not isinstance(data, dict):
         return _SaidError(frozenset(), text)
     error = data.get("error")

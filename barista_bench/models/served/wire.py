@@ -27,7 +27,7 @@ _ESCAPE = re.compile(
 
 
 class _Body(msgspec.Struct):
-    """The fields of a reply that are read. `content` and `stop_reason` are Anthropic's, the last four Gemini's."""
+    """The fields of a reply that are read. `content` and `stop_reason` are Anthropic's, the last five Gemini's."""
 
     choices: msgspec.Raw = _NULL
     usage: msgspec.Raw = _NULL
@@ -37,11 +37,13 @@ class _Body(msgspec.Struct):
     message: object = None
     code: object = None
     prompt_filter_results: object = None
+    prompt_annotations: object = None  # the same in earlier versions of Azure's API
     content: object = None
     stop_reason: object = None
     candidates: msgspec.Raw = _NULL
     usage_metadata: msgspec.Raw = msgspec.field(default=_NULL, name="usageMetadata")
-    prompt_feedback: object = msgspec.field(default=None, name="promptFeedback")
+    prompt_feedback: object = None
+    prompt_feedback_camel: object = msgspec.field(default=None, name="promptFeedback")
     model_version: object = msgspec.field(default=None, name="modelVersion")
 
 
@@ -126,9 +128,10 @@ def _choices(reply: _Body) -> list[Mapping[str, Any]]:
 
 def _is_blocked(reply: _Body) -> bool:
     """Whether Gemini names a reason why the prompt was blocked, or Azure's filters stopped it."""
-    results = reply.prompt_filter_results
-    stopped = bool(results) and ("filtered" not in str(results) or names_filter(results))
-    return stopped or bool(_mapping(reply.prompt_feedback).get("blockReason"))
+    results = reply.prompt_filter_results or reply.prompt_annotations
+    is_stopped = bool(results) and ("filtered" not in str(results) or names_filter(results))
+    feedback = _mapping(reply.prompt_feedback_camel or reply.prompt_feedback)
+    return is_stopped or bool(feedback.get("blockReason") or feedback.get("block_reason"))
 
 
 def _read_choice(choice: Mapping[str, Any]) -> WireChoice:
@@ -137,6 +140,8 @@ def _read_choice(choice: Mapping[str, Any]) -> WireChoice:
     content, refusal = _joined(parts, "text"), message.get("refusal") or _joined(parts, "refusal")
     thoughts = [_joined(_parts(message.get(name)), "text") for name in ("reasoning_content", "reasoning")]
     meaning, reason = _ending(choice)
+    if content is None and meaning == "finished" and (message.get("tool_calls") or message.get("function_call")):
+        meaning, reason = "tool call", "tool_calls"
     is_filtered = not content and names_filter(choice.get("content_filter_results"))
     is_refused = meaning == "filtered" or is_filtered or (isinstance(refusal, str) and refusal != "")
     is_whole = content is not None and meaning is not None and meaning != "broken off"
@@ -153,7 +158,10 @@ def _read_choice(choice: Mapping[str, Any]) -> WireChoice:
 
 def _ending(choice: Mapping[str, Any]) -> tuple[Meaning | None, str]:
     """The meaning of why a choice ended, and the word for it; OpenRouter gives a second one, which may say more."""
-    reason, native = said_reason(choice.get("finish_reason")), said_reason(choice.get("native_finish_reason"))
+    names = ("finish_reason", "finishReason", "stop_reason")  # the last is vLLM's for the text that ended it
+    said = [said_reason(choice.get(name)) for name in names]
+    reason = said[0] or said[1] or (said[2] if meaning_of(said[2]) else "")
+    native = said_reason(choice.get("native_finish_reason"))
     if not (reason or native):
         return None if choice.get("error") else "finished", ""
     meaning, native_meaning = meaning_of(reason), meaning_of(native)

@@ -224,7 +224,9 @@ class Results(RecordedFigures):
     def notes_in_words(self) -> list[str]:
         """One clause for each of the notes: "2 answers ended with 'odd'"."""
         return [
-            f"all text of {count} answers is in reasoning_content" if note == ALL_REASONING else f"{count} answers {note}"
+            f"all text of {count} answers is in reasoning_content"
+            if note == ALL_REASONING
+            else f"{count} answers {note}"
             for note, count in self.notes.items()
         ]
 

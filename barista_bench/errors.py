@@ -26,6 +26,15 @@ def one_full_stop(message: str) -> str:
     return _FULL_STOPS.sub(lambda stops: "." if len(stops[0]) == 2 else "...", message)
 
 
+def flag_of(name: str) -> str:
+    """The flag of a setting.
+
+    >>> flag_of("max_new_tokens")
+    '--max-new-tokens'
+    """
+    return f"--{name.replace('_', '-')}"
+
+
 class BaristaError(Exception):
     """Base class: everything that this package raises on purpose derives from it."""
 

@@ -16,7 +16,7 @@ from PIL import Image
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
 from barista_bench.core.example import FrameTimes
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
-from barista_bench.errors import BaristaError, ConfigError, TaskError
+from barista_bench.errors import BaristaError, ConfigError, TaskError, flag_of
 
 FinishReason = Literal["stop", "length", "thinking", "refusal"]
 """`length`: cut off within the answer; `thinking`: within the thoughts, so that there is no answer."""
@@ -71,7 +71,7 @@ class GenerationConfig:
         }
         for name, (holds, wanted) in rules.items():
             if not holds:
-                raise ConfigError(f"{name} is {getattr(self, name)!r}. Remedy: give {wanted}")
+                raise ConfigError(f"{name} is {getattr(self, name)!r}. Remedy: give {flag_of(name)} {wanted}")
 
 
 @dataclass(frozen=True, slots=True)

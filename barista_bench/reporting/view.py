@@ -159,7 +159,7 @@ def report_samples(report: Report, max_samples: int, max_text: int) -> tuple[Sam
         ConfigError: `max_samples` is negative.
     """
     if max_samples < 0:
-        raise ConfigError(f"samples is {max_samples}. Remedy: give 0 or more")
+        raise ConfigError(f"samples is {max_samples}. Remedy: give --samples 0 or more")
     samples: list[Sample] = []
     for place, section in enumerate(report.sections):
         verdicts = [judges.verdicts(section.judged, label, max_text) for label in section.labels]

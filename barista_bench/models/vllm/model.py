@@ -287,7 +287,7 @@ def _environment(settings: VllmSettings) -> dict[str, str]:
     variables = {name: value for name, value in os.environ.items() if not name.startswith(_LAUNCHER)}
     device_type, _, number = settings.device.partition(":")
     if device_type not in ("auto", "cuda", "cpu") or not (number or "0").isdecimal():
-        remedy = "give auto, cpu, cuda or cuda:1; tensor_parallel spreads the weights"
+        remedy = "give --device auto, cpu, cuda or cuda:1; --tensor-parallel spreads the weights"
         raise ConfigError(f"device {settings.device!r}: vLLM takes none such. Remedy: {remedy}")
     if device_type == "cpu":
         variables["CUDA_VISIBLE_DEVICES"] = ""

@@ -150,7 +150,7 @@ def _scripted_model(name: str, tasks: TaskExamples) -> ScriptedModel | None:
             if not task.has_answer(example):
                 raise ConfigError(
                     f"oracle: the answer of {example.example_id} is hidden (split {example.metadata.get('split')}). "
-                    "Remedy: run a split whose answers are known"
+                    "Remedy: name a --split whose answers are known"
                 )
     elif name != "chance":
         for task, examples in tasks:  # a task without this baseline says so before anything is asked
@@ -261,7 +261,7 @@ def _load_predictions(config: ModelSettings, name: str, tasks: TaskExamples) -> 
 
 
 def asks_for_boxes(task: Task, examples: Iterable[Example]) -> bool:
-    """Whether answers hold boxes: the reference's depends on how they are written, or the prompt, where it is hidden."""
+    """Whether answers hold boxes: the reference depends on how they are written, or the prompt, where it is hidden."""
     formats = (BoxFormat("xyxy", None), BoxFormat("yxyx", 1000))
 
     def texts(example: Example) -> set[str]:

@@ -392,7 +392,7 @@ def test_the_remedy_of_a_value_that_cannot_be_used_names_the_flag() -> None:
         with pytest.raises(ConfigError) as caught:
             checked(RunConfig, {"data": "x", "out": "x", "model": "oracle", name: object()})
         assert f"Remedy: give another --{name.replace('_', '-')}" in str(caught.value)
-    with pytest.raises(ConfigError, match="out is missing. Remedy: give it as --out, "):
+    with pytest.raises(ConfigError, match=r"out is missing\. Remedy: give it as --out, "):
         checked(RunConfig, {"data": "x", "model": "oracle"})
-    with pytest.raises(ConfigError, match="data is missing. Remedy: give it as an argument, "):
+    with pytest.raises(ConfigError, match=r"data is missing\. Remedy: give it as an argument, "):
         checked(RunConfig, {"out": "x", "model": "oracle"})

@@ -105,7 +105,7 @@ class GeneratorSettings(SettingsTable):
 
     think_tags: Names | None = Field(
         None,
-        description="Opening and closing tag of reasoning, with a comma between; <think>,</think> if left out.",
+        description="Opening and closing tag of reasoning, with a comma between; those of common models if left out.",
         min_length=2,
         max_length=2,
     )

@@ -13,7 +13,7 @@ from barista_bench.reporting.analyses import analyse
 from barista_bench.reporting.view import build_report
 from barista_bench.runs.ask.config import RunConfig, checked
 from barista_bench.runs.ask.runner import estimate, estimate_text
-from barista_bench.runs.score.results import summary_line
+from barista_bench.runs.score.results import ALL_REASONING, summary_line
 from barista_bench.runs.score.scoring import score
 from tests.one_run import run
 from tests.runs.made_logs import read_folder
@@ -106,10 +106,10 @@ def test_refusals_count_odd_answers_are_told_and_none_of_them_is_asked_again(dat
     scored = score(tmp_path / "run")
     statuses, notes = scored.results.coverage.statuses, scored.results.notes
     assert (statuses["refused"], statuses["infra_error"]) == (turns[0] + turns[1], 0)
-    assert notes == {"ended with 'zorp'": turns[3], "have all their text in reasoning_content": turns[4]}
+    assert notes == {"ended with 'zorp'": turns[3], ALL_REASONING: turns[4]}
     assert scored.results.coverage.is_complete
     line = summary_line(scored.results)
     assert f"all text of {turns[4]} answers is in reasoning_content" in line
     assert f"{turns[3]} answers ended with 'zorp'" in line
     report = build_report([scored], analyses=analyse([scored], compare=False))
-    assert f"all text of {turns[4]} answers is in reasoning_content." in " ".join(report.warnings)
+    assert f"all text of {turns[4]} answers is in reasoning_content" in " ".join(report.warnings)

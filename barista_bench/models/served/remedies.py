@@ -10,19 +10,21 @@ _SHORTER = (
     "give a smaller max_new_tokens, fewer or smaller images (max_image_side), "
     "or serve the model with a longer context (vLLM: --max-model-len)"
 )
+_TOO_LONG = (  # for the model, the prompt and the answer together
+    r"context[ _](?:length|window|size|limit)|max[ _]model[ _]len|maximum model length|prompt is too long"
+    r"|\binput (?:is |token )?(?:too long|count|length)|\btokens?\b.{0,60}\b(?:exceed|longer than)"
+    r"|exceed\w*\b.{0,60}\btokens?\b|\binputs\b.{0,20}\bmax_new_tokens"
+)
+_TOO_MANY = (
+    r"at most \d+ (?:image|video)|up to \d+ images?|too many images|only (?:one|1|a single) image"
+    r"|(?:maximum|max|limit)\b.{0,20}\b(?:number|count) of images|\d+ images? (?:is|are) (?:allowed|supported)"
+)
 _REMEDIES = (
-    # The prompt and the answer do not fit into the model together.
-    (
-        r"context[ _](?:length|window|size|limit)|max[ _]model[ _]len|maximum model length|prompt is too long"
-        r"|\binput (?:is |token )?(?:too long|count|length)|\btokens?\b.{0,60}\b(?:exceed|longer than)"
-        r"|exceed\w*\b.{0,60}\btokens?\b|\binputs\b.{0,20}\bmax_new_tokens",
-        _SHORTER,
-    ),
+    (_TOO_LONG, _SHORTER),
     # A data URL is longer than the server reads: Azure says that it is no address.
     (r"absolute ur[il]|(?:data )?ur[il] (?:is |string is )?too long|invalid ur[il]: the ur[il]", _SMALLER_IMAGES),
     (
-        r"at most \d+ (?:image|video)|up to \d+ images?|too many images|only (?:one|1|a single) image"
-        r"|(?:maximum|max|limit)\b.{0,20}\b(?:number|count) of images|\d+ images? (?:is|are) (?:allowed|supported)",
+        _TOO_MANY,
         "ask for fewer frames (an option of the task), or let the server take more "
         """(vLLM: --limit-mm-per-prompt '{"image": 16}')""",
     ),
@@ -49,6 +51,10 @@ _REMEDIES = (
     ),
     (r"\btop_k\b|repetition_penalty", "leave out top_k, repetition_penalty and explicit_sampling"),
     (r"logprobs", "give top_logprobs=0"),
+)
+_ENGINE_REMEDIES = (
+    (_TOO_LONG, "give a larger max_model_len with --engine-args, or fewer or smaller images (--max-pixels)"),
+    (_TOO_MANY, "ask for fewer frames (an option of the task), or give limit_mm_per_prompt with --engine-args"),
 )
 _PATTERNS = tuple((re.compile(pattern), remedy) for pattern, remedy in _REMEDIES)
 _LIMITS = ("max_tokens", "max_completion_tokens")
@@ -81,3 +87,9 @@ def remedy_for(status: int, message: str, sent: Collection[str] = ()) -> str:
         if re.search(rf"\b{name}\b", words):
             return f"if the model does not take {name}, give omit={name}"
     return ""
+
+
+def engine_remedy_for(message: str) -> str:
+    """What to change where a vLLM that we have started refuses a prompt with these words; empty where nothing helps."""
+    words = message[:_MAX_SEARCHED].lower()
+    return next((remedy for pattern, remedy in _ENGINE_REMEDIES if re.search(pattern, words)), "")

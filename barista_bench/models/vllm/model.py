@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from barista_bench.core.prompt import ImagePart
-from barista_bench.errors import ConfigError, ModelError
+from barista_bench.errors import ConfigError, ModelError, with_remedy
 from barista_bench.files.checkpoints import GGUF, fetch_checkpoint, naming_cause, require_libraries
 from barista_bench.files.text_out import first_line, one_line
 from barista_bench.models.answers import AnswerReader, GeneratedRow
@@ -34,6 +34,7 @@ from barista_bench.models.base import (
 )
 from barista_bench.models.finish_reasons import meaning_of
 from barista_bench.models.local.loading import answer_holder, box_format_of_checkpoint, template_hash
+from barista_bench.models.served.remedies import engine_remedy_for
 from barista_bench.models.settings import VllmSettings, checked
 from barista_bench.models.vllm.engine import WORKER, Call, EngineOutput, Outcome, VllmEngine
 
@@ -211,7 +212,9 @@ class VllmModel(NumberedStream):
     def _read_outcome(self, request: Request, outcome: Outcome, config: GenerationConfig) -> AnsweredRequest:
         call, message, seeds = outcome.call, outcome.message, len(request.seeds)
         if message.error is not None:
-            failure = Failure(f"request {request.request_id}: {one_line(message.error)[:_MAX_ERROR]}")
+            problem = f"request {request.request_id}: {one_line(message.error)[:_MAX_ERROR]}"
+            remedy = engine_remedy_for(message.error)
+            failure = Failure(with_remedy(problem, remedy) if remedy else problem)
             return AnsweredRequest(request, [failure] * seeds, 0.0)
         entries = [self._completion(sample, call, message.prompt_tokens, config) for sample in message.samples]
         # Greedy decoding has a single answer for all seeds.

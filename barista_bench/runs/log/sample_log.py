@@ -60,10 +60,6 @@ class LoggedToken(msgspec.Struct, frozen=True, array_like=True, gc=False):
     top: tuple[tuple[str, float | None], ...] = ()
 
 
-ALL_REASONING = "have all their text in reasoning_content"
-"""What is odd about answers without a text beside their thoughts, which a wrong think tag or template makes."""
-
-
 class SampleRecord(msgspec.Struct, frozen=True, gc=False):
     """One answer of one run.
 
@@ -112,12 +108,6 @@ class SampleRecord(msgspec.Struct, frozen=True, gc=False):
     @property
     def is_finished(self) -> bool:
         return self.status.is_outcome
-
-    @property
-    def oddity(self) -> str | None:
-        """What is odd about an answer that counts: the `note`, or that it is all thoughts, whoever took them out."""
-        is_thoughts = self.finish_reason == "stop" and self.reasoning and not (self.text or "").strip()
-        return self.note or (ALL_REASONING if is_thoughts else None)
 
 
 _DECODER = msgspec.json.Decoder(SampleRecord)

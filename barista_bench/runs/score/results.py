@@ -25,13 +25,14 @@ from barista_bench.core.prompt import WORDING_PATTERN
 from barista_bench.files.reading import Strict, read_model
 from barista_bench.files.text_out import decimal
 from barista_bench.files.writing import write_whole
-from barista_bench.runs.log.sample_log import ALL_REASONING
 from barista_bench.runs.score.comparability import SHORT, Comparability
 from barista_bench.runs.score.costs import Cost
 
 RESULTS_FILE = "results.json"
 SCORES_FILE = "scores.jsonl"
 """Figures of every sample, beside `RESULTS_FILE`. Both are of the options that the run was started with."""
+ALL_REASONING = "have all their text in reasoning_content or within think tags"
+"""The note on answers that hold thoughts only, as a wrong reasoning parser or think tag makes them."""
 
 
 class RecordedFigures(Strict, ABC):
@@ -223,11 +224,11 @@ class Results(RecordedFigures):
     @property
     def notes_in_words(self) -> list[str]:
         """One clause for each of the notes: "2 answers ended with 'odd'"."""
+        counts = {note: f"{count} answer{'s' * (count != 1)}" for note, count in self.notes.items()}
+        all_thoughts = "is in reasoning_content or within think tags"
         return [
-            f"all text of {count} answers is in reasoning_content"
-            if note == ALL_REASONING
-            else f"{count} answers {note}"
-            for note, count in self.notes.items()
+            f"all text of {count} {all_thoughts}" if note == ALL_REASONING else f"{count} {note}"
+            for note, count in counts.items()
         ]
 
     @property

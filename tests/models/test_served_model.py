@@ -51,7 +51,7 @@ def test_with_random_faults_everything_completes_with_a_clean_servers_answers(co
         (Fault("raw", body=b'{"choices": null}'), "no choices"),
         (Fault("raw", body=b'{"error": {"message": "overloaded", "code": 503}}'), "answered 503: overloaded"),
         (Fault("reply", change=change_message(content=None)), "a message without content"),
-        (Fault("reply", change=change_message(content=7)), "no chat completion"),
+        (Fault("reply", change=change_message(content=7)), "a message without content"),
         (Fault("reply", change=change_message(finish_reason="abort")), "ended with 'abort'"),
     ],
     ids=lambda value: value.kind if isinstance(value, Fault) else value[:20],

@@ -50,10 +50,10 @@ def test_a_403_of_a_moderator_refuses_that_request_even_if_it_comes_first(how):
 
 @pytest.mark.parametrize("how", ["status", "raw"])
 def test_another_403_after_an_answer_fails_that_request_alone_and_at_once(how):
-    fault = Fault(how, 403, body=b'{"error": {"message": "image blocked by safety system", "code": 403}}')
+    fault = Fault(how, 403, body=b'{"error": {"message": "pictures of this size are for members only", "code": 403}}')
     answers, calls = ask(only(3, fault), [request(n, (1,)) for n in range(6)], GREEDY, max_concurrency=1)
     assert [isinstance(entries[0], Failure) for entries in answers] == [n == 3 for n in range(6)]
-    assert "refused the request with 403: image blocked by safety system" in answers[3][0].error
+    assert "refused the request with 403: pictures of this size are for members only" in answers[3][0].error
     assert len(calls) == 6
 
 

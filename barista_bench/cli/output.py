@@ -31,7 +31,7 @@ def show_bars(wanted: bool) -> bool:
     if not wanted:
         os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"  # of what is imported later, here or in a process of ours
         if "huggingface_hub" in sys.modules:
-            from huggingface_hub.utils import disable_progress_bars
+            from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-defined]
 
             disable_progress_bars()
         if "transformers" in sys.modules:

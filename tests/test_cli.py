@@ -174,8 +174,8 @@ def test_the_whole_way_from_a_release_to_a_report(small_release: Path, tmp_path:
     data, oracle, chance = (str(tmp_path / name) for name in ("barista", "oracle", "chance"))
     steps = [
         ["build", "--source", str(small_release), "--out", data, "--sampling", "frame_step=10", "--no-progress"],
-        ["run", data, "--out", oracle, "--no-progress"],
-        ["run", data, "--model", "chance", "--runs", "2", "--out", chance, "--no-progress"],
+        ["run", data, "--task", "relations", "--model", "oracle", "--out", oracle, "--no-progress"],
+        ["run", data, "--task", "relations", "--model", "chance", "--runs", "2", "--out", chance, "--no-progress"],
         ["score", oracle],
         ["report", oracle, chance, "--out", str(tmp_path / "report")],
     ]
@@ -208,8 +208,8 @@ def test_the_whole_way_from_a_release_to_a_report(small_release: Path, tmp_path:
         ["build", "--source", "/nowhere"],
         ["build", "--source", "{release}", "--sampling", "step=1"],
         ["build", "--source", "{release}", "--configs", "relation"],
-        ["run", "/nowhere", "--out", "x"],
-        ["run", "nowhere", "--out", "x"],
+        ["run", "/nowhere", "--model", "oracle", "--out", "x"],
+        ["run", "nowhere", "--model", "oracle", "--out", "x"],
         ["score", "/nowhere"],
         ["validate", "/nowhere"],
     ],
@@ -228,7 +228,9 @@ def test_an_error_is_one_line_with_its_remedy(
 def test_evaluate_is_for_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("WORLD_SIZE", "2")
-    refused = invoke(cli.app, ["evaluate", str(tmp_path), "--out", str(tmp_path / "runs"), "--no-progress"])
+    refused = invoke(
+        cli.app, ["evaluate", str(tmp_path), "--model", "oracle", "--out", str(tmp_path / "runs"), "--no-progress"]
+    )
     assert refused.exit_code == 1
     assert "have yet to ask. Remedy: start `run`" in refused.output
 
@@ -344,3 +346,18 @@ def test_output_that_nobody_reads_any_more_ends_the_command_without_a_word() -> 
         process.stdout.close()
         assert process.stderr.read() == ""
     assert process.returncode == 1
+
+
+def test_help_lists_a_setting_under_the_models_that_read_it() -> None:
+    sections = {"": ""}
+    for line in CliRunner().invoke(cli.app, ["run", "--help"], terminal_width=200).output.splitlines():
+        if line.endswith(":") and not line.startswith(" "):
+            sections[line] = ""
+        else:
+            sections[list(sections)[-1]] += line + "\n"
+    for flag in ("--reasoning", "--frames-as", "--video-fps", "--structured-output"):
+        assert flag in sections["Models that write text:"], flag
+    assert "--base-url" in sections["Served models:"]
+    assert "--batch-size" in sections["Local checkpoints:"]
+    assert "--device" in sections["Local checkpoints:"]
+    assert "--limit <int>" in sections["Options:"]

@@ -107,7 +107,7 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
     from barista_bench.runs.score.scoring import score_tasks
 
     with exit_on_error():
-        config = resolve_flags(RunConfig, flags, task="all")
+        config = resolve_flags(RunConfig, flags)
         Shard.refuse_several()
         check_target(config.out / "report", REPORT)
         opened_tasks = open_tasks(config)

@@ -116,7 +116,7 @@ def test_a_wording_that_lacks_a_later_question_costs_no_answer(
     monkeypatch.setattr(runner, "load_model", lambda *_: model)
     model = Talker()
     with pytest.raises(ConfigError, match=r"words/choose have no text extra\.choose.*Remedy"):
-        run(data, tmp_path / "run", benchmark="words", task="choose", prompts=tmp_path / "choose.yaml")
+        run(data, tmp_path / "run", benchmark="words", task="choose", model="oracle", prompts=tmp_path / "choose.yaml")
     assert not model.asked
 
 
@@ -132,7 +132,9 @@ def test_a_file_of_answers_to_each_run_answers_every_step(data: Path, tmp_path: 
 
 
 def test_an_estimate_says_what_it_cannot_count(data: Path, tmp_path: Path) -> None:
-    estimated = estimate(RunConfig(data=str(data), out=tmp_path, benchmark="words", task=("choose",), runs=2))
+    estimated = estimate(
+        RunConfig(data=str(data), out=tmp_path, benchmark="words", task=("choose",), model="oracle", runs=2)
+    )
     assert (estimated.samples, estimated.images, estimated.asks_in_steps) == (10, 10, ("choose",))
     assert "choose: questions that depend on answers are not counted" in estimate_text(estimated)
 

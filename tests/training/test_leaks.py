@@ -164,7 +164,7 @@ def test_a_report_shows_a_model_trained_on_the_examples_below_the_ranked_ones(bu
     """Though its figure is the best."""
     runs = []
     for name, answers, trained_on in (("leaky", "oracle", 3), ("honest", "chance", 0)):
-        run(built, tmp_path / name, model=answers, runs=1)
+        run(built, tmp_path / name, task="relations", model=answers, runs=1)
         scored = score(tmp_path / name)
         model = scored.results.model.model_copy(update={"name": name})
         runs.append(

@@ -34,7 +34,7 @@ def shared_run(
     for rank, (root, folder) in enumerate(zip(roots, folders, strict=True)):
         monkeypatch.setenv("RANK", str(rank))
         monkeypatch.setenv("WORLD_SIZE", str(len(roots)))
-        run(dataset, folder, model="chance", task="relations", root=root)
+        run(dataset, folder, model="chance", root=root)
     monkeypatch.delenv("RANK")
     monkeypatch.delenv("WORLD_SIZE")
     return folders
@@ -43,7 +43,7 @@ def shared_run(
 def test_machines_with_other_videos_each_make_one_run(
     linked_dataset: Path, small_release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run(linked_dataset, tmp_path / "alone", model="chance", task="relations")
+    run(linked_dataset, tmp_path / "alone", model="chance")
     video_ids = [example.video_id for example in open_examples(linked_dataset, "barista", "relations").examples]
     roots = [tmp_path / "disk0", tmp_path / "disk1"]
     for rank, root in enumerate(roots):
@@ -56,7 +56,7 @@ def test_machines_with_other_videos_each_make_one_run(
     score(tmp_path / "merged", root=small_release), score(tmp_path / "alone")
     merged, alone = ((tmp_path / name / "scores.jsonl").read_bytes() for name in ("merged", "alone"))
     assert merged == alone
-    assert run(linked_dataset, tmp_path / "merged", model="chance", task="relations", root=small_release).asked == 0
+    assert run(linked_dataset, tmp_path / "merged", model="chance", root=small_release).asked == 0
 
 
 def test_a_merged_run_knows_where_its_data_lie(
@@ -72,7 +72,7 @@ def test_of_two_records_of_a_sample_a_finished_one_counts_and_of_finished_ones_t
     dataset: Path, tmp_path: Path
 ) -> None:
     for name in ("first", "second"):
-        run(dataset, tmp_path / name, model="oracle", task="relations", limit=3, runs=1)
+        run(dataset, tmp_path / name, model="oracle", limit=3, runs=1)
     records = {r.example_id: r for r in read_records(tmp_path / "first" / LOG_FILE)}
     failing, kept, _ = records
     replaced = [
@@ -110,7 +110,7 @@ def test_runs_under_other_conditions_are_refused_and_the_difference_named(
 @pytest.mark.full
 def test_a_run_that_is_written_or_named_twice_is_refused(dataset: Path, tmp_path: Path) -> None:
     for name in ("first", "second"):
-        run(dataset, tmp_path / name, model="oracle", task="relations", limit=2, runs=1)
+        run(dataset, tmp_path / name, model="oracle", limit=2, runs=1)
     with pytest.raises(ConfigError, match="each named once"):
         merge([tmp_path / "first", tmp_path / "second/../first"], tmp_path / "merged")
     with SampleLog(tmp_path / "second" / LOG_FILE), pytest.raises(ConfigError, match="second: a run is writing here"):

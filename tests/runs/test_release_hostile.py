@@ -116,7 +116,7 @@ def test_a_wording_that_lacks_a_later_question_costs_no_answer(
     monkeypatch.setattr(runner, "load_model", lambda *_: model)
     model = Talker()
     with pytest.raises(ConfigError, match=r"words/choose have no text extra\.choose.*Remedy"):
-        run(data, tmp_path / "run", benchmark="words", task="choose", model="oracle", prompts=tmp_path / "choose.yaml")
+        run(data, tmp_path / "run", benchmark="words", task="choose", prompts=tmp_path / "choose.yaml")
     assert not model.asked
 
 

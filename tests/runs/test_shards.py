@@ -92,4 +92,4 @@ def test_a_log_in_use_is_refused_before_the_model_is_loaded(
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(runner, "load_model", lambda *_: pytest.fail("the model was loaded"))
     with SampleLog(tmp_path / log), pytest.raises(ConfigError, match=named):
-        run(dataset, tmp_path, model="chance", task="relations")
+        run(dataset, tmp_path, model="chance")

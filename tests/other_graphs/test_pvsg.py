@@ -13,8 +13,8 @@ from PIL import Image
 
 from barista_bench.errors import DataError
 from barista_bench.other_graphs.importing import import_graphs
-from barista_bench.other_graphs.source import rles_of
 from barista_bench.scene_graph import encode_mask
+from barista_bench.scene_graph.shapes import masks_of_labels
 from tests.other_graphs.stand_ins import imported
 from tests.releases import write_video
 
@@ -92,7 +92,7 @@ def test_masks_are_those_of_each_number_as_an_encoder_writes_them(size: tuple[in
     for most in (1, 2, 256):
         labels = rng.integers(0, most, size).astype(np.uint8)
         labels[-1, -1] = most - 1
-        rles = rles_of(labels)
+        rles = masks_of_labels(labels)
         assert rles == {number: encode_mask(labels == number) for number in set(labels.ravel().tolist()) - {0}}
 
 

@@ -129,7 +129,11 @@ def _confidences(content: bytes, path: Path) -> list[float | None]:
 def decisions_of_tracks(tracks: MaskTracks) -> Decisions:
     """Masks made elsewhere, as decisions about each frame that they annotate."""
     keyframes = [
-        DecidedKeyframe(frame=frame, masks={name: _raw(rle) for name, rle in sorted(masks.items())})
+        DecidedKeyframe(
+            frame=frame,
+            complete=frame not in tracks.incomplete,
+            masks={name: _raw(rle) for name, rle in sorted(masks.items())},
+        )
         for frame, masks in sorted(tracks.masks.items())
     ]
     return Decisions(video=tracks.video_id, objects=dict(tracks.categories), keyframes=keyframes)
@@ -200,6 +204,27 @@ def layers_of(graph: VideoGraph) -> Layers:
 
 def _raw(rle: Rle) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(rle))
+
+
+def keep_accepted(decisions: Decisions, accepted: AcceptedFile) -> tuple[Decisions, int]:
+    """Decisions that take nothing away: masks accepted earlier that complete keyframes lack are added to them.
+
+    Returns:
+        The decisions, and how many masks were added.
+    """
+    former = {keyframe.frame: keyframe for keyframe in accepted.keyframes}
+    keyframes, count = [], 0
+    for keyframe in decisions.keyframes:
+        masks = former[keyframe.frame].masks if keyframe.frame in former and keyframe.complete else {}
+        kept = {
+            name: _raw(mask.rle) for name, mask in masks.items() if name not in {*keyframe.masks, *keyframe.proposals}
+        }
+        keyframes.append(msgspec.structs.replace(keyframe, masks={**keyframe.masks, **kept}))
+        count += len(kept)
+    objects = {
+        name: accepted.objects[name] for keyframe in keyframes for name in keyframe.masks if name in accepted.objects
+    }
+    return msgspec.structs.replace(decisions, keyframes=keyframes, objects={**objects, **decisions.objects}), count
 
 
 def accept(project: Project, decisions: Decisions, by: str | None = None) -> list[str]:

@@ -60,7 +60,7 @@ from barista_bench.annotate.records import (
     frame_ranges,
 )
 from barista_bench.errors import DataError
-from barista_bench.files.reading import read_bounded
+from barista_bench.files.reading import as_utf8, read_bounded
 from barista_bench.files.writing import write_whole
 from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.masks import MaskTracks, Rle, parse_segmentations
@@ -111,7 +111,7 @@ def read_decisions(path: Path) -> Decisions:
 def _confidences(content: bytes, path: Path) -> list[float | None]:
     by_frame: dict[int, float] = {}
     try:
-        for row in csv.DictReader(io.StringIO(content.decode())):
+        for row in csv.DictReader(io.StringIO(as_utf8(content, str(path)).decode())):
             frame, confidence = int(row["frame"]), float(row["confidence"] or "nan")
             if frame < 0 or not (math.isnan(confidence) or 0 <= confidence <= 1):
                 raise ValueError(f"frame {frame} has the confidence {confidence}")
@@ -216,14 +216,12 @@ def keep_accepted(decisions: Decisions, accepted: AcceptedFile) -> tuple[Decisio
     keyframes, count = [], 0
     for keyframe in decisions.keyframes:
         masks = former[keyframe.frame].masks if keyframe.frame in former and keyframe.complete else {}
-        kept = {
-            name: _raw(mask.rle) for name, mask in masks.items() if name not in {*keyframe.masks, *keyframe.proposals}
-        }
+        named = {*keyframe.masks, *keyframe.proposals}
+        kept = {name: _raw(mask.rle) for name, mask in masks.items() if name not in named}
         keyframes.append(msgspec.structs.replace(keyframe, masks={**keyframe.masks, **kept}))
         count += len(kept)
-    objects = {
-        name: accepted.objects[name] for keyframe in keyframes for name in keyframe.masks if name in accepted.objects
-    }
+    names = {name for keyframe in keyframes for name in keyframe.masks}
+    objects = {name: category for name, category in accepted.objects.items() if name in names}
     return msgspec.structs.replace(decisions, keyframes=keyframes, objects={**objects, **decisions.objects}), count
 
 

@@ -167,7 +167,7 @@ def import_masks(
 
 
 def _project_video(project: Project, name: str, given: str | None) -> str:
-    """The project's video that a file is of: the one given, else that of the file's name, with or without its suffix."""
+    """The project's video that a file is of: the one given, else the one of its name, with or without a suffix."""
     if given is not None:
         return given
     stem = name.rpartition(".")[0]
@@ -179,9 +179,8 @@ def _check_frame_count(read_video: MaskTracks | Decisions, files: VideoFiles) ->
     count = getattr(read_video, "frame_count", None)
     if count is not None and count != files.source.frames:
         remedy = "name the pictures by their frame (00000.jpg, 00005.jpg), or annotate all frames"
-        raise DataError(
-            f"{files.video_id}: masks of {count} frames for a video of {files.source.frames}. Remedy: {remedy}"
-        )
+        what = f"masks of {count} frames for a video of {files.source.frames}"
+        raise DataError(f"{files.video_id}: {what}. Remedy: {remedy}")
 
 
 def _readers(source: Path, source_format: FormatChoice) -> Iterator[Callable[[], Decisions | MaskTracks]]:

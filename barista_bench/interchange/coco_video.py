@@ -17,7 +17,7 @@ import numpy as np
 from pycocotools import mask as coco_mask
 
 from barista_bench.errors import DataError
-from barista_bench.files.reading import read_bounded
+from barista_bench.files.reading import as_utf8, read_bounded
 from barista_bench.files.text_out import without_numbers
 from barista_bench.files.writing import write_whole
 from barista_bench.scene_graph.masks import MaskTracks, Rle, mask_boxes, parse_segmentations
@@ -85,7 +85,8 @@ def read(path: Path) -> Iterator[MaskTracks | DataError]:
     """
     file = path / FILE if path.is_dir() else path
     try:
-        content = msgspec.json.decode(read_bounded(file, _MAX_BYTES, remedy=_REMEDY), type=_CocoVideo)
+        data = as_utf8(read_bounded(file, _MAX_BYTES, remedy=_REMEDY), str(file))
+        content = msgspec.json.decode(data, type=_CocoVideo)
     except MALFORMED as error:
         raise DataError(f"{file}: {error}. Remedy: {_REMEDY}") from error
     names = {category.id: tidy_name(category.name) for category in content.categories}

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from barista_bench.errors import DataError
-from barista_bench.files.reading import confined, read_bounded
+from barista_bench.files.reading import as_utf8, confined, read_bounded
 from barista_bench.files.text_out import most_frequent_reasons
 from barista_bench.media.video import video_facts
 from barista_bench.other_graphs.source import GraphSource, GraphWriter, ImportedVideo, ImportTally, Name, OpenedSource
@@ -112,7 +112,7 @@ class Pvsg(OpenedSource):
             self._words |= dict.fromkeys((verb.do, verb.does, verb.doing, value), (domain.contact_type, value))
         path = confined(self._root, ANNOTATIONS)
         try:
-            file = msgspec.json.decode(read_bounded(path, MAX_BYTES, remedy=_REMEDY), type=_File)
+            file = msgspec.json.decode(as_utf8(read_bounded(path, MAX_BYTES, remedy=_REMEDY), str(path)), type=_File)
             ids = [msgspec.json.decode(raw, type=_Id).video_id for raw in file.data]
         except MALFORMED as error:
             raise DataError(f"{path}: {error}. Remedy: {_REMEDY}") from error

@@ -2,7 +2,8 @@
 
 A graph's frames are the pictures that are annotated, one after the other; where the video is there, all of its frames.
 The annotation knows no identity over time: things of one name in one subsequence are guessed to be one thing; where a
-picture has the name several times, they are told apart by the overlap of their masks. A hand is one object all through the video. What a hand is said to touch is a relation, and
+picture has the name several times, they are told apart by the overlap of their masks. A hand is one object all through
+the video. What a hand is said to touch is a relation, and
 what else it may touch is unknown, but where it is said to touch nothing; "inconclusive" and "none of the above" say
 neither. A name that is "exhaustive" on a picture is marked there wherever it is to be seen.
 """
@@ -21,7 +22,7 @@ from PIL import Image
 from scipy.optimize import linear_sum_assignment
 
 from barista_bench.errors import DataError
-from barista_bench.files.reading import confined, read_bounded, valid_video_id
+from barista_bench.files.reading import as_utf8, confined, read_bounded, valid_video_id
 from barista_bench.files.text_out import without_numbers
 from barista_bench.media.video import video_facts
 from barista_bench.other_graphs.source import GraphSource, GraphWriter, ImportedVideo, ImportTally, Name, OpenedSource
@@ -121,7 +122,7 @@ class Visor(OpenedSource):
         split, path = self._files[video_id]
         data, tally = read_bounded(path, MAX_BYTES, remedy=_REMEDY), ImportTally()
         try:
-            raws = msgspec.json.decode(data, type=_File).video_annotations
+            raws = msgspec.json.decode(as_utf8(data, str(path)), type=_File).video_annotations
         except MALFORMED as error:
             raise DataError(f"{path}: {error}. Remedy: {_REMEDY}") from error
         annotated_pictures = self._annotated_pictures(video_id, split, raws, tally)

@@ -393,6 +393,17 @@ def _check_range(video: VideoFiles, key: str, span: Range) -> None:
         raise DataError(f"{video.video_id}: {key}: {list(span)} is not a range of frames. Remedy: {remedy}")
 
 
+def unknown_terms(decisions: Decisions, domain: Domain) -> list[str]:
+    """The terms of attributes and relations that the vocabulary lacks: an export leaves them out."""
+    of_keyframes = [
+        LayerAttribute(object=attribute.object, type=attribute.type, value=attribute.value, ranges=[])
+        for keyframe in decisions.keyframes
+        for attribute in keyframe.attributes
+    ]
+    layers = decisions.layers or Layers()
+    return within_vocabulary(msgspec.structs.replace(layers, attributes=[*layers.attributes, *of_keyframes]), domain)[1]
+
+
 def within_vocabulary(layers: Layers, domain: Domain) -> tuple[Layers, list[str]]:
     """The layers in the vocabulary's terms, and the terms that it lacks, sorted: proposals for its curator."""
 

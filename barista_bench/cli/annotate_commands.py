@@ -101,6 +101,7 @@ def accept(
                 decisions = read_decisions(path)
                 files = take_in(annotation, decisions, by)
                 echo(f"{decisions.video}: {', '.join(files) or 'nothing in it'}")
+                _warn_of_unknown_terms(annotation, decisions)
             except DataError as error:
                 problems.append(f"{path}: {error}")
         _exit_on_problems(problems, "files")
@@ -153,6 +154,7 @@ def import_masks(
                     decisions, kept = keep_accepted(decisions, files.accepted())
                 take_in(annotation, decisions, by)
                 echo(f"{decisions.video}: {len(decisions.keyframes)} frames, {len(decisions.objects)} objects")
+                _warn_of_unknown_terms(annotation, decisions)
                 if kept:
                     echo(f"  {kept} masks accepted earlier, which the file lacks, were kept (--replace removes them)")
                 if left_out:
@@ -164,6 +166,18 @@ def import_masks(
         if count_lost:
             echo(f"{count_lost} records could not be taken")
             raise typer.Exit(1)
+
+
+def _warn_of_unknown_terms(project: Project, decisions: Decisions) -> None:
+    from barista_bench.annotate.decisions import unknown_terms
+    from barista_bench.annotate.project import VOCABULARY_FILE
+
+    if terms := unknown_terms(decisions, project.vocabulary()):
+        path = project.folder / VOCABULARY_FILE
+        warn(
+            f"{decisions.video}: not in the vocabulary, so that an export leaves them out: {', '.join(terms)}. "
+            f"Remedy: add them to {path}"
+        )
 
 
 def _project_video(project: Project, name: str, given: str | None) -> str:

@@ -3,6 +3,7 @@
 import inspect
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -344,3 +345,11 @@ def test_output_that_nobody_reads_any_more_ends_the_command_without_a_word() -> 
         process.stdout.close()
         assert process.stderr.read() == ""
     assert process.returncode == 1
+
+
+def test_the_commands_that_the_demo_offers_name_a_folder_whose_name_has_spaces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("barista_bench.demo.demo", lambda out, **options: Path(out) / "report.html")
+    done = invoke(cli.app, ["demo", "--out", "my demo", "--no-browser"])
+    assert done.exit_code == 0, done.output
+    commands = [shlex.split(line, comments=True) for line in done.output.splitlines() if line.startswith("  barista-b")]
+    assert [sum(word.startswith("my demo/") for word in words) for words in commands] == [2, 2, 2, 3]

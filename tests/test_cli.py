@@ -4,6 +4,7 @@ import inspect
 import json
 import logging
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -413,3 +414,11 @@ def test_the_remedy_of_a_value_that_cannot_be_used_names_the_flag() -> None:
         checked(RunConfig, {"data": "x", "model": "oracle"})
     with pytest.raises(ConfigError, match=r"data is missing\. Remedy: give it as an argument, "):
         checked(RunConfig, {"out": "x", "model": "oracle"})
+
+
+def test_the_commands_that_the_demo_offers_name_a_folder_whose_name_has_spaces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("barista_bench.demo.demo", lambda out, **options: Path(out) / "report.html")
+    done = invoke(cli.app, ["demo", "--out", "my demo", "--no-browser"])
+    assert done.exit_code == 0, done.output
+    commands = [shlex.split(line, comments=True) for line in done.output.splitlines() if line.startswith("  barista-b")]
+    assert [sum(word.startswith("my demo/") for word in words) for words in commands] == [2, 2, 2, 3]

@@ -249,6 +249,7 @@ def read_row(
         # The hash of a set leaves out what does not make a question: figures by group may hang on it all the same.
         reference = read_scored(folder, data=dataset, root=root, options={})
         refuse_difference(run.results, reference.results, folder / RESULTS_FILE)
+        check_media(run, reference, str(dataset))
     judged = None
     if is_floor(run.results):
         path = _judge_file(run, judge)
@@ -271,6 +272,34 @@ def check_answers(run: ScoredRun) -> None:
     _check_wording(run.task, where)
     remedy = "name the dataset that was run with --data, or start the run anew with another --out"
     check_log(log_files(run.folder), _expected_answers(run, where), remedy)
+
+
+def check_media(run: ScoredRun, published: ScoredRun, where: str) -> None:
+    """Refuse a run that was shown other pictures than the same examples of the published dataset have.
+
+    A run on frames of videos is held to the videos that the published pictures were made of.
+
+    Raises:
+        DataError: names the first example, or says that the published media cannot be read.
+    """
+    if is_imported(run.task):
+        return
+    linked = run.examples.is_linked
+    own, theirs = (
+        {example.example_id: asked for example, asked in zip(each.examples.examples, inputs, strict=True)}
+        for each in (run, published)
+        for inputs in [_inputs(each, linked=linked)]
+    )
+    for what, is_other in (
+        ("of which the published set has no media that can be read", lambda name: theirs[name].media == UNREADABLE),
+        ("were shown other media than the published set has", lambda name: own[name].media != theirs[name].media),
+        ("were told other times", lambda name: own[name].fingerprint != theirs[name].fingerprint),
+    ):
+        if others := [name for name in own if is_other(name)]:
+            raise DataError(
+                f"{run.folder}: {len(others)} of {len(own)} examples {what} ({where}), first {others[0]!r:.200}. "
+                "Remedy: run on the published dataset"
+            )
 
 
 def _check_wording(task: Task, where: str) -> None:

@@ -3,7 +3,9 @@
 `run.json` is checked against one schema whenever it is written or read: a run folder may be somebody else's. Paths of
 data are stored relative to the run folder, which holds while both are moved together, and absolute, which holds while
 the data stay. A relative one begins with `./` or `../`; anything else is a name in the `datasets` cache or on the Hub.
-What lies there is believed only if its examples have the hash that the run was made on.
+What lies there is believed only if its examples have the hash that the run was made on. A run folder may be a
+stranger's: what it names is read where it lies, a built dataset, a frozen file or an entry of the cache; nothing is
+searched for it, and nothing fetched.
 """
 
 from __future__ import annotations
@@ -17,13 +19,22 @@ from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.options import OptionValue
 from barista_bench.core.prompt import PromptTexts
 from barista_bench.core.task import Task
-from barista_bench.core.training_videos import Sha256
+from barista_bench.core.training_videos import Sha256, videos_digest
 from barista_bench.data.dataset import ExampleSet, open_examples
 from barista_bench.data.manifest import MANIFEST
 from barista_bench.errors import BaristaError, ConfigError, DataError
@@ -135,11 +146,20 @@ class RunDescription(_Part):
     versions: dict[str, str]
     options: dict[str, _Json] = {}
     prices: Prices = Prices()
-    training_videos: list[Sha256] = []
-    """SHA-256 of the videos that the run's adapter was trained on, as far as it says so."""
+    training_videos: Annotated[list[Sha256], Field(validate_default=True)] = []
+    """SHA-256 of the videos that the run's checkpoint and adapter were trained on, as far as they say so."""
     trained_on: list[Sha256] = []
-    """The `training_videos` that the run's examples are of."""
+    """The `training_videos` that the run's examples are of: for people. Whoever scores finds them again."""
     imported: list[ImportedFolder] = []
+
+    @field_validator("training_videos")
+    @classmethod
+    def _check_training_videos(cls, videos: list[Sha256], info: ValidationInfo) -> list[Sha256]:
+        """The model's identity, which every sample's key covers, holds their digest."""
+        settings = info.data["identity"].model.settings if "identity" in info.data else {}
+        if settings.get("training_videos", videos_digest(videos)) != videos_digest(videos):
+            raise ValueError("are not those that identity.model.settings.training_videos is the digest of")
+        return videos
 
     @property
     def wording(self) -> PromptTexts:
@@ -325,7 +345,7 @@ def open_run_examples(folder: Path, description: RunDescription, data: Place, ro
     settings: dict[str, Any] = {"split": identity.split, "root": root or _root(folder, stored), "limit": stored.limit}
     for candidate in [data] if data else data_places(folder, stored.path, stored.absolute_path):
         try:
-            examples = open_examples(candidate, identity.benchmark, identity.task, **settings)
+            examples = open_examples(candidate, identity.benchmark, identity.task, **settings, fetch=bool(data))
         except BaristaError as error:
             refusals.append(error)
             continue
@@ -342,7 +362,8 @@ def open_run_examples(folder: Path, description: RunDescription, data: Place, ro
     why = f" ({str(refusals[0]).partition(' Remedy:')[0].rstrip('.')})" if refusals else ""
     raise DataError(
         f"{folder}: the examples {identity.content_hash[:12]} that it was run on are neither at {stored.path} "
-        f"nor beside the run folder{why}. Remedy: name the dataset that was run with --data"
+        f"nor beside the run folder{why}; what only a run folder names is not fetched. "
+        "Remedy: name the dataset that was run with --data"
     )
 
 

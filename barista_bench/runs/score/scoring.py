@@ -57,6 +57,7 @@ from barista_bench.runs.score.samples import (
     intervals,
     mark_faulty,
     read_samples,
+    refuse_unfetched,
 )
 from barista_bench.version import __version__
 
@@ -201,7 +202,7 @@ def _results(run: ReadRun, samples: Sequence[ScoredSample], counted: Counted, kn
         ),
         generation=identity.generation,
         runs=description.runs,
-        trained_on=len(description.trained_on),
+        trained_on=_count_trained_on(run),
         coverage=SampleCoverage(
             expected=known_count * description.runs,
             scored=sum(s.record.is_finished for s in samples),
@@ -216,6 +217,13 @@ def _results(run: ReadRun, samples: Sequence[ScoredSample], counted: Counted, kn
         versions=description.versions,
         timing=_timing(run.folder, samples, description.prices),
     )
+
+
+def _count_trained_on(run: ReadRun) -> int:
+    """How many of the run's videos its model was trained on, by their content; what `run.json` says of it is passed
+    over."""
+    training = set(run.description.training_videos)
+    return len(training.intersection(run.examples.video_hashes().values())) if training else 0
 
 
 def _figures(counted: Counted, details: Sequence[Mapping[str, Json]]) -> dict[str, Figure]:
@@ -337,7 +345,11 @@ def stored_options(folder: Path) -> Mapping[str, Any]:
         DataError: the only figures there are broken; names the field.
     """
     files = _stored_results(folder)
-    return read_results(files[0]).options if len(files) == 1 and files[0].name != RESULTS_FILE else {}
+    if len(files) != 1 or files[0].name == RESULTS_FILE:
+        return {}
+    identity, options = read_run(folder).identity, read_results(files[0]).options
+    refuse_unfetched(task_class(identity.benchmark, identity.task), options)
+    return options
 
 
 def options_of_each(folders: Sequence[str | Path], options: TaskOptions) -> list[dict[str, object] | None]:

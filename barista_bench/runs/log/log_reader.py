@@ -331,12 +331,7 @@ class StepLog:
 
     def logged_steps(self, key: str, fingerprint: str, example_id: str, run: int) -> tuple[SampleRecord, ...]:
         """The steps of a sample that earlier starts have logged."""
-        steps: tuple[SampleRecord, ...] = ()
-        while True:
-            record = self.earlier_steps.get(sample_digest(step_key(key, steps), fingerprint, example_id, run))
-            if record is None or record.text is None:
-                return steps
-            steps += (record,)
+        return logged_steps(self.earlier_steps, key, fingerprint, example_id, run)
 
     def append(self, record: SampleRecord, steps: Sequence[SampleRecord]) -> None:
         """Log `record`, which has the key of its sample, as the step after `steps`."""
@@ -350,6 +345,18 @@ def read_steps(folder: Path) -> dict[bytes, SampleRecord]:
         for record in read_records(path):
             steps.setdefault(record_digest(record), record)
     return steps
+
+
+def logged_steps(
+    logged: Mapping[bytes, SampleRecord], key: str, fingerprint: str, example_id: str, run: int
+) -> tuple[SampleRecord, ...]:
+    """The steps of a sample, in order, of those that `read_steps` found."""
+    steps: tuple[SampleRecord, ...] = ()
+    while True:
+        record = logged.get(sample_digest(step_key(key, steps), fingerprint, example_id, run))
+        if record is None or record.text is None:
+            return steps
+        steps += (record,)
 
 
 def step_files(folder: Path) -> list[Path]:

@@ -12,7 +12,7 @@ import json
 import logging
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,7 +105,8 @@ def score(folder: str | Path, *, data: Place = None, root: Place = None, options
     """
     run = _scored_run(folder, data, root, options)
     results_file, scores_file = claim_result_files(run.folder, run.results)
-    _write_scores(run.samples, scores_file)
+    with atomic_write(scores_file) as partial, partial.open("w", encoding="utf-8") as file:
+        file.writelines(score_lines(run.samples))
     write_results(run.results, results_file)
     return run
 
@@ -294,18 +295,18 @@ class _SessionLine(msgspec.Struct):
     seconds: dict[str, Annotated[float, msgspec.Meta(ge=0, le=1e9)]]
 
 
-def _write_scores(samples: Sequence[ScoredSample], path: Path) -> None:
+def score_lines(samples: Sequence[ScoredSample]) -> Iterator[str]:
+    """The lines of `scores.jsonl`."""
     encode = json.JSONEncoder(sort_keys=True).encode
-    with atomic_write(path) as partial, partial.open("w", encoding="utf-8") as file:
-        for sample in samples:
-            line = {
-                "example_id": sample.example.example_id,
-                "video_id": sample.example.video_id,
-                "run": sample.record.run,
-                "status": sample.record.status,
-                "scores": sample.scores if sample.is_counted else None,
-            }
-            file.write(encode(line) + "\n")
+    for sample in samples:
+        line = {
+            "example_id": sample.example.example_id,
+            "video_id": sample.example.video_id,
+            "run": sample.record.run,
+            "status": sample.record.status,
+            "scores": sample.scores if sample.is_counted else None,
+        }
+        yield encode(line) + "\n"
 
 
 def result_files(folder: Path, results: Results) -> tuple[Path, Path]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from barista_bench.benchmarks import get_benchmark, get_task
+from barista_bench.core.leaderboards import RELEASED_RUN
 from barista_bench.core.prompt import PromptTexts, hash_name
 from barista_bench.core.task import Task
 from barista_bench.core.training_videos import VIDEOS_FILE
@@ -34,7 +35,7 @@ from barista_bench.runs.log.sample_log import SampleRecord, log_files
 from barista_bench.runs.run_folder import CONFIG_FILE, RunDescription, read_run, run_description
 from barista_bench.runs.score.scoring import ScoredRun
 
-IMPORTED = ("released run:", "recorded:")
+IMPORTED = (RELEASED_RUN, "recorded:")
 """Beginnings of the wordings of runs that other harnesses asked: what they asked is not known here."""
 
 

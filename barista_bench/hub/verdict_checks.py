@@ -7,8 +7,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from barista_bench.core.leaderboards import RELEASED_RUN
 from barista_bench.errors import DataError
-from barista_bench.hub.answer_checks import is_imported
 from barista_bench.hub.log_checks import AskedLine, Expected, check_log
 from barista_bench.judging.answers import REASONING, RunAnswers
 from barista_bench.judging.forms import judge_prompts
@@ -41,7 +41,7 @@ def check_verdicts(run: ScoredRun, folder: Path, described: JudgeDescription) ->
 def _expected_verdicts(run: ScoredRun, folder: Path, described: JudgeDescription) -> Expected:
     method, where = described.identity["method"], str(folder / JUDGE_FILE)
     if method == RELEASED:
-        if not is_imported(run.task):
+        if not run.task.prompts.wording.startswith(RELEASED_RUN):
             raise DataError(f"{where}: method: no verdicts came with this run. Remedy: judge the run anew")
         samples = [(sample.example.example_id, sample.record.run) for sample in run.samples]
         keys = {verdict_key(*sample, name): sample for sample in samples for name in described.criteria}

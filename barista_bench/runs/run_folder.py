@@ -31,14 +31,14 @@ from pydantic import (
 )
 
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.options import OptionValue
+from barista_bench.core.options import MAX_NUMBER, OptionValue
 from barista_bench.core.prompt import PromptTexts
 from barista_bench.core.task import Task
 from barista_bench.core.training_videos import Sha256, videos_digest
 from barista_bench.data.dataset import ExampleSet, open_examples
 from barista_bench.data.manifest import MANIFEST
 from barista_bench.errors import BaristaError, ConfigError, DataError
-from barista_bench.files.reading import first_complaint, read_bounded_json
+from barista_bench.files.reading import Line, first_complaint, read_bounded_json
 from barista_bench.files.writing import write_whole
 from barista_bench.models import ModelIdentity
 from barista_bench.runs.ask.config import MAX_RUNS
@@ -57,13 +57,12 @@ OWN_EXAMPLES = "examples.jsonl"
 MAX_BYTES = 16 * 2**20
 """Bytes of a `run.json` at the most; prompts may have a MiB each."""
 _MAX_DEPTH = 16
-_MAX_NUMBER = 2**63
 _VERSIONED_PACKAGES = ("datasets", "torch", "transformers", "llguidance", "openai", "av", "pillow", "numpy")
 
 
 def _checked_json(value: object, depth: int = 0) -> object:
     """JSON that every part of the package can write again: finite numbers of usual size, nested a little."""
-    if isinstance(value, int | float) and not abs(value) <= _MAX_NUMBER:  # NaN is not either
+    if isinstance(value, int | float) and not abs(value) <= MAX_NUMBER:  # NaN is not either
         raise ValueError("holds a number that is not finite, or too large")
     if isinstance(value, list | dict):
         if depth == _MAX_DEPTH:
@@ -116,11 +115,11 @@ class RunData(_Part):
     absolute_path: str | None = None
     root: str | None
     absolute_root: str | None = None
-    limit: Annotated[int, Field(ge=1, le=_MAX_NUMBER)] | None
+    limit: Annotated[int, Field(ge=1, le=MAX_NUMBER)] | None
 
 
 class _Prompts(_Part):
-    version: Annotated[int, Field(ge=-_MAX_NUMBER, le=_MAX_NUMBER)]
+    version: Annotated[int, Field(ge=-MAX_NUMBER, le=MAX_NUMBER)]
     system: str
     user: str
     sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -137,13 +136,13 @@ class ImportedFolder(_Part):
 class RunDescription(_Part):
     """`run.json`. `barista_bench` is the version that wrote it; `imported` says of what runs it was made."""
 
-    barista_bench: str
+    barista_bench: Line
     identity: RunIdentity
     runs: Annotated[int, Field(ge=1, le=MAX_RUNS)]
     data: RunData
     prompts: _Prompts
     protocol: Literal["release", "paper"]
-    versions: dict[str, str]
+    versions: dict[Line, Line]
     options: dict[str, _Json] = {}
     prices: Prices = Prices()
     training_videos: Annotated[list[Sha256], Field(validate_default=True)] = []

@@ -71,9 +71,7 @@ def test_a_set_with_other_pictures_has_the_published_hash(painted_run: Path, hon
 
 
 def test_a_run_on_other_pictures_is_refused_by_the_published_dataset(painted_run: Path, honest_data: Path) -> None:
-    complaint = (
-        rf"{honest_data}: {PAINTED} of 12 examples were shown other media than it holds, first '.*Remedy: run on the pub"
-    )
+    complaint = rf"{honest_data}: {PAINTED} of 12 examples were shown other media than it holds, first '.*Remedy"
     with pytest.raises(DataError, match=complaint):
         submit(painted_run, dataset=honest_data)
 

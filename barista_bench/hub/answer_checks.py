@@ -7,7 +7,8 @@ examples, models, settings or runs have none. That a model gave the answers is n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from pathlib import Path
 
 from barista_bench.benchmarks import get_benchmark, get_task
 from barista_bench.core.leaderboards import RELEASED_RUN
@@ -22,8 +23,6 @@ from barista_bench.models.local.loading import adapter_hash, adapter_videos, fet
 from barista_bench.runs.ask.answers import with_steps
 from barista_bench.runs.log.inputs import (
     INPUTS_FILE,
-    UNREADABLE,
-    AskedInput,
     asked_inputs,
     asks_in_steps,
     prompts_digest,
@@ -37,6 +36,7 @@ from barista_bench.runs.score.scoring import ScoredRun
 
 IMPORTED = (RELEASED_RUN, "recorded:")
 """Beginnings of the wordings of runs that other harnesses asked: what they asked is not known here."""
+_REMEDY = "name the dataset that was run with --data, or start the run anew with another --out"
 
 
 def is_imported(task: Task) -> bool:
@@ -44,16 +44,17 @@ def is_imported(task: Task) -> bool:
     return task.prompts.wording.startswith(IMPORTED)
 
 
-def check_answers(run: ScoredRun) -> Sequence[AskedInput]:
+def check_answers(run: ScoredRun, published: str | Path | None = None) -> None:
     """Refuse a run whose log answers anything else than its `run.json` and its dataset ask.
 
-    Returns:
-        What the run asks, one entry an example; of an imported run nothing.
+    Args:
+        published: what the run's examples were read from, where that is not the dataset that was run: a run on frames
+            of videos is then held to the videos that the published pictures were made of.
 
     Raises:
-        DataError: a line is damaged, answers something else, or answers again and differently; the files that lie
-            beside the log say something else; or `run.json` names another wording than it holds, or another identity
-            than the dataset gives.
+        DataError: a line is damaged, answers something else, or answers again and differently; the run was shown other
+            pictures than the published set has; the files beside the log say something else; or `run.json` names
+            another wording than it holds, or another identity than the dataset gives.
         ConfigError: the examples were frozen by another protocol.
     """
     where, described = str(run.folder / CONFIG_FILE), read_run(run.folder)
@@ -61,44 +62,36 @@ def check_answers(run: ScoredRun) -> Sequence[AskedInput]:
     _check_wording(run.task, where)
     if described.imported and not is_imported(run.task):
         raise DataError(f"{where}: imported: this run was asked here. Remedy: run again")
-    inputs = [] if is_imported(run.task) else _inputs(run, described, linked=run.examples.is_linked)
-    remedy = "name the dataset that was run with --data, or start the run anew with another --out"
-    check_log(log_files(run.folder), _expected_answers(run, described, inputs), remedy)
-    if inputs:
-        _check_asked_examples(run)
-    if inputs and asks_in_steps(run.task):
+    if is_imported(run.task):
+        check_log(log_files(run.folder), {sample.record.key: _line(sample.record) for sample in run.samples}, _REMEDY)
+        return
+    expected = _expected_answers(run, described, linked=run.examples.is_linked)
+    if published is not None:
+        if not run.examples.is_linked:
+            expected |= _expected_answers(run, described, linked=True)
+        _check_media(run, expected, str(published))
+    check_log(log_files(run.folder), expected, _REMEDY)
+    _check_asked_examples(run)
+    if asks_in_steps(run.task):
         _check_steps(run)
-    return inputs
 
 
-def check_media(run: ScoredRun, asked: Sequence[AskedInput], published: ScoredRun, where: str) -> None:
-    """Refuse a run that was shown other pictures than the same examples of the published dataset have.
-
-    A run on frames of videos is held to the videos that the published pictures were made of.
-
-    Args:
-        asked: what `check_answers` returned of the run: nothing for an imported one, which does not say what was shown.
-
-    Raises:
-        DataError: names the first example, or says that the published media cannot be read.
-    """
-    own_inputs = {example.example_id: own for example, own in zip(run.examples.examples, asked, strict=bool(asked))}
-    inputs = _inputs(published, read_run(run.folder), linked=run.examples.is_linked) if asked else []
-    pairs = [
-        (example.example_id, own_inputs[example.example_id], theirs)
-        for example, theirs in zip(published.examples.examples, inputs, strict=bool(asked))
-    ]
-    complaints = {
-        "of which it has no media that can be read": [name for name, _, theirs in pairs if theirs.media == UNREADABLE],
-        "were shown other media than it holds": [name for name, own, theirs in pairs if own.media != theirs.media],
-        "were told other times than it says": [name for name, own, theirs in pairs if own != theirs],
-    }
-    for complaint, names in complaints.items():
-        if names:
-            raise DataError(
-                f"{run.folder}: {where}: {len(names)} of {len(pairs)} examples {complaint}, first {names[0]!r:.200}. "
-                "Remedy: run on the published dataset"
-            )
+def _check_media(run: ScoredRun, expected: Expected, published: str) -> None:
+    """Refuse answers about other pictures, or with other times, than the published set has below the same questions."""
+    media: dict[str, set[str]] = defaultdict(set)
+    for line in expected.values():
+        media[line.example].add(line.media)
+    records = (sample.record for sample in run.samples if sample.record.is_finished)
+    unknown = [record for record in records if record.key not in expected]
+    others = {record.example_id for record in unknown if record.media not in media[record.example_id]}
+    if unknown:
+        what = "media" if others else "times"
+        names = others or {record.example_id for record in unknown}
+        kind = ", whose media are frames of videos" if run.examples.is_linked else ""
+        raise DataError(
+            f"{run.folder}: {len(names)} of {len(run.examples)} examples were shown other {what} than those of "
+            f"{published}{kind}, first {min(names)!r:.200}. Remedy: run on the published dataset"
+        )
 
 
 def check_adapter(run: ScoredRun, adapter: str) -> None:
@@ -121,20 +114,14 @@ def check_adapter(run: ScoredRun, adapter: str) -> None:
         )
 
 
-def _inputs(run: ScoredRun, described: RunDescription, *, linked: bool) -> list[AskedInput]:
-    """What is asked of the model that a run describes, about the examples of `run`."""
-    model = described.identity.model
-    is_timed = tells_own_times(ModelIdentity(**model.asked_as))
-    return asked_inputs(run.task, run.examples, model.box_format.format, timed=is_timed, linked=linked)
-
-
-def _expected_answers(run: ScoredRun, described: RunDescription, inputs: Sequence[AskedInput]) -> Expected:
-    """What may stand in the run's log, which is all that an imported run is asked.
+def _expected_answers(run: ScoredRun, described: RunDescription, *, linked: bool) -> Expected:
+    """What may stand in the run's log, media identified as a linked set does or as a frozen one.
 
     Raises DataError where `run.json` says something else than the dataset gives.
     """
-    if not inputs:
-        return {record.key: _line(record) for record in (sample.record for sample in run.samples)}
+    model = described.identity.model
+    is_timed = tells_own_times(ModelIdentity(**model.asked_as))
+    inputs = asked_inputs(run.task, run.examples, model.box_format.format, timed=is_timed, linked=linked)
     identity = described.identity
     derived = run_description(
         run.folder,
@@ -158,7 +145,7 @@ def _expected_answers(run: ScoredRun, described: RunDescription, inputs: Sequenc
             example.example_id, number, own.fingerprint, own.prompt, own.media
         )
         for example, own in zip(run.examples.examples, inputs, strict=True)
-        for number in range(described.runs)
+        for number in range(described.runs if own.is_readable else 0)
     }
 
 
@@ -205,7 +192,7 @@ def _check_wording(task: Task, where: str) -> None:
         is_true = _texts(prompts) != _texts(plain)
     else:
         kind = prompts.wording.partition(":")[0]
-        is_true = prompts.wording == hash_name(kind, prompts.sha256)
+        is_true = prompts.wording == hash_name(kind, prompts.sha256) and prompts.sha256 != plain.sha256
     if not is_true:
         raise DataError(
             f"{where}: prompts: are called {prompts.wording!r}, which they are not for this version of the package. "

@@ -8,7 +8,7 @@ from typing import Final
 
 from barista_bench.core.task import Task
 from barista_bench.errors import DataError
-from barista_bench.hub.answer_checks import check_adapter, check_answers, check_media
+from barista_bench.hub.answer_checks import check_adapter, check_answers
 from barista_bench.hub.checks import count_open_verdicts, is_floor, leaderboard_name, published
 from barista_bench.hub.log_checks import refuse_difference, refuse_other_scores
 from barista_bench.hub.verdict_checks import check_verdicts
@@ -106,8 +106,8 @@ def read_row(
         judge: name of the judge whose figures count, where a run has several.
         data: where the dataset that was run lies now, if it has moved.
         root: where the videos of a linked set lie now, if they have moved.
-        dataset: the dataset whose reference and pictures count: a built folder, or as `open_examples` takes it; None
-            for the run's own alone.
+        dataset: the published dataset, which then stands for the one that was run, reference, pictures and all: a
+            built folder, or as `open_examples` takes it.
         adapter: the adapter that was run, a folder or a Hub id; None to go by what `run.json` says of it.
 
     Raises:
@@ -115,17 +115,12 @@ def read_row(
     """
     path = folder / RESULTS_FILE
     stored = read_results(path)
-    run = read_scored(folder, data=data, root=root, options={})
-    asked = check_answers(run)
+    run = read_scored(folder, data=data if dataset is None else dataset, root=root, options={})
+    check_answers(run, published=dataset)
     refuse_difference(stored, run.results, path)
     refuse_other_scores(folder / SCORES_FILE, score_lines(run.samples))
     if adapter is not None:
         check_adapter(run, adapter)
-    if dataset is not None:
-        # The hash of a set leaves out what does not make a question: figures by group may hang on it all the same.
-        reference = read_scored(folder, data=dataset, root=root, options={})
-        refuse_difference(run.results, reference.results, path)
-        check_media(run, asked, reference, str(dataset))
     judged = None
     if is_floor(run.results):
         path = _judge_file(run, judge)

@@ -1,8 +1,10 @@
 """Two honest runs, made once and never changed: one that the task scores, and one that a judge scores."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import pytest
 
@@ -29,15 +31,19 @@ def run_of(
     task: str,
     answer: Callable[[str, int], str],
     training: frozenset[str] = frozenset(),
+    *,
+    model_settings: Mapping[str, Any] = MappingProxyType({}),
     **settings: object,
 ) -> Path:
     """A scored run of a scripted model that is called `MODEL`; two repetitions unless `settings` say otherwise.
 
-    `training` are the videos that it was trained on, as a checkpoint says it.
+    Args:
+        training: the videos that it was trained on, as a checkpoint says it.
+        model_settings: of its identity.
     """
     model = ScriptedModel(MODEL, answer)
-    if training:
-        model.identity = replace(model.identity, settings={"training_videos": videos_digest(training)})
+    digests = {"training_videos": videos_digest(training)} if training else {}
+    model.identity = replace(model.identity, settings={**model_settings, **digests})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runner, "load_model", lambda *args, **kwargs: model)
         patch.setattr(runner, "trained_videos", lambda *args: training)
@@ -71,9 +77,9 @@ def honest_run(honest_data: Path, made_once: MadeOnce) -> Path:
 
 @pytest.fixture(scope="session")
 def trained_run(honest_data: Path, made_once: MadeOnce) -> Path:
-    """A run of a model that was trained on its videos, whose bytes are the same, and on two others."""
-    (seen,) = {sha256 for hashes in video_hashes(honest_data).values() for sha256 in hashes.values()}
-    training = frozenset({seen, "0f" * 32, "ff" * 32})
+    """A run of a model that was trained on its videos and on two others."""
+    seen = {sha256 for hashes in video_hashes(honest_data).values() for sha256 in hashes.values()}
+    training = frozenset({*seen, "0f" * 32, "ff" * 32})
     answers = some_right(honest_data, "relations")
     return made_once("honest/trained_run", lambda out: run_of(honest_data, out, "relations", answers, training))
 

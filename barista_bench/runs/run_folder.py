@@ -11,8 +11,9 @@ searched for it, and nothing fetched.
 from __future__ import annotations
 
 import json
+import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from functools import cache
 from importlib import metadata
@@ -48,6 +49,8 @@ from barista_bench.runs.score.costs import Prices
 from barista_bench.runs.score.results import ModelInfo, Wording
 from barista_bench.version import __version__
 
+log = logging.getLogger(__name__)
+
 CONFIG_FILE = "run.json"
 JUDGES = "judges"
 """Folder of a folder for each judge of the run."""
@@ -57,6 +60,7 @@ OWN_EXAMPLES = "examples.jsonl"
 MAX_BYTES = 16 * 2**20
 """Bytes of a `run.json` at the most; prompts may have a MiB each."""
 _MAX_DEPTH = 16
+_START_AGAIN = "start the run with the same command again, which keeps its answers and writes this file again"
 _VERSIONED_PACKAGES = ("datasets", "torch", "transformers", "llguidance", "openai", "av", "pillow", "numpy")
 
 
@@ -226,7 +230,8 @@ def read_run(folder: str | Path) -> RunDescription:
         DataError: it is none, or not one of ours; names file and field.
     """
     path = Path(folder) / CONFIG_FILE
-    description = read_bounded_json(path, MAX_BYTES, what="no run here", remedy="run `barista-bench run`")
+    remedy = _START_AGAIN if log_files(Path(folder)) else "run `barista-bench run`"
+    description = read_bounded_json(path, MAX_BYTES, what="no run here", remedy=remedy)
     return _parse_description(description, path)
 
 
@@ -234,27 +239,42 @@ def _parse_description(description: object, path: Path) -> RunDescription:
     try:
         return RunDescription.model_validate(description)
     except ValidationError as error:
-        raise DataError(f"{path}: {first_complaint(error)}. Remedy: run again with another --out") from error
+        raise DataError(f"{path}: {first_complaint(error)}. Remedy: {_START_AGAIN}") from error
 
 
-def claim(folder: Path, description: RunDescription) -> None:
+def claim(folder: Path, description: RunDescription, is_answered: Callable[[], bool] = lambda: False) -> None:
     """Write the run's description, or check that the folder belongs to this run. `runs` may change between starts.
 
+    Args:
+        is_answered: whether the folder's logs hold answers to this very run, and no others: then a description that is
+            lost or damaged is written again.
+
     Raises:
-        ConfigError: the folder holds another run.
-        DataError: the folder's description is damaged, or a log is one of another version.
+        ConfigError: the folder holds another run, or its description is lost or damaged.
+        DataError: a log is one of another version.
     """
     logs = log_files(folder)
     for file in logs:
         refuse_other_version(file)
-    if (folder / CONFIG_FILE).exists():
-        before = read_run(folder)
-        before, description = _with_known_prompts(before, description), _with_known_prompts(description, before)
-        if difference := first_difference(before, description):
-            name, old, new = difference
-            raise ConfigError(f"{folder}: holds a run with {name} {old!r}, not {new!r}. Remedy: use another --out")
+    problem, path = "", folder / CONFIG_FILE
+    if path.exists():
+        try:
+            before = read_run(folder)
+        except DataError as error:
+            problem = str(error).partition(" Remedy:")[0].rstrip(".")
+        else:
+            before, description = _with_known_prompts(before, description), _with_known_prompts(description, before)
+            if difference := first_difference(before, description):
+                name, old, new = difference
+                problem = f"{folder}: holds a run with {name} {old!r}, not {new!r}"
+                if before.protocol != description.protocol:  # which the answers do not show
+                    raise ConfigError(f"{problem}. Remedy: use another --out")
     elif any(file.stat().st_size for file in logs):
-        raise ConfigError(f"{folder}: holds samples, but no {CONFIG_FILE} that says of what. Remedy: use another --out")
+        problem = f"{folder}: holds samples, but no {CONFIG_FILE} that says of what"
+    if problem and not is_answered():
+        raise ConfigError(f"{problem}. Remedy: use another --out")
+    if problem:
+        log.warning("%s. It is written again: the answers that lie there are this run's", problem)
     write_run(folder, description)
 
 

@@ -31,7 +31,7 @@ from barista_bench.runs.ask.config import ModelSettings, RunConfig, Shard, check
 from barista_bench.runs.ask.opening import OpenedTask, open_tasks
 from barista_bench.runs.ask.session import Session
 from barista_bench.runs.log.inputs import AskedInput, asked_inputs, asks_in_steps, claim_inputs, prompts_digest
-from barista_bench.runs.log.log_reader import StepLog, read_steps, step_files
+from barista_bench.runs.log.log_reader import StepLog, answers_only, read_steps, step_files
 from barista_bench.runs.log.sample_log import SampleLog, log_files, running_elsewhere
 from barista_bench.runs.run_folder import claim, data_location, package_versions, run_description
 
@@ -160,7 +160,8 @@ def claimed_run(
         training_videos=sorted(training),
         trained_on=sorted(training.intersection(opened.examples.video_hashes().values())) if training else [],
     )
-    claim(opened.folder, description)
+    asked = {example.example_id: own.fingerprint for example, own in zip(opened.examples.examples, inputs, strict=True)}
+    claim(opened.folder, description, lambda: answers_only(opened.folder, description, asked))
     inputs = claim_inputs(opened.folder, opened.examples, inputs)
     rank = None if shard.is_alone else shard.rank
     task_run = TaskRun(opened.task, opened.examples, inputs, opened.folder, sample_log, rank)

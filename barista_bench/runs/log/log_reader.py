@@ -197,6 +197,27 @@ def run_records(folder: Path, description: RunDescription) -> LogReader:
     return LogReader(folder, sample_of, keep=True)
 
 
+def answers_only(folder: Path, description: RunDescription, asked: Mapping[str, str]) -> bool:
+    """Whether a folder asked this and nothing else, and holds answers of this model by these settings and no others.
+
+    `asked` is what a run asks, example id to fingerprint.
+    """
+    try:
+        if read_inputs(folder) != asked:
+            return False
+    except DataError:
+        return False
+    key_of = sample_keys(description.identity.model.asked_as, description.identity.generation)
+    with ExitStack() as stack:
+        logs = _open_logs(folder, stack)
+        records = [record for path, file in logs for _, record in records_of(path, file) if record.is_finished]
+    return bool(records) and all(
+        record.key == key_of(record.example_id, record.fingerprint, record.run)
+        and asked.get(record.example_id) == record.fingerprint
+        for record in records
+    )
+
+
 def _fingerprints(folder: Path) -> Mapping[str, str | None]:
     """Example id to the fingerprint of what is asked; None for all of an imported run, which was asked elsewhere."""
     own_examples = folder / OWN_EXAMPLES

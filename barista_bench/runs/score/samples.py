@@ -70,6 +70,8 @@ class ReadRun:
     task: Task
     examples: ExampleSet
     samples: tuple[ScoredSample, ...]
+    left_out: int
+    """Finished records in the logs that are not of this run."""
 
 
 TaskOptions: TypeAlias = Mapping[str, object] | None
@@ -91,7 +93,8 @@ def read_samples(folder: str | Path, *, data: Place = None, root: Place = None, 
     if unknown is not None:
         raise DataError(
             f"{folder / CONFIG_FILE}: its {len(by_example)} examples do not hold {unknown!r:.200}, which was asked. "
-            "Remedy: undo what was changed there (data.limit, identity.split), or run again with another --out"
+            "Remedy: undo what was changed there (data.limit, identity.split), or start the run with the same command "
+            "again"
         )
     if not description.imported:
         # Of an imported run the order of the log is that of the original, on which the release's figures depend.
@@ -101,7 +104,7 @@ def read_samples(folder: str | Path, *, data: Place = None, root: Place = None, 
     for _, answers in groupby(records, lambda record: record.example_id):
         readings: dict[str, Prediction | ParseError] = {}  # repetitions often give one answer
         samples += [read_sample(task, box_format, by_example[each.example_id], each, readings) for each in answers]
-    return ReadRun(folder, description, task, examples, tuple(samples))
+    return ReadRun(folder, description, task, examples, tuple(samples), log_reader.left_out)
 
 
 def run_task(description: RunDescription, options: Mapping[str, object]) -> Task:

@@ -29,7 +29,7 @@ from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import BaristaError, ConfigError, DataError, TaskError
 from barista_bench.files.writing import atomic_write
 from barista_bench.runs.log.inputs import digest
-from barista_bench.runs.run_folder import Place, other_options, read_run
+from barista_bench.runs.run_folder import CONFIG_FILE, Place, other_options, read_run
 from barista_bench.runs.score.costs import Prices, costs_of, token_sums
 from barista_bench.runs.score.results import (
     RESULTS_FILE,
@@ -152,7 +152,9 @@ def _scored_run(folder: str | Path, data: Place, root: Place, options: TaskOptio
     if not any(s.record.is_finished for s in samples):
         if faults:
             raise TaskError(faults[0])
-        raise DataError(f"{folder}: no finished sample to score. Remedy: start the run again")
+        others = f" (of others than {CONFIG_FILE} describes: {run.left_out})" if run.left_out else ""
+        remedy = "start the run with the same command again, which keeps its answers"
+        raise DataError(f"{folder}: no finished sample to score{others}. Remedy: {remedy}")
     with_scores = {sample.name: sample for group in counted.values() for sample in group.samples}
     samples = tuple(with_scores.get(sample.name, sample) for sample in samples)
     results = _results(run, samples, counted, known_count)

@@ -244,8 +244,16 @@ def submit(
     with exit_on_error():
         _refuse_contradictions(push, pull_request, branch, to_main, model_folder)
         check_target(out, SUBMISSION)
-        places = {"data": data, "root": root, "dataset": dataset, "adapter": adapter}
-        submission = make_submission(runs, target, judge=judge, allow_incomplete=allow_incomplete, **places)
+        submission = make_submission(
+            runs,
+            target,
+            judge=judge,
+            allow_incomplete=allow_incomplete,
+            data=data,
+            root=root,
+            dataset=dataset,
+            adapter=adapter,
+        )
         pusher = Pusher(find_token(token_env), Destination(branch, to_main)) if push else None
         existing = pusher.existing_files(model_repo, submission.benchmark) if pusher else None
         if model_folder:

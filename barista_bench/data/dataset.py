@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -140,7 +141,6 @@ class ExampleSet(ABC):
         if repeated:
             raise DataError(f"example {repeated[0]!r} stands in the dataset twice. Remedy: build it again")
         self.content_hash = content_hash(self.examples)
-        self._hashes: dict[str, str] | None = None
 
     def __len__(self) -> int:
         return len(self.examples)
@@ -163,10 +163,11 @@ class ExampleSet(ABC):
         if not linked:
             raise DataError("a linked set holds no pictures. Remedy: build it with --frames frozen")
         example = self.examples[index]
-        if self._hashes is None:
-            self._hashes = self.video_hashes()
-        indices = [frame.frame_index for frame in example.frames]
-        return _linked_digest(self._hashes[example.video_id], indices, example)
+        return _linked_digest(self._hashes[example.video_id], [frame.frame_index for frame in example.frames], example)
+
+    @cached_property
+    def _hashes(self) -> dict[str, str]:
+        return self.video_hashes()
 
     def frame_times(self, index: int, task: Task) -> FrameTimes | None:
         """The times of the example's images: as the example says, else as its media do; None if neither does.

@@ -47,16 +47,16 @@ def refuse_unknown_name(data: str | Path) -> None:
         )
 
 
-def load_cached(name: str, config: str) -> datasets.DatasetDict:
-    """A config of the `datasets` cache by the name of its set. The Hub is not asked, and no folder searched.
-
-    Raises:
-        ValueError: `name` is not one under which the cache keeps sets, or the cache has no such set or config.
-    """
-    from datasets.packaged_modules.cache.cache import Cache
-
+def refuse_uncached_name(name: str) -> None:
+    """Raise ValueError for what is no name under which the `datasets` cache keeps a set, such as a path."""
     if not _CACHED_NAME.fullmatch(name):
         raise ValueError("no dataset that `build` wrote, and no name in the cache")
+
+
+def load_cached(name: str, config: str) -> datasets.DatasetDict:
+    """A config of a set in the `datasets` cache. The Hub is not asked. Raises ValueError where it is not there."""
+    from datasets.packaged_modules.cache.cache import Cache
+
     builder = Cache(repo_id=name, dataset_name=name, config_name=config, version="auto", hash="auto")
     builder.download_and_prepare()
     return builder.as_dataset()

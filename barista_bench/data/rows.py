@@ -30,7 +30,13 @@ from barista_bench.benchmarks import get_benchmark, task_class
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.core.frozen_lines import MAX_FRAMES
 from barista_bench.core.task import Example, FrameRef, Task
-from barista_bench.data.dataset_cache import load_cached, reading_datasets, refuse_unknown_name, warn_of_other_entries
+from barista_bench.data.dataset_cache import (
+    load_cached,
+    reading_datasets,
+    refuse_uncached_name,
+    refuse_unknown_name,
+    warn_of_other_entries,
+)
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import DATASET
 
@@ -336,9 +342,11 @@ def _load_rows(data: str | Path, config: str, split: str, *, fetch: bool) -> dat
 
     if fetch:
         refuse_unknown_name(data)
-    if not Path(data).exists():
-        warn_of_other_entries(str(data), [config])
     with reading_datasets(f"{data}: no config {config!r}", "run `barista-bench build`"):
+        if not fetch:
+            refuse_uncached_name(str(data))
+        if not Path(data).exists():
+            warn_of_other_entries(str(data), [config])
         loaded = datasets.load_dataset(str(data), config) if fetch else load_cached(str(data), config)
     _refuse_unknown_split(f"{data}/{config}", split, list(loaded))
     names = list(loaded) if split == "all" else [split]

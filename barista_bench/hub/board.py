@@ -33,6 +33,8 @@ RESULTS_FILE: Final = "results.json"
 JUDGED_FILE: Final = "judged.json"
 MAX_FILES: Final = 2000
 """Files of one submitter that are looked at."""
+MAX_TABLES: Final = 100
+"""Tables that one submitter's results may stand in."""
 MAX_REFUSALS: Final = 20
 """Refused files of one submitter that are listed one by one."""
 _COSTS: Final = tuple(name for name in COST_NAMES if name != "dollars")
@@ -77,6 +79,11 @@ class BoardEntry:
     costs: dict[str, float]
 
     @property
+    def submitter(self) -> str:
+        """The owner of the model's repository."""
+        return self.model.partition("/")[0]
+
+    @property
     def is_complete(self) -> bool:
         return self.coverage == 1
 
@@ -117,13 +124,18 @@ def read_board(folder: str | Path, dataset: str | Path | None = None) -> Board:
         rules = rules.model_copy(update={"content_hashes": published_hashes})
     entries: list[BoardEntry] = []
     refused: list[RefusedSubmission] = []
+    records: dict[str, set[Comparability]] = defaultdict(set)
     names, left_out = _bounded(_files(root / "results"))
     for name in names:
         path = root / name
         if path.name == JUDGED_FILE and (path.parent / RESULTS_FILE).exists():
             continue
         try:
-            entries.append(_entry(path, name, rules))
+            entry = _entry(path, name, rules)
+            records[entry.submitter].add(entry.record)
+            if len(records[entry.submitter]) > MAX_TABLES:
+                raise DataError(f"{name}: {entry.submitter} has results in {MAX_TABLES} tables already. {_REMEDY}")
+            entries.append(entry)
         except DataError as error:
             reason = str(error).replace(f"{root}{os.sep}", "").removeprefix(f"{name}: ").lstrip(": ")
             refused.append(RefusedSubmission(name, reason))
@@ -198,13 +210,17 @@ def tables(board: Board) -> list[Table]:
 def overview(board: Board) -> Table:
     """A row a model, a column a leaderboard: value, interval and rank; models on all leaderboards have a mean rank.
 
-    Where results of a leaderboard are not all comparable, the set with most models stands for it; the head says the
-    wording.
+    Where results of a leaderboard are not all comparable, the set with most submitters stands for it, and of those
+    with as many that with most models; the head says the wording.
     """
+
+    def size(group: Sequence[BoardEntry]) -> tuple[int, int]:
+        return len({entry.submitter for entry in group}), len(group)
+
     largest_groups: dict[str, list[BoardEntry]] = {}
     for record, group in _groups(board).items():
         name = checks.leaderboard_name(record)
-        if len(group) > len(largest_groups.get(name, ())):
+        if size(group) > size(largest_groups.get(name, ())):
             largest_groups[name] = group
     cells: dict[str, dict[str, tuple[BoardEntry, int | None]]] = defaultdict(dict)
     for name, group in largest_groups.items():

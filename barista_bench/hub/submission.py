@@ -126,8 +126,10 @@ def make_submission(
         raise ConfigError("no run to submit. Remedy: name scored run folders")
     if not isinstance(target, SubmissionTarget):
         target = checks.checked(SubmissionTarget, dict(target), "submission")
-    places = {"data": data, "root": root, "dataset": dataset, "adapter": adapter}
-    rows = [read_row(Path(folder), judge=judge, **places) for folder in folders]
+    rows = [
+        read_row(Path(folder), judge=judge, data=data, root=root, dataset=dataset, adapter=adapter)
+        for folder in folders
+    ]
     return submission_of(rows, target, allow_incomplete=allow_incomplete)
 
 

@@ -25,7 +25,7 @@ class JudgeInfo(Strict):
 class RubricInfo(Strict):
     """`wording` says whose it is, as that of prompts does; empty where verdicts came with an imported run."""
 
-    version: Count
+    version: int
     sha256: str
     wording: Wording | Literal[""]
     criteria: list[str]

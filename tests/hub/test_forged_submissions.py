@@ -332,6 +332,38 @@ def test_many_files_of_one_submitter_cost_no_other(
     assert rows[-1] == ("results/aaa", "11 more files are refused")
 
 
+def test_a_submitter_stands_in_a_bounded_number_of_tables(
+    honest_board: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(board_module, "MAX_TABLES", 3)
+    root = Path(shutil.copytree(honest_board, tmp_path / "board"))
+    _copies(root, "aaa", 5, lambda number: f"{number:02x}" * 32)
+    board = read_board(root)
+    assert len(board.entries) == 3 + 2
+    assert [refused.reason for refused in board.refused] == [
+        "aaa has results in 3 tables already. Remedy: use `submit`"
+    ] * 2
+
+
+def test_one_submitter_does_not_decide_which_results_the_overview_shows(honest_board: Path, tmp_path: Path) -> None:
+    root = Path(shutil.copytree(honest_board, tmp_path / "board"))
+    _copies(root, "aaa", 5, lambda number: "ab" * 32)
+    content_hash = json.loads((root / "results/garden/fruit-8b/relations/results.json").read_text())["dataset"]
+    _copies(root, "meadow", 1, lambda number: content_hash["content_hash"])
+    shown = {str(row[0]): row for row in overview(read_board(root)).values}
+    assert {"garden/fruit-8b", "meadow/m0"} <= shown.keys()
+    assert "aaa/m0" not in shown
+
+
+def _copies(root: Path, submitter: str, count: int, hash_of: Callable[[int], str]) -> None:
+    """Honest results under other names, on other examples."""
+    for number in range(count):
+        model = root / f"results/{submitter}/m{number}"
+        shutil.copytree(root / "results/garden/fruit-8b/relations", model / RELATIONS)
+        in_results("model.name", f"{submitter}/m{number}")(model)
+        recorded("dataset.content_hash", "content_hash", hash_of(number))(model)
+
+
 def test_a_plug_ins_task_is_shown_where_the_rules_name_its_leaderboard(honest_board: Path, tmp_path: Path) -> None:
     root = Path(shutil.copytree(honest_board, tmp_path / "board"))
     model = root / "results/garden/fruit-8b"

@@ -208,14 +208,15 @@ def answers_only(folder: Path, description: RunDescription, asked: Mapping[str, 
     except DataError:
         return False
     key_of = sample_keys(description.identity.model.asked_as, description.identity.generation)
+    count = 0
     with ExitStack() as stack:
-        logs = _open_logs(folder, stack)
-        records = [record for path, file in logs for _, record in records_of(path, file) if record.is_finished]
-    return bool(records) and all(
-        record.key == key_of(record.example_id, record.fingerprint, record.run)
-        and asked.get(record.example_id) == record.fingerprint
-        for record in records
-    )
+        for path, file in _open_logs(folder, stack):
+            for record in (record for _, record in records_of(path, file) if record.is_finished):
+                count += 1
+                key = key_of(record.example_id, record.fingerprint, record.run)
+                if record.key != key or asked.get(record.example_id) != record.fingerprint:
+                    return False
+    return count > 0
 
 
 def _fingerprints(folder: Path) -> Mapping[str, str | None]:

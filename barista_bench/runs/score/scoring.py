@@ -152,7 +152,7 @@ def _scored_run(folder: str | Path, data: Place, root: Place, options: TaskOptio
     if not any(s.record.is_finished for s in samples):
         if faults:
             raise TaskError(faults[0])
-        others = f" (of others than {CONFIG_FILE} describes: {run.left_out})" if run.left_out else ""
+        others = f"; {run.left_out} are not of the run that {CONFIG_FILE} describes" if run.left_out else ""
         remedy = "start the run with the same command again, which keeps its answers"
         raise DataError(f"{folder}: no finished sample to score{others}. Remedy: {remedy}")
     with_scores = {sample.name: sample for group in counted.values() for sample in group.samples}

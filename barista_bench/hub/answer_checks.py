@@ -68,7 +68,7 @@ def check_answers(run: ScoredRun, published: str | Path | None = None) -> None:
     expected = _expected_answers(run, described, linked=run.examples.is_linked)
     if published is not None:
         if not run.examples.is_linked:
-            expected |= _expected_answers(run, described, linked=True)
+            expected = {**expected, **_expected_answers(run, described, linked=True)}
         _check_media(run, expected, str(published))
     check_log(log_files(run.folder), expected, _REMEDY)
     _check_asked_examples(run)

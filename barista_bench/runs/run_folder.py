@@ -267,7 +267,7 @@ def claim(folder: Path, description: RunDescription, is_answered: Callable[[], b
             if difference := first_difference(before, description):
                 name, old, new = difference
                 problem = f"{folder}: holds a run with {name} {old!r}, not {new!r}"
-                if before.protocol != description.protocol:  # which the answers do not show
+                if _rules(before) != _rules(description):
                     raise ConfigError(f"{problem}. Remedy: use another --out")
     elif any(file.stat().st_size for file in logs):
         problem = f"{folder}: holds samples, but no {CONFIG_FILE} that says of what"
@@ -276,6 +276,11 @@ def claim(folder: Path, description: RunDescription, is_answered: Callable[[], b
     if problem:
         log.warning("%s. It is written again: the answers that lie there are this run's", problem)
     write_run(folder, description)
+
+
+def _rules(description: RunDescription) -> tuple[str, int]:
+    """What a description says of the rules by which answers are read: it is believed whatever the logs hold."""
+    return description.protocol, description.identity.task_version
 
 
 def write_run(folder: Path, description: RunDescription) -> None:

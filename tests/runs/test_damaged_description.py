@@ -41,7 +41,7 @@ def start_again(dataset: Path, folder: Path) -> None:
 
 
 PLACES = [
-    *('"temperature"', '"content_hash"', '"name"', '"split"', '"limit"', '"task_version"', '"prompts_hash"', '"runs"'),
+    *('"temperature"', '"content_hash"', '"name"', '"split"', '"limit"', '"prompts_hash"', '"runs"'),
     *("{", "protocol", "benchmark"),
 ]
 

@@ -2,11 +2,44 @@
 
 from __future__ import annotations
 
+import re
 from importlib.util import find_spec
+
+_FULL_STOPS = re.compile(r"\.{2,}(?= Remedy:)")
+
+
+def with_remedy(problem: str, remedy: str) -> str:
+    """A message in two sentences, of which the first may end in one already.
+
+    >>> with_remedy("it is closed", "open it"), with_remedy("It is closed.", "open it")
+    ('it is closed. Remedy: open it', 'It is closed. Remedy: open it')
+    """
+    return one_full_stop(f"{problem}. Remedy: {remedy}")
+
+
+def one_full_stop(message: str) -> str:
+    """The message with one full stop before its remedy, where what it quotes ends in one; an ellipsis stays one.
+
+    >>> one_full_stop("the server says: Not now.. Remedy: wait"), one_full_stop("the text ab.... Remedy: cut it")
+    ('the server says: Not now. Remedy: wait', 'the text ab... Remedy: cut it')
+    """
+    return _FULL_STOPS.sub(lambda stops: "." if len(stops[0]) == 2 else "...", message)
+
+
+def flag_of(name: str) -> str:
+    """The flag of a setting.
+
+    >>> flag_of("max_new_tokens")
+    '--max-new-tokens'
+    """
+    return f"--{name.replace('_', '-')}"
 
 
 class BaristaError(Exception):
     """Base class: everything that this package raises on purpose derives from it."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(one_full_stop(message))
 
 
 class DataError(BaristaError):
@@ -21,7 +54,7 @@ class RecordError(DataError):
     """A record of an annotation file cannot be used: `key` is where in it, `what` is wrong, and the `remedy`."""
 
     def __init__(self, key: str, what: str, remedy: str) -> None:
-        super().__init__(f"{key}: {what}. Remedy: {remedy}")
+        super().__init__(with_remedy(f"{key}: {what}", remedy))
         self.key, self.what, self.remedy = key, what, remedy
 
 

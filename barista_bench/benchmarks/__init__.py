@@ -227,7 +227,7 @@ def get_benchmark(name: str) -> Benchmark:
         ConfigError: there is none.
     """
     if name not in BENCHMARKS:
-        raise ConfigError(f"no benchmark {name!r}. Remedy: use one of {', '.join(BENCHMARKS)}")
+        raise ConfigError(f"no benchmark {name!r}. Remedy: use --benchmark with one of {', '.join(BENCHMARKS)}")
     return BENCHMARKS[name]
 
 

@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 from typer.core import TyperCommand
 
 from barista_bench.benchmarks import BENCHMARKS, task_names
-from barista_bench.cli.output import is_quiet, write_sections
+from barista_bench.cli.output import is_quiet, show_bars, write_sections
 from barista_bench.core.model_names import ABLATIONS, BASELINES
 from barista_bench.core.plugins import plugin_entries
 from barista_bench.models.served.settings import ServedSettings
@@ -85,7 +85,9 @@ def resolve_flags(settings_type: type[SettingsT], flags: dict[str, Any], **defau
     file, flags_set = flags.pop("config"), named_flags(flags)
     if is_quiet():
         flags_set["progress"] = False
-    return resolve(settings_type, flags_set, file=file, defaults={"progress": True, **defaults})
+    settings = resolve(settings_type, flags_set, file=file, defaults={"progress": True, **defaults})
+    show_bars(bool(getattr(settings, "progress", True)))
+    return settings
 
 
 def complete_tasks(ctx: typer.Context, incomplete: str) -> list[str]:

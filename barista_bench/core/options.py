@@ -159,7 +159,7 @@ class Option:
         kind = self.kind or type(self.default)
         if kind is float and type(value) is int and abs(value) < MAX_NUMBER:
             value = float(value)
-        remedy = f"Remedy: give {self._expected_text(kind)}: {self.help}"
+        remedy = f"Remedy: give --option {name}=VALUE, {self._expected_text(kind)}: {self.help}"
         if type(value) is not kind or not isinstance(value, bool | int | float | str):
             raise ConfigError(f"option {name} is {quoted(value)}. {remedy}")
         if isinstance(value, str) and len(value) > MAX_TEXT:

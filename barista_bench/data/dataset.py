@@ -255,7 +255,7 @@ class FrozenExamples(ExampleSet):
         if split != "all":
             examples = [example for example in examples if example.metadata.get("split") == split]
         if not examples:
-            raise ConfigError(f"{path}: no example of split {split!r}. Remedy: use all")
+            raise ConfigError(f"{path}: no example of split {split!r}. Remedy: use --split all")
         super().__init__(examples[:limit], split)
         self.path, self.root = path, root
 

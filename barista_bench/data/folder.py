@@ -148,12 +148,12 @@ def _check_settings(
 ) -> None:
     unknown = [name for name in configs if name not in known_configs]
     if unknown:
-        raise ConfigError(f"no config {unknown[0]!r}. Remedy: use some of {', '.join(known_configs)}")
+        raise ConfigError(f"no config {unknown[0]!r}. Remedy: name some of {', '.join(known_configs)} with --configs")
     repeated = [name for name, count in Counter(configs).items() if count > 1]
     if repeated:
         raise ConfigError(f"config {repeated[0]!r} is named twice. Remedy: name it once")
     if not 1 <= jpeg_quality <= 100:
-        raise ConfigError(f"jpeg_quality is {jpeg_quality}. Remedy: give 1 to 100")
+        raise ConfigError(f"jpeg_quality is {jpeg_quality}. Remedy: give --jpeg-quality 1 to 100")
     if prompts is not None and layout != "release":
         raise ConfigError("prompts are frozen in the layout release alone. Remedy: give them to run, or leave them out")
 

@@ -206,7 +206,7 @@ def plan_tasks(
         ConfigError: `num_proc` is less than 1.
     """
     if num_proc < 1:
-        raise ConfigError(f"num_proc is {num_proc}. Remedy: give 1 or more")
+        raise ConfigError(f"num_proc is {num_proc}. Remedy: give --num-proc 1 or more")
     by_name = {task.name: (task, sampling) for task, sampling in sampled_tasks}
     for _, sampling in sampled_tasks:
         sampling.refuse_unknown_videos(graph)

@@ -355,4 +355,4 @@ def _load_rows(data: str | Path, config: str, split: str, *, fetch: bool) -> dat
 
 def _refuse_unknown_split(where: str, split: str, splits: list[str]) -> None:
     if split != "all" and split not in splits:
-        raise ConfigError(f"{where}: no split {split!r}. Remedy: use one of all, {', '.join(splits)}")
+        raise ConfigError(f"{where}: no split {split!r}. Remedy: use --split all, or one of {', '.join(splits)}")

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from markupsafe import Markup
 
-from barista_bench.errors import ConfigError
+from barista_bench.errors import ConfigError, one_full_stop
 
 _MARKUP = re.compile(r"([\\`*\[\]|~])")
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")  # Tab and line ends, which start some too, become spaces
@@ -125,14 +125,15 @@ def echo(*lines: str, color: str | None = None, err: bool = False) -> None:
     import typer  # here, since models and readers use this module too
 
     for line in lines:
-        typer.secho(printable(line), fg=color, err=err)
+        typer.secho(printable(one_full_stop(line)), fg=color, err=err)
 
 
 class LogFormatter(logging.Formatter):
     """One line a message; of a traceback, the lines of it."""
 
     def format(self, record: logging.LogRecord) -> str:
-        record = logging.makeLogRecord({**vars(record), "msg": printable(record.getMessage()), "args": ()})
+        message = printable(one_full_stop(record.getMessage()))
+        record = logging.makeLogRecord({**vars(record), "msg": message, "args": ()})
         return printable(super().format(record), keep="\n")
 
 

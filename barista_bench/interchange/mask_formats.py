@@ -29,7 +29,7 @@ def read_mask_tracks(source: Path, name: str) -> Iterator[MaskTracks]:
         DataError: the file is not of this format; names the video, the frame and the object.
     """
     if name not in _READERS:
-        raise ConfigError(f"format {name!r} is not read. Remedy: give {', '.join(_READERS)}")
+        raise ConfigError(f"format {name!r} is not read. Remedy: give --format {', '.join(_READERS)}")
     yield from _READERS[name](source)
 
 
@@ -40,6 +40,6 @@ def write_mask_tracks(tracks: Iterable[MaskTracks], out: Path, name: str) -> lis
         ConfigError: the format is unknown, or the folder holds something.
     """
     if name not in _WRITERS:
-        raise ConfigError(f"format {name!r} is not written. Remedy: give {', '.join(_WRITERS)}")
+        raise ConfigError(f"format {name!r} is not written. Remedy: give --format {', '.join(_WRITERS)}")
     with replacing_folder(out) as folder:
         return _WRITERS[name](tracks, folder)

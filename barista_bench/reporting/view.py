@@ -160,7 +160,7 @@ def report_samples(report: Report, max_samples: int, max_text: int) -> tuple[Sam
         ConfigError: `max_samples` is negative.
     """
     if max_samples < 0:
-        raise ConfigError(f"samples is {max_samples}. Remedy: give 0 or more")
+        raise ConfigError(f"samples is {max_samples}. Remedy: give --samples 0 or more")
     samples: list[Sample] = []
     for place, section in enumerate(report.sections):
         verdicts = [judges.verdicts(section.judged, label, max_text) for label in section.labels]
@@ -289,6 +289,7 @@ def _warnings(models: Sequence[tables.LabelledResults]) -> tuple[str, ...]:
         for label, results in models
         if not results.coverage.is_complete
     ]
+    warnings += [f"{label}: {note}." for label, results in models for note in results.notes_in_words]
     if len({results.runs for _, results in models}) > 1:
         warnings.append("The models were run a different number of times.")
     return tuple(warnings)

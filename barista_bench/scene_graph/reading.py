@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from barista_bench.errors import DataError
+from barista_bench.errors import DataError, with_remedy
 from barista_bench.scene_graph.release import (
     MALFORMED,
     ReleaseAnnotation,
@@ -83,7 +83,7 @@ class Problem:
 
     def __str__(self) -> str:
         where = f"{self.file}: {self.key}" if self.key else self.file
-        return f"{self.severity}: {where}: {self.what}. Remedy: {self.remedy}"
+        return with_remedy(f"{self.severity}: {where}: {self.what}", self.remedy)
 
 
 @dataclass(slots=True)

@@ -62,7 +62,7 @@ def test_a_broken_file_is_named(copied: Path) -> None:
 def test_an_unknown_config_and_an_unknown_split_are_refused(copied: Path) -> None:
     with pytest.raises(DataError, match="no config 'referring'"):
         opened(copied, "referring")
-    with pytest.raises(ConfigError, match=r"no split 'validation'. Remedy: use one of all, "):
+    with pytest.raises(ConfigError, match=r"no split 'validation'. Remedy: use --split all, or one of "):
         opened(copied, split="validation")
 
 

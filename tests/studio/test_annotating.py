@@ -33,7 +33,7 @@ def standing(visitor: Visitor) -> dict[str, Any]:
 
 def at_rest(visitor: Visitor) -> dict[str, Any]:
     """The progress of the stages in the background, once they are made."""
-    for _ in range(600):
+    for _ in range(2400):
         progress: dict[str, Any] = visitor.json(f"/api/project/progress?video={VIDEO}")
         if progress["state"] in ("done", "failed"):
             return progress

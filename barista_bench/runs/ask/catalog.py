@@ -7,7 +7,7 @@ import difflib
 import json
 import logging
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -151,7 +151,7 @@ def _scripted_model(name: str, tasks: TaskExamples) -> ScriptedModel | None:
             if not task.has_answer(example):
                 raise ConfigError(
                     f"oracle: the answer of {example.example_id} is hidden (split {example.metadata.get('split')}). "
-                    "Remedy: run a split whose answers are known"
+                    "Remedy: name a --split whose answers are known"
                 )
     elif name != "chance":
         for task, examples in tasks:  # a task without this baseline says so before anything is asked
@@ -256,8 +256,23 @@ def _load_predictions(config: ModelSettings, name: str, tasks: TaskExamples) -> 
         name,
         example_ids=task_of,
         box_format=config.box_format,
+        has_boxes=lambda: any(asks_for_boxes(task, examples.examples) for task, examples in tasks),
         seeds_of=lambda example_id, run: sample_seeds(task_of[example_id], example_id, run),
     )
+
+
+def asks_for_boxes(task: Task, examples: Iterable[Example]) -> bool:
+    """Whether answers hold boxes: the reference depends on how they are written, or the prompt, where it is hidden."""
+    formats = (BoxFormat("xyxy", None), BoxFormat("yxyx", 1000))
+
+    def texts(example: Example) -> set[str]:
+        with guarded(task, "reference_answer", example):
+            if task.has_answer(example):
+                return {task.reference_answer(example, box_format) for box_format in formats}
+        with guarded(task, "prompt", example):
+            return {task.prompt(example, box_format).as_text() for box_format in formats}
+
+    return any(len(texts(example)) > 1 for example in examples)
 
 
 def _load_sam3(config: ModelSettings, name: str, tasks: TaskExamples) -> Model:

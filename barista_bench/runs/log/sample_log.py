@@ -80,6 +80,7 @@ class SampleRecord(msgspec.Struct, frozen=True, gc=False):
         logprobs: of the answer's tokens, where they were asked for and given.
         earlier: answers to the questions before the last one, of tasks that ask in several steps; tokens and seconds
             are then those of all steps.
+        note: as of `Completion`.
     """
 
     key: str
@@ -102,6 +103,7 @@ class SampleRecord(msgspec.Struct, frozen=True, gc=False):
     earlier: tuple[str, ...] | None = None
     thinking_tokens: int | None = None
     cached_tokens: int | None = None
+    note: str | None = None
 
     @property
     def is_finished(self) -> bool:

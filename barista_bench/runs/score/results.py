@@ -31,6 +31,8 @@ from barista_bench.runs.score.costs import Cost
 RESULTS_FILE = "results.json"
 SCORES_FILE = "scores.jsonl"
 """Figures of every sample, beside `RESULTS_FILE`. Both are of the options that the run was started with."""
+ALL_REASONING = "have all their text in reasoning_content or within think tags"
+"""The note on answers that hold thoughts only, as a wrong reasoning parser or think tag makes them."""
 
 
 class RecordedFigures(Strict, ABC):
@@ -189,6 +191,7 @@ class Results(RecordedFigures):
     runs: Count
     trained_on: Count = Field(default=0, description="videos of these examples that the model was trained on")
     coverage: SampleCoverage
+    notes: dict[str, int] = Field(default_factory=dict, description="what is odd about answers that count: how many")
     primary: str
     figures: dict[str, Figure]
     breakdowns: dict[str, dict[str, Breakdown]] = Field(description="metadata key -> value -> primary figure")
@@ -218,6 +221,16 @@ class Results(RecordedFigures):
     def primary_figure(self) -> Figure | None:
         """The figure that ranks; None where the run has none of that name."""
         return self.figures.get(self.primary)
+
+    @property
+    def notes_in_words(self) -> list[str]:
+        """One clause for each of the notes: "2 answers ended with 'odd'"."""
+        counts = {note: f"{count} answer{'s' * (count != 1)}" for note, count in self.notes.items()}
+        all_thoughts = "is in reasoning_content or within think tags"
+        return [
+            f"all text of {count} {all_thoughts}" if note == ALL_REASONING else f"{count} {note}"
+            for note, count in counts.items()
+        ]
 
     @property
     def circumstances(self) -> dict[str, JsonValue]:
@@ -255,7 +268,7 @@ def tie_spread(results: Results) -> str:
 
 
 def summary_line(results: Results) -> str:
-    """One line with the primary figure, its spread, the coverage, and what the order of the examples decides of it."""
+    """One line: the primary figure, its spread, the coverage, what the order of the examples decides, odd answers."""
     figure, coverage = results.figures[results.primary], results.coverage
     std = f" ± {decimal(figure.std)}" if figure.std is not None else ""
     statuses = ", ".join(f"{name} {count}" for name, count in coverage.statuses.items() if count)
@@ -268,7 +281,7 @@ def summary_line(results: Results) -> str:
         f"{results.dataset.benchmark}/{results.dataset.task}, {results.model.label}: "
         f"{results.primary} {decimal(figure.mean)}{std} over {len(figure.runs)} run(s), "
         f"{coverage.answered}/{coverage.expected} answered ({statuses}){incomplete}, "
-        f"wording {results.prompts.wording}{options}{order}"
+        f"wording {results.prompts.wording}{options}{order}{''.join(f'; {note}' for note in results.notes_in_words)}"
     )
 
 

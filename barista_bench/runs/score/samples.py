@@ -27,7 +27,7 @@ from barista_bench.errors import ConfigError, DataError, TaskError
 from barista_bench.runs.log.log_reader import run_records
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.run_folder import CONFIG_FILE, Place, RunDescription, open_run_examples, read_run
-from barista_bench.runs.score.results import Figure
+from barista_bench.runs.score.results import ALL_REASONING, Figure
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +54,13 @@ class ScoredSample:
     def is_counted(self) -> bool:
         """Whether figures are made of it: an answer came, or its absence counts as one that cannot be read."""
         return self.record.is_finished or (self.counts_unanswered and self.record.status is Status.INFRA_ERROR)
+
+    @property
+    def oddity(self) -> str | None:
+        """What is odd about an answer that came: its `note`, or that it is all thoughts, whoever took them out."""
+        record = self.record
+        is_thoughts = record.finish_reason == "stop" and record.reasoning and not (record.text or "").strip()
+        return record.note or (ALL_REASONING if is_thoughts else None)
 
     @property
     def as_scored(self) -> Scored:

@@ -212,6 +212,7 @@ def _results(run: ReadRun, samples: Sequence[ScoredSample], counted: Counted, kn
             answered=sum(s.prediction is not None for s in scored),
             statuses=status_counts(s.record.status for s in samples),
         ),
+        notes=dict(Counter(note for s in samples if s.record.is_finished and (note := s.oddity)).most_common()),
         prompts=PromptsInfo(version=task.prompts.version, sha256=task.prompts.sha256, wording=task.prompts.wording),
         primary=task.primary,
         figures=_figures(counted, details),

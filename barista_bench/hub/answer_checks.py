@@ -179,7 +179,8 @@ def _check_steps(run: ScoredRun) -> None:
 
 def _answer_of(record: SampleRecord) -> tuple[object, ...]:
     """What a sample says of its answers, but for whether they can be read."""
-    return tuple(getattr(record, name) for name in ("text", "earlier", "reasoning", "seconds", *TOKEN_COUNTS))
+    names = ("text", "earlier", "reasoning", "finish_reason", "note", "seconds", *TOKEN_COUNTS)
+    return tuple(getattr(record, name) for name in names)
 
 
 def _check_wording(task: Task, where: str) -> None:

@@ -87,6 +87,8 @@ def _coverage(results: Results) -> Complaints:
     least, most = statuses.get(Status.OK, 0), sum(statuses.get(name, 0) for name in _READABLE)
     are_read = least <= coverage.answered <= most
     yield "coverage.answered", "" if are_read else f"is {coverage.answered}, and by statuses {least} to {most}"
+    noted = sum(results.notes.values())
+    yield "notes", "" if noted <= finished else f"add up to {noted} of {finished} answers"
     is_earned = bool(coverage.answered) or not results.figures[results.primary].mean
     yield "coverage.answered", "" if is_earned else f"is 0, and {results.primary} is not"
 

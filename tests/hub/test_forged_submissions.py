@@ -159,6 +159,7 @@ COUNTS: dict[str, Forgery] = {
     "a status of the forger's own": in_results("coverage.statuses", lambda s: {**s, "brilliant": 1}),
     "a status below 0": in_results("coverage.statuses", lambda s: {**s, "refused": -2, "parse_error": 2}),
     "more failures than samples": in_results("coverage.statuses.infra_error", 10**6),
+    "more odd answers than answers": in_results("notes", {"ended oddly": 10**6}),
     "trained on its videos": in_results("trained_on", 2),
     "trained on less than none": in_results("trained_on", -1),
     "a task version below 0": both(

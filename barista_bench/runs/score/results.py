@@ -191,7 +191,7 @@ class Results(RecordedFigures):
     runs: Count
     trained_on: Count = Field(default=0, description="videos of these examples that the model was trained on")
     coverage: SampleCoverage
-    notes: dict[str, int] = Field(default_factory=dict, description="what is odd about answers that count: how many")
+    notes: dict[str, Count] = Field(default_factory=dict, description="what is odd about answers that count: how many")
     primary: str
     figures: dict[str, Figure]
     breakdowns: dict[str, dict[str, Breakdown]] = Field(description="metadata key -> value -> primary figure")

@@ -139,6 +139,7 @@ class Option:
         low: least number.
         high: greatest number.
         kind: type of the value, where the default is None.
+        fetched_with: of a value that may be fetched from the Hub, the other option and its value that have it read.
     """
 
     default: OptionValue
@@ -148,6 +149,7 @@ class Option:
     low: float | None = None
     high: float | None = None
     kind: type[bool | int | float | str] | None = None
+    fetched_with: tuple[str, OptionValue] | None = None
 
     def checked(self, name: str, value: object) -> OptionValue:
         """The value, if the option takes it. Raises ConfigError where it does not, naming the option."""

@@ -16,10 +16,10 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from barista_bench.errors import BaristaError, ConfigError, DataError
 
@@ -252,6 +252,21 @@ def bounded_lines(
 
 def _too_large(path: str | Path, problem: str) -> OSError:
     return OSError(errno.EFBIG, problem, str(path))
+
+
+_MOST = 10**24
+Count: TypeAlias = Annotated[int, Field(ge=0, le=_MOST)]
+Amount: TypeAlias = Annotated[float, Field(ge=0, le=_MOST)]
+
+
+def _one_line(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("holds control characters")
+    return text
+
+
+Line: TypeAlias = Annotated[str, StringConstraints(max_length=500), AfterValidator(_one_line)]
+"""A text that is shown in one cell."""
 
 
 class Strict(BaseModel):

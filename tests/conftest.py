@@ -46,6 +46,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Modules and tests live to the end: searched for garbage again and again, they cost an eighth of all time."""
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
+    # A split of a few rows is two files here, and four for users: tests write and open sets a thousand times, and the
+    # number of files is most of that cost. `data/test_shards.py` tests four.
+    if folders := sys.modules.get("barista_bench.data.folder"):
+        folders.FEWEST_SHARDS = 2  # type: ignore[attr-defined]
 
 
 @pytest.fixture(scope="session")
@@ -145,6 +149,29 @@ def small_release(made_once: MadeOnce) -> Path:
             write_release(root, f"v{index}", document(preparation))
 
     return made_once("small_release", make)
+
+
+@pytest.fixture(scope="session")
+def six_release(made_once: MadeOnce) -> Path:
+    from tests.six_tasks import write_videos
+
+    return made_once("six/release", write_videos)
+
+
+@pytest.fixture(scope="session")
+def six_tasks(six_release: Path, made_once: MadeOnce) -> Path:
+    """A dataset of BARISTA's tasks; see `tests/six_tasks.py`."""
+    from tests.six_tasks import build_tasks
+
+    return made_once("six/barista", lambda out: build_tasks(six_release, out))
+
+
+@pytest.fixture(scope="session")
+def six_runs(six_tasks: Path, made_once: MadeOnce) -> Path:
+    """Runs of several models over it, which every test of several tasks or models reads."""
+    from tests.six_tasks import run_models
+
+    return made_once("six/runs", lambda out: run_models(six_tasks, out))
 
 
 @pytest.fixture(scope="session")

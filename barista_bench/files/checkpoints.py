@@ -157,8 +157,8 @@ def load_pretrained(
             absent = ", ".join(missing_keys[:3])
             raise ModelError(f"{role} {name}: weights are missing ({absent}, ...). Remedy: download it again")
         if target is not None:
-            model.to(target)  # type: ignore[arg-type]
-    model.eval()  # type: ignore[no-untyped-call]
+            model.to(target)
+    model.eval()
     return model, processor
 
 

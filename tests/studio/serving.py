@@ -1,5 +1,6 @@
 """The studio's server in a thread of the test, and requests to it as its page sends them."""
 
+import functools
 import json
 import ssl
 import threading
@@ -17,11 +18,14 @@ from barista_bench.cli import app
 from barista_bench.studio.server import studio_server
 from barista_bench.studio.workspace import Workspace, open_workspace
 
+program = functools.cache(lambda: typer.main.get_command(app))
+"""All commands, made of their functions once: as much work as the rest of a studio's start."""
+
 
 @contextmanager
 def studio_at(workspace: Workspace) -> Iterator[str]:
     """The address with the token, as the command prints it."""
-    with studio_server(workspace, program=typer.main.get_command(app)) as server:
+    with studio_server(workspace, program=program()) as server:
         thread = threading.Thread(target=server.run, daemon=True)
         thread.start()
         yield server.address

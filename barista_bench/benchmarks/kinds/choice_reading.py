@@ -21,6 +21,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from functools import lru_cache
 from typing import Final, NamedTuple
 from unicodedata import normalize
 
@@ -44,7 +45,8 @@ _LETTERS = "A-Za-z\u00aa-\u024f\u0370-\u058f\u1e00-\u1fff"
 """Letters of the scripts that put blanks between words."""
 _WORD = rf"[{_LETTERS}]+(?:['_][{_LETTERS}]+|-[{_LETTERS}]{{2,}})*"
 _SIGNS = sorted((word for word in _ROLES if not re.fullmatch(_WORD, word)), key=len, reverse=True)
-_TOKENS = re.compile(rf"(?P<word>{_WORD})|(?P<sign>{'|'.join(_SIGNS)})|(?P<number>\d+)|(?P<line>\n\s*)|(?P<mark>\S)")
+_PATTERN = rf"(?P<word>{_WORD})|(?P<sign>{'|'.join(_SIGNS)})|(?P<number>\d+)|(?P<line>\n\s*)|(?P<mark>\S)"
+_TOKENS = re.compile(_PATTERN)
 _MARKS = frozenset("*_\"'`()[]{}<>$#|\\~/")
 """Marks around a letter, which say nothing."""
 _OPEN, _CLOSE = frozenset("([{<\"'`*$"), frozenset(")]}>\"'`*$")
@@ -166,6 +168,13 @@ def _lowered(text: str) -> str:
     return "".join(low if len(low := sign.lower()) == 1 else sign for sign in text)
 
 
+@lru_cache(64)
+def _tokens_with(labels: tuple[str, ...]) -> re.Pattern[str]:
+    """The pattern of tokens, where labels such as `option-1` are one."""
+    odd = [re.escape(label) for label in labels if not re.fullmatch(rf"{_WORD}|\d+", label)]
+    return re.compile(rf"(?P<label>(?<!\w)(?:{'|'.join(odd)})(?!\w))|{_PATTERN}", re.IGNORECASE) if odd else _TOKENS
+
+
 def _token(match: re.Match[str]) -> _Token:
     word = _lowered(match[0])
     role = "no" if word.endswith("n't") else _ROLES.get(word, "")
@@ -177,7 +186,8 @@ class _Answer:
 
     def __init__(self, text: str, choices: Mapping[str, str], *, several: bool) -> None:
         self.choices, self.several, self.folded = choices, several, _lowered(text)
-        self.tokens = [_token(match) for match in _TOKENS.finditer(text)]
+        self.names = {label.lower(): label for label in choices} | {label: label for label in choices}
+        self.tokens = [_token(match) for match in _tokens_with(tuple(choices)).finditer(text)]
         self.texts = {label: bare for label, choice in choices.items() if (bare := _bare(choice))}
         self.repeated = {choice for choice, count in Counter(self.texts.values()).items() if count > 1}
         self.by_first: dict[str, list[str]] = defaultdict(list)
@@ -255,33 +265,30 @@ class _Answer:
     def _letter_at(self, at: int) -> _Mention | None:
         """The letter of a choice that stands by itself, with the text of a choice after it."""
         token = self.tokens[at]
-        prefix, _, name = token.text.rpartition("_")  # as in `option_B`
-        label = name if name in self.choices else name.upper() if len(name) == 1 else ""
-        if token.kind != "word" or label not in self.choices:
-            return self._letters_at(at) if self.several and token.kind == "word" else None
-        if prefix:
-            is_choice = _ROLES.get(prefix.lower().partition("_")[0]) in ("answer", "option")
-            return _Mention((label,), at, at + 1) if is_choice else None
+        label = self.names.get(token.text, self.names.get(token.text.lower()))
+        if label is None:
+            return self._compound_at(at)
         own = self._choice_text(at + 1)
-        has_own = own is not None and own[0] == label and (self._at(at + 1).kind == "mark" or self._is_end(own[1]))
-        if not (self._is_apart(at, label) or (has_own and token.text == label)):
+        is_marked, is_ended = self._at(at + 1).kind == "mark", own is not None and self._is_end(own[1])
+        has_own = own is not None and own[0] == label and (is_marked or (is_ended and token.text == label))
+        if not has_own and not self._is_apart(at, label):
             return None
-        if own is None or (own[0] != label and not (self._at(at + 1).kind == "mark" and self._is_end(own[1]))):
+        if own is None or not (has_own or (is_marked and is_ended)):
             return _Mention((label,), at, at + 1)
-        is_other = own[0] != label
-        return _Mention((label,), at, own[1], _Stance.DENIED if is_other else _Stance.MENTIONED)
+        return _Mention((label,), at, own[1], _Stance.MENTIONED if has_own else _Stance.DENIED)
 
     def _is_apart(self, at: int, label: str) -> bool:
         """Whether a letter stands by itself, and is no word."""
         token, before, after, second = (self._at(at + step) for step in (0, -1, 1, 2))
+        is_small = len(token.text) == 1 and token.text != label
         if (before.kind == "number" and before.end == token.start) or after.kind == "number":
             return False
-        if after.text == "." and second.kind == "word" and second.start == after.end == token.end + 1:
-            return False  # as in `A.M.`
+        if after.text == "." and second.kind == token.kind and second.start == token.end + 1:
+            return False  # as in `A.M.` and `1.5`
         is_wrapped = before.text in _OPEN and after.text in _CLOSE and before.end - token.start == token.end - after.start == 0
-        if is_wrapped and (token.text == label or self._at(at - 2).end < before.start or at == 1):  # not `cup(s)`
+        if is_wrapped and (not is_small or self._at(at - 2).end < before.start or at == 1):  # not `cup(s)`
             return True
-        if token.text != label:  # a small letter
+        if is_small:
             is_all = all(other.kind in ("mark", "line") for other in self.tokens if other is not token)
             is_named = before.role in ("answer", "option") or self._lead(at)[0] is _Stance.NAMED
             return is_all or (is_named and (after.kind == "line" or after.text in _CLOSE | _STOPS | {"<"}))
@@ -292,14 +299,15 @@ class _Answer:
         is_verdict = after.role == "yes" and (self._is_verdict(at + 1) or second.role == "fits")
         return is_verdict or after.role in ("be", "no", "fits", "because", "but", "so", "and") or after.text in _MODALS
 
-    def _letters_at(self, at: int) -> _Mention | None:
-        """The letters of several choices written as one word, as in `ACD`."""
+    def _compound_at(self, at: int) -> _Mention | None:
+        """A letter after a word for choices, as in `option_B`, or several in one word, as in `ACD`."""
         text = self.tokens[at].text
-        is_list = len(text) > 1 and list(text) == sorted(set(text)) and all(letter in self.choices for letter in text)
-        if not is_list or not self._ends_line(at + 1):
-            return None
+        prefix, _, name = text.rpartition("_")
+        if name in self.choices and _ROLES.get(prefix.lower().partition("_")[0]) in ("answer", "option"):
+            return _Mention((name,), at, at + 1)
+        is_list = self.several and len(text) > 1 and [*text] == sorted({*text} & self.choices.keys())
         is_answer = self._line_start(at) is not None or self._lead(at)[0] is _Stance.NAMED
-        return _Mention(tuple(text), at, at + 1) if is_answer else None
+        return _Mention(tuple(text), at, at + 1) if is_list and is_answer and self._ends_line(at + 1) else None
 
     def _text_at(self, at: int, mentions: Sequence[_Mention]) -> _Mention | None:
         """The text of a choice that is all of a line, comes after words that name it, or goes on a list of such texts."""

@@ -106,7 +106,7 @@ def test_two_letters_in_one_answer_are_none(form: str) -> None:
         ("{0}: right - no.\n{1}: left - yes.\nSo {1}.", 1),
         ("{0}. {1} is wrong, since it is empty.", 0),
         ("{0} - it is held. Option {1} cannot be.", 0),
-        ("{0} is incorrect; the other one ({1}) holds it.", 1),
+        ("{0} is incorrect; the other one ({1}) holds it.", None),
         ("{0}: it may be.\n{1}: it may be as well.", None),
         ("{0} isn't right.", None),
     ],

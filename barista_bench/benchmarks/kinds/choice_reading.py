@@ -56,10 +56,13 @@ _BETWEEN = _MARKS | frozenset(",;&+-")
 """Marks between the choices of one answer."""
 _ENDS = _CLOSE | _STOPS | _LINKS | frozenset("<,|\\(")
 """Marks after a choice's text."""
-_MODALS = frozenset(("would", "should", "must", "could", "seems", "appears"))
+_MODALS = frozenset(("would", "should", "must", "could", "seems", "appears", "looks"))
 _PLURALS = frozenset(("are", "were", "sind", "sont", "sono", "son", "são"))
 _ARTICLE = re.compile(r"(?:an?|the|der|die|das|eine?|le|la|les|une?|el|los|las|una|os?|il)\s+")
 _PLAIN: Final = str.maketrans("’‘“”„«»【】「」『』《》〈〉。、，؛،؟।\u200b\ufeff", "''\"\"\"\"\"[][][]<><>.,,;,?.  ")
+_LATIN: Final = str.maketrans("АВЕКМНОРСТХΑΒΕΗΙΚΜΝΟΡΤΧΥΖ", "ABEKMHOPCTXABEHIKMNOPTXYZ")  # noqa: RUF001
+"""Capitals of other alphabets that look like those of the labels."""
+_STRUCK = re.compile(r"~~[^~\n]{1,200}~~")
 _THOUGHT_END = re.compile(r"</(?:think|thinking|thoughts?|reasoning)>|\[/THINK\]", re.IGNORECASE)
 _CLOSING = re.compile(r"[\s*_.)\]}\"'`$\\]{0,16}(?:</\w{1,20}>|<\|end_of_box\|>|\[/\w{1,20}\])?[\s.$)\]\\]{0,4}")
 
@@ -138,6 +141,8 @@ def _answers_of(value: Mapping[str, object]) -> Sequence[str]:
     for role in ("answer", "option"):
         for key, answer in value.items():
             if any(_ROLES.get(word) == role for word in (key.casefold(), *key.casefold().split("_"))):
+                if isinstance(answer, dict):
+                    return _answers_of(answer)
                 answers = answer if isinstance(answer, list) and answer else [answer]
                 return [each if isinstance(each, str) else "" for each in answers]
     return ()
@@ -145,7 +150,8 @@ def _answers_of(value: Mapping[str, object]) -> Sequence[str]:
 
 def _read_text(text: str, choices: Mapping[str, str], *, several: bool) -> ChoiceReading | None:
     begin = max(len(text) - _WINDOW, 0, *(match.end() for match in _THOUGHT_END.finditer(text)))
-    answer = _Answer(_plain(text[begin:]), choices, several=several)
+    left = _STRUCK.sub(lambda struck: " " * len(struck[0]), text[begin:])
+    answer = _Answer(_plain(left), choices, several=several)
     found = answer.read()
     if found is None or found.start is None:
         return found and ChoiceReading(found.labels, len(text), len(text))
@@ -230,7 +236,8 @@ class _Answer:
         union = _union(groups) if groups else None
         if union is None or (len(union.labels) > 1 and not self.several):
             return None
-        if self._line_start(groups[0].first) == 0:
+        after = self._at(groups[0].last)
+        if self._line_start(groups[0].first) == 0 and (after.kind != "word" or after.role == "because"):
             return replace(groups[0], labels=union.labels, start=0)
         before = [self._at(group.first - 1) for group in groups]
         is_free = all(token.role or token.kind != "word" for token in before)  # not as in `Plan B`
@@ -265,7 +272,8 @@ class _Answer:
     def _letter_at(self, at: int) -> _Mention | None:
         """The letter of a choice that stands by itself, with the text of a choice after it."""
         token = self.tokens[at]
-        label = self.names.get(token.text, self.names.get(token.text.lower()))
+        written = token.text.translate(_LATIN) if len(token.text) == 1 else token.text
+        label = self.names.get(written, self.names.get(written.lower()))
         if label is None:
             return self._compound_at(at)
         own = self._choice_text(at + 1)
@@ -280,8 +288,10 @@ class _Answer:
     def _is_apart(self, at: int, label: str) -> bool:
         """Whether a letter stands by itself, and is no word."""
         token, before, after, second = (self._at(at + step) for step in (0, -1, 1, 2))
-        is_small = len(token.text) == 1 and token.text != label
+        is_small = len(token.text) == 1 and token.text.islower() != label.islower()
         if (before.kind == "number" and before.end == token.start) or after.kind == "number":
+            return False
+        if self._is_part(token, before, self._at(at - 2)) or self._is_part(token, after, second):
             return False
         if after.text == "." and second.kind == token.kind and second.start == token.end + 1:
             return False  # as in `A.M.` and `1.5`
@@ -296,8 +306,16 @@ class _Answer:
             return True
         if label == "I":
             return after.role == "fits" or (after.role == "be" and after.text not in ("was", "were", "are"))
+        if after.text == "it" and second.role == "be":
+            return True  # as in `B it is`
         is_verdict = after.role == "yes" and (self._is_verdict(at + 1) or second.role == "fits")
         return is_verdict or after.role in ("be", "no", "fits", "because", "but", "so", "and") or after.text in _MODALS
+
+    def _is_part(self, token: _Token, mark: _Token, other: _Token) -> bool:
+        """Whether a mark joins a letter to something that is no choice, as in `N/A`."""
+        is_joined = mark.text in ("/", "&", "-", "+") and abs(token.start - mark.start) == 1
+        is_other = other.kind == "word" and not other.role and other.text not in self.names
+        return is_joined and is_other and abs(mark.start - other.end) * abs(mark.end - other.start) == 0
 
     def _compound_at(self, at: int) -> _Mention | None:
         """A letter after a word for choices, as in `option_B`, or several in one word, as in `ACD`."""
@@ -315,7 +333,7 @@ class _Answer:
         if found is None:
             return None
         label, last = found
-        goes_on = self.several and mentions and mentions[-1].is_text and self._is_between(mentions[-1].last, at)
+        goes_on = mentions and mentions[-1].is_text and self._is_between(mentions[-1].last, at)
         is_line = self._line_start(at) is not None and (self._ends_line(last) or self._at(last).text == ".")
         starts_list = self.several and self._line_start(at) == 0 and self._at(last).text in ",;&+"
         is_named = self._is_end(last) and self._lead(at)[0] is _Stance.NAMED
@@ -367,11 +385,16 @@ class _Answer:
 
     def _lead(self, at: int) -> tuple[_Stance, int | None]:
         """The stance by the words before a token, and where these begin."""
-        is_linked = is_said = has_comma = False
+        is_linked = is_said = is_cut = False
         for place in range(at - 1, max(-1, at - 1 - _REACH), -1):
             token = self.tokens[place]
-            if place in self.covered or (has_comma and token.role == "no"):
+            if place in self.covered or (is_cut and token.role == "no"):
                 break
+            if token.role == "no" and self._at(place + 1).text in (":", "-", "—"):  # as in `no: B`
+                is_linked = True
+                continue
+            if token.role == "wait":
+                return _Stance.NAMED, place
             if token.role in ("answer", "choose") or (token.role in ("option", "yes", "fits") and is_linked):
                 if self._is_negated(place):
                     return _Stance.DENIED, None
@@ -383,7 +406,7 @@ class _Answer:
                 return _Stance.NAMED if is_all else _Stance.SAID, self._sentence_start(place)
             is_said |= token.role == "be"
             is_linked |= token.role == "be" or token.text in _LINKS or token.kind == "line"
-            has_comma |= token.text == ","
+            is_cut = token.text == "," or (token.kind == "line" and self._at(place - 1).text != ":") or is_cut
             is_passed = token.role in ("be", "filler", "option", "yes", "fits") or token.text in _MARKS | _LINKS | {","}
             if not (is_passed or token.kind == "line"):
                 break

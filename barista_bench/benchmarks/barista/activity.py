@@ -195,7 +195,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         return {choice.choice_id: choice.text for choice in ActivityInputs.of(example).choices}
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """The choice that an answer names: by the release's rule, or by the paper's protocol as in sets of one's own."""
+        """The choice that an answer names: by the release's rule, by the paper's protocol as `read_choice` does."""
         choices = {choice.choice_id: choice.text for choice in ActivityInputs.read(inputs).choices}
         if not self.follows_paper:
             return read_released(text, list(choices))

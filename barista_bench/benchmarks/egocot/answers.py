@@ -1,9 +1,10 @@
 """An answer apart from its rationale.
 
-The benchmark wants a strict match of the letter and does not say how it is found in free text: `kinds/choice_reading.py`
-finds it. The rationale is the field `reasoning` of a JSON object that holds the answer, as in the submission file (a text, a
-list or an object of steps); else what comes before the words that name the choice, or what comes after where nothing does;
-else the whole text. A missing rationale is none, and no parse failure, and so are the scores of a model that ranks the choices.
+The benchmark wants a strict match of the letter and does not say how it is found in free text:
+`kinds/choice_reading.py` finds it. The rationale is the field `reasoning` of the JSON object that holds the answer, as
+in the submission file (a text, a list or an object of steps); else what comes before the words that name the choice, or
+what comes after where nothing does; else the whole text. A missing rationale is no parse failure; a model that ranks
+the choices gives none.
 """
 
 from __future__ import annotations

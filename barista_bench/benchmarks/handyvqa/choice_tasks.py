@@ -13,8 +13,8 @@ Released: any letter before a closing bracket anywhere in the text counts if it 
 (`metrics.choice_accuracy.handyvqa_letters`). Strict: only lines that begin with a bracketed capital count, and an
 answer that names a letter without an option, or another option's text behind a letter, is none.
 
-Questions of the user's own are read plainly (`kinds/choice_reading.py`), which is then the strict reading too. The option
-`reading` takes either for any question.
+Questions of the user's own are read plainly (`kinds/choice_reading.py`), which is then the strict reading too. The
+option `reading` sets either for all questions.
 
 Models that score the options (`read_scores` of `core/example.py`) choose the highest score, in every reading.
 """
@@ -58,8 +58,8 @@ _LABEL = re.compile(r"\(([A-Z])\)")
 class LetterReading(TypedFields):
     """One parsed answer.
 
-    `letters` are those that count, in alphabetical order; `strict` those of the strict reading in the order of the answer,
-    all with an option, None for none; `scores` one an option, of models that score.
+    `letters` are those that count, in alphabetical order; `strict` those of the strict reading in the order of the
+    answer, all with an option, None for none; `scores` one an option, of models that score.
     """
 
     letters: list[str]
@@ -170,7 +170,7 @@ class OptionsTask(ChoiceTask, HandyvqaTask):
         return LetterReading.of(prediction).letters
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """The letters of an answer, by the option `reading` or the question's own, and the scores of models that score."""
+        """The letters of an answer, read as the option `reading` or else the question says, or a model's scores."""
         question = OptionsInputs.read(inputs)
         reading = str(self.chosen["reading"] or question.reading)
         return parse_letters(text, question.options, reading, several=self.takes_several)

@@ -112,7 +112,7 @@ RecordT_co = TypeVar("RecordT_co", bound=ItemRecord, covariant=True)
 class RecordInFile(Generic[RecordT_co]):
     """One record and where it stands: `file` relative to the folder read, `key` in it, `row` from 0.
 
-    `is_released`: it holds a model's output, as every public file of the benchmark does, and no question of a user's own.
+    `is_released`: it holds a model's output, as every public file of the benchmark does and no user's own question.
     """
 
     item_id: str

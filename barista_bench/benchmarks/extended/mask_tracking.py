@@ -41,7 +41,7 @@ from barista_bench.benchmarks.kinds.masks import (
     union,
     usual_box,
 )
-from barista_bench.benchmarks.parsing import integer
+from barista_bench.benchmarks.parsing import NOTHING_READ, integer
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, Vocabulary
 from barista_bench.core.example import Evidence, Inputs, Int64, Target, TypedFields, content_seed
@@ -124,7 +124,7 @@ class TrackingSampling(ClipSampling):
 
 class MaskTracking(ClipTask[TrackingSampling]):
     name = upstream_name = "mask_tracking"
-    version = 1
+    version = 2
     primary = sample_score = "J_and_F"
     primary_note = "Mean of J, the IoU of masks, and F, the F-measure of their contours, over the objects followed."
     sampling = TrackingSampling(limit=200, seed=42, frames=8, spacing=12, per_frame=8)
@@ -188,6 +188,8 @@ class MaskTracking(ClipTask[TrackingSampling]):
                 dropped += 1
             else:
                 counts[number, frame].append(mask.counts)
+        if entries and not counts:
+            return NOTHING_READ
         return Prediction(
             _track_masks({key: union(parts, question.size) for key, parts in counts.items()}).write(), dropped
         )

@@ -135,7 +135,7 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
     benchmark = "barista"
     name = "grounding"
     upstream_name = "grounding"
-    version = 2
+    version = 3
     sampling = GroundingSampling(
         limit=1000, seed=42, in_activities=True, with_relations=True, fraction=0.1, min_area=100.0
     )

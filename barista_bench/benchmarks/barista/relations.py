@@ -102,7 +102,7 @@ class Relations(GraphTask[RelationsSampling]):
     benchmark = "barista"
     name = "relations"
     upstream_name = "relation_extraction"
-    version = 2
+    version = 3
     primary = "micro_f1"
     primary_note = "F1 of relations over all frames; right when objects, type and value agree."
     sample_score = "f1"

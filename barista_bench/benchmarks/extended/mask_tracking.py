@@ -41,7 +41,7 @@ from barista_bench.benchmarks.kinds.masks import (
     union,
     usual_box,
 )
-from barista_bench.benchmarks.parsing import integer
+from barista_bench.benchmarks.parsing import NOTHING_READ, integer
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, Vocabulary
 from barista_bench.core.example import Evidence, Inputs, Int64, Target, TypedFields, content_seed
@@ -188,6 +188,8 @@ class MaskTracking(ClipTask[TrackingSampling]):
                 dropped += 1
             else:
                 counts[number, frame].append(mask.counts)
+        if entries and not counts:
+            return NOTHING_READ
         return Prediction(
             _track_masks({key: union(parts, question.size) for key, parts in counts.items()}).write(), dropped
         )

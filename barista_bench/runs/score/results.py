@@ -135,12 +135,14 @@ class Figure(Strict):
 
 class SampleCoverage(Strict):
     """Samples by what became of them. `expected` = examples x runs; `scored` leaves out infrastructure errors and
-    samples not yet run; `answered` are those with a readable answer."""
+    samples not yet run; `answered` are those with a readable answer. `dropped` counts the entries of these answers that
+    could not be read and are left out."""
 
     expected: Count
     scored: Count
     answered: Count
     statuses: dict[str, Count]
+    dropped: Count = 0
 
     @property
     def missing(self) -> int:
@@ -149,6 +151,23 @@ class SampleCoverage(Strict):
     @property
     def is_complete(self) -> bool:
         return not self.missing
+
+
+class BoxFit(Strict):
+    """How the boxes of up to 200 answers fit the reference as they are read, and a format in which they fit far better.
+
+    `mean_best_iou` is over the fewer of true and answered boxes. `without_area` are those narrower or lower than a
+    pixel, `outside` those that reach out of the frame.
+    """
+
+    format: str
+    answers: int
+    mean_best_iou: float
+    boxes: int
+    without_area: int
+    outside: int
+    better_format: str | None
+    better_iou: float | None
 
 
 class Breakdown(Strict):
@@ -192,6 +211,7 @@ class Results(RecordedFigures):
     trained_on: Count = Field(default=0, description="videos of these examples that the model was trained on")
     coverage: SampleCoverage
     notes: dict[str, Count] = Field(default_factory=dict, description="what is odd about answers that count: how many")
+    box_fit: BoxFit | None = None
     primary: str
     figures: dict[str, Figure]
     breakdowns: dict[str, dict[str, Breakdown]] = Field(description="metadata key -> value -> primary figure")
@@ -275,12 +295,13 @@ def summary_line(results: Results) -> str:
     incomplete = "" if coverage.is_complete else " INCOMPLETE"
     incomplete += f" TRAINED ON {results.trained_on} OF ITS VIDEOS: NO RANK" if results.trained_on else ""
     options = f", {words}" if (words := results.comparability.options_in_words) else ""
+    dropped = f", {coverage.dropped} entries dropped" if coverage.dropped else ""
     spread = tie_spread(results)
     order = f"; all scores are equal, so that the order of the examples decides: {spread}" if spread else ""
     return (
         f"{results.dataset.benchmark}/{results.dataset.task}, {results.model.label}: "
         f"{results.primary} {decimal(figure.mean)}{std} over {len(figure.runs)} run(s), "
-        f"{coverage.answered}/{coverage.expected} answered ({statuses}){incomplete}, "
+        f"{coverage.answered}/{coverage.expected} answered ({statuses}){dropped}{incomplete}, "
         f"wording {results.prompts.wording}{options}{order}{''.join(f'; {note}' for note in results.notes_in_words)}"
     )
 

@@ -46,6 +46,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Modules and tests live to the end: searched for garbage again and again, they cost an eighth of all time."""
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
+    # A split of a few rows is two files here, and four for users: tests write and open sets a thousand times, and the
+    # number of files is most of that cost. `data/test_shards.py` tests four.
+    if folders := sys.modules.get("barista_bench.data.folder"):
+        folders.FEWEST_SHARDS = 2  # type: ignore[attr-defined]
 
 
 @pytest.fixture(scope="session")

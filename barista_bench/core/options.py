@@ -16,7 +16,7 @@ from typing import Annotated, Literal, Self, TypeAlias, TypeVar, get_type_hints
 import msgspec
 from msgspec import Meta
 
-from barista_bench.errors import ConfigError, DataError
+from barista_bench.errors import ConfigError, DataError, nearest_of
 from barista_bench.files.reading import packaged_data
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 
@@ -61,9 +61,8 @@ class Sampling:
         """A copy with other values. Raises ConfigError where there is no such parameter, or a value is out of range."""
         unknown = sorted(set(overrides) - set(self.names()))
         if unknown:
-            raise ConfigError(
-                f"sampling has no {unknown[0]!r} here. Remedy: use one of {', '.join(sorted(self.names()))}"
-            )
+            remedy = nearest_of(unknown[0], sorted(self.names()))
+            raise ConfigError(f"sampling has no {unknown[0]!r} here. Remedy: {remedy}")
         values = {name: tuple(value) if isinstance(value, list) else value for name, value in overrides.items()}
         types = get_type_hints(type(self), include_extras=True)
         for name, value in values.items():

@@ -144,6 +144,23 @@ def read_bounded(
         raise error(f"{path}: {what} ({raised.strerror}). Remedy: {remedy}") from raised
 
 
+def as_utf8(content: bytes, where: str) -> bytes:
+    """The bytes of a text file without UTF-8's byte order mark.
+
+    Raises:
+        DataError: the file is compressed, or in UTF-16; says which, and how to write it.
+    """
+    for mark, kind, remedy in (
+        (b"\x1f\x8b", "compressed (gzip)", "unpack it first: gunzip FILE"),
+        (b"PK\x03\x04", "a ZIP archive", "unpack it first: unzip FILE"),
+        (b"\xff\xfe", "UTF-16 text", "save it as UTF-8"),
+        (b"\xfe\xff", "UTF-16 text", "save it as UTF-8"),
+    ):
+        if content.startswith(mark):
+            raise DataError(f"{where}: is {kind}. Remedy: {remedy}")
+    return content.removeprefix(b"\xef\xbb\xbf")
+
+
 def read_bounded_text(
     path: str | Path, most: int, *, what: str = "cannot be read", remedy: str, encoding: str = "utf-8"
 ) -> str:

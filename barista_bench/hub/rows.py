@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -28,7 +29,8 @@ def _judge_file(run: ScoredRun, judge: str | None) -> Path:
     if not paths:
         raise DataError(
             f"{folder}: {run.results.primary} counts shared words: a floor, and no number to publish for "
-            f"{run.task.name}. Remedy: have it judged first: `barista-bench judge {folder} --judge ...`"
+            f"{run.task.name}. Remedy: have it judged first: "
+            f"`barista-bench judge {shlex.quote(str(folder))} --judge ...`"
         )
     judges = {path: read_judged(path).judge.name for path in paths}
     if judge is None and len(paths) > 1:

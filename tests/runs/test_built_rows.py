@@ -110,8 +110,8 @@ def test_a_folder_may_be_called_as_patterns_are(copied: Path, tmp_path: Path) ->
 
 
 def test_a_missing_file_of_a_split_is_noticed(copied: Path) -> None:
-    (copied / "relations/test-00002-of-00004.parquet").unlink()
-    with pytest.raises(DataError, match="3 of 4 files of test are here"):
+    (copied / "relations/test-00001-of-00002.parquet").unlink()
+    with pytest.raises(DataError, match="1 of 2 files of test are here"):
         opened(copied)
 
 

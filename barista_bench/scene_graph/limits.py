@@ -1,7 +1,7 @@
 """How much one annotation file may hold: more of anything costs the video.
 
-`build`, `validate` and `stats` take less than 1 GiB of memory for a file within these limits. BARISTA's annotation files
-hold 9 MB, 25 objects and about 20,000 annotations.
+`build`, `validate` and `stats` take less than 1 GiB of memory for a file within these limits. A full-scale file of
+BARISTA has 9 MB, 2,500 frames, about 25 objects and 20,000 annotations.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAX_OBJECTS = 10_000
 """Objects, and as many categories."""
 MAX_RANGES = 200_000
 """Ranges of attributes and relations; each is held against the boxes of the frames that it spans."""
-MAX_SEGMENTS = 10_000
+MAX_SEGMENTS = 5000
 """Activities and process steps; an example names those of its frame."""
 MAX_RELATION_LABELS = 1000
 """Pairs of type and value; each question about relations offers them all."""
@@ -34,12 +34,17 @@ def refuse_excess(records: ReleaseRecords, file: str) -> None:
     """Raise DataError where the records that are kept of a file are more than the limits allow."""
     release, columns = records.release, records.annotation_columns()
     ranged, objects = (*release.attributes, *release.relations), len(release.object_id_to_category_id)
+    labels = {(relation.relation_type, relation.value) for relation in release.relations}
     counts = (
         ("objects", objects, MAX_OBJECTS),
         ("categories", len(release.categories), MAX_OBJECTS),
         ("ranges of attributes and relations", sum(len(record.image_ranges) for record in ranged), MAX_RANGES),
         ("activities and process steps", len(release.activities) + len(release.process_steps), MAX_SEGMENTS),
-        ("kinds of relations", len({(item.relation_type, item.value) for item in release.relations}), MAX_RELATION_LABELS),
+        (
+            "kinds of relations",
+            len({(item.relation_type, item.value) for item in release.relations}),
+            MAX_RELATION_LABELS,
+        ),
         ("objects times frames with a box", objects * len(np.unique(columns.frame[columns.boxed])), MAX_CELLS),
     )
     for what, count, most in counts:

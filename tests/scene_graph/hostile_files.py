@@ -136,7 +136,7 @@ def overlapping_segments(rng: random.Random) -> list[Any]:
 
 
 def far_polygon(rng: random.Random) -> Any:
-    return [[0, 0, 10.0**rng.randint(3, 300), 0, 0, 10.0**rng.randint(3, 300)]]
+    return [[0, 0, 10.0 ** rng.randint(3, 300), 0, 0, 10.0 ** rng.randint(3, 300)]]
 
 
 def zigzag(points: int) -> list[float]:
@@ -232,7 +232,9 @@ HOSTILE: dict[str, HostileFile] = {
     "an unclosed list": lambda _: b"[" * 2_000_000,
     "many empty lists": replaced('"relations": [', lambda: f'"more": [{"[]," * 700_000}[]], "relations": ['),
     "many empty objects": replaced('"relations": [', lambda: f'"more": [{"{}," * 700_000}{{}}], "relations": ['),
-    "many keys": replaced('"relations": [', lambda: ",".join(f'"k{n}":{n}' for n in range(200_000)) + ', "relations": ['),
+    "many keys": replaced(
+        '"relations": [', lambda: ",".join(f'"k{n}":{n}' for n in range(200_000)) + ', "relations": ['
+    ),
     "a key many times": replaced('"relations": [', lambda: '"activities": [], ' * 100_000 + '"relations": ['),
     "many NaN": replaced('"relations": [', lambda: f'"more": [{"NaN," * 300_000}NaN], "relations": ['),
     "NaN in every box": changed(lambda content: [a.update(bbox=[float("nan")] * 4) for a in content["annotations"]]),

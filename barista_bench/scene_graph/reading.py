@@ -36,7 +36,7 @@ from barista_bench.scene_graph.release import (
 
 MAX_BYTES = 2**27
 """Largest annotation file that is read: a full-scale one has about 9 MB."""
-MAX_VALUES = 4_000_000
+MAX_VALUES = 2_500_000
 """JSON values of one file at the most, by the commas between them; a full-scale one has about 300,000. A value can take
 fifty times the memory of its text."""
 

@@ -154,7 +154,7 @@ class Relations(GraphTask[RelationsSampling]):
         (frame,) = frames
         inputs = RelationInputs.of(example)
         size = (inputs.frame_width, inputs.frame_height)
-        marks = [Mark(item.mark, _mask(item, size, example.example_id)) for item in inputs.objects]
+        marks = (Mark(item.mark, _mask(item, size, example.example_id)) for item in inputs.objects)
         look = inputs.marks.write()
         return Image.fromarray(frame), draw_marks(frame, marks, size, **look, darken_inside=not self.follows_paper)
 

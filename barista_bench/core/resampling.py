@@ -151,28 +151,32 @@ def figure_interval(
         values: NaN stand where units have no such figure.
         bounds: of the figure; one that leaves them has none.
         level: fraction of cases in which the interval should hold the true value.
-        telling: how many units the figure rests on, where it is fewer than have it.
+        telling: how many units tell how far units differ, where it is fewer than have the figure.
 
     Returns:
-        None where the figure is NaN, or rests on fewer than two units.
+        None where the figure is NaN, or fewer than two units have it, or tell how far they differ.
     """
     point, (left_out, alone) = float(values[0]), values[1:].reshape(2, -1)
     has_figure = ~np.isnan(alone)
     count, others = int(has_figure.sum()), left_out[has_figure]
     units = count if telling is None else min(count, telling)
-    if math.isnan(point) or units < 2 or np.isnan(others).any():
+    if math.isnan(point) or count < 2 or np.isnan(others).any():
         return None
     error = math.sqrt((count - 1) / count * float(((others - others.mean()) ** 2).sum()))
+    if units < 2 and error > _ROUNDING:
+        return None
     known = np.append(others, point)
     if bounds is None or known.min() < bounds[0] - _ROUNDING or known.max() > bounds[1] + _ROUNDING:
         return _student(point, error, units, level)
     least, greatest = bounds
     span = greatest - least
     fraction, error = min(max((point - least) / span, 0.0), 1.0), error / span
-    method: Literal["effective trials", "unseen units"] = "effective trials" if error > _ROUNDING else "unseen units"
-    ends = _trial_ends(fraction, error, units, level) if error > _ROUNDING else _unseen_ends(fraction, units, level)
+    is_varied = error > _ROUNDING
+    ends = _trial_ends(fraction, error, units, level) if is_varied else _unseen_ends(fraction, count, level)
     low, high = (least + span * end for end in ends)
-    return Interval(min(low, point), max(high, point), level, method, units)
+    return Interval(
+        min(low, point), max(high, point), level, "effective trials" if is_varied else "unseen units", count
+    )
 
 
 def _student(point: float, error: float, units: int, level: float) -> Interval | None:

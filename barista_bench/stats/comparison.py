@@ -340,7 +340,9 @@ def _difference(
     first = figures_of([sides.first for sides in repetitions], common.units, weights)[name]
     second = figures_of([sides.second for sides in repetitions], common.units, weights)[name]
     gap = first - second
-    interval = figure_interval(gap, DIFFERENCE, level)
+    # Units without a difference are one: they tell how rare differences are, and not how large.
+    differing = int((np.abs(gap[1 + len(common.units) :]) > TIE).sum())
+    interval = figure_interval(gap, DIFFERENCE, level, telling=differing + 1)
     flips = swaps(len(common.units), permutations, common.permutation_seed)
     permuted = np.mean([_permuted(name, sides.exchangeable, common.units, flips) for sides in repetitions], axis=0)
     return _Difference(

@@ -13,7 +13,6 @@ HostileFile = Callable[[random.Random], bytes]
 MANY = 20_000
 """Records of files that hold many: a few megabytes."""
 WHOLE = (0, 2**31 - 1)
-FULL_MASK = {"counts": "0" + "PP", "size": [HEIGHT, WIDTH]}  # overwritten by cases that need another one
 
 
 def claiming(**metadata: Any) -> HostileFile:
@@ -27,8 +26,8 @@ def claiming(**metadata: Any) -> HostileFile:
     return make
 
 
-def claiming_and_covered(frames: int, objects: int = 5, ranges: int = 1) -> HostileFile:
-    """Everything in the file holds over all the frames that it claims."""
+def claiming_and_covered(frames: int, objects: int = 5, ranges: int = 1, boxed: int = 0) -> HostileFile:
+    """Everything in the file holds over all the frames that it claims; hand and cup are to be seen on `boxed`."""
 
     def make(_: random.Random) -> bytes:
         content = document()
@@ -37,13 +36,17 @@ def claiming_and_covered(frames: int, objects: int = 5, ranges: int = 1) -> Host
         content["activities"] = [segment(0, frames, "a1", "Place cup"), segment(0, frames, "a2", "Press button")]
         content["process_steps"] = [segment(0, frames, "s1", "Extract coffee")]
         content["relations"] = [
-            relation(LEFT, CUP, "human_actions", f"holds {number}", WHOLE) for number in range(ranges)
+            relation(LEFT, CUP, "human_actions", f"holds {number % 500}", WHOLE) for number in range(ranges)
         ]
         content["attributes"] += [
-            {"object_id": CUP, "attribute_type": "color", "value": f"white {n}", "image_ranges": [span(*WHOLE)]}
+            {"object_id": CUP, "attribute_type": "color", "value": f"white {n % 500}", "image_ranges": [span(*WHOLE)]}
             for n in range(ranges)
         ]
         content["annotations"].append({**content["annotations"][0], "image_id": frames - 1})
+        box = {"bbox": [1, 1, 20, 20], "segmentation": content["annotations"][0]["segmentation"]}
+        content["annotations"] += [
+            {"image_id": frame, "object_id": name, **box} for frame in range(FRAMES, boxed) for name in (LEFT, CUP)
+        ]
         return as_bytes(content)
 
     return make
@@ -157,12 +160,16 @@ HOSTILE: dict[str, HostileFile] = {
     "ten million frames, 2,000 objects": claiming_and_covered(10_000_000, objects=2_000),
     "a million frames, 300 ranges over all": claiming_and_covered(1_000_000, ranges=300),
     "a hundred thousand frames, 2,000 objects and ranges": claiming_and_covered(99_999, objects=2_000, ranges=2_000),
+    "a hundred thousand frames, 9,000 ranges, 3,000 frames with boxes": claiming_and_covered(
+        99_999, objects=9_000, ranges=9_000, boxed=3_000
+    ),
     "more frames than numbers hold": claiming(frame_count=10**30),
     "minus one frame": claiming(frame_count=-1),
     "frames as a text": claiming(frame_count="10000000"),
     "frames as a fraction": claiming(frame_count=1e7),
     "16,384 pixels a side": claiming(width=16_384, height=16_384),
     "8,192 pixels a side": claiming(width=8_192, height=8_192),
+    "8,192 by 4,096 pixels": claiming(width=8_192, height=4_096),
     "16,384 by 1 pixel": claiming(width=16_384, height=1),
     "more pixels than numbers hold": claiming(width=2**63, height=2**63),
     "a thousandth of a frame a second": claiming(fps=1e-300),
@@ -189,6 +196,7 @@ HOSTILE: dict[str, HostileFile] = {
     "a million ranges in one relation": many_ranges(1_000_000, 0, 40),
     "many ranges that are empty": many_ranges(100_000, 7, 7),
     "many ranges past the end": many_ranges(100_000, 0, 2**31 - 1, records=10_000),
+    "as many ranges as a file may have": many_ranges(19_000, 0, 2**31 - 1, records=1_000),
     "a range a record": many_ranges(MANY, 0, 40, records=MANY),
     "random ranges": with_section("relations", random_ranges),
     "many ranges of one attribute": with_section(
@@ -252,8 +260,8 @@ HOSTILE: dict[str, HostileFile] = {
     "many runs": with_masks(lambda _: {"counts": "01" * 50_000, "size": [HEIGHT, WIDTH]}, 20),
     "a run past the end": with_masks(lambda _: {"counts": "o" * 6 + "0", "size": [HEIGHT, WIDTH]}),
     "a mask of another size": with_masks(lambda _: {"counts": "PPPP8", "size": [16_384, 16_384]}),
-    "full masks of a huge frame": changed(lambda content: huge_masks(content, 8_000)),
-    "full masks of the largest frame": changed(lambda content: huge_masks(content, 16_384)),
+    "full masks of the largest frame that is read": changed(lambda content: huge_masks(content, 5_792)),
+    "full masks of a larger frame": changed(lambda content: huge_masks(content, 8_000)),
     # long texts
     "a long category": replaced('"name": "coffee cup"', lambda: f'"name": "{"cup " * (LONG // 4)}"'),
     "a long activity": replaced('"Place cup"', lambda: f'"Place {"x" * LONG}"'),

@@ -260,9 +260,7 @@ class StudioCommands:
 def refuse_tilde(path: str) -> None:
     """Raise DataError for a path that only a shell understands: here it would be a folder that is called `~`."""
     if path.startswith("~"):
-        raise DataError(
-            f"{path[:80]!r}: no shell reads this, which knows whose folder ~ is. Remedy: write the path out"
-        )
+        raise DataError(f"{path[:80]!r}: only a shell knows whose folder ~ is. Remedy: write the path out")
 
 
 def path_below(folder: Path, *parts: str) -> Path:

@@ -13,7 +13,7 @@ import random
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, zip_longest
+from itertools import chain, pairwise, zip_longest
 from typing import Any
 
 from barista_bench.benchmarks.barista.activity_choices import (
@@ -326,11 +326,12 @@ def _overlapping_places(segments: Sequence[Segment]) -> frozenset[int]:
     """Places of the segments that share time with another one; what only touches does not."""
     by_start = sorted(range(len(segments)), key=lambda number: segments[number].start)
     crowded: set[int] = set()
-    for rank, number in enumerate(by_start):
-        for later in by_start[rank + 1 :]:
-            if segments[later].start >= segments[number].end:
-                break
-            crowded |= {number, later}
+    longest = by_start[:1]  # of those before, the one that ends last
+    for earlier, number in pairwise(by_start):
+        longest = [max(*longest, earlier, key=lambda place: segments[place].end)]
+        for other in (earlier, *longest):
+            if segments[number].start < segments[other].end:
+                crowded |= {other, number}
     return frozenset(crowded)
 
 

@@ -147,7 +147,7 @@ class MaskTracking(ClipTask[TrackingSampling]):
         instances = [
             ((number, frame), video.instance(position))
             for number, item in enumerate(items, start=1)
-            for frame, position in enumerate(index.position[item, keyframes].tolist())
+            for frame, position in enumerate(index.position(item, keyframe) for keyframe in keyframes)
             if position >= 0
         ]
         masks = dict[ObjectFrame, Rle]()
@@ -251,10 +251,11 @@ def _choose_objects(index: FrameArrays, keyframes: Keyframes, sampling: Tracking
 
     Raises DataError where no object has a mask on the first frame, or a mask there cannot be used.
     """
-    video, positions = index.video, index.position[:, keyframes[0]]
-    visible = np.flatnonzero(positions >= 0).tolist()
+    video = index.video
+    positions = {int(video.instances_table.object[place]): place for place in index.positions_at(keyframes[0])}
+    visible = sorted(positions)
     masked_items = []
-    for item, mask in zip(visible, video.rles([video.instance(int(positions[item])) for item in visible]), strict=True):
+    for item, mask in zip(visible, video.rles([video.instance(positions[item]) for item in visible]), strict=True):
         if isinstance(mask, DataError):
             raise mask
         if bounds(mask):

@@ -62,11 +62,8 @@ def test_agreement_falls_where_annotators_differ(
     run_video(project.folder, VIDEO)
     result = export(tracked_video.folder.parent, tmp_path / "out", second=project.folder).videos[VIDEO].agreement
     assert result is not None
-    masks = [
-        len(k.masks)
-        for k in tracked_video.accepted().keyframes
-        if k.frame in {k.frame for k in other.accepted().keyframes}
-    ]
+    both = {keyframe.frame for keyframe in other.accepted().keyframes}
+    masks = [len(keyframe.masks) for keyframe in tracked_video.accepted().keyframes if keyframe.frame in both]
     missing = masks[0] - len(fewer)
     assert result.mask_iou == pytest.approx(1 - missing / sum(masks), abs=1e-6)
     assert result.segment_iou is not None

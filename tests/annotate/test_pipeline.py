@@ -27,9 +27,8 @@ def masks_of(kitchen: Path, video_id: str, frames: Collection[int]) -> Decisions
     return msgspec.structs.replace(decisions_of_graph(reference(kitchen, video_id), frames), contacts=None)
 
 
-@pytest.mark.parametrize("propagator", ["copy_nearest", pytest.param("flow", marks=pytest.mark.full)])
-def test_a_video_becomes_a_release_that_validates(propagator: str, small_kitchen: Path, tmp_path: Path) -> None:
-    video = annotated(small_kitchen, started(small_kitchen, tmp_path, propagator=propagator))
+def test_a_video_becomes_a_release_that_validates(small_kitchen: Path, tmp_path: Path) -> None:
+    video = annotated(small_kitchen, started(small_kitchen, tmp_path, propagator="flow"))
     assert propagated(video) == ["links", "tracks", "review", "layers"]
     statistics = export(video.folder.parent, tmp_path / "graphs").videos[VIDEO]
     outcome = validate(tmp_path / "graphs")

@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 # formats and lints with no package beside it (prettier and eslint bring about a hundred), and TypeScript is one more.
 JS     := $(BIN)/node node_modules/.bin
 # Everything that a run caches stays below build/, so that `make clean` leaves nothing behind.
-ENV    := HF_HOME=$(abspath $(BUILD))/hf HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false
+ENV    := HF_HOME="$(abspath $(BUILD))/hf" HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false
 
 # A model of toy kitchens, an early step of its training, and what it does with less to see; then what needs no training.
 MODELS := kitchen kitchen_early text_only:kitchen shuffled_frames:kitchen dual:tiny oracle chance prior
@@ -108,7 +108,7 @@ types: $(VENV)/installed node_modules/installed
 
 # One thread a process: tiny tensors gain nothing from more, and two test processes take the cores from each other.
 # Bytecode is kept, whatever the machine says: tests start many short processes.
-PYTEST := PYTHONDONTWRITEBYTECODE= HF_HOME=$(abspath $(BUILD))/hf OMP_NUM_THREADS=1 $(BIN)/pytest
+PYTEST := PYTHONDONTWRITEBYTECODE= HF_HOME="$(abspath $(BUILD))/hf" OMP_NUM_THREADS=1 $(BIN)/pytest
 
 tests: $(VENV)/installed
 	$(PYTEST) --numprocesses 2 -m "not full and not integration"
@@ -119,7 +119,7 @@ test-full: $(VENV)/installed
 
 # The documentation site, strictly: a broken link, anchor or reference fails. `make test-full` builds it too.
 docs: $(VENV)/installed
-	$(BIN)/python -m mkdocs build --site-dir $(abspath $(BUILD))/site
+	$(BIN)/python -m mkdocs build --site-dir "$(abspath $(BUILD))/site"
 
 # What is uploaded: both archives, and a first command from a clean environment of the wheel.
 dist: $(VENV)/installed
@@ -150,7 +150,7 @@ perf: $(BUILD)/perf/installed
 
 # docs/fidelity.md anew: everything that the released code produced, beside ours.
 fidelity: $(VENV)/installed
-	PYTHONDONTWRITEBYTECODE= HF_HOME=$(abspath $(BUILD))/hf $(BIN)/python scripts/fidelity.py --shared $(BARISTA_SHARED)
+	PYTHONDONTWRITEBYTECODE= HF_HOME="$(abspath $(BUILD))/hf" $(BIN)/python scripts/fidelity.py --shared "$(BARISTA_SHARED)"
 
 format: $(VENV)/installed node_modules/installed
 	$(BIN)/ruff check --fix .

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
+from collections.abc import Iterable
 from importlib.util import find_spec
 
 _FULL_STOPS = re.compile(r"\.{2,}(?= Remedy:)")
@@ -92,3 +94,17 @@ def require_extra(purpose: str, *libraries: str, extra: str) -> None:
 def install_command(extra: str) -> str:
     """The command that installs the libraries of an extra."""
     return f"pip install 'barista_bench[{extra}]'"
+
+
+def nearest_of(name: object, names: Iterable[str]) -> str:
+    """A remedy for a name that is unknown: the nearest one that is known, and all of them.
+
+    >>> nearest_of("groundng", ["relations", "grounding"])
+    'did you mean grounding? There are relations, grounding'
+    >>> nearest_of("tea", ["relations"])
+    'use one of relations'
+    """
+    known = list(names)
+    close_names = difflib.get_close_matches(str(name)[:200], known, n=1)
+    hint = f"did you mean {close_names[0]}? There are" if close_names else "use one of"
+    return f"{hint} {', '.join(known)}"

@@ -152,7 +152,7 @@ def copy_environment(clone: Path, python: Path) -> None:
             start = f"#!/bin/sh\n'''exec' \"{interpreter}\" \"$0\" \"$@\"\n' '''\n"
             (environment / "bin" / script.name).write_bytes(start.encode() + body)
             (environment / "bin" / script.name).chmod(0o755)
-    options = ["--quiet", "--no-deps", "--no-build-isolation", "--editable", clone]
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--editable", str(clone)]
     subprocess.run([interpreter, "-m", "pip", "install", *options], check=True)
 
 

@@ -46,8 +46,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Modules and tests live to the end: searched for garbage again and again, they cost an eighth of all time."""
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
-    # Splits of a few rows are two files where users get four: sets are written and opened a thousand times here, and
-    # most of that is the number of files. `data/test_shards.py` has four.
+    # A split of a few rows is two files here, and four for users: tests write and open sets a thousand times, and the
+    # number of files is most of that cost. `data/test_shards.py` tests four.
     if folders := sys.modules.get("barista_bench.data.folder"):
         folders.FEWEST_SHARDS = 2  # type: ignore[attr-defined]
 

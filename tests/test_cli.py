@@ -4,6 +4,7 @@ import inspect
 import json
 import logging
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -178,8 +179,8 @@ def test_the_whole_way_from_a_release_to_a_report(small_release: Path, tmp_path:
     data, oracle, chance = (str(tmp_path / name) for name in ("barista", "oracle", "chance"))
     steps = [
         ["build", "--source", str(small_release), "--out", data, "--sampling", "frame_step=10", "--no-progress"],
-        ["run", data, "--out", oracle, "--no-progress"],
-        ["run", data, "--model", "chance", "--runs", "2", "--out", chance, "--no-progress"],
+        ["run", data, "--task", "relations", "--model", "oracle", "--out", oracle, "--no-progress"],
+        ["run", data, "--task", "relations", "--model", "chance", "--runs", "2", "--out", chance, "--no-progress"],
         ["score", oracle],
         ["report", oracle, chance, "--out", str(tmp_path / "report")],
     ]
@@ -212,8 +213,8 @@ def test_the_whole_way_from_a_release_to_a_report(small_release: Path, tmp_path:
         ["build", "--source", "/nowhere"],
         ["build", "--source", "{release}", "--sampling", "step=1"],
         ["build", "--source", "{release}", "--configs", "relation"],
-        ["run", "/nowhere", "--out", "x"],
-        ["run", "nowhere", "--out", "x"],
+        ["run", "/nowhere", "--model", "oracle", "--out", "x"],
+        ["run", "nowhere", "--model", "oracle", "--out", "x"],
         ["score", "/nowhere"],
         ["validate", "/nowhere"],
     ],
@@ -232,7 +233,9 @@ def test_an_error_is_one_line_with_its_remedy(
 def test_evaluate_is_for_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("WORLD_SIZE", "2")
-    refused = invoke(cli.app, ["evaluate", str(tmp_path), "--out", str(tmp_path / "runs"), "--no-progress"])
+    refused = invoke(
+        cli.app, ["evaluate", str(tmp_path), "--model", "oracle", "--out", str(tmp_path / "runs"), "--no-progress"]
+    )
     assert refused.exit_code == 1
     assert "have yet to ask. Remedy: start `run`" in refused.output
 
@@ -350,6 +353,21 @@ def test_output_that_nobody_reads_any_more_ends_the_command_without_a_word() -> 
     assert process.returncode == 1
 
 
+def test_help_lists_a_setting_under_the_models_that_read_it() -> None:
+    sections = {"": ""}
+    for line in CliRunner().invoke(cli.app, ["run", "--help"], terminal_width=200).output.splitlines():
+        if line.endswith(":") and not line.startswith(" "):
+            sections[line] = ""
+        else:
+            sections[list(sections)[-1]] += line + "\n"
+    for flag in ("--reasoning", "--frames-as", "--video-fps", "--structured-output"):
+        assert flag in sections["Models that write text:"], flag
+    assert "--base-url" in sections["Served models:"]
+    assert "--batch-size" in sections["Local checkpoints:"]
+    assert "--device" in sections["Local checkpoints:"]
+    assert "--limit <int>" in sections["Options:"]
+
+
 def test_quiet_and_no_progress_keep_the_bars_of_libraries_away(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Those of "Loading weights" and of downloads, here and in processes that are started from here."""
     from huggingface_hub.utils import are_progress_bars_disabled, enable_progress_bars
@@ -396,3 +414,11 @@ def test_the_remedy_of_a_value_that_cannot_be_used_names_the_flag() -> None:
         checked(RunConfig, {"data": "x", "model": "oracle"})
     with pytest.raises(ConfigError, match=r"data is missing\. Remedy: give it as an argument, "):
         checked(RunConfig, {"out": "x", "model": "oracle"})
+
+
+def test_the_commands_that_the_demo_offers_name_a_folder_whose_name_has_spaces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("barista_bench.demo.demo", lambda out, **options: Path(out) / "report.html")
+    done = invoke(cli.app, ["demo", "--out", "my demo", "--no-browser"])
+    assert done.exit_code == 0, done.output
+    commands = [shlex.split(line, comments=True) for line in done.output.splitlines() if line.startswith("  barista-b")]
+    assert [sum(word.startswith("my demo/") for word in words) for words in commands] == [2, 2, 2, 3]

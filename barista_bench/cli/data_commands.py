@@ -104,6 +104,8 @@ def import_graph(
     for line in report.lines():
         print_result(line)
     echo(f"wrote {out}")
+    if not report.is_whole:
+        raise typer.Exit(1)
 
 
 @app.command(rich_help_panel=MAKE)

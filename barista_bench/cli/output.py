@@ -31,13 +31,13 @@ def show_bars(wanted: bool) -> bool:
     if not wanted:
         os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"  # of what is imported later, here or in a process of ours
         if "huggingface_hub" in sys.modules:
-            from huggingface_hub.utils import disable_progress_bars
+            from huggingface_hub.utils.tqdm import disable_progress_bars
 
             disable_progress_bars()
         if "transformers" in sys.modules:
             from transformers.utils.logging import disable_progress_bar
 
-            disable_progress_bar()  # type: ignore[no-untyped-call]
+            disable_progress_bar()
     return wanted
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import shlex
 import signal
 import webbrowser
 from pathlib import Path
@@ -116,7 +117,7 @@ def invite(
         for name, link in invite_people(out, study, split_names(participants)).items():
             print_result(f"{name}  {link}")
         files = f" --share-on {share_on} --tls-cert FILE --tls-key FILE" if share_on else ""
-        echo(f"links are shown once; serve them with: barista-bench studio {out}{files}")
+        echo(f"links are shown once; serve them with: barista-bench studio {shlex.quote(str(out))}{files}")
 
 
 def _serve_study(

@@ -34,7 +34,7 @@ from barista_bench.data.origin import Origin, config_names_of, open_origin
 from barista_bench.data.plan import Plan, Plans, task_overrides
 from barista_bench.data.rows import FramesMode
 from barista_bench.data.shared_frames import JPEG_QUALITY
-from barista_bench.errors import ConfigError, DataError
+from barista_bench.errors import ConfigError, DataError, nearest_of
 from barista_bench.files.owned_folders import DATASET, check_target, refuse_inside, replacing_folder
 from barista_bench.media.video.frame_folder import video_sha256
 from barista_bench.version import __version__
@@ -148,7 +148,8 @@ def _check_settings(
 ) -> None:
     unknown = [name for name in configs if name not in known_configs]
     if unknown:
-        raise ConfigError(f"no config {unknown[0]!r}. Remedy: name some of {', '.join(known_configs)} with --configs")
+        remedy = f"{nearest_of(unknown[0], known_configs)}, with --configs"
+        raise ConfigError(f"no config {unknown[0]!r}. Remedy: {remedy}")
     repeated = [name for name, count in Counter(configs).items() if count > 1]
     if repeated:
         raise ConfigError(f"config {repeated[0]!r} is named twice. Remedy: name it once")

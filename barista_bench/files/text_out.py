@@ -110,6 +110,15 @@ def most_frequent_reasons(reasons: Mapping[str, int]) -> str:
     return "; ".join([*parts, f"{n_others} other reason{'s' if n_others > 1 else ''}"] if n_others > 0 else parts)
 
 
+def without_numbers(reason: str) -> str:
+    """A reason without its numbers, so that equal ones can be counted together.
+
+    >>> without_numbers("runs cover 12 of 64 pixels")
+    'runs cover N of N pixels'
+    """
+    return re.sub(r"[0-9]+", "N", reason)
+
+
 def system_problem(error: OSError) -> str:
     """The file, what is wrong with it, and the remedy; an error without a number, which is not the system's, as it
     stands."""

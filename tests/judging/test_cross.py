@@ -345,14 +345,14 @@ def test_the_commands_judge_and_compare(make_run: Callable, tmp_path: Path) -> N
 
 
 def test_the_commands_explain_what_is_wrong(tmp_path: Path) -> None:
-    runner = CliRunner()
+    runner, more = CliRunner(), ["--source", str(tmp_path), "--model", "tiny", "--out", str(tmp_path)]
     for arguments, why in (
         (["judge", str(tmp_path), "--judge", "lexical"], "no run here"),
         (["judge", str(tmp_path), "--judge", "chance"], "cannot grade"),
         (["judge", str(tmp_path)], "judge is missing"),
         (["judges", str(tmp_path)], "no run here"),
         (["judges", str(tmp_path), "--family", "x"], "names no vendor"),
-        (f"questions --source {tmp_path} --model tiny --sampling nothing --out {tmp_path}".split(), "not a setting"),
+        (["questions", *more, "--sampling", "nothing"], "not a setting"),
     ):
         done = runner.invoke(app, arguments)
         assert done.exit_code == 1, arguments

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -88,7 +89,7 @@ def test_a_whole_annotation_by_mouse_becomes_a_release_that_validates(
             at_frame(page, frame)
             page.keyboard.press("y")
             expect(page.get_by_role("button", name=f"Look at frame {frame}", exact=True)).to_have_count(0)
-        command = page.locator(".next code").inner_text().split()
+        command = shlex.split(page.locator(".next code").inner_text())
     assert command[:3] == ["barista-bench", "annotate", "export"]
     graphs = tmp_path / "graphs"
     for words in ([*command[1:-1], str(graphs)], ["validate", str(graphs), "--no-progress"]):

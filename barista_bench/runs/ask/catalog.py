@@ -18,13 +18,14 @@ from barista_bench.core.guarding import Method, guarded
 from barista_bench.core.model_names import ABLATIONS, BASELINES, HUMAN, SCRIPTED
 from barista_bench.core.plugins import load_plugin, plugin_entries
 from barista_bench.core.task import Example, Task
+from barista_bench.core.training_videos import TrainingVideos, videos_digest
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError, TaskError
 from barista_bench.files.checkpoints import GGUF
 from barista_bench.models import Model
 from barista_bench.models.answer_schemas import complaint, require_llguidance
 from barista_bench.models.base import ScriptedModel, reads_text_alone
-from barista_bench.models.local.loading import checkpoint_of
+from barista_bench.models.local.loading import adapter_videos, checkpoint_of, checkpoint_videos
 from barista_bench.models.served.settings import ServedSettings
 from barista_bench.models.settings import CheckpointSettings, TransformersSettings, VllmSettings, part_of
 from barista_bench.runs.ask.config import ModelSettings
@@ -331,9 +332,20 @@ def _load_checkpoint(config: ModelSettings) -> Model:
         from barista_bench.models.local.model import TransformersModel
 
         model = TransformersModel.load(path, **part_of(config, TransformersSettings))
+    settings = dict(model.identity.settings)
+    if videos := frozenset[str]().union(*(record.videos for record in training_records(config).values())):
+        settings["training_videos"] = videos_digest(videos)
     # The folder of the embedded model differs between machines; its content hash stands in the revision.
-    model.identity = dataclasses.replace(model.identity, name=config.model)
+    model.identity = dataclasses.replace(model.identity, name=config.model, settings=settings)
     return model
+
+
+def training_records(config: ModelSettings) -> dict[str, TrainingVideos]:
+    """The videos that checkpoint and adapter were trained on, as far as they say so, by what errors call the two."""
+    records = {f"model {config.model}": checkpoint_videos(checkpoint_of(without_ablations(config.model)))}
+    if config.adapter:
+        records[f"adapter {config.adapter}"] = adapter_videos(config.adapter, config.adapter_revision)
+    return {name: record for name, record in records.items() if record}
 
 
 def _refuse_unsupported(config: ModelSettings) -> None:

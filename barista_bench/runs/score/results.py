@@ -22,7 +22,7 @@ from pydantic import (
 
 from barista_bench.core.boxes import BoxFormat, BoxOrder
 from barista_bench.core.prompt import WORDING_PATTERN
-from barista_bench.files.reading import Strict, read_model
+from barista_bench.files.reading import Amount, Count, Line, Strict, read_model
 from barista_bench.files.text_out import decimal
 from barista_bench.files.writing import write_whole
 from barista_bench.runs.score.comparability import SHORT, Comparability
@@ -70,6 +70,7 @@ _PUBLIC_SETTINGS: Final = frozenset(
         *("dtype", "attn_implementation", "quantization", "adapter", "repetition_penalty", "min_pixels", "max_pixels"),
         *("frames_as", "video_times", "box_format", "think_tags", "structured_output", "image_format", "jpeg_quality"),
         *("reasoning", "max_image_side", "image_detail", "threshold", "mask_threshold", "prompt_opens_thinking"),
+        "training_videos",
     }
 )
 
@@ -99,7 +100,7 @@ Wording: TypeAlias = Annotated[str, StringConstraints(pattern=WORDING_PATTERN)]
 class PromptsInfo(Strict):
     """The prompts that were asked; `sha256` is of the prompt file."""
 
-    version: int
+    version: Annotated[int, Field(ge=-(2**63), le=2**63)]
     sha256: str
     wording: Wording
 
@@ -109,11 +110,11 @@ class DatasetInfo(Strict):
 
     benchmark: str
     task: str
-    task_version: int
+    task_version: Count
     config: str
     split: str
-    limit: int | None
-    examples: int
+    limit: Count | None
+    examples: Count
     content_hash: str
 
 
@@ -126,7 +127,7 @@ class Figure(Strict):
     """
 
     mean: float
-    std: float | None
+    std: Amount | None
     runs: list[float]
     low: float | None = None
     high: float | None = None
@@ -136,10 +137,10 @@ class SampleCoverage(Strict):
     """Samples by what became of them. `expected` = examples x runs; `scored` leaves out infrastructure errors and
     samples not yet run; `answered` are those with a readable answer."""
 
-    expected: int
-    scored: int
-    answered: int
-    statuses: dict[str, int]
+    expected: Count
+    scored: Count
+    answered: Count
+    statuses: dict[str, Count]
 
     @property
     def missing(self) -> int:
@@ -153,7 +154,7 @@ class SampleCoverage(Strict):
 class Breakdown(Strict):
     """The primary figure for the examples that share a metadata value."""
 
-    examples: int
+    examples: Count
     figure: Figure
 
 
@@ -165,13 +166,13 @@ class Timing(Strict):
     `COST_NAMES`, leave it out, and have no entry where it says nothing.
     """
 
-    sessions: int
-    seconds: dict[str, float]
-    input_tokens: int
-    output_tokens: int
-    samples_per_second: float | None = None
-    output_tokens_per_second: float | None = None
-    cost: float | None = None
+    sessions: Count
+    seconds: dict[str, Amount]
+    input_tokens: Count
+    output_tokens: Count
+    samples_per_second: Amount | None = None
+    output_tokens_per_second: Amount | None = None
+    cost: Amount | None = None
     costs: dict[str, Cost] = Field(default_factory=dict)
 
 
@@ -179,23 +180,23 @@ class Results(RecordedFigures):
     """The results.json that `score` writes: a run's figures, their coverage, and the conditions they hold under."""
 
     schema_version: Literal[2] = 2
-    barista_bench: str
-    protocol: str
+    barista_bench: Line
+    protocol: Literal["release", "paper"]
     options: dict[str, JsonValue] = Field(default_factory=dict, description="the task's options")
     changed_options: dict[str, JsonValue] = Field(default_factory=dict, description="those other than its defaults")
     model: ModelInfo
     dataset: DatasetInfo
     prompts: PromptsInfo
     generation: dict[str, JsonValue]
-    runs: int
-    trained_on: int = Field(default=0, description="videos of these examples that the model was trained on")
+    runs: Count
+    trained_on: Count = Field(default=0, description="videos of these examples that the model was trained on")
     coverage: SampleCoverage
-    notes: dict[str, int] = Field(default_factory=dict, description="what is odd about answers that count: how many")
+    notes: dict[str, Count] = Field(default_factory=dict, description="what is odd about answers that count: how many")
     primary: str
     figures: dict[str, Figure]
     breakdowns: dict[str, dict[str, Breakdown]] = Field(description="metadata key -> value -> primary figure")
     details: list[dict[str, JsonValue]] = Field(description="the task's whole aggregate, one entry a run")
-    versions: dict[str, str]
+    versions: dict[Line, Line]
     timing: Timing
 
     @computed_field  # type: ignore[prop-decorator]

@@ -62,7 +62,7 @@ export class FrameSource {
   }
 
   /**
-   * The frame's picture from the copy; null where the browser cannot decode it, and where other frames were asked for since.
+   * The frame's picture from the copy; null where the browser cannot decode it, and where others were asked for since.
    * @param {number} frame
    */
   async decodedPictureOf(frame) {

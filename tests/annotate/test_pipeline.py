@@ -16,9 +16,11 @@ from barista_bench.annotate.project import Project, VideoFiles, open_project, st
 from barista_bench.annotate.records import LinksFile, Merge, Rename, Split, TrackLine, Undo
 from barista_bench.annotate.running import run, run_video
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.mini import write_kitchen
 from barista_bench.scene_graph import SceneGraph, validate
 from barista_bench.scene_graph.masks import encode_mask
 from tests.annotate.projects import VIDEO, annotated, contents, only, propagated, reference, started
+from tests.conftest import MadeOnce
 from tests.kills import in_child, killed_at, survived_kills
 
 
@@ -60,14 +62,25 @@ def test_a_run_that_changes_nothing_makes_nothing(tracked_video: VideoFiles) -> 
     assert contents(tracked_video) == before
 
 
+@pytest.fixture(scope="session")
+def short_kitchen(made_once: MadeOnce) -> Path:
+    """The videos of the small kitchen, hurried through in two seconds."""
+
+    def make(root: Path) -> None:
+        write_kitchen(root, videos=3, width=128, height=72, seconds=(2, 2), num_proc=1)
+
+    return made_once("short/kitchen", make)
+
+
 @pytest.mark.full
-def test_the_same_files_come_from_any_number_of_processes(small_kitchen: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("ready_workers")
+def test_the_same_files_come_from_any_number_of_processes(short_kitchen: Path, tmp_path: Path) -> None:
     folders = []
     for number in (1, 2):
         folder = tmp_path / str(number)
-        project = start(folder, small_kitchen, propagator="copy_nearest", num_proc=number)
+        project = start(folder, short_kitchen, propagator="copy_nearest", num_proc=number)
         for video_id in project.file.videos:
-            accept(project, masks_of(small_kitchen, video_id, range(0, 150, 15)), "anna")
+            accept(project, masks_of(short_kitchen, video_id, range(0, 60, 15)), "anna")
         assert not any(outcome.problem for outcome in run(project, num_proc=number))
         folders.append({v: contents(project.video(v)) for v in project.file.videos})
     assert len(folders[0]) == 3
@@ -77,20 +90,18 @@ def test_the_same_files_come_from_any_number_of_processes(small_kitchen: Path, t
 @pytest.mark.full
 @pytest.mark.parametrize("before", [True, False], ids=["before the write", "after the write"])
 def test_killed_at_every_write_of_every_stage_it_ends_with_the_same_files(
-    before: bool, small_kitchen: Path, tmp_path: Path
+    before: bool, short_kitchen: Path, tmp_path: Path
 ) -> None:
     def whole(folder: Path) -> None:
         project = open_project(folder)
-        accept(project, Decisions(video=VIDEO, by="anna", contacts=[(20, 60), (110, 150)]))
+        accept(project, Decisions(video=VIDEO, by="anna", contacts=[(4, 20), (40, 58)]))
         run_video(folder, VIDEO)
-        annotated(small_kitchen, project)
+        annotated(short_kitchen, project)
         run_video(folder, VIDEO)
 
-    videos = only(small_kitchen, tmp_path / "videos")
-    quiet, killed = (start(tmp_path / name, videos, propagator="copy_nearest").folder for name in ("quiet", "killed"))
-    whole(quiet)
-    files = contents(open_project(quiet).video(VIDEO))
-    kills = survived_kills(killed / VIDEO, lambda: whole(killed), files, before=before)
+    videos = only(short_kitchen, tmp_path / "videos")
+    folder = start(tmp_path / "project", videos, propagator="copy_nearest").folder
+    kills, _ = survived_kills(folder / VIDEO, lambda: whole(folder), before=before)
     assert kills >= 11  # signal, segments, keyframes, masks, layers, links, two segments, tracks, review, proposals
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-import pycocotools.mask as coco_mask
 from numpy.typing import NDArray
 from tqdm import tqdm
 
@@ -23,6 +22,7 @@ from barista_bench.mini.drawing import REFERENCE_HEIGHT
 from barista_bench.mini.render import KitchenScene, Renderer, paint_room
 from barista_bench.mini.stage import BEATS, HUMAN_ACTIONS, BeatRange, Stage
 from barista_bench.scene_graph.coverage import merged_spans
+from barista_bench.scene_graph.masks import encode_object_map, mask_boxes
 from barista_bench.scene_graph.release import (
     ANNOTATION_FILE,
     VIDEO_FILE,
@@ -140,24 +140,12 @@ class KitchenVideo:
             yield renderer.frame(scene.placed_sprites(beat), scene.camera(beat))
 
 
-def _annotations(
-    frame: int, owners: NDArray[np.uint8], ids: Sequence[str], buffer: NDArray[np.uint8]
-) -> Iterator[ReleaseAnnotation]:
-    """Boxes and masks of a frame: of each object, by its number in the object map `owners`, that has a pixel there.
-
-    Args:
-        buffer: room for a mask of each object, (height, width, objects) in Fortran order.
-    """
-    numbers = (np.flatnonzero(np.bincount(owners.ravel(order="K"))[1:]) + 1).tolist()
-    if not numbers:
-        return
-    masks = buffer[:, :, : len(numbers)]
-    for layer, owner in enumerate(numbers):
-        np.equal(owners, owner, out=masks[:, :, layer].view(np.bool_))
-    codes = coco_mask.encode(masks)
-    for owner, box, code in zip(numbers, coco_mask.toBbox(codes).tolist(), codes, strict=True):
-        segmentation = rle_segmentation(owners.shape, code["counts"].decode())
-        yield ReleaseAnnotation(frame, ids[owner - 1], tuple(box), segmentation)
+def _annotations(frame: int, owners: NDArray[np.uint8], ids: Sequence[str]) -> Iterator[ReleaseAnnotation]:
+    """Boxes and masks of a frame: of each object, by its number in the object map `owners`, that has a pixel there."""
+    masks = encode_object_map(owners)
+    boxes = mask_boxes([mask.counts for mask in masks.values()], *owners.shape)
+    for (owner, mask), box in zip(masks.items(), boxes.tolist(), strict=True):
+        yield ReleaseAnnotation(frame, ids[owner - 1], tuple(box), rle_segmentation(mask.size, mask.counts))
 
 
 def graph_outline(video: KitchenVideo) -> ReleaseFile:
@@ -262,14 +250,12 @@ def write_video(plan: VideoPlan, root: Path) -> Path:
     """Render one video and its annotation into `<root>/<video_id>`."""
     video = KitchenVideo(plan)
     release, ids = graph_outline(video), list(video.ids.values())
-    # One buffer for all frames: asking for this much memory anew costs more than filling it.
-    buffer = np.empty((plan.height, plan.width, len(ids)), np.uint8, order="F")
     folder = root / plan.video_id
     folder.mkdir()
 
     def pictures() -> Iterator[Picture]:
         for frame, (picture, owners) in enumerate(video.frames()):
-            release.annotations.extend(_annotations(frame, owners, ids, buffer))
+            release.annotations.extend(_annotations(frame, owners, ids))
             yield picture
 
     encode_video(folder / VIDEO_FILE, pictures(), size=(plan.width, plan.height), fps=FPS)

@@ -40,6 +40,7 @@ from barista_bench.scene_graph.release import (
 )
 
 FPS = 30
+"""Default frames a second."""
 SECONDS = (15.0, 30.0)
 """Default shortest and longest video, in seconds: a script's own length is kept between the two."""
 TICKS_PER_SECOND = 40
@@ -63,6 +64,7 @@ class VideoPlan:
     width: int
     height: int
     seconds: tuple[float, float] = SECONDS
+    fps: int = FPS
 
     @property
     def preparation(self) -> str:
@@ -90,8 +92,8 @@ class KitchenVideo:
         self._text = f"{plan.seed}:{plan.video_id}"
         self.blocks = script.script_of(plan.preparation, plan.turn, plan.seed)
         self.timeline = Stage(plan.preparation, self._homes()).play(self.blocks)
-        shortest, longest = (round(s * FPS) for s in plan.seconds)
-        self.frame_count = min(max(self.timeline.length * FPS // (BEATS * TICKS_PER_SECOND), shortest), longest)
+        shortest, longest = (round(s * plan.fps) for s in plan.seconds)
+        self.frame_count = min(max(self.timeline.length * plan.fps // (BEATS * TICKS_PER_SECOND), shortest), longest)
         self.colours = self._colours()
         self.keys = (*self.timeline.props, *script.HAND_CATEGORIES)
         """All objects, in the order of the object map: number 1 is the first."""
@@ -153,7 +155,9 @@ def graph_outline(video: KitchenVideo) -> ReleaseFile:
     categories = {key: prop.category for key, prop in video.timeline.props.items()} | script.HAND_CATEGORIES
     plan, frames = video.plan, video.frame_count
     return ReleaseFile(
-        video_metadata=[ReleaseVideo(plan.width, plan.height, frames, float(FPS), frames * 1000 / FPS, *plan.device)],
+        video_metadata=[
+            ReleaseVideo(plan.width, plan.height, frames, float(plan.fps), frames * 1000 / plan.fps, *plan.device)
+        ],
         categories=[ReleaseCategory(class_id("category", name), name) for name in sorted(set(categories.values()))],
         object_id_to_category_id={video.ids[key]: class_id("category", name) for key, name in categories.items()},
         annotations=[],
@@ -203,7 +207,13 @@ def _segments(
 
 
 def plan_kitchen(
-    *, videos: int = 9, seed: int = 0, width: int = 640, height: int = 360, seconds: tuple[float, float] = SECONDS
+    *,
+    videos: int = 9,
+    seed: int = 0,
+    width: int = 640,
+    height: int = 360,
+    seconds: tuple[float, float] = SECONDS,
+    fps: int = FPS,
 ) -> list[VideoPlan]:
     """The videos of a kitchen, preparations in turn. Nothing is drawn or written."""
     if videos < 1:
@@ -215,7 +225,9 @@ def plan_kitchen(
         )
     if not 0.5 <= seconds[0] <= seconds[1]:
         raise ConfigError(f"seconds={seconds}: no range of lengths. Remedy: give 0.5 <= shortest <= longest")
-    return [VideoPlan(n, seed, width, height, seconds) for n in range(videos)]
+    if fps < 2:
+        raise ConfigError(f"fps={fps}: too few to see what hands do. Remedy: give at least 2 frames a second")
+    return [VideoPlan(n, seed, width, height, seconds, fps) for n in range(videos)]
 
 
 def write_kitchen(
@@ -227,18 +239,19 @@ def write_kitchen(
     height: int = 360,
     num_proc: int = 2,
     seconds: tuple[float, float] = SECONDS,
+    fps: int = FPS,
     progress: bool = False,
 ) -> list[Path]:
     """Render a scripted coffee kitchen into the folder `out` and return its video folders, sorted.
 
     The same arguments give the same annotation bytes, whatever `num_proc` (worker processes) is. `seconds`
-    bounds the videos' lengths: a script is stretched or squeezed to lie within. The folder appears only when
-    it is complete.
+    bounds the videos' lengths: a script is stretched or squeezed to lie within. With fewer `fps` (frames a
+    second) the same happens in fewer frames. The folder appears only when it is complete.
 
     Raises:
         ConfigError: a number cannot be used, or `out` is not a folder that may be replaced: see `replacing_folder`.
     """
-    plans = plan_kitchen(videos=videos, seed=seed, width=width, height=height, seconds=seconds)
+    plans = plan_kitchen(videos=videos, seed=seed, width=width, height=height, seconds=seconds, fps=fps)
     with replacing_folder(Path(out), KITCHEN) as folder:
         folders = map_in_processes(partial(write_video, root=folder), plans, num_proc)
         for _ in tqdm(folders, total=len(plans), desc="mini kitchen", unit="video", disable=not progress):
@@ -258,6 +271,6 @@ def write_video(plan: VideoPlan, root: Path) -> Path:
             release.annotations.extend(_annotations(frame, owners, ids))
             yield picture
 
-    encode_video(folder / VIDEO_FILE, pictures(), size=(plan.width, plan.height), fps=FPS)
+    encode_video(folder / VIDEO_FILE, pictures(), size=(plan.width, plan.height), fps=plan.fps)
     (folder / ANNOTATION_FILE).write_bytes(encode(release))
     return folder

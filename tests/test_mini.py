@@ -273,7 +273,9 @@ def test_replaces_only_its_own_folders(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["ours"]
 
 
-@pytest.mark.parametrize("wrong", [{"videos": 0}, {"width": 321}, {"width": 1280, "height": 180}, {"seconds": (5, 3)}, {"fps": 1}])
+@pytest.mark.parametrize(
+    "wrong", [{"videos": 0}, {"width": 321}, {"width": 1280, "height": 180}, {"seconds": (5, 3)}, {"fps": 1}]
+)
 def test_wrong_arguments_are_refused(tmp_path, wrong):
     with pytest.raises(ConfigError):
         write_kitchen(tmp_path / "kitchen", **wrong)

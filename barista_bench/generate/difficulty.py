@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
 from math import log
 
@@ -101,8 +100,11 @@ class _Topic:
 
     def origin(self, choice: Choice) -> str:
         """A distractor's origin: `SAME_OBJECT`, `SAME_MOMENT`, or neither, which is empty."""
-        objects, actions = self._objects(choice.statement), _actions_of(choice.statement)
-        if set(objects) & set(self.objects) or any(noun_of(name) in self.nouns for name in actions):
+        actions = _actions_of(choice.statement)
+        if any(noun_of(name) in self.nouns for name in actions):
+            return SAME_OBJECT
+        objects = self._objects(choice.statement)
+        if set(objects) & set(self.objects):
             return SAME_OBJECT
         is_object_seen = objects and any(all(item in self.scene.boxes(at) for item in objects) for at in self.frames)
         is_noun_seen = actions and all(self._is_in_view(noun_of(name)) for name in actions)
@@ -159,10 +161,16 @@ def _actions_of(statement: Statement) -> list[str]:
     return [*own_actions, *getattr(statement, "actions", ()), *part_actions]
 
 
-def _strings_in(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        yield from (text for item in value.values() for text in _strings_in(item))
-    elif isinstance(value, list | tuple):
-        yield from (text for item in value for text in _strings_in(item))
+def _strings_in(value: object) -> list[str]:
+    """Every string in nested dicts and sequences, in any order."""
+    strings: list[str] = []
+    rest = [value]
+    while rest:
+        item = rest.pop()
+        if isinstance(item, str):
+            strings.append(item)
+        elif isinstance(item, dict):
+            rest += item.values()
+        elif isinstance(item, list | tuple):
+            rest += item
+    return strings

@@ -66,6 +66,7 @@ def mini(
     seed: Annotated[int, typer.Option(help="Same seed, same annotations.")] = 0,
     width: Annotated[int, typer.Option(help="Frame width in pixels.")] = 640,
     height: Annotated[int, typer.Option(help="Frame height in pixels.")] = 360,
+    fps: Annotated[int, typer.Option(help="Frames a second. With fewer the same happens, and less is drawn.")] = 30,
     num_proc: Annotated[int, typer.Option(help="Processes.")] = 2,
     progress: Progress = True,
 ) -> None:
@@ -77,7 +78,7 @@ def mini(
 
     with exit_on_error():
         folders = write_kitchen(
-            out, videos=videos, seed=seed, width=width, height=height, num_proc=num_proc, progress=progress
+            out, videos=videos, seed=seed, width=width, height=height, fps=fps, num_proc=num_proc, progress=progress
         )
     echo(f"{len(folders)} videos in {out}")
 

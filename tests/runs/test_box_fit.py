@@ -20,10 +20,12 @@ from barista_bench.core.example import Status
 from barista_bench.core.task import Example, FrameRef, Prediction, Task
 from barista_bench.data.folder import build
 from barista_bench.data.frozen import read_frozen
+from barista_bench.reporting.tables import coverage
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.score.box_fit import FEWEST, KNOWN_FORMATS, box_fit
 from barista_bench.runs.score.results import BoxFit, read_results
 from barista_bench.runs.score.samples import ScoredSample
+from barista_bench.tables import to_markdown
 from tests.one_run import run
 
 GRID, PIXELS = BoxFormat("xyxy", 1000), BoxFormat("xyxy", None)
@@ -255,4 +257,6 @@ def test_score_and_report_name_the_flag_and_count_what_was_dropped(wrong_run: Pa
     page, text = ((tmp_path / "report" / name).read_text(encoding="utf-8") for name in ("report.html", "report.md"))
     assert "--box-format xyxy/1" in page
     assert "--box-format xyxy/1" in text
-    assert "Dropped entries could not be read" in text
+    table = to_markdown(coverage([("model", results)]))
+    assert "entries of answers: dropped" in table[0]
+    assert table[2].endswith(" **12** |")

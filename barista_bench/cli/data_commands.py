@@ -11,7 +11,18 @@ from typing import Annotated, Literal
 import typer
 
 from barista_bench.benchmarks import BENCHMARKS, get_benchmark, get_task, parse_pairs
-from barista_bench.cli.app import LOOK, MAKE, Cluster, Json, Progress, Protocol, app, exit_on_error, protocol_options
+from barista_bench.cli.app import (
+    LOOK,
+    MAKE,
+    Cluster,
+    Json,
+    Progress,
+    Protocol,
+    app,
+    exit_on_error,
+    protocol_options,
+    split_names,
+)
 from barista_bench.cli.output import echo, print_json, print_result, warn
 from barista_bench.errors import ConfigError
 from barista_bench.files.owned_folders import STATISTICS, check_target, replacing_folder
@@ -88,12 +99,13 @@ def import_graph(
     """
     from barista_bench.other_graphs.importing import import_graphs
 
-    video_ids = [name.strip() for name in videos.split(",") if name.strip()]
     with exit_on_error():
-        report = import_graphs(from_, source, out, domain=domain, videos=video_ids, progress=progress)
+        report = import_graphs(from_, source, out, domain=domain, videos=split_names(videos), progress=progress)
     for line in report.lines():
         print_result(line)
     echo(f"wrote {out}")
+    if not report.is_whole:
+        raise typer.Exit(1)
 
 
 @app.command(rich_help_panel=MAKE)
@@ -246,7 +258,7 @@ def build(
         Path | None, typer.Option(help="Folder of another benchmark's videos, if not below the source.")
     ] = None,
     configs: Annotated[
-        list[str] | None, typer.Option(help="A config to write; may be given several times. All by default.")
+        list[str] | None, typer.Option(help="Configs to write, with commas between or several times; all by default.")
     ] = None,
     frames: Annotated[
         Literal["frozen", "linked"], typer.Option(help="Store the pixels (frozen), or decode from the videos (linked).")
@@ -284,7 +296,7 @@ def build(
             out,
             benchmark=benchmark,
             videos=videos,
-            configs=tuple(configs) if configs else None,
+            configs=split_names(*(configs or ())) or None,
             frames=frames,
             sampling=parse_pairs(sampling or []),
             split_file=str(split_file) if split_file else None,

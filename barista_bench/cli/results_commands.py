@@ -9,18 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from barista_bench.cli.app import (
-    LOOK,
-    PUBLISH,
-    Data,
-    Json,
-    Options,
-    Root,
-    app,
-    exit_on_error,
-    scored_runs,
-    warn_of_settings,
-)
+from barista_bench.cli.app import LOOK, PUBLISH, Data, Json, Options, Root, app, exit_on_error, scored_runs
 from barista_bench.cli.output import echo, print_json, print_result
 from barista_bench.core.resampling import RESAMPLES
 from barista_bench.errors import ConfigError, DataError
@@ -67,7 +56,6 @@ def report(
         )
         for run in scored:
             echo(summary_line(run.results))
-            warn_of_settings(run.results)
         echo(f"wrote {html} and {markdown}")
 
 
@@ -213,7 +201,10 @@ def submit(
         Path | None, typer.Option(help="Copy of the model repository, whose card and results are merged with.")
     ] = None,
     dataset: Annotated[
-        str | None, typer.Option(help="Dataset whose reference counts: a built folder, or a Hub dataset.")
+        str | None, typer.Option(help="Dataset whose reference and pictures count: a built folder, or a Hub dataset.")
+    ] = None,
+    adapter: Annotated[
+        str | None, typer.Option(help="Adapter that was run, to hold the runs to: a folder, or a Hub id.")
     ] = None,
     data: Annotated[str | None, typer.Option(help="Where the dataset of the runs lies now, if it has moved.")] = None,
     root: Root = None,
@@ -254,7 +245,14 @@ def submit(
         _refuse_contradictions(push, pull_request, branch, to_main, model_folder)
         check_target(out, SUBMISSION)
         submission = make_submission(
-            runs, target, judge=judge, allow_incomplete=allow_incomplete, data=data, root=root, dataset=dataset
+            runs,
+            target,
+            judge=judge,
+            allow_incomplete=allow_incomplete,
+            data=data,
+            root=root,
+            dataset=dataset,
+            adapter=adapter,
         )
         pusher = Pusher(find_token(token_env), Destination(branch, to_main)) if push else None
         existing = pusher.existing_files(model_repo, submission.benchmark) if pusher else None

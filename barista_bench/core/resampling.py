@@ -132,7 +132,7 @@ def resampled_interval(values: Floats, count: int, level: float = LEVEL) -> Inte
 def interval(
     point: float, resampled: Floats, jackknife: Floats | None = None, *, units: int, level: float = LEVEL
 ) -> Interval | None:
-    """The interval of one figure.
+    """The interval of one figure, which it holds.
 
     Args:
         point: the figure itself.
@@ -150,7 +150,8 @@ def interval(
     tails = np.array([(1 - level) / 2, (1 + level) / 2])
     bca_tails = None if jackknife is None else _bca_tails(point, present, jackknife, tails)
     low, high = np.quantile(present, tails if bca_tails is None else bca_tails)
-    return Interval(float(low), float(high), level, "percentile" if bca_tails is None else "bca", units, len(present))
+    low, high = min(float(low), point), max(float(high), point)
+    return Interval(low, high, level, "percentile" if bca_tails is None else "bca", units, len(present))
 
 
 def _bca_tails(point: float, resampled: Floats, jackknife: Floats, tails: Floats) -> Floats | None:

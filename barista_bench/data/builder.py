@@ -171,6 +171,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
         """Tables of one row each: a row with its pictures is megabytes."""
         lost: list[LostExample] = []
         plan, features, wanted_parts = self.plan, self.info.features, set(parts)
+        schema = features.arrow_schema  # made of the features again each time it is named
         planned = [item for item in enumerate(plan.examples) if plan.part_of(item[1]) in wanted_parts]
         render = partial(render_video, self.origin.video_path, plan.task, self.config.frames, self.config.jpeg_quality)
         videos = group_by_video(planned)
@@ -180,7 +181,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
                 log.warning("%s: left out: %s", row.example_id, row.reason)
                 lost.append(row)
             else:
-                yield pa.Table.from_pylist([features.encode_example(row)], schema=features.arrow_schema)
+                yield pa.Table.from_pylist([features.encode_example(row)], schema=schema)
         if self._notes and lost:
             lines = (json.dumps(asdict(example)) + "\n" for example in lost)
             # Parts of the work have no split and video in common.

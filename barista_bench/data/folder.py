@@ -34,7 +34,7 @@ from barista_bench.data.origin import Origin, config_names_of, open_origin
 from barista_bench.data.plan import Plan, Plans, task_overrides
 from barista_bench.data.rows import FramesMode
 from barista_bench.data.shared_frames import JPEG_QUALITY
-from barista_bench.errors import ConfigError, DataError
+from barista_bench.errors import ConfigError, DataError, nearest_of
 from barista_bench.files.owned_folders import DATASET, check_target, refuse_inside, replacing_folder
 from barista_bench.media.video.frame_folder import video_sha256
 from barista_bench.version import __version__
@@ -148,12 +148,13 @@ def _check_settings(
 ) -> None:
     unknown = [name for name in configs if name not in known_configs]
     if unknown:
-        raise ConfigError(f"no config {unknown[0]!r}. Remedy: use some of {', '.join(known_configs)}")
+        remedy = f"{nearest_of(unknown[0], known_configs)}, with --configs"
+        raise ConfigError(f"no config {unknown[0]!r}. Remedy: {remedy}")
     repeated = [name for name, count in Counter(configs).items() if count > 1]
     if repeated:
         raise ConfigError(f"config {repeated[0]!r} is named twice. Remedy: name it once")
     if not 1 <= jpeg_quality <= 100:
-        raise ConfigError(f"jpeg_quality is {jpeg_quality}. Remedy: give 1 to 100")
+        raise ConfigError(f"jpeg_quality is {jpeg_quality}. Remedy: give --jpeg-quality 1 to 100")
     if prompts is not None and layout != "release":
         raise ConfigError("prompts are frozen in the layout release alone. Remedy: give them to run, or leave them out")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from pycocotools import mask as coco_mask
 
 from barista_bench.scene_graph.release import MALFORMED
+from barista_bench.scene_graph.shapes import Rle as Rle, mask_of_polygons, mask_of_runs
 
 LONGEST_RUN_CODE = 7
 """Characters a run may take: 35 bits, far more than any frame has pixels."""
@@ -19,15 +21,6 @@ _ARRAY_RUN_CODE = 6
 """Characters of a run that arrays of 32 bits hold: 30 bits with their sign."""
 _MOST_PIXELS = 2**28
 _PART_BYTES = 2**16
-_LONGEST_OUTLINE = 100
-"""Longest outline of a mask's polygons, in heights and widths of the frame: its rasteriser takes 200 bytes a pixel."""
-
-
-class Rle(msgspec.Struct, frozen=True):
-    """A compressed COCO run-length encoding; `size` is (height, width) in pixels, columns run first."""
-
-    counts: str
-    size: tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -38,9 +31,11 @@ class MaskTracks:
         video_id: names the video.
         width, height: of its frames, in pixels.
         categories: category by object id.
-        masks: by frame (from 0), then by object id. A frame that stands here is annotated completely: what it does not
-            name is absent there.
+        masks: by frame (from 0), then by object id. A frame that is here is annotated completely, unless it is
+            `incomplete`: an object that it does not name is absent there.
         frame_count: frames of the video, where it is known.
+        incomplete: frames of `masks` on which something was left out.
+        left_out: how many records could not be taken, by reason.
     """
 
     video_id: str
@@ -49,17 +44,25 @@ class MaskTracks:
     categories: Mapping[str, str]
     masks: Mapping[int, Mapping[str, Rle]] = field(default_factory=dict)
     frame_count: int | None = None
+    incomplete: frozenset[int] = frozenset()
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+
+class _UncompressedRle(msgspec.Struct):
+    counts: list[Annotated[int, msgspec.Meta(ge=0, le=_MOST_PIXELS)]]
+    size: tuple[int, int]
 
 
 Polygons = list[list[float]]
 _SEGMENTATION = msgspec.json.Decoder(Rle | Polygons)
+_UNCOMPRESSED = msgspec.json.Decoder(_UncompressedRle)
 
 
 def parse_segmentations(raws: Sequence[bytes | msgspec.Raw], height: int, width: int) -> list[Rle | str]:
     """The `segmentation` of each annotation as a checked encoding of the frame's size, or what is wrong with it.
 
-    Wrong is what is neither an encoding nor polygons, whose size is not (height, width), or whose runs do not fill the
-    frame. Polygons (flat lists `[x0, y0, x1, y1, ...]` in pixels) are rasterised, as the release's loader does.
+    An encoding, compressed or not, needs the size (height, width) and runs that fill the frame. Polygons (flat lists
+    `[x0, y0, x1, y1, ...]` in pixels) are rasterised, as the release's loader does.
     """
     parsed = [_parse_unchecked(raw, height, width) for raw in raws]
     encoded = [index for index, rle in enumerate(parsed) if isinstance(rle, Rle)]
@@ -75,12 +78,25 @@ def _parse_unchecked(raw: bytes | msgspec.Raw, height: int, width: int) -> Rle |
     try:
         segmentation = _SEGMENTATION.decode(raw)
     except MALFORMED as error:
-        return f"segmentation is neither run-length encoded nor polygons: {error}"
+        return _parse_uncompressed(
+            raw, height, width, f"segmentation is neither run-length encoded nor polygons: {error}"
+        )
     if isinstance(segmentation, list):
-        return _from_polygons(segmentation, height, width)
+        return mask_of_polygons(segmentation, height, width)
     if segmentation.size != (height, width):
         return f"mask size {list(segmentation.size)} is not the frame's [{height}, {width}]"
     return segmentation
+
+
+def _parse_uncompressed(raw: bytes | msgspec.Raw, height: int, width: int, otherwise: str) -> Rle | str:
+    """A mask whose runs are numbers, as YouTube-VIS and pycocotools' `decode` have them, or what is wrong."""
+    try:
+        segmentation = _UNCOMPRESSED.decode(raw)
+    except MALFORMED:
+        return otherwise
+    if segmentation.size != (height, width):
+        return f"mask size {list(segmentation.size)} is not the frame's [{height}, {width}]"
+    return mask_of_runs(segmentation.counts, segmentation.size)
 
 
 def decode_mask(rle: Rle) -> NDArray[np.bool_]:
@@ -258,22 +274,3 @@ def _runs(value: NDArray[np.int32], first: NDArray[np.int64]) -> NDArray[np.int3
         runs[parity::2] = summed - np.repeat(base, np.diff(begin, append=len(summed)))
     runs[first] = value[first]
     return runs
-
-
-def _from_polygons(polygons: Polygons, height: int, width: int) -> Rle | str:
-    limit = 4 * max(height, width)
-    perimeter = 0.0
-    for index, polygon in enumerate(polygons):
-        if len(polygon) < 6 or len(polygon) % 2:
-            return f"polygon {index} has {len(polygon)} numbers: an even count of 6 or more is needed"
-        # The rasteriser walks along every edge: a far-away corner would cost unbounded time and memory.
-        if not all(abs(number) <= limit for number in polygon):
-            return f"polygon {index} reaches more than {limit} pixels from the origin"
-        corners = np.reshape(polygon, (-1, 2))
-        perimeter += float(np.abs(corners - np.roll(corners, 1, axis=0)).sum())
-        if perimeter > _LONGEST_OUTLINE * (height + width):
-            return f"polygons up to {index} have outlines of {perimeter:.0f} pixels, far more than a frame has room for"
-    if not polygons:
-        return "segmentation has no polygon"
-    merged = coco_mask.merge(coco_mask.frPyObjects(polygons, height, width))
-    return Rle(counts=merged["counts"].decode("ascii"), size=(height, width))

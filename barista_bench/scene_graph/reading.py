@@ -19,7 +19,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from barista_bench.errors import DataError
+from barista_bench.errors import DataError, with_remedy
+from barista_bench.files.reading import as_utf8
 from barista_bench.scene_graph.release import (
     MALFORMED,
     ReleaseAnnotation,
@@ -31,6 +32,7 @@ from barista_bench.scene_graph.release import (
     ReleaseRelation,
     ReleaseSegment,
     ReleaseVideo,
+    tidy_name,
 )
 
 MAX_BYTES = 2**30
@@ -83,7 +85,7 @@ class Problem:
 
     def __str__(self) -> str:
         where = f"{self.file}: {self.key}" if self.key else self.file
-        return f"{self.severity}: {where}: {self.what}. Remedy: {self.remedy}"
+        return with_remedy(f"{self.severity}: {where}: {self.what}", self.remedy)
 
 
 @dataclass(slots=True)
@@ -167,6 +169,7 @@ def read_release(data: bytes, log: ProblemLog) -> ReleaseRecords:
     """
     if len(data) > MAX_BYTES:
         raise DataError(f"{log.file}: {len(data)} bytes are more than the limit of {MAX_BYTES}. Remedy: split it")
+    data = as_utf8(data, log.file)
     try:
         release = _RELEASE.decode(data)
     except MALFORMED:
@@ -192,14 +195,27 @@ def canonical_id(text: str) -> str:
 
 
 def _unify_ids(release: ReleaseFile, log: ProblemLog) -> None:
-    """Bring every id of objects, categories and activity classes into one spelling, in place."""
+    """Bring every id and every name into one spelling, in place: names are compared without stray blanks."""
     canonical_ids: dict[str, str] = {}
 
     def canonical(text: str) -> str:
         return canonical_ids.get(text) or canonical_ids.setdefault(text, canonical_id(text))
 
+    tidy_names: dict[str, str] = {}
+
+    def tidy(text: str) -> str:
+        return tidy_names.get(text) or tidy_names.setdefault(text, tidy_name(text))
+
     for category in release.categories:
-        category.id = canonical(category.id)
+        category.id, category.name = canonical(category.id), tidy(category.name)
+    for row in release.attributes:
+        row.attribute_type, row.value = tidy(row.attribute_type), tidy(row.value)
+    for claim in release.relations:
+        claim.relation_type, claim.value = tidy(claim.relation_type), tidy(claim.value)
+    for named in chain(release.activities, release.process_steps):
+        named.display_name = tidy(named.display_name)
+    for name in sorted(text for text, plain in tidy_names.items() if text != plain):
+        log.warning("", f"the name {name!r} is read as {tidy_names[name]!r}", "write it without stray blanks")
     table: dict[str, str] = {}
     for object_id, category_id in release.object_id_to_category_id.items():
         if table.setdefault(canonical(object_id), canonical(category_id)) != canonical(category_id):
@@ -259,7 +275,12 @@ def _read_by_record(data: bytes, log: ProblemLog) -> ReleaseRecords:
         raise DataError(f"{log.file}: {what} ({error}). Remedy: fetch or write the file again") from error
     missing = [name for name in _REQUIRED if name not in sections]
     if missing:
-        raise DataError(f"{log.file}: top-level key {missing[0]!r} is missing. Remedy: fetch the file again")
+        what = f"top-level key {missing[0]!r} is missing"
+        if "images" in sections:
+            remedy = "it is a COCO file of pictures: `annotate import --format coco_video` takes COCO's form for videos"
+        else:
+            remedy = f"write {', '.join(_REQUIRED)}, or fetch the file again"
+        raise DataError(f"{log.file}: {what}. Remedy: {remedy}")
     rows: dict[str, list[int]] = {}
     extras: Extras = {}
     records: dict[str, list[ReleaseRecord]] = {}

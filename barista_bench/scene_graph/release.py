@@ -135,6 +135,15 @@ def rle_segmentation(size: tuple[int, int], counts: str) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(record))
 
 
+def tidy_name(text: str) -> str:
+    """A name without blanks at its ends and without runs of them inside: names are compared in this form.
+
+    >>> tidy_name(" Right  Hand ")
+    'Right Hand'
+    """
+    return " ".join(text.split())
+
+
 def class_id(kind: Literal["category", "activity", "step"], name: str) -> str:
     """The id of a category, an activity or a process step: one a name, so that graphs made apart can be joined."""
     return str(uuid.uuid5(_CLASSES, f"{kind}:{name}"))

@@ -120,6 +120,7 @@ def test_a_file_without_a_header_needs_to_be_told_the_box_format(tmp_path: Path)
         PredictionsModel.load(path)
     model = PredictionsModel.load(path, box_format=PIXELS)
     assert (model.box_format, ask(model, "a")) == (PIXELS, [Completion("x")])
+    assert ask(PredictionsModel.load(path, has_boxes=lambda: False), "a") == [Completion("x")]
 
 
 def test_blank_lines_are_passed_over_and_counted(tmp_path: Path) -> None:

@@ -47,6 +47,8 @@ WRITTEN: tuple[Mapping[str, object], ...] = (
 )
 """Forms of judges and writers."""
 NAMES = {"type": "array", "items": {"enum": ["cup", "jug"]}, "minItems": 1, "maxItems": 2}
+ALONE = 32
+"""How many of the shuffled requests of each family and setting are also asked in batches of one."""
 
 
 def held_model(folder: Path, **settings: Any) -> TransformersModel:
@@ -202,8 +204,8 @@ def test_what_is_finished_fits_in_every_family(
         longer = replace(config, max_new_tokens=96)
         model.batch_size = 8
         answers = alike(model.generate(part, longer))
+        assert len(finished(part, answers)) > len(part) / 2
         model.batch_size = 1
-        assert alike(model.generate(part, longer)) == answers
+        assert alike(model.generate(part[:ALONE], longer)) == answers[:ALONE]
         loose = [n for n, request in enumerate(part) if not request.schema]
         assert [answers[n] for n in loose] == alike(free.generate([part[n] for n in loose], longer))
-        assert len(finished(part, answers)) > len(part) / 2

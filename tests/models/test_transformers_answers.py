@@ -1,6 +1,7 @@
 """Where an answer ends, and what was only thought."""
 
 import shutil
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +9,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
+
+from transformers import AutoTokenizer  # noqa: E402
 
 from barista_bench.errors import ModelError  # noqa: E402
 from barista_bench.models.answers import AnswerReader, GeneratedRow  # noqa: E402
@@ -73,6 +76,25 @@ def test_special_tokens_without_a_role_are_no_text_of_an_answer(any_model):
     assert not set(tokens_of(reader, "<|im_start|><|im_end|>")) & set(reader.tokenizer.all_special_ids)
     answer = reader.read(row, ())
     assert answer.text == "the cup and the jug" == "".join(token.token for token in answer.logprobs)
+
+
+def test_thoughts_between_special_tokens_of_another_model_are_none_of_the_answer(model):
+    tokenizer = deepcopy(model._engine.encoder.tokenizer)
+    tokenizer.add_special_tokens({"additional_special_tokens": ["[THINK]", "[/THINK]", "[INST]"]})
+    reader = AnswerReader.of(tokenizer, TAGS, model._engine.model.generation_config)
+    answer = reader.read(generated(reader, "[THINK]the cup[/THINK]jug[INST]"), ())
+    assert (answer.reasoning, answer.text, answer.finish_reason) == ("the cup", "jug", "stop")
+    assert answer.thinking_tokens < answer.output_tokens
+    cut_off = reader.read(generated(reader, "[THINK]the cup", ended=False), ())
+    assert (cut_off.text, cut_off.finish_reason) == ("", "thinking")
+
+
+def test_tags_that_the_vocabulary_knows_are_the_models_own(copy):
+    tokenizer = AutoTokenizer.from_pretrained(copy)
+    tokenizer.add_special_tokens({"additional_special_tokens": ["[THINK]", "[/THINK]"]})
+    tokenizer.save_pretrained(copy)
+    encoder = TransformersModel.load(str(copy))._engine.encoder
+    assert (encoder.tags, encoder.thinks) == (("[THINK]", "[/THINK]"), True)
 
 
 def test_no_answer_holds_a_mark_of_the_chat_template_that_the_model_wrote(model, monkeypatch):

@@ -39,7 +39,7 @@ def start(
 def ended(processes: list[BaseProcess]) -> list[int | None]:
     """Their exit codes; a signal's is negative."""
     for process in processes:
-        process.join(60)
+        process.join(300)
     return [process.exitcode for process in processes]
 
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import sys
 from collections.abc import Callable
@@ -243,36 +242,50 @@ def test_a_folder_without_a_log_is_named(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def killed_at(step: int, work: Callable[[Path], object], folder: Path) -> bool:
-    """Do the work in a child that kills itself before the given executed line of its modules; whether it did."""
+def traced(work: Callable[[Path], object], folder: Path, before_line: Callable[[int], object]) -> None:
+    """Do the work; `before_line` gets the number of each executed line of its modules."""
+    executed = 0
 
-    def child() -> None:
-        executed = 0
+    def trace(frame: FrameType, event: str, _: object) -> object:
+        nonlocal executed
+        if frame.f_code.co_filename not in (log_reader.__file__, writing.__file__):
+            return None
+        if event == "line":
+            executed += 1
+            before_line(executed)
+        return trace
 
-        def trace(frame: FrameType, event: str, _: object) -> object:
-            nonlocal executed
-            if frame.f_code.co_filename not in (log_reader.__file__, writing.__file__):
-                return None
-            if event == "line":
-                executed += 1
-                if executed == step:
-                    os.kill(os.getpid(), signal.SIGKILL)
-            return trace
-
-        sys.settrace(trace)  # type: ignore[arg-type]
+    sys.settrace(trace)  # type: ignore[arg-type]
+    try:
         work(folder)
+    finally:
+        sys.settrace(None)
 
-    return in_child(child) == -signal.SIGKILL
+
+def first_lines(work: Callable[[Path], object], folder: Path) -> list[int]:
+    """The first executed line at each state of the folder's files: kills at lines in between leave the same bytes."""
+    first: dict[tuple[tuple[str, bytes], ...], int] = {}
+
+    def note(number: int) -> None:
+        first.setdefault(tuple(sorted((path.name, path.read_bytes()) for path in folder.iterdir())), number)
+
+    traced(work, folder, note)
+    return sorted(first.values())
 
 
 @pytest.mark.full
 @pytest.mark.skipif(sys.platform == "win32", reason="forks")
 def test_a_kill_at_any_line_loses_nothing_and_the_next_call_finishes(tmp_path: Path) -> None:
-    step, states = 0, set()
-    while True:
-        step += 1
-        folder = make(tmp_path / "run")
-        killed = killed_at(step, compact, folder)
+    lines, states = first_lines(compact, make(tmp_path / "whole")), set()
+    assert len(lines) > 8  # locks, the merged file as it grows and in place, each removal
+    for line in lines:
+        folder = make(tmp_path / str(line))
+
+        def kill(number: int, line: int = line) -> None:
+            if number == line:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        assert in_child(lambda folder=folder, kill=kill: traced(compact, folder, kill)) == -signal.SIGKILL
         states.add(tuple(path.name for path in log_files(folder)))
         assert sorted(content(folder)) == sorted(COUNTING)
         with SampleLog(folder / "samples-1.jsonl") as log:  # the run goes on all the same
@@ -282,10 +295,6 @@ def test_a_kill_at_any_line_loses_nothing_and_the_next_call_finishes(tmp_path: P
         assert sorted(content(folder)) == sorted(expected)
         assert [path.name for path in log_files(folder)] == ["samples.jsonl"]
         assert not list(folder.glob("*.partial"))
-        shutil.rmtree(folder)
-        if not killed:
-            break
-    assert step > 30
     # It was killed before the merged file took its place, and after each removal.
     every = ("samples.jsonl", "samples-0.jsonl", "samples-1.jsonl", "samples-10.jsonl")
     assert states == {every, (every[0], *every[2:]), (every[0], every[3]), (every[0],)}

@@ -20,7 +20,7 @@ from barista_bench.runs.score.scoring import score
 from tests.conftest import Use
 from tests.one_run import run
 from tests.releases import write_video
-from tests.runs.made_logs import change_lines
+from tests.runs.made_logs import change_lines, read_folder
 
 SAMPLES = 24 * 3
 
@@ -282,6 +282,16 @@ def test_statuses_are_those_of_the_answers_as_they_are_read_now(dataset: Path, t
     change_lines(tmp_path / "samples.jsonl", lambda line: line | {"text": "nothing to read"})
     coverage = score(tmp_path).results.coverage
     assert (coverage.answered, coverage.statuses["ok"], coverage.statuses["parse_error"]) == (0, 0, 24)
+
+
+def test_a_file_of_answers_to_a_task_without_boxes_need_not_say_how_boxes_are_written(
+    dataset: Path, tmp_path: Path
+) -> None:
+    run(dataset, tmp_path / "oracle", runs=1, model="oracle")
+    rows = [{"example_id": record.example_id, "answer": record.text} for record in read_folder(tmp_path / "oracle")]
+    answers = tmp_path / "answers.jsonl"
+    answers.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert run(dataset, tmp_path / "run", runs=1, model=f"predictions:{answers}").asked == len(rows)
 
 
 def test_a_damaged_session_line_costs_its_seconds_alone(dataset: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from barista_bench import Evaluation, compare, evaluate, load_results
 from barista_bench.cli import app
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.stats import breakdown, compare_runs
-from tests.stats.conftest import Runs
+from tests.six_tasks import Runs
 
 
 def test_evaluate_runs_and_scores_and_asks_nothing_twice(six_tasks: Path, tmp_path: Path) -> None:

@@ -26,7 +26,8 @@ from barista_bench.stats import (
 )
 from barista_bench.stats.comparison import holm, p_value, swapped_sides, swaps
 from tests.one_run import run as run_model
-from tests.stats.conftest import TASKS, Runs, renamed
+from tests.six_tasks import TASKS, Runs
+from tests.stats.conftest import renamed
 
 
 def frame(run: ScoredRun) -> pd.DataFrame:

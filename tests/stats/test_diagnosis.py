@@ -27,7 +27,8 @@ from barista_bench.stats import (
 )
 from barista_bench.stats.agreement import agreement_of
 from barista_bench.stats.propagation import _edge, odds_ratio
-from tests.stats.conftest import SKILLS, TASKS, Runs, renamed
+from tests.six_tasks import SKILLS, TASKS, Runs
+from tests.stats.conftest import renamed
 from tests.stats.made import Quiz, quiz_example, quiz_run, quiz_sample
 
 

@@ -11,7 +11,7 @@ from barista_bench.core.task import FrameRef
 from barista_bench.runs.score.results import RESULTS_FILE, read_results
 from barista_bench.runs.score.samples import counted_samples, intervals
 from barista_bench.runs.score.scoring import interval_of
-from tests.stats.conftest import TASKS, Runs
+from tests.six_tasks import TASKS, Runs
 from tests.stats.made import Quiz, quiz_example, quiz_sample, video_effects
 
 VIDEOS, EACH, RUNS = 60, 4, 1000

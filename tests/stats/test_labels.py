@@ -13,7 +13,8 @@ from barista_bench.stats import baseline_gaps, compare_runs, propagation, rank_a
 from barista_bench.stats.comparison import compare_pair, swapped_sides
 from barista_bench.stats.tables import analysis_tables
 from tests.reporting.made_runs import MadeExamples, made_run
-from tests.stats.conftest import Runs, renamed
+from tests.six_tasks import Runs
+from tests.stats.conftest import renamed
 
 
 def placed(run: ScoredRun, folder: str) -> ScoredRun:

@@ -76,7 +76,7 @@ def draw_box(page: Page, category: str, corner: tuple[float, float], size: float
 
 def at_rest(page: Page) -> None:
     """The stages behind the last decision are made."""
-    expect(page.locator(".next progress")).to_have_count(0, timeout=60_000)
+    expect(page.locator(".next progress")).to_have_count(0, timeout=300_000)
 
 
 def at_frame(page: Page, frame: int) -> None:

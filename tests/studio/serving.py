@@ -1,12 +1,13 @@
 """The studio's server in a thread of the test, and requests to it as its page sends them."""
 
+import functools
 import json
 import ssl
 import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,14 @@ from barista_bench.cli import app
 from barista_bench.studio.server import studio_server
 from barista_bench.studio.workspace import Workspace, open_workspace
 
+program = functools.cache(lambda: typer.main.get_command(app))
+"""All commands, made of their functions once: as much work as the rest of a studio's start."""
+
 
 @contextmanager
 def studio_at(workspace: Workspace) -> Iterator[str]:
     """The address with the token, as the command prints it."""
-    with studio_server(workspace, program=typer.main.get_command(app)) as server:
+    with studio_server(workspace, program=program()) as server:
         thread = threading.Thread(target=server.run, daemon=True)
         thread.start()
         yield server.address
@@ -36,6 +40,13 @@ def visiting(
     """Somebody before a studio of these folders and files."""
     with studio_at(open_workspace(paths, person=person, out=out, compared=compared, folder=folder)) as address:
         yield Visitor(address)
+
+
+def until(holds: Callable[[], bool], seconds: float = 120) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "it does not come to hold"
+        time.sleep(0.02)
 
 
 class Visitor:
@@ -54,7 +65,7 @@ class Visitor:
         request = urllib.request.Request(self.base + path, data, sent)
         opener = urllib.request.build_opener(_NoRedirect, urllib.request.HTTPSHandler(context=self._tls))
         try:
-            with opener.open(request, timeout=30) as response:
+            with opener.open(request, timeout=120) as response:
                 return response.status, response.read(), dict(response.headers)
         except urllib.error.HTTPError as error:
             return error.code, error.read(), dict(error.headers)
@@ -72,7 +83,7 @@ class Visitor:
 
     def with_copies(self, video: str) -> dict[str, Any]:
         """The facts of a release's video once its copies are made."""
-        for _ in range(600):
+        for _ in range(2400):
             state: dict[str, Any] = self.json(f"/api/footage?kind=graph&video={video}")
             if state["copy"]["state"] == "done":
                 return state

@@ -6,8 +6,7 @@ import shlex
 import shutil
 import signal
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from http.client import HTTPException
 from pathlib import Path
@@ -23,7 +22,7 @@ from barista_bench.studio.jobs import MOST_RUNNING, Jobs, StudioJob
 from barista_bench.studio.workspace import default_paths, find_folders, open_workspace
 from tests.reporting.browser import Watched
 from tests.studio.killing import killed_studio
-from tests.studio.serving import Visitor, studio_at, visiting
+from tests.studio.serving import Visitor, studio_at, until, visiting
 from tests.studio.test_accessibility import serious_faults
 
 SHELL = ("/bin/sh", "-c")
@@ -205,14 +204,6 @@ def test_the_size_of_a_video_is_bounded(anna: Visitor, folder: Path, monkeypatch
     assert list((folder / "videos").iterdir()) == []
 
 
-def until(holds: Callable[[], bool]) -> None:
-    for _ in range(400):
-        if holds():
-            return
-        time.sleep(0.02)
-    raise AssertionError("it does not come to hold")
-
-
 def shell(jobs: Jobs, script: str) -> StudioJob:
     return jobs.start("shell", script, [script], "")
 
@@ -316,10 +307,10 @@ def run_step(page: Page, step: str, values: dict[str, str], opened: str = "") ->
     page.locator("details[open] .command-line:not(:empty)").wait_for()
     page.get_by_role("button", name="run", exact=True).locator("visible=true").click()
     first = page.locator(".job").first
-    expect(first).to_have_attribute("data-state", "done", timeout=120_000)
+    expect(first).to_have_attribute("data-state", "done", timeout=300_000)
     if opened:
         first.get_by_role("button", name=f"open {opened}").click()
-        page.locator(".folders").wait_for(timeout=60_000)
+        page.locator(".folders").wait_for(timeout=300_000)
 
 
 @pytest.mark.full
@@ -340,10 +331,10 @@ def test_from_videos_that_are_dropped_to_a_report_without_a_terminal(
         expect(page.get_by_text("videos/clip.mp4: ready")).to_be_visible()
         assert serious_faults(page, axe) == []
         page.get_by_role("button", name="run", exact=True).locator("visible=true").click()
-        expect(page.locator(".job").first).to_have_attribute("data-state", "done", timeout=120_000)
+        expect(page.locator(".job").first).to_have_attribute("data-state", "done", timeout=300_000)
         page.reload()  # jobs stay
         page.get_by_role("button", name="open project").click()
-        expect(page.get_by_role("link", name="clip")).to_be_visible(timeout=60_000)
+        expect(page.get_by_role("link", name="clip")).to_be_visible(timeout=300_000)
         shutil.copytree(small_kitchen, folder / "graphs")
         run_step(page, "validate", {"title": "Validate"})
         filled = {"title": "Build", "out": "data/barista", "sampling": "limit=2"}

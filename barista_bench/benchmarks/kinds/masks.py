@@ -26,6 +26,7 @@ from barista_bench.core.task import Explanation, Fields, ParseError, Prediction,
 from barista_bench.metrics.region_boundary.scoring import boundary_f, region_j
 from barista_bench.scene_graph import Rle, decode_mask, encode_mask
 from barista_bench.scene_graph.masks import mask_boxes, run_problems
+from barista_bench.scene_graph.shapes import mask_of_runs
 
 Size = tuple[int, int]
 """(height, width) in pixels, as in COCO's run lengths."""
@@ -238,6 +239,9 @@ def sound_mask(rle: object, sizes: Sequence[Size]) -> Rle | None:
     counts, (height, width) = rle.get("counts"), (integer(side) for side in rle["size"])
     if height is None or width is None or (height, width) not in sizes:
         return None
+    if isinstance(counts, list) and len(counts) <= MAX_COUNTS and all(type(run) is int for run in counts):
+        mask = mask_of_runs(counts, (height, width))
+        return mask if isinstance(mask, Rle) else None
     if not isinstance(counts, str) or len(counts) > MAX_COUNTS or damage([counts], (height, width)):
         return None
     return Rle(counts=counts, size=(height, width))

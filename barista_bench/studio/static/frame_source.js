@@ -58,7 +58,15 @@ export class FrameSource {
    * @param {number} frame
    */
   async pictureOf(frame) {
-    return (await this.decoder?.frame(frame)) ?? this.still(frame);
+    return (await this.decodedPictureOf(frame)) ?? this.still(frame);
+  }
+
+  /**
+   * The frame's picture from the copy; null where the browser cannot decode it, and where others were asked for since.
+   * @param {number} frame
+   */
+  async decodedPictureOf(frame) {
+    return (await this.decoder?.frame(frame)) ?? null;
   }
 
   /** Whether the sharp picture is decoded. @param {number} frame */

@@ -66,7 +66,6 @@ with one_line_interrupt():  # little is imported above: nothing is understood be
 if TYPE_CHECKING:
     from barista_bench.core.boxes import BoxFormat
     from barista_bench.runs.ask.session import AskCounts
-    from barista_bench.runs.score.results import Results
     from barista_bench.runs.score.scoring import ScoredRun
 
 
@@ -208,14 +207,6 @@ def parsed_box_format(text: str | None) -> BoxFormat | None:
         return None if text is None else BoxFormat.parse(text)
     except ValueError as error:
         raise ConfigError(f"{error}. Remedy: say e.g. --box-format yxyx/1000") from error
-
-
-def warn_of_settings(results: Results) -> None:
-    """Print what is odd about a run's answers and can be a wrong setting."""
-    from barista_bench.runs.score.box_fit import notes_of
-
-    for note in notes_of(results):
-        warn(f"{results.dataset.benchmark}/{results.dataset.task}, {results.model.label}: {note}")
 
 
 def _print_version(wanted: bool) -> None:

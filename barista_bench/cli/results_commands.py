@@ -9,18 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from barista_bench.cli.app import (
-    LOOK,
-    PUBLISH,
-    Data,
-    Json,
-    Options,
-    Root,
-    app,
-    exit_on_error,
-    scored_runs,
-    warn_of_settings,
-)
+from barista_bench.cli.app import LOOK, PUBLISH, Data, Json, Options, Root, app, exit_on_error, scored_runs
 from barista_bench.cli.output import echo, print_json, print_result
 from barista_bench.core.resampling import PERMUTATIONS
 from barista_bench.errors import ConfigError, DataError
@@ -65,7 +54,6 @@ def report(
         )
         for run in scored:
             echo(summary_line(run.results))
-            warn_of_settings(run.results)
         echo(f"wrote {html} and {markdown}")
 
 

@@ -9,19 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from barista_bench.benchmarks import parse_pairs
-from barista_bench.cli.app import (
-    LOOK,
-    RUN,
-    Data,
-    Json,
-    Options,
-    Progress,
-    Root,
-    app,
-    exit_on_error,
-    exit_on_failures,
-    warn_of_settings,
-)
+from barista_bench.cli.app import LOOK, RUN, Data, Json, Options, Progress, Root, app, exit_on_error, exit_on_failures
 from barista_bench.cli.flags import flag_command, resolve_flags
 from barista_bench.cli.output import echo, print_json, print_result, warn
 from barista_bench.core.guarding import note_fault
@@ -132,7 +120,6 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
         runs, unscored = score_tasks(opened_tasks, config.root)
         for scored in runs:
             print_result(summary_line(scored.results))
-            warn_of_settings(scored.results)
         for name, error in unscored.items():
             warn(f"not scored: {name}: {error}")
         if runs:
@@ -206,7 +193,6 @@ def score(
             if scored is None:
                 continue
             print_result(summary_line(scored))
-            warn_of_settings(scored)
             results.append({"folder": str(job.folder), **scored.model_dump(mode="json")})
             if log_to is not None:
                 log_results(log_to, scored, job.folder)

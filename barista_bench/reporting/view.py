@@ -16,7 +16,6 @@ from barista_bench.reporting.judges import LabelledJudge
 from barista_bench.reporting.leaderboard import Leaderboard, TaskStanding, finding, leaderboard
 from barista_bench.reporting.paper import JudgedRuns, PaperPart
 from barista_bench.reporting.samples import Sample, score_names, section_samples
-from barista_bench.runs.score.box_fit import notes_of
 from barista_bench.runs.score.comparability import Comparability, distinguishing_parts
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import PropagationGraph, comparable_groups
@@ -290,9 +289,7 @@ def _warnings(models: Sequence[tables.LabelledResults]) -> tuple[str, ...]:
         for label, results in models
         if not results.coverage.is_complete
     ]
-    warnings += [
-        f"{label}: {note}." for label, results in models for note in (*results.notes_in_words, *notes_of(results))
-    ]
+    warnings += [f"{label}: {note}." for label, results in models for note in results.notes_in_words]
     if len({results.runs for _, results in models}) > 1:
         warnings.append("The models were run a different number of times.")
     return tuple(warnings)

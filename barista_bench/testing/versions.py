@@ -139,7 +139,7 @@ def _example(example: Example) -> str:
 
 def _prompts(task: Task, examples: Sequence[Example], options: Mapping[str, object]) -> Iterator[str]:
     """The prompts in every box format, and by every value that an option lists."""
-    variants = [(task, box_format) for box_format in BOX_FORMATS if box_format.order != "xywh"]  # which came later
+    variants = [(task, box_format) for box_format in BOX_FORMATS]
     for name, option in task.options.items():
         values = option.choices or ((False, True) if isinstance(option.default, bool) else ())
         variants += [

@@ -20,10 +20,12 @@ from barista_bench.core.example import Status
 from barista_bench.core.task import Example, FrameRef, Prediction, Task
 from barista_bench.data.folder import build
 from barista_bench.data.frozen import read_frozen
+from barista_bench.reporting.tables import coverage
 from barista_bench.runs.log.sample_log import SampleRecord
-from barista_bench.runs.score.box_fit import FEWEST, KNOWN_FORMATS, box_fit
-from barista_bench.runs.score.results import BoxFit, read_results
+from barista_bench.runs.score.box_fit import KNOWN_FORMATS, box_fit
+from barista_bench.runs.score.results import FEWEST_BOXES, BoxFit, read_results
 from barista_bench.runs.score.samples import ScoredSample
+from barista_bench.tables import to_markdown
 from tests.one_run import run
 
 GRID, PIXELS = BoxFormat("xyxy", 1000), BoxFormat("xyxy", None)
@@ -168,7 +170,7 @@ def test_boxes_without_area_or_out_of_the_frame_are_counted_where_no_format_fits
 
 
 def test_of_few_answers_and_of_tasks_without_boxes_nothing_is_said() -> None:
-    assert fit_of(0, PIXELS, GRID, exact, count=FEWEST - 1) is None
+    assert fit_of(0, PIXELS, GRID, exact, count=FEWEST_BOXES - 1) is None
     example, _ = example_of(random.Random(0), 0, (640, 480))
     plain = replace(example, inputs={"question": "Which?"})
     assert box_fit(Grounding(), GRID, [sample_of(Grounding(), example, "[]", GRID)] * 9) is None
@@ -255,4 +257,6 @@ def test_score_and_report_name_the_flag_and_count_what_was_dropped(wrong_run: Pa
     page, text = ((tmp_path / "report" / name).read_text(encoding="utf-8") for name in ("report.html", "report.md"))
     assert "--box-format xyxy/1" in page
     assert "--box-format xyxy/1" in text
-    assert "Dropped entries could not be read" in text
+    table = to_markdown(coverage([("model", results)]))
+    assert "entries of answers: dropped" in table[0]
+    assert table[2].endswith(" **12** |")

@@ -124,7 +124,7 @@ class TrackingSampling(ClipSampling):
 
 class MaskTracking(ClipTask[TrackingSampling]):
     name = upstream_name = "mask_tracking"
-    version = 2
+    version = 3
     primary = sample_score = "J_and_F"
     primary_note = "Mean of J, the IoU of masks, and F, the F-measure of their contours, over the objects followed."
     sampling = TrackingSampling(limit=200, seed=42, frames=8, spacing=12, per_frame=8)

@@ -231,10 +231,10 @@ class _Answer:
         return is_it or is_judged or is_said
 
     def _is_part(self, token: Token, mark: Token, other: Token) -> bool:
-        """Whether a mark joins a letter to something that is no choice, as in `N/A`."""
+        """Whether a mark joins a letter to something that is no choice, as in `N/A` and `A_1`."""
         is_joined = max(token.end, other.end) - min(token.start, other.start) == len(token.text) + len(other.text) + 1
-        is_other = other.kind == "word" and not other.role and other.text not in self.names
-        return mark.text in ("/", "&", "-", "+") and is_joined and is_other
+        is_other = other.kind in ("word", "number") and not other.role and other.text not in self.names
+        return mark.text in ("/", "&", "-", "+", "_") and is_joined and is_other
 
     def _compound_at(self, at: int) -> _Mention | None:
         """A letter after a word for choices, as in `option_B`, or several in one word, as in `ACD`."""

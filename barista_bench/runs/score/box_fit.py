@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from math import sqrt
 from typing import Final
 
@@ -17,7 +17,7 @@ from barista_bench.core.boxes import BOX_ORDERS, BoxFormat, Xyxy
 from barista_bench.core.guarding import guarded
 from barista_bench.core.task import Example, Prediction, Task
 from barista_bench.metrics.interaction_f1.scoring import box_iou
-from barista_bench.runs.score.results import BoxFit, Results
+from barista_bench.runs.score.results import FEWEST_BOXES, BoxFit
 from barista_bench.runs.score.samples import ScoredSample
 
 KNOWN_FORMATS: Final = tuple(BoxFormat(order, scale) for order in BOX_ORDERS for scale in (1000, 1, None, 100))
@@ -27,8 +27,6 @@ MOST_BOXES = 50
 """Boxes of one image that are looked at, of an answer and of the reference."""
 LONGEST = 20_000
 """Characters of an answer that is looked at."""
-FEWEST = 6
-"""Answers with boxes, or boxes, below which nothing is said."""
 GOOD_IOU = 0.5
 """Mean best IoU from which on boxes fit as they are read."""
 LEAST_IOU = 0.35
@@ -45,7 +43,7 @@ Boxes = dict[int, list[Xyxy]]
 
 
 def box_fit(task: Task, box_format: BoxFormat, samples: Sequence[ScoredSample]) -> BoxFit | None:
-    """How the boxes of a run fit, which are read in `box_format`; None where fewer than `FEWEST` answers have any.
+    """How the boxes of a run fit, which are read in `box_format`; None where too few answers have any.
 
     Raises TaskError where the task cannot say what its boxes are.
     """
@@ -59,7 +57,7 @@ def box_fit(task: Task, box_format: BoxFormat, samples: Sequence[ScoredSample]) 
             gain = _gain(ious, _read_again(task, other, chosen)) if other != box_format else None
             if gain and (better is None or gain[0] > better[0] + TIE):
                 better = (*gain, str(other))
-    if better is None and len(answered_ious) < FEWEST:
+    if better is None and len(answered_ious) < FEWEST_BOXES:
         return None
     counts = [_odd_counts(sample.example, answered) for sample, (_, answered) in zip(chosen, boxes, strict=True)]
     total, without_area, outside = map(sum, zip(*counts, strict=True))
@@ -73,26 +71,6 @@ def box_fit(task: Task, box_format: BoxFormat, samples: Sequence[ScoredSample]) 
         better_format=better[2] if better else None,
         better_iou=better[0] if better else None,
     )
-
-
-def notes_of(results: Results) -> Iterator[str]:
-    """What is odd about a run's answers and can be a wrong setting, with what to do; a sentence each."""
-    fit = results.box_fit
-    if fit is None:
-        return
-    if fit.better_format is not None and fit.better_iou is not None:
-        yield (
-            f"its boxes are read as {fit.format} (mean best IoU {fit.mean_best_iou:.2f}) and fit far better as "
-            f"{fit.better_format} ({fit.better_iou:.2f}). Remedy: run again with --box-format {fit.better_format}"
-        )
-        return
-    for count, what in ((fit.without_area, "have no area"), (fit.outside, "reach out of the frame")):
-        if fit.boxes >= FEWEST and count > fit.boxes / 2:
-            yield (
-                f"{count} of {fit.boxes} boxes {what}, read as {fit.format}, and no other known format fits them. "
-                "Remedy: look at some answers, and name the format in which the model writes boxes with --box-format"
-            )
-            return
 
 
 def _has_boxes(sample: ScoredSample) -> bool:
@@ -128,7 +106,7 @@ def _gain(ious: Sequence[float | None], other_ious: Sequence[float | None]) -> t
     far better.
     """
     pairs = [(own or 0.0, other or 0.0) for own, other in zip(ious, other_ious, strict=True) if own is not other]
-    if len(pairs) < FEWEST:
+    if len(pairs) < FEWEST_BOXES:
         return None
     own_mean, other_mean = (statistics.fmean(column) for column in zip(*pairs, strict=True))
     error = statistics.stdev(other - own for own, other in pairs) / sqrt(len(pairs))

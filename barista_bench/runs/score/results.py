@@ -153,6 +153,11 @@ class SampleCoverage(Strict):
         return not self.missing
 
 
+BoxFormatText: TypeAlias = Annotated[str, StringConstraints(pattern=r"\A(xyxy|yxyx|xywh)/(pixels|[1-9][0-9]{0,5})\z")]
+FEWEST_BOXES = 6
+"""Answers with boxes, or boxes, below which nothing is said of them."""
+
+
 class BoxFit(Strict):
     """How the boxes of up to 200 answers fit the reference as they are read, and a format in which they fit far better.
 
@@ -160,14 +165,31 @@ class BoxFit(Strict):
     pixel, `outside` those that reach out of the frame.
     """
 
-    format: str
-    answers: int
+    format: BoxFormatText
+    answers: Count
     mean_best_iou: float
-    boxes: int
-    without_area: int
-    outside: int
-    better_format: str | None
+    boxes: Count
+    without_area: Count
+    outside: Count
+    better_format: BoxFormatText | None
     better_iou: float | None
+
+    @property
+    def in_words(self) -> str:
+        """One clause on boxes that are not written as they are read, with what to do; empty where they fit."""
+        if self.better_format is not None and self.better_iou is not None:
+            return (
+                f"its boxes are read as {self.format} (mean best IoU {self.mean_best_iou:.2f}) and fit far better as "
+                f"{self.better_format} ({self.better_iou:.2f}). "
+                f"Remedy: run again with --box-format {self.better_format}"
+            )
+        for count, what in ((self.without_area, "have no area"), (self.outside, "reach out of the frame")):
+            if self.boxes >= FEWEST_BOXES and count > self.boxes / 2:
+                return (
+                    f"{count} of {self.boxes} boxes {what}, read as {self.format}, and no known format fits them. "
+                    "Remedy: look at some answers, and name the format that the model writes with --box-format"
+                )
+        return ""
 
 
 class Breakdown(Strict):
@@ -244,13 +266,13 @@ class Results(RecordedFigures):
 
     @property
     def notes_in_words(self) -> list[str]:
-        """One clause for each of the notes: "2 answers ended with 'odd'"."""
+        """One clause for each of the notes: "2 answers ended with 'odd'", and one on boxes that are read wrongly."""
         counts = {note: f"{count} answer{'s' * (count != 1)}" for note, count in self.notes.items()}
         all_thoughts = "is in reasoning_content or within think tags"
         return [
             f"all text of {count} {all_thoughts}" if note == ALL_REASONING else f"{count} {note}"
             for note, count in counts.items()
-        ]
+        ] + ([self.box_fit.in_words] if self.box_fit is not None and self.box_fit.in_words else [])
 
     @property
     def circumstances(self) -> dict[str, JsonValue]:

@@ -64,8 +64,7 @@ class NeighbourFlows:
     def between(self, before: int, frame: int) -> tuple[Plane, Plane]:
         """Flow from `frame` back to its neighbour `before`, and forth."""
         if kept := self._kept.pop((frame, before), None):
-            forth, back = kept
-            return back, forth
+            return kept[1], kept[0]
         back: Plane = self.method.calc(self.grays[frame], self.grays[before], None)
         forth: Plane = self.method.calc(self.grays[before], self.grays[frame], None)
         if len(self._kept) * (back.nbytes + forth.nbytes) < _MOST_FLOW_BYTES:

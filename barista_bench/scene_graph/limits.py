@@ -33,12 +33,14 @@ LONG_VIDEO = 100_000
 def refuse_excess(records: ReleaseRecords, file: str) -> None:
     """Raise DataError where the records that are kept of a file are more than the limits allow."""
     release, columns = records.release, records.annotation_columns()
-    ranged, objects = (*release.attributes, *release.relations), len(release.object_id_to_category_id)
+    objects = len(release.object_id_to_category_id)
+    ranges = [record.image_ranges for record in release.attributes]
+    ranges += [record.image_ranges for record in release.relations]
     labels = {(relation.relation_type, relation.value) for relation in release.relations}
     counts = (
         ("objects", objects, MAX_OBJECTS),
         ("categories", len(release.categories), MAX_OBJECTS),
-        ("ranges of attributes and relations", sum(len(record.image_ranges) for record in ranged), MAX_RANGES),
+        ("ranges of attributes and relations", sum(map(len, ranges)), MAX_RANGES),
         ("activities and process steps", len(release.activities) + len(release.process_steps), MAX_SEGMENTS),
         ("kinds of relations", len(labels), MAX_RELATION_LABELS),
         ("objects times frames with a box", objects * len(np.unique(columns.frame[columns.boxed])), MAX_CELLS),

@@ -105,8 +105,10 @@ def _read_text(text: str, choices: Mapping[str, str], *, several: bool) -> Choic
     begin = max(len(text) - _WINDOW, 0, *(match.end() for match in _THOUGHT_END.finditer(text)))
     answer = _Answer(plain(text[begin:]), choices, several=several)
     found = answer.read()
-    if found is None or found.start is None:
-        return found and ChoiceReading(found.labels, len(text), len(text))
+    if found is None:
+        return None
+    if found.start is None:
+        return ChoiceReading(found.labels, len(text), len(text))
     end = begin + answer.words[found.last - 1].end
     closing = _CLOSING.match(text, end)
     return ChoiceReading(found.labels, begin + answer.words[found.start].start, closing.end() if closing else end)

@@ -365,6 +365,15 @@ def _copies(root: Path, submitter: str, count: int, hash_of: Callable[[int], str
         recorded("dataset.content_hash", "content_hash", hash_of(number))(model)
 
 
+def test_files_beside_the_submitters_folders_are_refused_together(honest_board: Path, tmp_path: Path) -> None:
+    root = Path(shutil.copytree(honest_board, tmp_path / "board"))
+    for number in range(30):
+        (root / f"results/{number:02}.json").touch()
+    board = read_board(root)
+    assert len(board.entries) == 2
+    assert refusals(board).values[-1] == ("results", "10 more files are refused")
+
+
 def test_a_plug_ins_task_is_shown_where_the_rules_name_its_leaderboard(honest_board: Path, tmp_path: Path) -> None:
     root = Path(shutil.copytree(honest_board, tmp_path / "board"))
     model = root / "results/garden/fruit-8b"

@@ -268,4 +268,4 @@ def test_reasoning_is_refused_by_a_template_without_its_switch_and_by_what_has_n
 @pytest.mark.parametrize("arguments", ['{"model": "other"}', {"hf_token": "hf_" + "a" * 20}, "[1]"])
 def test_arguments_that_are_not_free_are_refused(arguments):
     with pytest.raises(ConfigError, match="engine_args"):
-        checked(RunConfig, {"data": "d", "out": "o", "engine_args": arguments})
+        checked(RunConfig, {"data": "d", "out": "o", "model": "m", "engine_args": arguments})

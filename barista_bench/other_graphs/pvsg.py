@@ -237,7 +237,7 @@ def _labels(path: Path, size: tuple[int, int]) -> NDArray[np.uint8]:
             if image.mode not in ("P", "L") or image.size != size:
                 raise DataError(f"{path.name}: its PNG has no palette, or another size")
             return np.asarray(image, dtype=np.uint8)
-    except (OSError, ValueError, SyntaxError) as error:
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise DataError(f"{path.name}: its PNG is missing or damaged") from error
 
 

@@ -115,6 +115,15 @@ def loads_model(monkeypatch: pytest.MonkeyPatch) -> Callable[[ModuleType], Use]:
     return of
 
 
+@pytest.fixture
+def ready_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers of a command come from a server that has imported the package, which knows nothing of this process."""
+    from barista_bench import cluster
+    from tests.processes import PROCESSES
+
+    monkeypatch.setattr(cluster, "_SpawnContext", lambda: PROCESSES)
+
+
 MadeOnce = Callable[[str, Callable[[Path], object]], Path]
 
 

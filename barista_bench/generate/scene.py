@@ -341,6 +341,7 @@ class Scene:
         rows = [ActionSpan(row.name.strip(), row.start, min(row.end, self.frame_count)) for row in segments]
         return tuple(sorted(rows, key=_by_time))
 
+    @cached_by_scene
     def action_in_words(self, action: str) -> str:
         """The name of an activity or step, "Verb noun", the noun said as the only thing of that category is called,
         or the only one of them that hands touch when this is done."""

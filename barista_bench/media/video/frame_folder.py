@@ -23,7 +23,7 @@ from barista_bench.files.hashes import file_sha256, read_sha256
 from barista_bench.files.reading import confined
 
 MAX_SIDE = 8192  # pixels
-MAX_PIXELS = 64 * 1024 * 1024  # one RGB frame of this size takes 192 MiB
+MAX_PIXELS = 2**25  # a little more than 8K UHD; one RGB frame of this size takes 96 MiB
 REMUX = "remux it: ffmpeg -i IN -c copy OUT.mp4 (or re-encode it when that does not help)"
 MAX_FRAMES = 200_000
 """Images of one folder: almost two hours at 30 a second."""

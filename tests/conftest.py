@@ -115,6 +115,15 @@ def loads_model(monkeypatch: pytest.MonkeyPatch) -> Callable[[ModuleType], Use]:
     return of
 
 
+@pytest.fixture
+def ready_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers of a command come from a server that has imported the package, which knows nothing of this process."""
+    from barista_bench import cluster
+    from tests.processes import PROCESSES
+
+    monkeypatch.setattr(cluster, "_SpawnContext", lambda: PROCESSES)
+
+
 MadeOnce = Callable[[str, Callable[[Path], object]], Path]
 
 
@@ -128,13 +137,14 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> MadeOnce:
     base = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "made_once"
 
     def made(name: str, make: Callable[[Path], object]) -> Path:
-        folder, done = base / name, base / f"{name}.made"
+        folder, done, maker = base / name, base / f"{name}.made", f"{make.__module__}.{make.__qualname__}"
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(base / f"{name}.lock"):
             if not done.exists():
                 shutil.rmtree(folder, ignore_errors=True)  # of a process that failed here
                 make(folder)
-                done.touch()
+                done.write_text(maker)
+            assert done.read_text() == maker, f"{name} is the name of two folders"
         return folder
 
     return made

@@ -1,9 +1,12 @@
-"""Work in a process of its own, which may be killed at any of its writes."""
+"""Work that is killed at any of its writes."""
 
 import os
+import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 
 def in_child(work: Callable[[], object]) -> int:
@@ -40,21 +43,42 @@ def killed_at(write: int, *, before: bool, work: Callable[[], object]) -> int:
     return in_child(child)
 
 
-def survived_kills(video: Path, whole: Callable[[], object], files: dict[str, bytes], *, before: bool) -> int:
-    """How many kills the work survives: at each of its writes once, and then it ends with the same files.
+def survived_kills(video: Path, whole: Callable[[], object], *, before: bool) -> tuple[int, dict[str, bytes]]:
+    """How many kills the work survives, at each of its writes one, and the files that it ends with each time.
+
+    The folder is copied at each write, just before or after the file is in place: what a kill there would leave. The
+    work then goes on from each copy.
 
     Args:
-        video: the folder that the work fills; emptied each time, so that every write is the fatal one once.
-        files: what it ends with when nobody kills it, by path.
+        video: the folder that the work fills.
     """
-    for kills in range(100):
-        for path in sorted(video.rglob("*"), reverse=True):
-            path.rmdir() if path.is_dir() else path.unlink()
-        status = killed_at(kills + 1, before=before, work=whole)
-        if status == 0:
-            return kills
-        assert status == -signal.SIGKILL
+    states: list[Path] = []
+    replace = Path.replace
+
+    def copy() -> None:
+        states.append(video.parents[1] / "states" / str(len(states)))
+        shutil.copytree(video, states[-1])
+
+    def copied(self: Path, target: Path) -> Path:
+        if before:
+            copy()
+        result = replace(self, target)
+        if not before:
+            copy()
+        return result
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "replace", copied)
         whole()
-        left = {path.relative_to(video).as_posix(): path for path in video.rglob("*") if path.is_file()}
-        assert {name: path.read_bytes() for name, path in left.items() if "partial" not in name} == files
-    raise AssertionError("it does not end")
+    files = _files(video)
+    for state in states:
+        shutil.rmtree(video)
+        shutil.copytree(state, video)
+        whole()
+        assert _files(video) == files
+    return len(states), files
+
+
+def _files(video: Path) -> dict[str, bytes]:
+    files = (path for path in video.rglob("*") if path.is_file() and "partial" not in path.name)
+    return {path.relative_to(video).as_posix(): path.read_bytes() for path in files}

@@ -194,8 +194,8 @@ def test_the_whole_way_from_a_release_to_a_report(small_release: Path, tmp_path:
     for results, line in zip(scored, text, strict=True):
         figure = results["figures"]["micro_f1"]
         assert f"micro_f1 {figure['mean']:.3f} ± {figure['std']:.3f} over {results['runs']} run(s)" in line
-    compared = json.loads(invoke(cli.app, ["compare", oracle, chance, "--resamples", "100", "--json"]).stdout)
-    text = invoke(cli.app, ["compare", oracle, chance, "--resamples", "100"]).stdout.splitlines()
+    compared = json.loads(invoke(cli.app, ["compare", oracle, chance, "--permutations", "100", "--json"]).stdout)
+    text = invoke(cli.app, ["compare", oracle, chance, "--permutations", "100"]).stdout.splitlines()
     assert f"= {compared['comparisons'][0]['difference']:+.3f} " in text[0]
     beside = len(compared["beside"])
     assert text[1 : beside + 1] == [f"beside: {line}" for line in compared["beside"]]

@@ -238,7 +238,7 @@ class Scoring(ABC):
         raise ConfigError(f"{type(self).__name__} cannot hold answers against each other. Remedy: leave its runs out")
 
     def resampling_unit(self, example: Example) -> str:
-        """The unit that a bootstrap resamples as a whole, and that the example belongs to."""
+        """The unit that the example belongs to: what intervals leave out and tests exchange as a whole."""
         return example.video_id
 
 

@@ -276,8 +276,10 @@ class FrozenExamples(ExampleSet):
         return FrameTimes.of_seconds(indices, facts.seconds[indices].tolist())
 
     def video_hashes(self) -> dict[str, str]:
+        if self.root is None:
+            raise DataError(f"{self.path}: its videos are needed. Remedy: say with --root where they lie")
         videos = {example.video_id: get_benchmark(example.benchmark).video_file for example in self.examples}
-        return {name: video_sha256(Path(self.root or ".") / file(name)) for name, file in videos.items()}
+        return {name: video_sha256(Path(self.root) / file(name)) for name, file in videos.items()}
 
 
 class BuiltExamples(ExampleSet):

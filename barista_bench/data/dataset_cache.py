@@ -57,7 +57,8 @@ def load_cached(name: str, config: str) -> datasets.DatasetDict:
     """A config of a set in the `datasets` cache. The Hub is not asked. Raises ValueError where it is not there."""
     from datasets.packaged_modules.cache.cache import Cache
 
-    builder = Cache(repo_id=name, dataset_name=name, config_name=config, version="auto", hash="auto")
+    last = name.rpartition("/")[2]
+    builder = Cache(repo_id=name, dataset_name=last, config_name=config, version="auto", hash="auto")
     builder.download_and_prepare()
     return builder.as_dataset()
 

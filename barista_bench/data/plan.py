@@ -82,12 +82,14 @@ class Plans:
         empty: tasks for which the release has no example, with the reason.
         splits: video id to split, for every usable video of a scene graph.
         problems: what is wrong with folders, files and records.
+        lost_videos: ids of the videos of a scene graph that cannot be used.
     """
 
     by_task: dict[str, Plan]
     empty: dict[str, NoExamples]
     splits: dict[str, str]
     problems: tuple[Problem, ...]
+    lost_videos: tuple[str, ...] = ()
 
 
 AnyGraphTask: TypeAlias = GraphTask[Any]
@@ -202,7 +204,8 @@ def plan_tasks(
         progress: show a bar for each of the two passes.
 
     Raises:
-        DataError: a sampling names an unknown video, or the graph is strict and a file has an error.
+        DataError: a sampling names an unknown video, no video can be used, or the graph is strict and a file has an
+            error.
         ConfigError: `num_proc` is less than 1.
     """
     if num_proc < 1:
@@ -216,6 +219,9 @@ def plan_tasks(
         if num_proc > 1:
             map_videos = stack.enter_context(worker_processes(num_proc)).map
         surveys = _read_surveys(graph, map_videos(reader.survey, graph.video_ids), progress)
+        if not surveys:
+            first = next(iter(graph.failed.values()))
+            raise DataError(f"{graph.root}: none of its {len(graph)} videos can be used. First: {first}")
         videos = [frozenset(s.video_id for s in surveys if s.tasks[name].candidates) for name in by_name]
         splits = dict(split({survey.video_id: survey.preparation for survey in surveys}, videos))
         samples = {name: _sample_of(task, sampling, surveys, splits) for name, (task, sampling) in by_name.items()}
@@ -233,7 +239,7 @@ def plan_tasks(
         for name, sample in samples.items()
         if not sample.selected
     }
-    return Plans(plans, empty, splits, problems)
+    return Plans(plans, empty, splits, problems, tuple(graph.failed))
 
 
 def plan_release(release: Release, sampled_tasks: Sequence[tuple[Task, Sampling]], *, progress: bool = False) -> Plans:

@@ -146,16 +146,21 @@ def _bounded(names: Iterable[str]) -> tuple[list[str], list[RefusedSubmission]]:
     """The first `MAX_FILES` paths of each submitter, `results/<org>/...`; and whose others are left out."""
     counts, kept = Counter[str](), []
     for name in names:
-        submitter = "/".join(PurePosixPath(name).parts[:2])
+        submitter = _folder_of(name)
         counts[submitter] += 1
         if counts[submitter] <= MAX_FILES:
             kept.append(name)
     left_out = [
-        RefusedSubmission(submitter, f"holds {count} files: those after the first {MAX_FILES} are not read")
+        RefusedSubmission(f"{submitter}/...", f"holds {count} files: those after the first {MAX_FILES} are not read")
         for submitter, count in counts.items()
         if count > MAX_FILES
     ]
     return kept, left_out
+
+
+def _folder_of(name: str) -> str:
+    """The folder that a submitter's files lie in, `results/<org>`; `results` of files that lie beside these."""
+    return "/".join(PurePosixPath(name).parts[:-1][:2]) or name
 
 
 def fetch_results(
@@ -242,7 +247,7 @@ def refusals(board: Board) -> Table:
     """Submissions that are not shown, the first `MAX_REFUSALS` of a submitter one by one."""
     by_submitter: dict[str, list[RefusedSubmission]] = defaultdict(list)
     for refused in board.refused:
-        by_submitter["/".join(PurePosixPath(refused.path).parts[:2])].append(refused)
+        by_submitter[_folder_of(refused.path)].append(refused)
     rows = []
     for submitter, files in by_submitter.items():
         rows += [(refused.path, refused.reason) for refused in files[:MAX_REFUSALS]]

@@ -40,8 +40,8 @@ class PredictionHeader(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The first line.
 
     Args:
-        box_format: how boxes are written: `xyxy` or `yxyx`, then what a full image side maps to, e.g. `xyxy/pixels`,
-            `yxyx/1000`, `xyxy/1`. Not needed where the loader is given it, or no answer holds a box.
+        box_format: how boxes are written: `xyxy`, `yxyx` or `xywh`, then what a full image side maps to, e.g.
+            `xyxy/pixels`, `yxyx/1000`, `xyxy/1`. Not needed where the loader is given it, or no answer holds a box.
         model: the program that made the answers; the file's name stands in for it.
     """
 

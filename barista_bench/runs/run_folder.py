@@ -60,14 +60,18 @@ OWN_EXAMPLES = "examples.jsonl"
 MAX_BYTES = 16 * 2**20
 """Bytes of a `run.json` at the most; prompts may have a MiB each."""
 _MAX_DEPTH = 16
+_MAX_TEXT = 10_000
+"""Characters of a setting, or of the model's name."""
 _START_AGAIN = "start the run with the same command again, which keeps its answers and writes this file again"
 _VERSIONED_PACKAGES = ("datasets", "torch", "transformers", "llguidance", "openai", "av", "pillow", "numpy")
 
 
 def _checked_json(value: object, depth: int = 0) -> object:
-    """JSON that every part of the package can write again: finite numbers of usual size, nested a little."""
+    """JSON that every part of the package can write and show: numbers and texts of usual size, nested a little."""
     if isinstance(value, int | float) and not abs(value) <= MAX_NUMBER:  # NaN is not either
         raise ValueError("holds a number that is not finite, or too large")
+    if isinstance(value, str) and len(value) > _MAX_TEXT:
+        raise ValueError(f"holds a text of more than {_MAX_TEXT} characters")
     if isinstance(value, list | dict):
         if depth == _MAX_DEPTH:
             raise ValueError("is nested too deeply")
@@ -90,6 +94,8 @@ class _Part(BaseModel):
 class RunModel(ModelInfo):
     model_config = _Part.model_config
 
+    name: Annotated[str, StringConstraints(max_length=_MAX_TEXT)]
+    revision: Annotated[str, StringConstraints(max_length=_MAX_TEXT)] | None
     settings: dict[str, _Json]
 
     @property

@@ -140,6 +140,64 @@ def encode_mask(mask: NDArray[np.bool_]) -> Rle:
     return Rle(counts=encoded["counts"].decode("ascii"), size=(height, width))
 
 
+def encode_object_map(owners: NDArray[np.uint8]) -> dict[int, Rle]:
+    """The mask of each object of an object map, by its number, in order.
+
+    Args:
+        owners: (height, width) in Fortran order: the number of the object that a pixel belongs to; 0 is nobody.
+    """
+    height, width = owners.shape
+    pixels = owners.T.ravel()
+    stretch_ends = np.append(np.flatnonzero(pixels[1:] != pixels[:-1]) + 1, pixels.size)
+    stretch_starts = np.append(0, stretch_ends[:-1])
+    owner = pixels[stretch_starts]
+    by_owner = np.argsort(owner, kind="stable")
+    by_owner = by_owner[np.searchsorted(owner[by_owner], 1) :]
+    if not len(by_owner):
+        return {}
+    owner, starts, ends = owner[by_owner], stretch_starts[by_owner], stretch_ends[by_owner]
+    is_first = np.append(True, owner[1:] != owner[:-1])
+    is_last = np.append(is_first[1:], True)
+    runs = np.empty((len(owner), 3), np.int64)
+    runs[:, 0] = starts - np.where(is_first, 0, np.append(0, ends[:-1]))  # what is not the object's, before a stretch
+    runs[:, 1] = ends - starts
+    runs[:, 2] = pixels.size - ends
+    is_run = np.ones(runs.shape, np.bool_)
+    is_run[:, 2] = is_last & (runs[:, 2] > 0)
+    first = np.cumsum(np.append(0, is_run.sum(axis=1)))[:-1][is_first]
+    counts = _write_runs(runs[is_run], first)
+    return {number: Rle(text, (height, width)) for number, text in zip(owner[is_first].tolist(), counts, strict=True)}
+
+
+def _write_runs(runs: NDArray[np.int64], first: NDArray[np.int64]) -> list[str]:
+    """The compressed `counts` of several masks, whose code `run_problems` describes.
+
+    Args:
+        runs: of one mask after the other.
+        first: the position of each mask's first run.
+    """
+    value = runs.copy()
+    value[2:] -= runs[:-2]
+    for offset in range(3):  # the first three runs of a mask stand as they are
+        head = first + offset
+        head = head[head < np.append(first[1:], len(runs))]
+        value[head] = runs[head]
+    characters = np.empty((len(value), LONGEST_RUN_CODE), np.uint8)
+    is_written = np.zeros(characters.shape, np.bool_)
+    is_written[:, 0] = True
+    for at in range(LONGEST_RUN_CODE):
+        low = value & 31
+        value >>= 5
+        goes_on = value != -(low >> 4)  # what is left is more than the sign
+        characters[:, at] = low + np.where(goes_on, 32 + 48, 48)
+        if not goes_on.any():
+            break
+        is_written[:, at + 1] = goes_on & is_written[:, at]
+    text = characters[is_written].tobytes().decode("ascii")
+    ends = np.cumsum(is_written.sum(axis=1))[np.append(first[1:], len(runs)) - 1].tolist()
+    return [text[start:end] for start, end in pairwise([0, *ends])]
+
+
 def _changes(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Positions of pixels, read column by column, that differ from the one before. Nothing is copied or turned."""
     if mask.flags.f_contiguous:

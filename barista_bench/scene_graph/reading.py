@@ -32,11 +32,15 @@ from barista_bench.scene_graph.release import (
     ReleaseRelation,
     ReleaseSegment,
     ReleaseVideo,
+    Text,
     tidy_name,
 )
 
-MAX_BYTES = 2**30
+MAX_BYTES = 2**27
 """Largest annotation file that is read: a full-scale one has about 9 MB."""
+MAX_VALUES = 2_500_000
+"""JSON values of one file at the most, by the commas between them; a full-scale one has about 300,000. A value can take
+fifty times the memory of its text."""
 
 Extras = dict[str, dict[str, msgspec.Raw]]
 """Fields unknown to the format, by where they stand (`""` for the top level, `annotations[3]` for a record)."""
@@ -88,6 +92,14 @@ class Problem:
         return with_remedy(f"{self.severity}: {where}: {self.what}", self.remedy)
 
 
+_SHOWN = 300
+"""Characters of a text of a file that a problem shows."""
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN // 2]} ... {text[-_SHOWN // 2 :]}"
+
+
 @dataclass(slots=True)
 class ProblemLog:
     """Collects the problems of one file. Errors and warnings are limited separately: neither hides the other."""
@@ -99,7 +111,7 @@ class ProblemLog:
     def add(self, severity: Severity, key: str, what: str, remedy: str) -> None:
         self.counts[severity] += 1
         if self.counts[severity] <= LISTED_PER_FILE:
-            self.listed.append(Problem(severity, self.file, key, what, remedy))
+            self.listed.append(Problem(severity, self.file, _shortened(key), _shortened(what), remedy))
 
     def error(self, key: str, what: str, remedy: str) -> None:
         self.add("error", key, what, remedy)
@@ -167,8 +179,10 @@ def read_release(data: bytes, log: ProblemLog) -> ReleaseRecords:
     Raises:
         DataError: the file as a whole is unusable (not JSON, no frame size, no object table).
     """
-    if len(data) > MAX_BYTES:
-        raise DataError(f"{log.file}: {len(data)} bytes are more than the limit of {MAX_BYTES}. Remedy: split it")
+    for what, count, most in (("bytes", len(data), MAX_BYTES), ("JSON values", data.count(b","), MAX_VALUES)):
+        if count > most:
+            remedy = "correct the file, or cut the video into parts"
+            raise DataError(f"{log.file}: holds {count:,} {what}, more than {most:,}. Remedy: {remedy}")
     data = as_utf8(data, log.file)
     try:
         release = _RELEASE.decode(data)
@@ -384,7 +398,8 @@ def _object_table(raw: msgspec.Raw, log: ProblemLog) -> dict[str, str]:
     table = {}
     for object_id, value in entries.items():
         try:
-            table[object_id] = msgspec.json.decode(value, type=str)
+            msgspec.convert(object_id, Text)
+            table[object_id] = msgspec.json.decode(value, type=Text)
         except MALFORMED as error:
             key = f"object_id_to_category_id[{object_id!r}]"
             log.error(key, f"{error}: the object is left out", "name a category id")

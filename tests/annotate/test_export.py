@@ -42,18 +42,20 @@ def test_layers_are_exported_once_a_person_accepts_them_and_their_terms_are_know
     assert export(project.folder, tmp_path / "c").videos[VIDEO].relations == 2
 
 
-def test_two_annotators_who_say_the_same_agree_wholly(small_kitchen: Path, video: VideoFiles, tmp_path: Path) -> None:
-    propagated(video)
+def test_two_annotators_who_say_the_same_agree_wholly(
+    small_kitchen: Path, tracked_video: VideoFiles, tmp_path: Path
+) -> None:
     other = annotated(small_kitchen, started(small_kitchen, tmp_path / "second"), by="ben")
-    result = export(video.folder.parent, tmp_path / "same", second=other.folder.parent).videos[VIDEO].agreement
+    result = export(tracked_video.folder.parent, tmp_path / "same", second=other.folder.parent).videos[VIDEO].agreement
     assert result is not None
     figures = msgspec.structs.asdict(result)
-    assert figures.pop("keyframes") == len(video.asked_segments())
+    assert figures.pop("keyframes") == len(tracked_video.asked_segments())
     assert set(figures.values()) == {1.0}
 
 
-def test_agreement_falls_where_annotators_differ(small_kitchen: Path, video: VideoFiles, tmp_path: Path) -> None:
-    propagated(video)
+def test_agreement_falls_where_annotators_differ(
+    small_kitchen: Path, tracked_video: VideoFiles, tmp_path: Path
+) -> None:
     project = started(small_kitchen, tmp_path / "second")
     other = annotated(small_kitchen, project, by="ben")
     keyframe = other.accepted().keyframes[0]
@@ -61,11 +63,10 @@ def test_agreement_falls_where_annotators_differ(small_kitchen: Path, video: Vid
     accept(project, Decisions(video=VIDEO, keyframes=[DecidedKeyframe(frame=keyframe.frame, masks=fewer)]), "ben")
     accept(project, Decisions(video=VIDEO, contacts=[(20, 60)]), "ben")
     run_video(project.folder, VIDEO)
-    result = export(video.folder.parent, tmp_path / "out", second=project.folder).videos[VIDEO].agreement
+    result = export(tracked_video.folder.parent, tmp_path / "out", second=project.folder).videos[VIDEO].agreement
     assert result is not None
-    masks = [
-        len(k.masks) for k in video.accepted().keyframes if k.frame in {k.frame for k in other.accepted().keyframes}
-    ]
+    both = {keyframe.frame for keyframe in other.accepted().keyframes}
+    masks = [len(keyframe.masks) for keyframe in tracked_video.accepted().keyframes if keyframe.frame in both]
     missing = masks[0] - len(fewer)
     assert result.mask_iou == pytest.approx(1 - missing / sum(masks), abs=1e-6)
     assert result.segment_iou is not None
@@ -110,12 +111,11 @@ def test_a_copied_video_keeps_its_pictures_and_loses_sound_place_and_device(
         assert (before.read([0, 70]) == after.read([0, 70])).all()
 
 
-def test_export_never_writes_into_a_folder_that_holds_something(video: VideoFiles, tmp_path: Path) -> None:
-    propagated(video)
+def test_export_never_writes_into_a_folder_that_holds_something(tracked_video: VideoFiles, tmp_path: Path) -> None:
     (tmp_path / "graphs").mkdir()
     (tmp_path / "graphs" / "mine.txt").write_text("mine")
     with pytest.raises(ConfigError, match=r"mine\.txt"):
-        exporting.export(video.folder.parent, tmp_path / "graphs")
+        exporting.export(tracked_video.folder.parent, tmp_path / "graphs")
 
 
 @pytest.mark.full

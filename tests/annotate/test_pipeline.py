@@ -16,9 +16,11 @@ from barista_bench.annotate.project import Project, VideoFiles, open_project, st
 from barista_bench.annotate.records import LinksFile, Merge, Rename, Split, TrackLine, Undo
 from barista_bench.annotate.running import run, run_video
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.mini import write_kitchen
 from barista_bench.scene_graph import SceneGraph, validate
 from barista_bench.scene_graph.masks import encode_mask
 from tests.annotate.projects import VIDEO, annotated, contents, only, propagated, reference, started
+from tests.conftest import MadeOnce
 from tests.kills import in_child, killed_at, survived_kills
 
 
@@ -46,30 +48,39 @@ def test_a_video_becomes_a_release_that_validates(small_kitchen: Path, tmp_path:
     assert [a.name for a in graph.activities()] == [a.name for a in original.activities()]
 
 
-def test_masks_of_keyframes_are_those_that_were_accepted(video: VideoFiles) -> None:
-    propagated(video)
-    lines = {line.frame: line for line in video.tracks()}
-    assert sorted(lines) == list(range(video.source.frames))
-    for keyframe in video.accepted().keyframes:
+def test_masks_of_keyframes_are_those_that_were_accepted(tracked_video: VideoFiles) -> None:
+    lines = {line.frame: line for line in tracked_video.tracks()}
+    assert sorted(lines) == list(range(tracked_video.source.frames))
+    for keyframe in tracked_video.accepted().keyframes:
         given = {name: mask.rle.counts for name, mask in keyframe.masks.items()}
         assert {name: mask.counts for name, mask in lines[keyframe.frame].masks.items()} == given
 
 
-def test_a_run_that_changes_nothing_makes_nothing(video: VideoFiles) -> None:
-    propagated(video)
-    before = contents(video)
-    assert propagated(video) == []
-    assert contents(video) == before
+def test_a_run_that_changes_nothing_makes_nothing(tracked_video: VideoFiles) -> None:
+    before = contents(tracked_video)
+    assert propagated(tracked_video) == []
+    assert contents(tracked_video) == before
+
+
+@pytest.fixture(scope="session")
+def short_kitchen(made_once: MadeOnce) -> Path:
+    """The videos of the small kitchen, hurried through in two seconds."""
+
+    def make(root: Path) -> None:
+        write_kitchen(root, videos=3, width=128, height=72, seconds=(2, 2), num_proc=1)
+
+    return made_once("short/kitchen", make)
 
 
 @pytest.mark.full
-def test_the_same_files_come_from_any_number_of_processes(small_kitchen: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("ready_workers")
+def test_the_same_files_come_from_any_number_of_processes(short_kitchen: Path, tmp_path: Path) -> None:
     folders = []
     for number in (1, 2):
         folder = tmp_path / str(number)
-        project = start(folder, small_kitchen, propagator="copy_nearest", num_proc=number)
+        project = start(folder, short_kitchen, propagator="copy_nearest", num_proc=number)
         for video_id in project.file.videos:
-            accept(project, masks_of(small_kitchen, video_id, range(0, 150, 15)), "anna")
+            accept(project, masks_of(short_kitchen, video_id, range(0, 60, 15)), "anna")
         assert not any(outcome.problem for outcome in run(project, num_proc=number))
         folders.append({v: contents(project.video(v)) for v in project.file.videos})
     assert len(folders[0]) == 3
@@ -79,20 +90,18 @@ def test_the_same_files_come_from_any_number_of_processes(small_kitchen: Path, t
 @pytest.mark.full
 @pytest.mark.parametrize("before", [True, False], ids=["before the write", "after the write"])
 def test_killed_at_every_write_of_every_stage_it_ends_with_the_same_files(
-    before: bool, small_kitchen: Path, tmp_path: Path
+    before: bool, short_kitchen: Path, tmp_path: Path
 ) -> None:
     def whole(folder: Path) -> None:
         project = open_project(folder)
-        accept(project, Decisions(video=VIDEO, by="anna", contacts=[(20, 60), (110, 150)]))
+        accept(project, Decisions(video=VIDEO, by="anna", contacts=[(4, 20), (40, 58)]))
         run_video(folder, VIDEO)
-        annotated(small_kitchen, project)
+        annotated(short_kitchen, project)
         run_video(folder, VIDEO)
 
-    videos = only(small_kitchen, tmp_path / "videos")
-    quiet, killed = (start(tmp_path / name, videos, propagator="copy_nearest").folder for name in ("quiet", "killed"))
-    whole(quiet)
-    files = contents(open_project(quiet).video(VIDEO))
-    kills = survived_kills(killed / VIDEO, lambda: whole(killed), files, before=before)
+    videos = only(short_kitchen, tmp_path / "videos")
+    folder = start(tmp_path / "project", videos, propagator="copy_nearest").folder
+    kills, _ = survived_kills(folder / VIDEO, lambda: whole(folder), before=before)
     assert kills >= 11  # signal, segments, keyframes, masks, layers, links, two segments, tracks, review, proposals
 
 
@@ -123,27 +132,26 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> list[range]:
 
 
 def test_a_correction_propagates_only_its_segment_again(
-    video: VideoFiles, project: Project, monkeypatch: pytest.MonkeyPatch
+    tracked_video: VideoFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    propagated(video)
-    first, *_, last = video.accepted().keyframes
+    first, *_, last = tracked_video.accepted().keyframes
     name = next(iter(first.masks))
     other = next(rle for key, rle in first.masks.items() if key != name)
     mask = msgspec.Raw(msgspec.json.encode(other.rle))
     frame = last.frame + 5
     accept(
-        project,
+        tracked_video.project,
         Decisions(video=VIDEO, keyframes=[DecidedKeyframe(frame=frame, complete=False, masks={name: mask})]),
         "ben",
     )
     spans = watched(monkeypatch)
-    propagated(video)
-    assert [span.stop for span in spans] == [video.source.frames]
+    propagated(tracked_video)
+    assert [span.stop for span in spans] == [tracked_video.source.frames]
     assert spans[0].start > first.frame
-    lines = {line.frame: line for line in video.tracks()}
+    lines = {line.frame: line for line in tracked_video.tracks()}
     assert lines[frame].masks[name].counts == other.rle.counts
     assert len(lines[frame].masks) > 1  # others are bridged: the correction does not mention them
-    assert video.accepted().corrections == 1
+    assert tracked_video.accepted().corrections == 1
 
 
 @pytest.mark.full
@@ -228,29 +236,29 @@ def test_a_video_that_is_replaced_or_goes_costs_that_video(small_kitchen: Path, 
     assert SceneGraph(tmp_path / "graphs").video_ids == (videos[2],)
 
 
-def test_a_damaged_line_of_tracks_costs_that_video(video: VideoFiles, tmp_path: Path) -> None:
-    propagated(video)
-    path = video.file(TrackLine)
+def test_a_damaged_line_of_tracks_costs_that_video(tracked_video: VideoFiles, tmp_path: Path) -> None:
+    path = tracked_video.file(TrackLine)
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:7], b'{"frame": 6, "masks": 1}\n', *lines[8:]]))
     with pytest.raises(DataError, match="line 8"):
-        export(video.folder.parent, tmp_path / "graphs")
+        export(tracked_video.folder.parent, tmp_path / "graphs")
     assert not (tmp_path / "graphs").exists()
-    assert "line 8" in run_video(video.folder.parent, VIDEO).problem
+    assert "line 8" in run_video(tracked_video.folder.parent, VIDEO).problem
     path.unlink()
-    assert "tracks" in propagated(video)
+    assert "tracks" in propagated(tracked_video)
 
 
 @pytest.mark.parametrize("file", ["accepted.json", "tracks.jsonl"])
-def test_a_mask_that_would_overrun_its_frame_costs_that_video(file: str, video: VideoFiles, tmp_path: Path) -> None:
-    propagated(video)
-    path = video.folder / file
-    counts = next(iter(video.accepted().keyframes[0].masks.values())).rle.counts
+def test_a_mask_that_would_overrun_its_frame_costs_that_video(
+    file: str, tracked_video: VideoFiles, tmp_path: Path
+) -> None:
+    path = tracked_video.folder / file
+    counts = next(iter(tracked_video.accepted().keyframes[0].masks.values())).rle.counts
     assert counts in path.read_text()
     path.write_text(path.read_text().replace(counts, encode_mask(np.ones((720, 1280), dtype=np.bool_)).counts))
-    assert "no run lengths" in run_video(video.folder.parent, VIDEO).problem
+    assert "no run lengths" in run_video(tracked_video.folder.parent, VIDEO).problem
     with pytest.raises(DataError, match="no run lengths"):
-        export(video.folder.parent, tmp_path / "graphs")
+        export(tracked_video.folder.parent, tmp_path / "graphs")
 
 
 def test_two_processes_do_not_write_one_project(video: VideoFiles, project: Project) -> None:

@@ -74,6 +74,7 @@ def plans(release: Path) -> Plans:
 
 
 @pytest.mark.full
+@pytest.mark.usefixtures("ready_workers")
 def test_two_processes_plan_what_one_does(release: Path, plans: Plans) -> None:
     other = plans_of(release, num_proc=2)
     assert list(plans.by_task) == TASKS
@@ -124,6 +125,7 @@ def test_splits_are_chosen_before_classes_are_capped(release: Path) -> None:
 
 
 @pytest.mark.full
+@pytest.mark.usefixtures("ready_workers")
 def test_an_unusable_video_is_left_out_and_named_on_any_number_of_processes(tmp_path: Path) -> None:
     for index in range(3):
         write_release(tmp_path, f"v{index}", busy(index), video=False)
@@ -210,6 +212,7 @@ def hashes(built: BuiltDataset) -> dict[str, str | None]:
 
 
 @pytest.mark.full
+@pytest.mark.usefixtures("ready_workers")
 def test_a_build_has_the_same_bytes_on_one_and_two_processes_elsewhere_and_listed_in_any_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,6 +240,7 @@ def test_a_build_has_the_same_bytes_on_one_and_two_processes_elsewhere_and_liste
 
 
 @pytest.mark.full
+@pytest.mark.usefixtures("ready_workers")
 def test_what_is_lost_on_several_processes_is_counted_as_on_one(tmp_path: Path) -> None:
     for index in range(6):
         write_release(tmp_path / "root", f"v{index}", busy(index))
@@ -254,6 +258,7 @@ def test_what_is_lost_on_several_processes_is_counted_as_on_one(tmp_path: Path) 
 
 
 @pytest.mark.full
+@pytest.mark.usefixtures("ready_workers")
 def test_a_cached_build_still_knows_what_was_lost(tmp_path: Path, datasets_cache: Path) -> None:
     for index in range(4):
         write_release(tmp_path / "root", f"v{index}", busy(index), video=index != 2)

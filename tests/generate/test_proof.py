@@ -155,6 +155,7 @@ def test_all_of_the_kitchen_and_of_the_real_clips_is_proved(
 
 
 @pytest.mark.full
+@pytest.mark.usefixtures("ready_workers")
 def test_generating_again_on_two_processes_gives_the_same_bytes(small_kitchen: Path, tmp_path: Path) -> None:
     for name, processes in (("once", 1), ("again", 1), ("two", 2)):
         generate(small_kitchen, tmp_path / name, FAMILIES, per_subtask=10, num_proc=processes)

@@ -110,10 +110,10 @@ def test_stop_texts_end_the_answer_and_are_no_part_of_it(model):
     full = model.generate(requests, GREEDY)
     written = full[0][0].text
     stop = next(written[n : n + 2] for n in range(4, len(written)) if written[n : n + 2] not in full[1][0].text)
-    answers = model.generate(requests, GenerationConfig(0, max_new_tokens=16, stop=(stop, "never written")))
+    answers = model.generate(requests, replace(GREEDY, stop=(stop, "never written")))
     assert answers[0][0].text == full[0][0].text[: full[0][0].text.index(stop)]
     assert answers[0][0].finish_reason == "stop"
-    assert answers[0][0].output_tokens < 16
+    assert answers[0][0].output_tokens < GREEDY.max_new_tokens
     assert answers[1] == full[1]
 
 
@@ -121,7 +121,7 @@ def test_a_prompt_that_ends_like_a_stop_text_stops_nothing(model):
     request = request_of(0, 1, "cup")
     [[full]] = model.generate([request], GREEDY)
     first = full.text[0]
-    [[answer]] = model.generate([request], GenerationConfig(0, max_new_tokens=16, stop=("assistant\n" + first,)))
+    [[answer]] = model.generate([request], replace(GREEDY, stop=("assistant\n" + first,)))
     assert answer == full
 
 
@@ -151,7 +151,7 @@ def test_thinking_closes_when_its_budget_is_spent(thinker, monkeypatch):
     longest_first = rows[:8]
     for budget in (0, 1, 6):
         rows.clear()
-        answers = thinker.generate(requests, replace(GREEDY, max_new_tokens=40, thinking_budget=budget))
+        answers = thinker.generate(requests, replace(GREEDY, max_new_tokens=24, thinking_budget=budget))
         for row, unlimited in zip(rows[:8], longest_first, strict=True):
             assert row[:budget] == unlimited[:budget]
             assert row[budget : budget + len(closing)] == closing

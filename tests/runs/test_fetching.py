@@ -78,10 +78,17 @@ def test_a_name_or_a_folder_that_a_run_folder_gives_is_neither_fetched_nor_searc
     assert hub.requests == []
 
 
-def test_a_dataset_that_the_user_names_is_asked_for_on_the_hub(strange: Path, hub: HubStandIn) -> None:
+def test_a_dataset_that_the_user_names_is_asked_for(strange: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def load_dataset(name: str, config: str) -> None:
+        asked.append(name)
+        raise FileNotFoundError("nobody has it")
+
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
     with pytest.raises(DataError, match="attacker/name: no config 'relations'"):
         score(strange, data="attacker/name")
-    assert hub.requests
+    assert asked == ["attacker/name"]
 
 
 def test_an_entry_of_the_cache_is_read_without_asking_the_hub(
@@ -92,6 +99,11 @@ def test_an_entry_of_the_cache_is_read_without_asking_the_hub(
     run("barista", tmp_path / "run", task="relations", model="oracle", runs=1)
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
     assert read_run(tmp_path / "run").data.path == "barista"
+    assert score(tmp_path / "run").results.coverage.is_complete
+    # As a set of the Hub lies there once it was fetched.
+    shutil.copytree(datasets_cache / "barista", datasets_cache / "org___barista", symlinks=True)
+    say(tmp_path / "run", path="org/barista")
+    shutil.rmtree(datasets_cache / "barista")
     assert score(tmp_path / "run").results.coverage.is_complete
     assert hub.requests == []
 

@@ -149,6 +149,7 @@ def test_one_task_lies_where_several_would_and_an_older_folder_is_gone_on_with(
 
 
 @pytest.mark.full
+@pytest.mark.usefixtures("ready_workers")
 def test_the_number_of_processes_that_score_changes_no_byte(three_tasks: Path, tmp_path: Path) -> None:
     run(three_tasks, tmp_path, task=TASKS, model="chance", runs=2)
     files = [tmp_path / task / name for task in TASKS for name in ("results.json", "scores.jsonl")]
@@ -163,6 +164,7 @@ def test_the_number_of_processes_that_score_changes_no_byte(three_tasks: Path, t
 
 
 @pytest.mark.full
+@pytest.mark.usefixtures("ready_workers")
 def test_a_run_that_cannot_be_scored_ends_the_command_in_one_line(three_tasks: Path, tmp_path: Path) -> None:
     run(three_tasks, tmp_path, task=TASKS, model="chance")
     (tmp_path / TASKS[0] / "run.json").write_text("{}")

@@ -26,7 +26,7 @@ def page_of(chromium: Browser, address: str, route: str = f"#/project/{VIDEO}") 
         watched = Watched(page)
         page.goto(address)
         page.locator("main h2").first.wait_for()
-        page.goto(address.partition("?")[0] + route)
+        page.goto(page.url.partition("#")[0] + route)
         yield page
         assert not watched.console
         assert not watched.dialogs

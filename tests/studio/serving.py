@@ -16,6 +16,7 @@ import typer
 
 from barista_bench.cli import app
 from barista_bench.studio.server import studio_server
+from barista_bench.studio.web import home_of
 from barista_bench.studio.workspace import Workspace, open_workspace
 
 program = functools.cache(lambda: typer.main.get_command(app))
@@ -56,13 +57,15 @@ class Visitor:
         self.base, _, self.token = address.partition("/?token=")
         self.host, self._tls = self.base.partition("://")[2], tls
         self.cookie = f"studio-{self.host.rpartition(':')[2]}={self.token}"
+        self.home = home_of(self.token)
 
     def answer(self, path: str, body: object = None, **headers: str) -> tuple[int, bytes, dict[str, str]]:
         data = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
         usual = {"Cookie": self.cookie} | ({} if data is None else {"Origin": self.base})
         given = {name.replace("_", "-"): value for name, value in headers.items()}
         sent = {name: value for name, value in {**usual, **given}.items() if value}
-        request = urllib.request.Request(self.base + path, data, sent)
+        below = "" if path.startswith("/?") else self.home.rstrip("/")
+        request = urllib.request.Request(self.base + below + path, data, sent)
         opener = urllib.request.build_opener(_NoRedirect, urllib.request.HTTPSHandler(context=self._tls))
         try:
             with opener.open(request, timeout=120) as response:

@@ -1,10 +1,12 @@
 """What the page may run, send and open in the studio's folder, and what it may not."""
 
 import json
+import logging
 import os
 import shlex
 import shutil
 import signal
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -77,6 +79,10 @@ def test_a_form_shows_the_command_that_one_would_type(anna: Visitor) -> None:
         ("validate", {"root": "out"}, "leads outside"),
         ("validate", {"root": "nowhere"}, "there is no"),
         ("mini", {"out": "--help"}, "begins with a dash"),
+        ("mini", {"out": "~"}, "only a shell knows"),
+        ("mini", {"out": "~/kitchen"}, "only a shell knows"),
+        ("start", {"project": "p", "videos": "~anna/videos"}, "only a shell knows"),
+        ("validate", {"root": "~root"}, "only a shell knows"),
         ("mini", {"out": "out/kitchen"}, "leads outside"),
         ("mini", {"out": "kitchen", "videos": "1e9"}, "is no number"),
         ("mini", {"out": "a\nb"}, "cannot be seen"),
@@ -185,13 +191,32 @@ def test_a_video_that_is_dropped_is_written_whole_or_not_at_all(anna: Visitor, f
     ("place", "name"),
     [
         *(("videos", name) for name in ("../a.mp4", "a/b.mp4", ".a.mp4", "-a.mp4", "a.sh", "a\x00.mp4", "", "a.mp4\n")),
-        *((place, "a.mp4") for place in ("..", "/tmp", "out", "", "-videos", "videos/../..")),
+        *((place, "a.mp4") for place in ("..", "/tmp", "out", "", "-videos", "videos/../..", "~", "~/v")),
     ],
 )
 def test_a_video_goes_nowhere_but_below_the_folder(anna: Visitor, tmp_path: Path, place: str, name: str) -> None:
     before = sorted(tmp_path.rglob("*"))
     assert upload(anna, place, name, b"video")[0] == 400
     assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("path", ["/api/upload?folder=videos&name=a.mp4", "/api/jobs/start"])
+def test_whoever_breaks_off_what_they_send_leaves_no_traceback_and_no_file(folder: Path, out: Path, path: str) -> None:
+    told: list[logging.LogRecord] = []
+    listener = logging.Handler()
+    listener.emit = told.append  # type: ignore[method-assign]
+    with visiting(out=out, folder=folder) as anna:
+        logging.getLogger("uvicorn.error").addHandler(listener)
+        head = [f"POST {anna.home[:-1]}{path} HTTP/1.1", f"Host: {anna.host}", f"Cookie: {anna.cookie}"]
+        head += [f"Origin: {anna.base}", "Content-Length: 1000000", "", "abc"]
+        name, port = anna.host.split(":")
+        with socket.create_connection((name, int(port))) as broken:
+            broken.sendall("\r\n".join(head).encode())
+            assert anna.json("/api/jobs") == {"jobs": []}
+        assert anna.json("/api/jobs") == {"jobs": []}
+    logging.getLogger("uvicorn.error").removeHandler(listener)
+    assert told == []
+    assert not any((folder / "videos").glob("*"))
 
 
 def test_the_size_of_a_video_is_bounded(anna: Visitor, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from PIL import Image
 from pycocotools import mask as coco_mask
 
 from barista_bench.benchmarks.kinds.box_answers import CENTRE_FRACTIONS
-from barista_bench.benchmarks.parsing import integer, last_array, object_schema, unfenced
+from barista_bench.benchmarks.parsing import NOTHING_READ, integer, last_array, object_schema, unfenced
 from barista_bench.core.example import TypedFields
 from barista_bench.core.task import Explanation, Fields, ParseError, Prediction, Verdict
 from barista_bench.metrics.region_boundary.scoring import boundary_f, region_j
@@ -215,6 +215,8 @@ def parse_masks(
             dropped += 1
         elif image_frames[image] in annotated_frames:
             masks[image_frames[image]].append(resized(mask, sizes[0]))
+    if entries and dropped == len(entries):
+        return NOTHING_READ
     answer = MaskAnswer(
         [MaskFields.of(frame, union([m.counts for m in parts], sizes[0])) for frame, parts in sorted(masks.items())]
     )

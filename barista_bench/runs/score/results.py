@@ -135,12 +135,14 @@ class Figure(Strict):
 
 class SampleCoverage(Strict):
     """Samples by what became of them. `expected` = examples x runs; `scored` leaves out infrastructure errors and
-    samples not yet run; `answered` are those with a readable answer."""
+    samples not yet run; `answered` are those with a readable answer. `dropped` counts the entries of these answers that
+    could not be read and are left out."""
 
     expected: Count
     scored: Count
     answered: Count
     statuses: dict[str, Count]
+    dropped: Count = 0
 
     @property
     def missing(self) -> int:
@@ -149,6 +151,45 @@ class SampleCoverage(Strict):
     @property
     def is_complete(self) -> bool:
         return not self.missing
+
+
+BoxFormatText: TypeAlias = Annotated[str, StringConstraints(pattern=r"\A(xyxy|yxyx|xywh)/(pixels|[1-9][0-9]{0,5})\z")]
+FEWEST_BOXES = 6
+"""Answers with boxes, or boxes, below which nothing is said of them."""
+
+
+class BoxFit(Strict):
+    """How the boxes of up to 200 answers fit the reference as they are read, and a format in which they fit far better.
+
+    `mean_best_iou` is over the fewer of true and answered boxes. `without_area` are those narrower or lower than a
+    pixel, `outside` those that reach out of the frame.
+    """
+
+    format: BoxFormatText
+    answers: Count
+    mean_best_iou: Amount
+    boxes: Count
+    without_area: Count
+    outside: Count
+    better_format: BoxFormatText | None
+    better_iou: Amount | None
+
+    @property
+    def in_words(self) -> str:
+        """One clause on boxes that are not written as they are read, with what to do; empty where they fit."""
+        if self.better_format is not None and self.better_iou is not None:
+            return (
+                f"its boxes are read as {self.format} (mean best IoU {self.mean_best_iou:.2f}) and fit far better as "
+                f"{self.better_format} ({self.better_iou:.2f}). "
+                f"Remedy: run again with --box-format {self.better_format}"
+            )
+        for count, what in ((self.without_area, "have no area"), (self.outside, "reach out of the frame")):
+            if self.boxes >= FEWEST_BOXES and count > self.boxes / 2:
+                return (
+                    f"{count} of {self.boxes} boxes {what}, read as {self.format}, and no known format fits them. "
+                    "Remedy: look at some answers, and name the format that the model writes with --box-format"
+                )
+        return ""
 
 
 class Breakdown(Strict):
@@ -192,6 +233,7 @@ class Results(RecordedFigures):
     trained_on: Count = Field(default=0, description="videos of these examples that the model was trained on")
     coverage: SampleCoverage
     notes: dict[str, Count] = Field(default_factory=dict, description="what is odd about answers that count: how many")
+    box_fit: BoxFit | None = None
     primary: str
     figures: dict[str, Figure]
     breakdowns: dict[str, dict[str, Breakdown]] = Field(description="metadata key -> value -> primary figure")
@@ -224,13 +266,13 @@ class Results(RecordedFigures):
 
     @property
     def notes_in_words(self) -> list[str]:
-        """One clause for each of the notes: "2 answers ended with 'odd'"."""
+        """One clause for each of the notes: "2 answers ended with 'odd'", and one on boxes that are read wrongly."""
         counts = {note: f"{count} answer{'s' * (count != 1)}" for note, count in self.notes.items()}
         all_thoughts = "is in reasoning_content or within think tags"
         return [
             f"all text of {count} {all_thoughts}" if note == ALL_REASONING else f"{count} {note}"
             for note, count in counts.items()
-        ]
+        ] + ([self.box_fit.in_words] if self.box_fit is not None and self.box_fit.in_words else [])
 
     @property
     def circumstances(self) -> dict[str, JsonValue]:
@@ -275,12 +317,13 @@ def summary_line(results: Results) -> str:
     incomplete = "" if coverage.is_complete else " INCOMPLETE"
     incomplete += f" TRAINED ON {results.trained_on} OF ITS VIDEOS: NO RANK" if results.trained_on else ""
     options = f", {words}" if (words := results.comparability.options_in_words) else ""
+    dropped = f", {coverage.dropped} entries dropped" if coverage.dropped else ""
     spread = tie_spread(results)
     order = f"; all scores are equal, so that the order of the examples decides: {spread}" if spread else ""
     return (
         f"{results.dataset.benchmark}/{results.dataset.task}, {results.model.label}: "
         f"{results.primary} {decimal(figure.mean)}{std} over {len(figure.runs)} run(s), "
-        f"{coverage.answered}/{coverage.expected} answered ({statuses}){incomplete}, "
+        f"{coverage.answered}/{coverage.expected} answered ({statuses}){dropped}{incomplete}, "
         f"wording {results.prompts.wording}{options}{order}{''.join(f'; {note}' for note in results.notes_in_words)}"
     )
 

@@ -20,7 +20,7 @@ from barista_bench.benchmarks import task_class
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Status
 from barista_bench.core.guarding import guarded
-from barista_bench.core.resampling import RESAMPLES, Interval, ResampledRun, run_intervals
+from barista_bench.core.resampling import Interval, ResampledRun, run_intervals
 from barista_bench.core.task import Example, ParseError, Prediction, Scored, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError, TaskError
@@ -277,13 +277,13 @@ def by_repetition(samples: Iterable[ScoredSample]) -> dict[int, list[ScoredSampl
 
 
 def group_figure(
-    task: Task, counted: Counted, group: Iterable[ScoredSample], *, resamples: int = RESAMPLES
+    task: Task, counted: Counted, group: Iterable[ScoredSample], *, intervals: bool = True
 ) -> Figure | None:
     """The primary figure of a group of samples, over its repetitions, with its interval over its resampling units.
 
     Args:
         counted: all samples of the run that count.
-        resamples: of the bootstrap, 0 for no interval.
+        intervals: whether the figure has its interval.
 
     Returns:
         None where no sample of the group counts, or where one of its repetitions has no such figure.
@@ -297,7 +297,7 @@ def group_figure(
     values = [float(part.statistics.figures(np.ones((1, part.statistics.size)))[name][0]) for part in parts]
     if not values or np.isnan(values).any():
         return None
-    return figure(values, run_intervals(parts, resamples=resamples).get(name) if resamples else None)
+    return figure(values, run_intervals(parts).get(name) if intervals else None)
 
 
 def figure(values: Sequence[float], interval: Interval | None = None, *, is_even: bool = True) -> Figure:
@@ -311,6 +311,6 @@ def figure(values: Sequence[float], interval: Interval | None = None, *, is_even
     )
 
 
-def intervals(counted: Counted, *, resamples: int = RESAMPLES) -> dict[str, Interval]:
+def intervals(counted: Counted) -> dict[str, Interval]:
     """Intervals of all figures, as `run_intervals` gives them."""
-    return run_intervals([group.resampled for group in counted.values()], resamples=resamples)
+    return run_intervals([group.resampled for group in counted.values()])

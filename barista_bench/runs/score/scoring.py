@@ -30,9 +30,11 @@ from barista_bench.errors import BaristaError, ConfigError, DataError, TaskError
 from barista_bench.files.writing import atomic_write
 from barista_bench.runs.log.inputs import digest
 from barista_bench.runs.run_folder import CONFIG_FILE, Place, other_options, read_run
+from barista_bench.runs.score.box_fit import box_fit
 from barista_bench.runs.score.costs import Prices, costs_of, token_sums
 from barista_bench.runs.score.results import (
     RESULTS_FILE,
+    BoxFit,
     Breakdown,
     DatasetInfo,
     Figure,
@@ -211,8 +213,10 @@ def _results(run: ReadRun, samples: Sequence[ScoredSample], counted: Counted, kn
             scored=sum(s.record.is_finished for s in samples),
             answered=sum(s.prediction is not None for s in scored),
             statuses=status_counts(s.record.status for s in samples),
+            dropped=sum(s.prediction.dropped for s in scored if s.prediction is not None),
         ),
         notes=dict(Counter(note for s in samples if s.record.is_finished and (note := s.oddity)).most_common()),
+        box_fit=_box_fit(run, scored),
         prompts=PromptsInfo(version=task.prompts.version, sha256=task.prompts.sha256, wording=task.prompts.wording),
         primary=task.primary,
         figures=_figures(counted, details),
@@ -228,6 +232,13 @@ def _count_trained_on(run: ReadRun) -> int:
     over."""
     training = set(run.description.training_videos)
     return len(training.intersection(run.examples.video_hashes().values())) if training else 0
+
+
+def _box_fit(run: ReadRun, samples: Sequence[ScoredSample]) -> BoxFit | None:
+    try:
+        return box_fit(run.task, run.description.identity.model.box_format.format, samples)
+    except TaskError:  # of what is for people: whoever draws these samples says so
+        return None
 
 
 def _figures(counted: Counted, details: Sequence[Mapping[str, Json]]) -> dict[str, Figure]:

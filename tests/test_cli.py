@@ -93,7 +93,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "annotate start": ([start], {"project"}),
     "annotate run": ([run_stages], set()),
     "annotate accept": ([accept], {"source"}),
-    "annotate import": ([accept, read_mask_tracks], {"source_format", "only_asked"}),
+    "annotate import": ([accept, read_mask_tracks], {"source_format", "only_asked", "video", "replace"}),
     "annotate describe": ([DescribingSettings], {"config"}),
     "annotate status": ([open_project], {"project"}),
     "annotate review": ([open_project], {"project", "show", "plots"}),

@@ -67,7 +67,7 @@ run: $(VENV)/installed
 run-all:
 	$(MAKE) run FPS=30 LIMIT=16 SUBTASK=6 UNTRAINED='dual:tiny $(UNTRAINED)'
 
-ASK = --model $(1) --temperature 0 --max-new-tokens 192 --runs 1 --out $(BUILD)/runs/$(subst :,-,$(1))
+ASK = --model $(1) --temperature 0 --max-new-tokens 192 --runs 1 --batch-size 16 --out $(BUILD)/runs/$(subst :,-,$(1))
 SUBMITTED := $(BUILD)/runs/dual-tiny/barista/activity
 SUBMISSION := $(SUBMITTED) --out $(BUILD)/submission --model-repo org/dual-tiny --model-name dual:tiny \
   --dataset-repo org/barista --dataset-revision $(COMMIT)
@@ -79,7 +79,7 @@ kitchen:
 # keyframes. Narrow, so that optical flow takes seconds (docs/your_own_videos.md). It takes the scripted one's place.
 TRUTH := --from $(BUILD)/own/clips --format release --only-asked --by truth
 own:
-	$(TOGETHER) 'mini $(BUILD)/own/clips --videos 1 --width 128 --fps $(FPS) --no-progress' \
+	$(TOGETHER) 'mini $(BUILD)/own/clips --videos 1 --width 128 --height 180 --fps $(FPS) --no-progress' \
 	  'annotate start $(BUILD)/own/project --videos $(BUILD)/own/clips' \
 	  'annotate import $(BUILD)/own/project $(TRUTH)' 'annotate run $(BUILD)/own/project' \
 	  'annotate import $(BUILD)/own/project $(TRUTH)' 'annotate run $(BUILD)/own/project' \

@@ -137,13 +137,14 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> MadeOnce:
     base = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "made_once"
 
     def made(name: str, make: Callable[[Path], object]) -> Path:
-        folder, done = base / name, base / f"{name}.made"
+        folder, done, maker = base / name, base / f"{name}.made", f"{make.__module__}.{make.__qualname__}"
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(base / f"{name}.lock"):
             if not done.exists():
                 shutil.rmtree(folder, ignore_errors=True)  # of a process that failed here
                 make(folder)
-                done.touch()
+                done.write_text(maker)
+            assert done.read_text() == maker, f"{name} is the name of two folders"
         return folder
 
     return made

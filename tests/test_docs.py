@@ -157,7 +157,8 @@ def test_every_promise_names_tests_that_exist() -> None:
 
 def test_every_argument_that_a_docstring_tells_of_is_one() -> None:
     for path in [*(ROOT / "barista_bench").rglob("*.py"), *(ROOT / "metrics").rglob("*.py")]:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        text = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)) if "    Args:\n" in text else ():
             if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 continue
             told = re.search(r"^Args:\n((?: {4}.*\n?|\n)+)", ast.get_docstring(node) or "", re.MULTILINE)

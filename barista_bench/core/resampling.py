@@ -20,13 +20,13 @@ Only units that have the figure at all count, since a figure of hands rests on t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from barista_bench.core.example import Example, Scored, content_seed
+from barista_bench.core.example import Example, Scored
 from barista_bench.core.guarding import guarded, unit_of
 from barista_bench.core.statistics import Floats, SampleStatistics
 from barista_bench.core.task import Task
@@ -55,11 +55,6 @@ class Interval:
     level: float
     method: Literal["effective trials", "unseen units", "student"]
     units: int
-
-
-def bootstrap_seed(units: Iterable[str]) -> int:
-    """The seed of what is drawn of units, the same for the same units in any order, so that comparisons share draws."""
-    return content_seed("bootstrap", *sorted(set(units)))
 
 
 class ResampledRun(NamedTuple):

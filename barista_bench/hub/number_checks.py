@@ -68,6 +68,10 @@ def _complaints(results: Results) -> Complaints:
             is_part = 1 <= group.examples <= dataset.examples
             yield f"breakdowns.{key}.{value}.examples", "" if is_part else f"is {group.examples} of {dataset.examples}"
             yield f"breakdowns.{key}.{value}", _figure_complaint(group.figure, runs) or _outside(group.figure)
+    if (fit := results.box_fit) is not None:
+        is_fraction = max(fit.mean_best_iou, fit.better_iou or 0.0) <= 1 + _ROUNDING
+        are_parts = max(fit.without_area, fit.outside) <= fit.boxes and fit.answers <= results.coverage.answered
+        yield "box_fit", "" if is_fraction and are_parts else "has parts that are more than the whole"
     yield from _costs(timing.costs, sum(results.coverage.statuses.values()))
     yield from _tokens(timing.costs, timing.input_tokens, timing.output_tokens)
 

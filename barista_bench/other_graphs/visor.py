@@ -314,7 +314,7 @@ def _picture_size(path: Path) -> tuple[int, int]:
     try:
         with Image.open(path, formats=("JPEG", "PNG")) as image:
             size = image.size
-    except (OSError, ValueError, SyntaxError) as error:
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise DataError(f"{path}: the picture is damaged ({error}). Remedy: {_REMEDY}") from error
     if abs(size[0] * SIZE[1] - size[1] * SIZE[0]) > SIZE[0] or size[0] > SIZE[0]:
         raise DataError(f"{path}: is {size[0]}x{size[1]}, no smaller picture of {SIZE[0]}x{SIZE[1]}. Remedy: {_REMEDY}")

@@ -18,8 +18,8 @@ from barista_bench.scene_graph.reading import ReleaseRecords
 
 MAX_OBJECTS = 10_000
 """Objects, and as many categories."""
-MAX_RANGES = 20_000
-"""Ranges of attributes and relations: five a second for an hour. Each example looks at all of them."""
+MAX_RANGES = 10_000
+"""Ranges of attributes and relations: almost three a second for an hour. An example names those of its frame."""
 MAX_SEGMENTS = 5000
 """Activities and process steps; an example names those of its frame."""
 MAX_RELATION_LABELS = 1000

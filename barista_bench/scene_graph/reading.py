@@ -209,27 +209,21 @@ def canonical_id(text: str) -> str:
 
 
 def _unify_ids(release: ReleaseFile, log: ProblemLog) -> None:
-    """Bring every id and every name into one spelling, in place: names are compared without stray blanks."""
+    """Bring every id and every category into one spelling, in place: categories are compared without stray blanks.
+
+    Values and names of activities keep theirs: the released texts show them as they are.
+    """
     canonical_ids: dict[str, str] = {}
 
     def canonical(text: str) -> str:
         return canonical_ids.get(text) or canonical_ids.setdefault(text, canonical_id(text))
 
-    tidy_names: dict[str, str] = {}
-
-    def tidy(text: str) -> str:
-        return tidy_names.get(text) or tidy_names.setdefault(text, tidy_name(text))
-
-    for category in release.categories:
-        category.id, category.name = canonical(category.id), tidy(category.name)
-    for row in release.attributes:
-        row.attribute_type, row.value = tidy(row.attribute_type), tidy(row.value)
-    for claim in release.relations:
-        claim.relation_type, claim.value = tidy(claim.relation_type), tidy(claim.value)
-    for named in chain(release.activities, release.process_steps):
-        named.display_name = tidy(named.display_name)
-    for name in sorted(text for text, plain in tidy_names.items() if text != plain):
-        log.warning("", f"the name {name!r} is read as {tidy_names[name]!r}", "write it without stray blanks")
+    for index, category in enumerate(release.categories):
+        category.id, written = canonical(category.id), category.name
+        category.name = tidy_name(written)
+        if category.name != written:
+            what = f"the name {written!r} is read as {category.name!r}"
+            log.warning(f"categories[{index}].name", what, "write it without stray blanks")
     table: dict[str, str] = {}
     for object_id, category_id in release.object_id_to_category_id.items():
         if table.setdefault(canonical(object_id), canonical(category_id)) != canonical(category_id):

@@ -25,7 +25,6 @@ from barista_bench.core.resampling import (
     LEVEL,
     PERMUTATIONS,
     ResampledRun,
-    bootstrap_seed,
     figure_interval,
     figures_of,
     interval_weights,
@@ -265,7 +264,7 @@ class _CommonSamples(NamedTuple):
 
     @property
     def permutation_seed(self) -> int:
-        return content_seed("permutation", bootstrap_seed(self.units))
+        return content_seed("permutation", content_seed("bootstrap", *self.units))
 
 
 def _common_samples(first: ScoredRun, second: ScoredRun) -> _CommonSamples:

@@ -19,7 +19,8 @@ from barista_bench.core.task import Example, FrameRef, Prediction, Scored, Task
 from barista_bench.data.frozen import content_hash, read_frozen, write_frozen
 from barista_bench.data.rows import row_features
 from barista_bench.errors import ConfigError
-from tests.answering import derived
+from tests.answering import examples_of
+from tests.graph_examples import opened
 from tests.releases import CUP, FRAMES, MACHINE, document, relation, segmentation, span, write_release
 
 NAMES = task_names("barista")
@@ -33,7 +34,7 @@ def tasks(name: str) -> tuple[Task, Task]:
 
 
 def examples(task: Any, root: Path, **sampling: Any) -> list[Example]:
-    return derived(task, root, task.sampling.with_overrides(sampling))
+    return examples_of(task, opened(root), task.sampling.with_overrides(sampling))
 
 
 PUBLISHED: dict[str, tuple[Sampling, str, str, str]] = {

@@ -141,6 +141,8 @@ FIGURES: dict[str, Forgery] = {
     "a number as NaN": written(lambda text: text.replace(b'"mean": 0', b'"mean": NaN, "x": 0', 1)),
     "a number as text": primary(mean="high"),
 }
+_FIT = {"format": "xyxy/1000", "answers": 8, "mean_best_iou": 0.9, "boxes": 8, "without_area": 0, "outside": 0}
+_FIT |= {"better_format": None, "better_iou": None}
 COUNTS: dict[str, Forgery] = {
     "no runs": in_results("runs", 0),
     "a thousand runs and one": in_results("runs", 1001),
@@ -159,6 +161,9 @@ COUNTS: dict[str, Forgery] = {
     "a status of the forger's own": in_results("coverage.statuses", lambda s: {**s, "brilliant": 1}),
     "a status below 0": in_results("coverage.statuses", lambda s: {**s, "refused": -2, "parse_error": 2}),
     "more failures than samples": in_results("coverage.statuses.infra_error", 10**6),
+    "fewer dropped than none": in_results("coverage.dropped", -1),
+    "more boxes outside than boxes": in_results("box_fit", _FIT | {"outside": 9}),
+    "boxes that fit better than wholly": in_results("box_fit", _FIT | {"mean_best_iou": 7.0}),
     "more odd answers than answers": in_results("notes", {"ended oddly": 10**6}),
     "trained on its videos": in_results("trained_on", 2),
     "trained on less than none": in_results("trained_on", -1),

@@ -56,7 +56,7 @@ FIRST = 3
 @pytest.fixture(scope="session")
 def linked(six_release: Path, made_once: MadeOnce) -> Path:
     """The same set with frames decoded on access."""
-    return made_once("six_linked/barista", lambda out: build_tasks(six_release, out, frames="linked"))
+    return made_once("six/linked/barista", lambda out: build_tasks(six_release, out, frames="linked"))
 
 
 def ask(data: Path, out: Path, server: ServedStandIn, **settings: object) -> None:

@@ -185,10 +185,16 @@ class FrameArrays:
         active &= self.is_boxed(table.source[rows], frames)
         return active
 
+    def with_boxes(self, frames: Frames) -> Frames:
+        """Those of the frames on which something has a box."""
+        return frames[np.isin(frames, self._boxed_frames)]
+
     def related(self, positions: Sequence[int], frames: Frames) -> Frames:
         """Those of the frames on which one of the relation ranges at these positions holds with both its ends boxed."""
-        parts = [part[self.active_relations(positions, part).any(axis=0)] for part in in_parts(frames, len(positions))]
-        return np.concatenate([np.arange(0), *parts])
+        parts = in_parts(self.with_boxes(frames), len(positions))
+        return np.concatenate(
+            [np.arange(0), *(part[self.active_relations(positions, part).any(axis=0)] for part in parts)]
+        )
 
     def frames(self, sampling: FrameSampling, *, in_activities: bool = False) -> Frames:
         """Frames in the sampled range, at the sampled step, and only those inside an activity where it says so.

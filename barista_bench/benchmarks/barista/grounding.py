@@ -293,9 +293,9 @@ class _View:
         return thinned(frames, sampling.fraction)
 
     def counts(self, frames: Frames) -> Iterator[tuple[int, NDArray[np.int32], NDArray[np.int32]]]:
-        """Each frame, and (objects,) how many keys an object has there, and how many colours of it a phrase may use."""
+        """Each frame with boxes, and (objects,) how many keys and how many colours for a phrase an object has there."""
         objects = len(self.video.objects)
-        for part in in_parts(frames, objects + len(self.relations) + len(self.attributes)):
+        for part in in_parts(self.arrays.with_boxes(frames), objects + len(self.relations) + len(self.attributes)):
             related = self.arrays.active_relations(self.relations, part)
             stated = self.arrays.active_attributes(self.attributes, part)
             color_frames: dict[tuple[int, str], Bools] = {}

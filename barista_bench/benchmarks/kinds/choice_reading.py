@@ -183,7 +183,9 @@ class _Answer:
             return replace(groups[0], labels=union.labels, start=0)
         before = [self.words[group.first - 1] for group in groups]
         is_free = all(token.role or token.kind != "word" for token in before)  # not as in `Plan B`
-        return union if is_free and len(self.words) <= _SHORT else None
+        starts = all(token.kind == "line" or token.text in STOPS | {","} or token.role == "but" for token in before)
+        is_judged = len(self.mentions) > len(groups)
+        return union if len(self.words) <= _SHORT and (starts if is_judged else is_free) else None
 
     def _form(self, mention: _Mention) -> tuple[str, str]:
         """The marks around a letter, which are the same in a list of choices."""
@@ -295,8 +297,11 @@ class _Answer:
         if stance is Stance.NAMED:
             return replace(mention, stance=stance, start=start)
         line = self.words.line_start(mention.first)
-        is_outer = line == 0 or all(token.kind in ("line", "mark") for token in self.words.tokens[mention.last :][:14])
-        if line is not None and is_outer and self.words.ends_line(mention.last) and (self.several or not is_listed):
+        if line is None:
+            line = self.words.sentence_start(mention.first)
+        is_last = all(token.kind in ("line", "mark") for token in self.words.tokens[mention.last :])
+        is_alone = line is not None and (line == 0 or is_last) and self.words.ends_line(mention.last)
+        if is_alone and (self.several or not is_listed):
             return replace(mention, stance=Stance.NAMED, start=line)
         if verdict is Stance.NAMED:
             return replace(mention, stance=verdict)

@@ -120,6 +120,12 @@ class Words:
                 break
         return None
 
+    def sentence_start(self, at: int) -> int | None:
+        """The first token of a sentence, where only marks stand before this one, and no choice ends the one before."""
+        while self[at - 1].text and self[at - 1].text in OPEN:
+            at -= 1
+        return at if self[at - 1].text in STOPS and self[at - 1].text and at - 2 not in self.covered else None
+
     def ends_line(self, at: int) -> bool:
         """Whether only marks come here before the line ends."""
         return self[self.after_marks(at, MARKS | {".", ",", "!"})].kind == "line"

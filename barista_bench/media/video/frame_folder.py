@@ -42,7 +42,8 @@ _REFETCH = "fetch the folder's images again"
 def check_size(name: str, width: int, height: int, remedy: str = REMUX) -> None:
     """Raise VideoError for a frame size (pixels) that is missing or absurd, before memory is taken for it."""
     if width < 1 or height < 1:
-        raise VideoError(f"{name}: the header gives no frame size. Remedy: {remedy}")
+        what = f"the header gives no frame size, or the pictures have more than {MAX_PIXELS // 2**20} Mpx"
+        raise VideoError(f"{name}: {what}. Remedy: {remedy}")
     if max(width, height) > MAX_SIDE or width * height > MAX_PIXELS:
         limit = f"{MAX_SIDE} px a side and {MAX_PIXELS // 2**20} Mpx"
         raise VideoError(

@@ -46,6 +46,8 @@ _NO_PROBING = {"analyzeduration": "1", "codec_whitelist": "none"}
 _SEEKABLE = ("mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm")  # FFmpeg's names; only these can seek exactly
 _CACHE_LIMIT = 256  # an index takes about 60 KB for 2,500 frames
 
+_UNDECODABLE = f"cannot be decoded, or has more than {MAX_PIXELS // 2**20} Mpx"
+"""What a decoder says of a picture that is larger than its header told."""
 REDOWNLOAD = "fetch the file again, or check that it is the video you meant"
 
 VIDEO_SUFFIXES = frozenset({".mp4", ".mov", ".m4v", ".mkv", ".webm", ".avi"})
@@ -359,7 +361,7 @@ def _first_frame(
         for frame in container.decode(stream):
             return _shape_of(frame, name)
     except (*AV_ERRORS, StopIteration) as error:
-        raise VideoError(f"{name}: frame 0 cannot be decoded ({reason(error)}). Remedy: {REMUX}") from error
+        raise VideoError(f"{name}: frame 0 {_UNDECODABLE} ({reason(error)}). Remedy: {REMUX}") from error
     raise VideoError(f"{name}: no frame can be decoded. Remedy: {REMUX}")
 
 
@@ -380,7 +382,8 @@ def _scan(name: str) -> VideoIndex:
                 shape = shape or _shape_of(frame, name)
                 times.append(frame.pts if frame.pts is not None else len(times))
         except AV_ERRORS as error:
-            text = f"{name}: frame {len(times)} cannot be decoded ({reason(error)}). Remedy: {REDOWNLOAD}"
+            what = f"frame {len(times)} {'cannot be decoded' if times else _UNDECODABLE}"
+            text = f"{name}: {what} ({reason(error)}). Remedy: {REDOWNLOAD}"
             raise VideoError(text) from error
         if shape is None:
             raise VideoError(f"{name}: it holds no frame that can be decoded. Remedy: {REDOWNLOAD}")

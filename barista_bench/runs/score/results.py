@@ -167,12 +167,12 @@ class BoxFit(Strict):
 
     format: BoxFormatText
     answers: Count
-    mean_best_iou: float
+    mean_best_iou: Amount
     boxes: Count
     without_area: Count
     outside: Count
     better_format: BoxFormatText | None
-    better_iou: float | None
+    better_iou: Amount | None
 
     @property
     def in_words(self) -> str:

@@ -53,6 +53,7 @@ UNREAD = [
     ("mask_tracking", '{"masks": [{"object": 7, "frame": 1, "rle": {"size": [4, 4], "counts": "`0"}}]}'),
     ("mask_tracking", '{"masks": [{"object": 1, "frame": 1, "rle": "`0"}]}'),
     ("rvos_parts", '{"masks": [{"frame": 0, "rle": {"size": [9, 9], "counts": "~"}}]}'),
+    ("t_stvg", '{"explicit_object": [{"thing": "cup"}]}'),
     ("t_stvg", '{"explicit_object": [7], "spatial_tracking": [{"object": "cup", "time": 1, "box": [1, 2, 3, 4]}]}'),
 ]
 NOTHING = [

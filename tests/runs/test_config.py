@@ -103,7 +103,7 @@ UNUSABLE: dict[str, tuple[object, ...]] = {
     ("setting", "what"),
     [
         *(({name: value}, name) for name, values in UNUSABLE.items() for value in values),
-        ({"box_format": "xywh/1000"}, "box format"),
+        ({"box_format": "xxyy/1000"}, "box format"),
         ({"max_cost": 1.0}, "prices"),
     ],
 )

@@ -108,6 +108,7 @@ def test_each_kind_of_failure_is_a_status_of_its_own(dataset: Path, tmp_path: Pa
             **{"ok": 54, "parse_error": 3, "refused": 3, "truncated": 6, "truncated_thinking": 3},
             "infra_error": 3,
         },
+        "dropped": 0,
     }
     assert not results.coverage.is_complete
     # In relations the release counts a provider's error as an answer that cannot be read; it lowers the coverage too.
@@ -256,7 +257,7 @@ def test_a_run_of_another_version_of_its_task_is_refused_and_never_mixed(dataset
     described = json.loads((tmp_path / "run.json").read_text())
     described["identity"]["task_version"] -= 1
     (tmp_path / "run.json").write_text(json.dumps(described))
-    with pytest.raises(ConfigError, match=r"asked as version 1, and is now 2.*Remedy: run it anew"):
+    with pytest.raises(ConfigError, match=r"asked as version 2, and is now 3.*Remedy: run it anew"):
         score(tmp_path)
     with pytest.raises(ConfigError, match="task_version 1, not 2"):
         run(dataset, tmp_path, model="oracle", limit=3)

@@ -107,6 +107,7 @@ class _Reader:
         for item in value if isinstance(value, list) else [value]:
             text = first_of(item, _OBJECT_KEYS) if isinstance(item, Mapping) else item
             if text is None:
+                self.dropped += isinstance(item, Mapping)
                 continue
             if not is_text(text):
                 self.dropped += 1

@@ -21,6 +21,8 @@ from barista_bench.api import load_results
 from barista_bench.benchmarks import BENCHMARKS, task_names
 from barista_bench.cli.annotate_commands import DescribingSettings
 from barista_bench.data.folder import build
+from barista_bench.data.frozen import read_frozen
+from barista_bench.data.manifest import read_manifest
 from barista_bench.data.trace import trace
 from barista_bench.demo import demo
 from barista_bench.doctor import examine
@@ -53,7 +55,7 @@ from barista_bench.studio.sharing import study_server
 from barista_bench.studio.study import Study
 from barista_bench.studio.workspace import open_workspace
 from barista_bench.training.exporting import export
-from tests.releases import write_release
+from tests.releases import document, write_release
 
 invoke = CliRunner().invoke
 
@@ -168,6 +170,27 @@ def test_stats_writes_tables_and_plots_and_json_is_equal(small_release: Path, tm
     if plots:
         again = invoke(cli.app, [*arguments, "--json"])
         assert json.loads(again.stdout) == json.loads((tmp_path / "s" / "statistics.json").read_text())
+
+
+@pytest.mark.parametrize("command", ["build", "build --dry-run", "stats"])
+def test_a_video_that_cannot_be_used_is_named_and_counted_and_costs_no_other(
+    tmp_path: Path, datasets_cache: Path, command: str
+) -> None:
+    """The others are finished; the exit code says that something is missing, as that of `annotate run` does."""
+    content = document()
+    content["video_metadata"][0]["frame_count"] = 10_000_000
+    root = write_release(write_release(tmp_path / "root", "good"), "bad", content)
+    arguments = {"stats": [str(root), "--no-plots"]}.get(command, ["--configs", "relations", "--source", str(root)])
+    shown = invoke(cli.app, [*command.split(), *arguments, "--out", str(tmp_path / "out"), "--no-progress"])
+    assert shown.exit_code == 1
+    assert "lost: bad: " in shown.output
+    assert "1 videos could not be used" in shown.output
+    if command == "build":
+        assert read_manifest(tmp_path / "out")["problems"]["lost_videos"] == 1
+        examples = read_frozen(tmp_path / "out/frozen/relations.jsonl", "barista")
+        assert [example.video_id for example in examples] == ["good"]
+    if command == "stats":
+        assert json.loads((tmp_path / "out/statistics.json").read_text())["unusable_videos"] == 1
 
 
 def test_the_whole_way_from_a_release_to_a_report(small_release: Path, tmp_path: Path, datasets_cache: Path) -> None:

@@ -38,6 +38,7 @@ Bounds = tuple[float, float] | None
 """The least and the greatest value that a figure can have; None where there is none."""
 SCORE: Bounds = (0.0, 1.0)
 DIFFERENCE: Bounds = (-1.0, 1.0)
+_ROWS_AT_ONCE = 512
 _ROUNDING = 1e-9
 """Standard errors that are smaller are rounding."""
 
@@ -86,6 +87,16 @@ def figures_of(runs: Sequence[ResampledRun], units: Sequence[str], weights: Floa
     return {name: np.mean([figures[name] for figures in by_run], axis=0) for name in shared}
 
 
+def figures_of_units(runs: Sequence[ResampledRun], units: Sequence[str]) -> dict[str, Floats]:
+    """(1 + 2V,) a figure, as `figures_of` gives it for the rows of `interval_weights`."""
+    count = len(units)
+    blocks = [
+        figures_of(runs, units, interval_weights(count, range(start, min(start + _ROWS_AT_ONCE, 1 + 2 * count))))
+        for start in range(0, 1 + 2 * count, _ROWS_AT_ONCE)
+    ]
+    return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+
+
 def run_intervals(runs: Sequence[ResampledRun]) -> dict[str, Interval]:
     """An interval for each figure, mean over these runs, over the resampling units of their samples.
 
@@ -94,8 +105,7 @@ def run_intervals(runs: Sequence[ResampledRun]) -> dict[str, Interval]:
     units = sorted({unit for run in runs for unit in run.units})
     if len(units) < 2:
         return {}
-    values = figures_of(runs, units, interval_weights(len(units)))
-    intervals = {name: figure_interval(of_figure) for name, of_figure in values.items()}
+    intervals = {name: figure_interval(values) for name, values in figures_of_units(runs, units).items()}
     return {name: interval for name, interval in intervals.items() if interval is not None}
 
 
@@ -126,15 +136,22 @@ def ratio_interval(
     sums = np.zeros((2, len(row), len(column)))
     np.add.at(sums[0], cells, part)
     np.add.at(sums[1], cells, whole)
-    parts, wholes = sums @ interval_weights(len(names)).T
+    totals = sums.sum(axis=2, keepdims=True)
+    parts, wholes = np.concatenate([totals, totals - sums, sums], axis=2)
     with np.errstate(invalid="ignore", divide="ignore"):
         values = np.where(wholes > 0, parts / wholes, np.nan).mean(axis=0)
     return figure_interval(values, bounds)
 
 
-def interval_weights(count: int) -> Floats:
-    """(1 + 2V, V) the V units as they are, without each in turn, and each alone."""
-    return np.vstack([np.ones(count), 1 - np.eye(count), np.eye(count)])
+def interval_weights(count: int, rows: range | None = None) -> Floats:
+    """(1 + 2V, V) the V units as they are, without each in turn, and each alone; or only some of the rows."""
+    rows = range(1 + 2 * count) if rows is None else rows
+    weights = np.zeros((len(rows), count))
+    for place, row in enumerate(rows):
+        weights[place] = row <= count
+        if row:
+            weights[place, (row - 1) % count] = row > count
+    return weights
 
 
 def figure_interval(

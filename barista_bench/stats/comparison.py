@@ -26,8 +26,7 @@ from barista_bench.core.resampling import (
     PERMUTATIONS,
     ResampledRun,
     figure_interval,
-    figures_of,
-    interval_weights,
+    figures_of_units,
 )
 from barista_bench.core.statistics import Floats, SumStatistics, fraction
 from barista_bench.core.task import Task
@@ -334,10 +333,9 @@ class _Difference(NamedTuple):
 def _difference(
     name: str, repetitions: Sequence[_Sides], common: _CommonSamples, permutations: int, level: float
 ) -> _Difference:
-    """The difference of one figure, made anew for each row of `interval_weights` and each permutation."""
-    weights = interval_weights(len(common.units))
-    first = figures_of([sides.first for sides in repetitions], common.units, weights)[name]
-    second = figures_of([sides.second for sides in repetitions], common.units, weights)[name]
+    """The difference of one figure, with its interval and its test."""
+    first = figures_of_units([sides.first for sides in repetitions], common.units)[name]
+    second = figures_of_units([sides.second for sides in repetitions], common.units)[name]
     gap = first - second
     # Units without a difference are one: they tell how rare differences are, and not how large.
     differing = int((np.abs(gap[1 + len(common.units) :]) > TIE).sum())

@@ -13,19 +13,19 @@ ENV    := HF_HOME="$(abspath $(BUILD))/hf" HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELI
 # Commands in one process, each an argument: a start takes longer than what most of them do.
 TOGETHER := $(ENV) $(BIN)/python scripts/together.py
 
-# A model of toy kitchens, an early step of its training, and what it does with less to see. It has learned BARISTA's tasks
-# alone. Then what needs no training.
+# A model of toy kitchens, an early step of its training, and what it does with less to see: it has learned only BARISTA's
+# tasks. Then what needs no training.
 TRAINED   := kitchen kitchen_early text_only:kitchen shuffled_frames:kitchen
 UNTRAINED := oracle chance prior
 # Runs whose free text is judged, by their folders.
 JUDGED := $(foreach model,oracle chance kitchen text_only-kitchen,$(addprefix $(model)/barista/,referring temporal_vqa)) \
   $(addsuffix /egocot/cot,oracle chance)
-# Enough to see everything work and to tell models apart, few enough for a laptop: videos, frames a second, examples of each
-# task, and of each subtask of the sibling benchmarks.
-VIDEOS  := 12
-FPS     := 15
-LIMIT   := 12
-SUBTASK := 4
+# Videos, their frames a second, examples of each task, and of each subtask of a sibling benchmark: enough to see everything
+# work and to tell models apart, few enough for a laptop.
+VIDEOS  := 10
+FPS     := 10
+LIMIT   := 10
+SUBTASK := 3
 SIBLINGS := vista handyvqa tog_bench egocot
 # A stand-in for the commit of the published dataset: nothing is uploaded.
 COMMIT := 0000000000000000000000000000000000000000
@@ -56,16 +56,16 @@ run: $(VENV)/installed
 	cp -R $(BUILD)/kitchen $(BUILD)/graphs
 	cp -R $(BUILD)/own/graphs/. $(BUILD)/graphs
 	$(MAKE) --no-print-directory --jobs $(JOBS) --output-sync=target barista siblings
-	$(TOGETHER) $(foreach model,$(UNTRAINED),'run $(BUILD)/data --benchmark all --option matcher=synonyms $(call ASK,$(model))') \
+	@$(TOGETHER) $(foreach model,$(UNTRAINED),'run $(BUILD)/data --benchmark all --option matcher=synonyms $(call ASK,$(model))') \
 	  $(JUDGED:%='judge $(BUILD)/runs/% --judge lexical') \
 	  'report $(BUILD)/runs --out $(BUILD)/report' \
 	  'score $(SUBMITTED)' \
 	  'submit $(SUBMISSION)'
 	@echo "open $(BUILD)/report/report.html"
 
-# More frames a second and examples, and `dual:tiny` is asked all that it can be.
+# The same with more videos, frames and examples, and with `dual:tiny` in every task that gives options.
 run-all:
-	$(MAKE) run FPS=30 LIMIT=16 SUBTASK=6 UNTRAINED='dual:tiny $(UNTRAINED)'
+	$(MAKE) run VIDEOS=12 FPS=30 LIMIT=16 SUBTASK=6 UNTRAINED='dual:tiny $(UNTRAINED)'
 
 ASK = --model $(1) --temperature 0 --max-new-tokens 192 --runs 1 --batch-size 16 --out $(BUILD)/runs/$(subst :,-,$(1))
 SUBMITTED := $(BUILD)/runs/dual-tiny/barista/activity
@@ -79,7 +79,7 @@ kitchen:
 # keyframes. Narrow, so that optical flow takes seconds (docs/your_own_videos.md). It takes the scripted one's place.
 TRUTH := --from $(BUILD)/own/clips --format release --only-asked --by truth
 own:
-	$(TOGETHER) 'mini $(BUILD)/own/clips --videos 1 --width 128 --height 180 --fps $(FPS) --no-progress' \
+	@$(TOGETHER) 'mini $(BUILD)/own/clips --videos 1 --width 128 --height 180 --fps $(FPS) --no-progress' \
 	  'annotate start $(BUILD)/own/project --videos $(BUILD)/own/clips' \
 	  'annotate import $(BUILD)/own/project $(TRUTH)' 'annotate run $(BUILD)/own/project' \
 	  'annotate import $(BUILD)/own/project $(TRUTH)' 'annotate run $(BUILD)/own/project' \
@@ -91,7 +91,7 @@ STEP   := $(shell expr 10 '*' $(FPS))
 SHARED := --sampling limit=$(LIMIT) --sampling relations.frame_step=$(STEP) --sampling referring.frame_step=$(STEP) \
   --sampling grounding.frame_step=$(STEP) --sampling grounding.fraction=1 --sampling grounding.limit=$(shell expr 4 '*' $(LIMIT))
 barista:
-	$(TOGETHER) 'validate $(BUILD)/graphs' \
+	@$(TOGETHER) 'validate $(BUILD)/graphs' \
 	  'build --source $(BUILD)/graphs --out $(BUILD)/data/barista $(SHARED)' \
 	  $(foreach model,$(TRAINED),'run $(BUILD)/data/barista --task all $(call ASK,$(model))/barista') \
 	  'run $(BUILD)/data/barista --task activity $(call ASK,dual:tiny)/barista'
@@ -99,7 +99,7 @@ barista:
 # ViSTa is scored by whole problem sets, so that it has no limit.
 SIBLING = --out $(BUILD)/data/$(1) $(if $(filter vista,$(1)),,--sampling limit=$(LIMIT))
 siblings:
-	$(TOGETHER) 'generate --source $(BUILD)/graphs --out $(BUILD)/releases --per-subtask $(SUBTASK) --no-progress' \
+	@$(TOGETHER) 'generate --source $(BUILD)/graphs --out $(BUILD)/releases --per-subtask $(SUBTASK) --no-progress' \
 	  $(foreach name,$(SIBLINGS),'build --benchmark $(name) --source $(BUILD)/releases/$(name) $(call SIBLING,$(name))')
 
 # What a contributor runs: everything that holds behaviour, in about three minutes on two idle cores.

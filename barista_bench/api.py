@@ -25,7 +25,7 @@ import pandas as pd
 from barista_bench.core.example import Status
 from barista_bench.core.guarding import note_fault
 from barista_bench.core.plugins import load_plugin
-from barista_bench.core.resampling import LEVEL, RESAMPLES
+from barista_bench.core.resampling import LEVEL, PERMUTATIONS
 from barista_bench.data.register import register as register
 from barista_bench.errors import ConfigError, DataError, TaskError
 from barista_bench.files import text_out
@@ -122,16 +122,16 @@ class Evaluation:
     @cached_property
     def breakdowns(self) -> pd.DataFrame:
         """The primary figure by every key of `stats.breakdowns.breakdown_keys`, without intervals."""
-        return self.breakdown(resamples=0)
+        return self.breakdown(intervals=False)
 
-    def breakdown(self, keys: Iterable[str] | None = None, *, resamples: int = RESAMPLES) -> pd.DataFrame:
-        """The primary figure by these keys, with intervals unless `resamples` is 0; runs without a key have no rows.
+    def breakdown(self, keys: Iterable[str] | None = None, *, intervals: bool = True) -> pd.DataFrame:
+        """The primary figure by these keys; runs without a key have no rows.
 
         Args:
             keys: of `stats.breakdowns.breakdown_keys`; None for all.
-            resamples: of the bootstrap.
+            intervals: whether to give them, which takes longer.
         """
-        return breakdown_table(self.runs, keys, resamples=resamples)
+        return breakdown_table(self.runs, keys, intervals=intervals)
 
     def plot(self, figure: str | None = None, *, out: str | Path | None = None) -> Figure:
         """A figure of `report --figures`, by the name of its file. Needs the extra `viz`.
@@ -237,13 +237,13 @@ def load_results(
 
 
 def compare(
-    runs: Sequence[str | Path | ScoredRun | Evaluation], *, resamples: int = RESAMPLES, level: float = LEVEL
+    runs: Sequence[str | Path | ScoredRun | Evaluation], *, permutations: int = PERMUTATIONS, level: float = LEVEL
 ) -> pd.DataFrame:
     """Every pair of models task by task: a row a pair, columns as in `stats.Comparison`.
 
     Args:
         runs: run folders (or folders of them), scored runs or evaluations.
-        resamples: of the bootstrap, and permutations of the test.
+        permutations: of the test, at the most.
         level: of the intervals.
 
     Raises:
@@ -255,7 +255,7 @@ def compare(
             scored.append(item)
         else:
             scored += item.runs if isinstance(item, Evaluation) else load_results(item).runs
-    return comparison_table(compare_runs(scored, resamples=resamples, level=level))
+    return comparison_table(compare_runs(scored, permutations=permutations, level=level))
 
 
 def run_folders(folders: str | Path | Sequence[str | Path]) -> list[Path]:

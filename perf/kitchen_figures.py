@@ -4,7 +4,7 @@
     python perf/kitchen_figures.py WORK
 
 Prints the table of its card (barista_bench/models/checkpoints/kitchen/README.md): 21 videos of three seeds, the
-published sampling with LIMIT examples a task, greedy answers; intervals are 95%, of a bootstrap over videos. Videos,
+published sampling with LIMIT examples a task, greedy answers; intervals are 95%, over videos. Videos,
 dataset and runs stay in WORK and are used again.
 """
 

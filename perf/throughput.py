@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -31,7 +32,7 @@ from barista_bench.models.local.model import TransformersModel
 from barista_bench.models.tiny import make_tiny_model
 from barista_bench.runs.ask.runner import run
 
-REAL = Path(__file__).resolve().parents[2] / "shared" / "real"
+REAL = Path(os.environ.get("BARISTA_SHARED") or Path(__file__).resolve().parents[2] / "shared") / "real"
 TASK, BATCH = "relations", 8
 Answers = dict[str, str]
 

@@ -1,6 +1,6 @@
 """Write docs/fidelity.md: what was compared with the released BARISTA code, how many are equal, what is not and why.
 
-    make fidelity PACK=../shared/golden/barista
+    make fidelity BARISTA_SHARED=../shared
 
 The comparisons are tests (all that take the fixture `golden`); they note what they compared, and fail where something
 differs. Beside that the page says what `--protocol paper` changes on the same answers, and of which pack and task
@@ -59,19 +59,20 @@ TASKS = get_benchmark("barista").task_names
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pack", type=Path, required=True, help="golden outputs; ../../real lies beside it")
-    pack = parser.parse_args().pack
+    parser.add_argument("--shared", type=Path, required=True, help="the folder of golden/barista and real")
+    shared = parser.parse_args().shared.resolve()
+    pack = shared / "golden" / "barista"
     if not (pack / "README.md").is_file():
         parser.error(f"{pack}: no golden outputs here. Remedy: name their folder")
     versions = {name: get_task("barista", name).version for name in TASKS}
-    PAGE.write_text(page(compare(), effects(pack), digest(pack), versions), encoding="utf-8")
+    PAGE.write_text(page(compare(shared), effects(pack), digest(pack), versions), encoding="utf-8")
 
 
-def compare() -> dict[tuple[str, str], int]:
+def compare(shared: Path) -> dict[tuple[str, str], int]:
     """How many of each kind are equal, by task and kind: the tests fail where one is not."""
     with tempfile.TemporaryDirectory() as scratch:
         notes = Path(scratch) / "notes.json"
-        environment = {**os.environ, "FIDELITY_NOTES": str(notes)}
+        environment = {**os.environ, "FIDELITY_NOTES": str(notes), "BARISTA_SHARED": str(shared)}
         subprocess.run([sys.executable, "-m", "pytest", "-q", *TESTS], cwd=ROOT, env=environment, check=True)
         counts: Counter[tuple[str, str]] = Counter()
         for task, what, count in json.loads(notes.read_text()):

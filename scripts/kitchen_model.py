@@ -96,7 +96,7 @@ def make_tokenizer(
     numbers = [" ".join(map(str, range(101)))] * 1000
     bpe.train_from_iterator([*(piece for text in texts for piece in fixed.split(text)), *answers, *numbers], trainer)
     bpe.add_tokens([AddedToken(text, normalized=False) for text in whole])
-    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+    return PreTrainedTokenizerFast(
         tokenizer_object=bpe,
         pad_token=PAD,
         eos_token=END,
@@ -113,13 +113,11 @@ def make_image_processor() -> SiglipImageProcessorPil:
 
 def make_processor(tokenizer: PreTrainedTokenizerFast) -> DeepseekVLProcessor:
     images = make_image_processor()
-    return DeepseekVLProcessor(  # type: ignore[no-untyped-call]
-        images, tokenizer, chat_template=CHAT, num_image_tokens=IMAGE_TOKENS
-    )
+    return DeepseekVLProcessor(images, tokenizer, chat_template=CHAT, num_image_tokens=IMAGE_TOKENS)
 
 
 def tower_config() -> DINOv3ConvNextConfig:
-    return DINOv3ConvNextConfig(  # type: ignore[call-arg]
+    return DINOv3ConvNextConfig(
         hidden_sizes=[24, 48, 96, TOWER_WIDTH],
         depths=[1, 1, 3, 1],
         hidden_size=TOWER_WIDTH,  # which the aligner of DeepSeek-VL reads
@@ -146,7 +144,7 @@ def make_model(tokenizer: PreTrainedTokenizerFast) -> DeepseekVLForConditionalGe
     image: Any = tokenizer.convert_tokens_to_ids(IMAGE)
     config = DeepseekVLConfig(text_config=text, vision_config=tower_config(), image_token_id=image)
     model = DeepseekVLForConditionalGeneration(config)
-    model.generation_config = GenerationConfig(**ids)  # type: ignore[no-untyped-call]
+    model.generation_config = GenerationConfig(**ids)
     _make_alike_attend(model.model.language_model)
     _make_choices_alike(model.model.language_model.embed_tokens.weight, tokenizer)
     return model

@@ -166,7 +166,7 @@ def train_tower(kitchens: Sequence[Path], out: Path, training: TrainingVideos, *
     """Write OUT/tower.pt, unless it is there."""
     if (out / "tower.pt").exists():
         return
-    tower = AutoModel.from_config(tower_config())  # type: ignore[no-untyped-call]
+    tower = AutoModel.from_config(tower_config())
     frames = read_frames(kitchens, out, training, seed)
     head = Facts(*map(int, frames["counts"]))
     objects, facts, activities = (torch.tensor(frames[name]) for name in ("objects", "facts", "activities"))

@@ -120,7 +120,7 @@ class Chats:
     """All chats, cached in OUT: their texts, and the numbers of their images in `pixels`."""
 
     def __init__(self, chats: Sequence[Path], out: Path) -> None:
-        self.processor = AutoProcessor.from_pretrained(out / "start")  # type: ignore[no-untyped-call]
+        self.processor = AutoProcessor.from_pretrained(out / "start")
         self.tasks: list[str] = []
         self.prompts: list[list[list[str | None]]] = []
         self.answers: list[str] = []
@@ -283,7 +283,7 @@ def padded(rows: Sequence[Encoded]) -> tuple[torch.Tensor, torch.Tensor]:
 
 def save_model(model: Any, processor: Any, training: TrainingVideos, folder: Path) -> None:  # noqa: ANN401
     """The checkpoint, with the record of its videos: stored in half precision, and loaded in what is quick on CPUs."""
-    half = make_model(processor.tokenizer).half()  # type: ignore[no-untyped-call]
+    half = make_model(processor.tokenizer).half()
     half.load_state_dict(model.state_dict())
     half.save_pretrained(folder)
     half.config.dtype = "float32"

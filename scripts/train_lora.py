@@ -79,7 +79,7 @@ def _train(args: argparse.Namespace, settings: dict[str, Any], training: Trainin
         peft_config=lora,
         callbacks=[_VideosBesideCheckpoints(training, checkpoints)],
     )
-    trainer.train(resume_from_checkpoint=get_last_checkpoint(str(checkpoints)))  # type: ignore[no-untyped-call]
+    trainer.train(resume_from_checkpoint=get_last_checkpoint(str(checkpoints)))
 
 
 class _VideosBesideCheckpoints(TrainerCallback):

@@ -21,7 +21,12 @@ def derived(
     """The examples of a folder of scene graphs, or of one video with these annotations, which is written there."""
     if content is not None:
         write_release(root, content=content, video=False)
-    items = graph_examples(task, SceneGraph(root), sampling or task.sampling)
+    return examples_of(task, SceneGraph(root), sampling)
+
+
+def examples_of(task: GraphTask[Any], graph: SceneGraph, sampling: Sampling | None = None) -> list[Example]:
+    """All that can be made."""
+    items = graph_examples(task, graph, sampling or task.sampling)
     return [item for item in items if isinstance(item, Example)]
 
 

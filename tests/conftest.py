@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -36,7 +37,8 @@ settings.load_profile("any machine")
 # All commands are made of their functions once a process, and not at each call: nine tenths of what a refusal costs.
 typer.testing._get_command = functools.cache(typer.testing._get_command)  # type: ignore[attr-defined]
 
-SHARED = Path(__file__).resolve().parents[2] / "shared"
+SHARED = Path(os.environ.get("BARISTA_SHARED") or Path(__file__).resolve().parents[2] / "shared").resolve()
+"""Test data that is no part of the repository."""
 # Metrics are tested where they stand, as the modules that somebody copies out of the repository.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "metrics"))
 
@@ -45,6 +47,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Modules and tests live to the end: searched for garbage again and again, they cost an eighth of all time."""
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
+    # A split of a few rows is two files here, and four for users: tests write and open sets a thousand times, and the
+    # number of files is most of that cost. `data/test_shards.py` tests four.
+    if folders := sys.modules.get("barista_bench.data.folder"):
+        folders.FEWEST_SHARDS = 2  # type: ignore[attr-defined]
 
 
 @pytest.fixture(scope="session")
@@ -81,6 +87,15 @@ def golden() -> Path:
     if not folder.is_dir():
         pytest.skip(f"{folder} is absent: the released code's outputs are not part of this repository")
     return folder
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """One line on what was skipped, and why."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in skipped)
+    if reasons:
+        listed = "; ".join(f"{count} x {reason}" for reason, count in reasons.most_common())
+        terminalreporter.write_line(f"{len(skipped)} skipped: {listed}")
 
 
 Use = Callable[[Any], Any]
@@ -135,13 +150,14 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> MadeOnce:
     base = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "made_once"
 
     def made(name: str, make: Callable[[Path], object]) -> Path:
-        folder, done = base / name, base / f"{name}.made"
+        folder, done, maker = base / name, base / f"{name}.made", f"{make.__module__}.{make.__qualname__}"
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(base / f"{name}.lock"):
             if not done.exists():
                 shutil.rmtree(folder, ignore_errors=True)  # of a process that failed here
                 make(folder)
-                done.touch()
+                done.write_text(maker)
+            assert done.read_text() == maker, f"{name} is the name of two folders"
         return folder
 
     return made
@@ -156,6 +172,29 @@ def small_release(made_once: MadeOnce) -> Path:
             write_release(root, f"v{index}", document(preparation))
 
     return made_once("small_release", make)
+
+
+@pytest.fixture(scope="session")
+def six_release(made_once: MadeOnce) -> Path:
+    from tests.six_tasks import write_videos
+
+    return made_once("six/release", write_videos)
+
+
+@pytest.fixture(scope="session")
+def six_tasks(six_release: Path, made_once: MadeOnce) -> Path:
+    """A dataset of BARISTA's tasks; see `tests/six_tasks.py`."""
+    from tests.six_tasks import build_tasks
+
+    return made_once("six/barista", lambda out: build_tasks(six_release, out))
+
+
+@pytest.fixture(scope="session")
+def six_runs(six_tasks: Path, made_once: MadeOnce) -> Path:
+    """Runs of several models over it, which every test of several tasks or models reads."""
+    from tests.six_tasks import run_models
+
+    return made_once("six/runs", lambda out: run_models(six_tasks, out))
 
 
 @pytest.fixture(scope="session")
@@ -233,11 +272,12 @@ def opened(hub: HubStandIn, tmp_path: Path) -> Callable[..., Source]:
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     """One browser for all tests: Playwright takes one at a time."""
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
     from tests.reporting.browser import CHROMIUM
 
     assert CHROMIUM, "no browser: apt-get install chromium, or name one in the variable CHROMIUM"
+    expect.set_options(timeout=120_000)  # of what never comes: a busy machine is slow
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser

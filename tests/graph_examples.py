@@ -1,13 +1,21 @@
 """The plain composition of what `data.plan` does for all tasks at once."""
 
 from collections.abc import Iterator
+from functools import cache
 from itertools import groupby
+from pathlib import Path
 
 from barista_bench.core.deriving import Candidate, GraphTask
 from barista_bench.core.example import SkippedExample
 from barista_bench.core.options import Sampling
 from barista_bench.core.task import Example
 from barista_bench.scene_graph import SceneGraph
+
+
+@cache
+def opened(release: Path) -> SceneGraph:
+    """A release that no test changes, read once."""
+    return SceneGraph(release)
 
 
 def graph_examples(task: GraphTask, graph: SceneGraph, sampling: Sampling) -> Iterator[Example | SkippedExample]:

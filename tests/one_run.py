@@ -10,7 +10,8 @@ from barista_bench.runs.ask.session import Session
 
 
 def run(data: str | Path, folder: str | Path, **settings: object) -> Session:
-    """As `runner.run` of one task, whose run folder is `folder` itself."""
-    config = checked(RunConfig, {"data": str(data), "out": Path(folder), **settings})
+    """Run one task, `relations` by the oracle where the test names no other, with `folder` itself as the run folder."""
+    defaults = {"task": "relations", "model": "oracle"}
+    config = checked(RunConfig, {**defaults, "data": str(data), "out": Path(folder), **settings})
     (opened,) = open_tasks(config)
     return run_config(config, [replace(opened, folder=config.out)])

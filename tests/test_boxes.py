@@ -40,8 +40,8 @@ def test_a_box_written_exactly_is_read_back_as_it_is(box_format: BoxFormat, box:
 
 @pytest.mark.parametrize("use", [write_box, partial(write_box, exact=True), read_box])
 def test_an_order_that_nobody_has_taught_it_is_taken_for_no_other(use: Callable[..., object]) -> None:
-    unknown = BoxFormat("xywh", 1000)  # type: ignore[arg-type]
-    with pytest.raises(AssertionError, match="xywh"):
+    unknown = BoxFormat("xxyy", 1000)  # type: ignore[arg-type]
+    with pytest.raises(AssertionError, match="xxyy"):
         use((1, 2, 3, 4), unknown, WIDTH, HEIGHT)
 
 
@@ -56,19 +56,21 @@ def test_the_grid_of_the_release_clamps_and_rounds(box: tuple) -> None:
 @pytest.mark.parametrize("box_format", FORMATS)
 def test_every_format_is_described_and_written_in_its_order(box_format: BoxFormat) -> None:
     text, written = describe_format(box_format), write_box((128, 0, 640, 360), box_format, WIDTH, HEIGHT)
-    first, second = ("x_min", "y_min") if box_format.order == "xyxy" else ("y_min", "x_min")
+    first, second = ("y_min", "x_min") if box_format.order == "yxyx" else ("x_min", "y_min")
     assert text.index(first) < text.index(second)
+    assert ("width, height" in text) == (box_format.order == "xywh")
     assert (written[0] == 0) == (box_format.order == "yxyx")
     if box_format.scale == 1000:
-        assert written == ([0, 100, 500, 500] if box_format.order == "yxyx" else [100, 0, 500, 500])
+        by_order = {"xyxy": [100, 0, 500, 500], "yxyx": [0, 100, 500, 500], "xywh": [100, 0, 400, 500]}
+        assert written == by_order[box_format.order]
 
 
 @pytest.mark.parametrize(
-    "text", ["", "xyxy", "xywh/1000", "yxyx/0", "yxyx/0100", "yxyx/-1", "xyxy/1/1", "XYXY/1", " xyxy/1", "xyxy/1\n"]
+    "text", ["", "xyxy", "xxyy/1000", "yxyx/0", "yxyx/0100", "yxyx/-1", "xyxy/1/1", "XYXY/1", " xyxy/1", "xyxy/1\n"]
 )
 def test_what_is_no_box_format_is_refused_in_a_short_message(text: str) -> None:
     for wrong in (text, text + "x" * 10**6):
-        with pytest.raises(ValueError, match="is not a box format: write xyxy or yxyx") as caught:
+        with pytest.raises(ValueError, match="is not a box format: write xyxy, yxyx, xywh") as caught:
             BoxFormat.parse(wrong)
         assert len(str(caught.value)) < 150
 

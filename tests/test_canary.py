@@ -73,8 +73,8 @@ def test_a_key_is_in_no_file_and_no_output_of_any_command(
     records += [
         command("score", *runs),
         command("report", *runs, "--out", tmp_path / "report"),
-        command("compare", *runs, "--csv", tmp_path / "compare.csv", "--resamples", 100),
-        command("analyse", *runs, "--out", tmp_path / "analysis", "--resamples", 100),
+        command("compare", *runs, "--csv", tmp_path / "compare.csv", "--permutations", 100),
+        command("analyse", *runs, "--out", tmp_path / "analysis", "--permutations", 100),
         command("diff", *runs),
         command("export-run", runs[0], "--out", tmp_path / "released"),
         command("submit", runs[0], *target, "--out", tmp_path / "submission"),

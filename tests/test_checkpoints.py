@@ -70,7 +70,7 @@ def test_a_device_or_folder_that_is_not_there_is_refused_before_anything_is_read
         readers.load(name, role="encoder")
     with pytest.raises(ModelError, match=r"a folder has no revisions\. Remedy: leave the revision out"):
         readers.load(str(tmp_path), revision="main")
-    with pytest.raises(ModelError, match=r"device 'toaster': .*\. Remedy: give auto, cpu"):
+    with pytest.raises(ModelError, match=r"device 'toaster': .*\. Remedy: give --device auto, cpu"):
         readers.load(device="toaster")
     assert not readers.given
 
@@ -78,7 +78,7 @@ def test_a_device_or_folder_that_is_not_there_is_refused_before_anything_is_read
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_gpu_that_is_not_there_is_refused():
     with pytest.raises(
-        ModelError, match=r"device 'cuda': this machine, as torch sees it, has 0 CUDA GPUs. Remedy: give auto"
+        ModelError, match=r"device 'cuda': this machine, as torch sees it, has 0 CUDA GPUs. Remedy: give --device auto"
     ):
         Readers().load(device="cuda")
 

@@ -2,7 +2,9 @@
 
 import inspect
 import json
+import logging
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,10 +22,15 @@ from barista_bench.annotate.running import run as run_stages
 from barista_bench.api import load_results
 from barista_bench.benchmarks import BENCHMARKS, task_names
 from barista_bench.cli.annotate_commands import DescribingSettings
+from barista_bench.cli.output import echo
 from barista_bench.data.folder import build
+from barista_bench.data.frozen import read_frozen
+from barista_bench.data.manifest import read_manifest
 from barista_bench.data.trace import trace
 from barista_bench.demo import demo
 from barista_bench.doctor import examine
+from barista_bench.errors import ConfigError, RecordError
+from barista_bench.files.text_out import LogFormatter
 from barista_bench.generate.audit import choice_sets
 from barista_bench.generate.generator import generate
 from barista_bench.generate.writing.config import QuestionConfig, RewordConfig
@@ -39,7 +46,7 @@ from barista_bench.mini import write_kitchen
 from barista_bench.other_graphs.importing import import_graphs
 from barista_bench.reporting import write_report
 from barista_bench.reporting.paper import set_statistics
-from barista_bench.runs.ask.config import RunConfig
+from barista_bench.runs.ask.config import RunConfig, checked
 from barista_bench.runs.diff import diff
 from barista_bench.runs.log.log_reader import compact, merge
 from barista_bench.runs.score.scoring import score
@@ -53,7 +60,7 @@ from barista_bench.studio.sharing import study_server
 from barista_bench.studio.study import Study
 from barista_bench.studio.workspace import open_workspace
 from barista_bench.training.exporting import export
-from tests.releases import write_release
+from tests.releases import document, write_release
 
 invoke = CliRunner().invoke
 
@@ -86,7 +93,7 @@ CALLED: dict[str, tuple[list[Callable], set[str]]] = {
     "annotate start": ([start], {"project"}),
     "annotate run": ([run_stages], set()),
     "annotate accept": ([accept], {"source"}),
-    "annotate import": ([accept, read_mask_tracks], {"source_format", "only_asked"}),
+    "annotate import": ([accept, read_mask_tracks], {"source_format", "only_asked", "video", "replace"}),
     "annotate describe": ([DescribingSettings], {"config"}),
     "annotate status": ([open_project], {"project"}),
     "annotate review": ([open_project], {"project", "show", "plots"}),
@@ -170,12 +177,33 @@ def test_stats_writes_tables_and_plots_and_json_is_equal(small_release: Path, tm
         assert json.loads(again.stdout) == json.loads((tmp_path / "s" / "statistics.json").read_text())
 
 
+@pytest.mark.parametrize("command", ["build", "build --dry-run", "stats"])
+def test_a_video_that_cannot_be_used_is_named_and_counted_and_costs_no_other(
+    tmp_path: Path, datasets_cache: Path, command: str
+) -> None:
+    """The others are finished; the exit code says that something is missing, as that of `annotate run` does."""
+    content = document()
+    content["video_metadata"][0]["frame_count"] = 10_000_000
+    root = write_release(write_release(tmp_path / "root", "good"), "bad", content)
+    arguments = {"stats": [str(root), "--no-plots"]}.get(command, ["--configs", "relations", "--source", str(root)])
+    shown = invoke(cli.app, [*command.split(), *arguments, "--out", str(tmp_path / "out"), "--no-progress"])
+    assert shown.exit_code == 1
+    assert "lost: bad: " in shown.output
+    assert "1 videos could not be used" in shown.output
+    if command == "build":
+        assert read_manifest(tmp_path / "out")["problems"]["lost_videos"] == 1
+        examples = read_frozen(tmp_path / "out/frozen/relations.jsonl", "barista")
+        assert [example.video_id for example in examples] == ["good"]
+    if command == "stats":
+        assert json.loads((tmp_path / "out/statistics.json").read_text())["unusable_videos"] == 1
+
+
 def test_the_whole_way_from_a_release_to_a_report(small_release: Path, tmp_path: Path, datasets_cache: Path) -> None:
     data, oracle, chance = (str(tmp_path / name) for name in ("barista", "oracle", "chance"))
     steps = [
         ["build", "--source", str(small_release), "--out", data, "--sampling", "frame_step=10", "--no-progress"],
-        ["run", data, "--out", oracle, "--no-progress"],
-        ["run", data, "--model", "chance", "--runs", "2", "--out", chance, "--no-progress"],
+        ["run", data, "--task", "relations", "--model", "oracle", "--out", oracle, "--no-progress"],
+        ["run", data, "--task", "relations", "--model", "chance", "--runs", "2", "--out", chance, "--no-progress"],
         ["score", oracle],
         ["report", oracle, chance, "--out", str(tmp_path / "report")],
     ]
@@ -189,8 +217,8 @@ def test_the_whole_way_from_a_release_to_a_report(small_release: Path, tmp_path:
     for results, line in zip(scored, text, strict=True):
         figure = results["figures"]["micro_f1"]
         assert f"micro_f1 {figure['mean']:.3f} ± {figure['std']:.3f} over {results['runs']} run(s)" in line
-    compared = json.loads(invoke(cli.app, ["compare", oracle, chance, "--resamples", "100", "--json"]).stdout)
-    text = invoke(cli.app, ["compare", oracle, chance, "--resamples", "100"]).stdout.splitlines()
+    compared = json.loads(invoke(cli.app, ["compare", oracle, chance, "--permutations", "100", "--json"]).stdout)
+    text = invoke(cli.app, ["compare", oracle, chance, "--permutations", "100"]).stdout.splitlines()
     assert f"= {compared['comparisons'][0]['difference']:+.3f} " in text[0]
     beside = len(compared["beside"])
     assert text[1 : beside + 1] == [f"beside: {line}" for line in compared["beside"]]
@@ -208,8 +236,8 @@ def test_the_whole_way_from_a_release_to_a_report(small_release: Path, tmp_path:
         ["build", "--source", "/nowhere"],
         ["build", "--source", "{release}", "--sampling", "step=1"],
         ["build", "--source", "{release}", "--configs", "relation"],
-        ["run", "/nowhere", "--out", "x"],
-        ["run", "nowhere", "--out", "x"],
+        ["run", "/nowhere", "--model", "oracle", "--out", "x"],
+        ["run", "nowhere", "--model", "oracle", "--out", "x"],
         ["score", "/nowhere"],
         ["validate", "/nowhere"],
     ],
@@ -228,7 +256,9 @@ def test_an_error_is_one_line_with_its_remedy(
 def test_evaluate_is_for_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("WORLD_SIZE", "2")
-    refused = invoke(cli.app, ["evaluate", str(tmp_path), "--out", str(tmp_path / "runs"), "--no-progress"])
+    refused = invoke(
+        cli.app, ["evaluate", str(tmp_path), "--model", "oracle", "--out", str(tmp_path / "runs"), "--no-progress"]
+    )
     assert refused.exit_code == 1
     assert "have yet to ask. Remedy: start `run`" in refused.output
 
@@ -344,3 +374,74 @@ def test_output_that_nobody_reads_any_more_ends_the_command_without_a_word() -> 
         process.stdout.close()
         assert process.stderr.read() == ""
     assert process.returncode == 1
+
+
+def test_help_lists_a_setting_under_the_models_that_read_it() -> None:
+    sections = {"": ""}
+    for line in CliRunner().invoke(cli.app, ["run", "--help"], terminal_width=200).output.splitlines():
+        if line.endswith(":") and not line.startswith(" "):
+            sections[line] = ""
+        else:
+            sections[list(sections)[-1]] += line + "\n"
+    for flag in ("--reasoning", "--frames-as", "--video-fps", "--structured-output"):
+        assert flag in sections["Models that write text:"], flag
+    assert "--base-url" in sections["Served models:"]
+    assert "--batch-size" in sections["Local checkpoints:"]
+    assert "--device" in sections["Local checkpoints:"]
+    assert "--limit <int>" in sections["Options:"]
+
+
+def test_quiet_and_no_progress_keep_the_bars_of_libraries_away(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Those of "Loading weights" and of downloads, here and in processes that are started from here."""
+    from huggingface_hub.utils import are_progress_bars_disabled, enable_progress_bars
+
+    kitchen = ["import-graph", str(tmp_path), "--out", str(tmp_path / "out"), "--from", "pvsg", "--no-progress"]
+    for command in (["-q", "tasks"], ["tasks", "--json"], kitchen):
+        monkeypatch.setenv("HF_HUB_DISABLE_PROGRESS_BARS", "")
+        enable_progress_bars()
+        try:
+            invoke(cli.app, command)
+            assert (are_progress_bars_disabled(), os.environ["HF_HUB_DISABLE_PROGRESS_BARS"]) == (True, "1"), command
+        finally:
+            enable_progress_bars()
+
+
+@pytest.mark.parametrize(
+    "flags", [["--configs", "relations,grounding"], ["--configs", "relations, ", "--configs", "grounding"]]
+)
+def test_names_of_configs_have_commas_between_or_a_flag_each(flags: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[object] = []
+    monkeypatch.setattr("barista_bench.data.folder.build", lambda *_, configs, **__: built.append(configs))
+    invoke(cli.app, ["build", "--source", "release", *flags])
+    assert built == [("relations", "grounding")]
+
+
+def test_a_message_that_quotes_a_sentence_has_one_full_stop_before_its_remedy(
+    caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = "the server says: Not now.. Remedy: wait"
+    wanted = "the server says: Not now. Remedy: wait"
+    assert str(ConfigError(said)) == str(RecordError("the server says", "Not now.", "wait")) == wanted
+    echo(said)
+    logging.getLogger("barista_bench").warning("%s", said)
+    record = caplog.records[-1]
+    assert (capsys.readouterr().out, LogFormatter("%(message)s").format(record)) == (f"{wanted}\n", wanted)
+
+
+def test_the_remedy_of_a_value_that_cannot_be_used_names_the_flag() -> None:
+    for name in RunConfig.model_fields:
+        with pytest.raises(ConfigError) as caught:
+            checked(RunConfig, {"data": "x", "out": "x", "model": "oracle", name: object()})
+        assert f"Remedy: give another --{name.replace('_', '-')}" in str(caught.value)
+    with pytest.raises(ConfigError, match=r"out is missing\. Remedy: give it as --out, "):
+        checked(RunConfig, {"data": "x", "model": "oracle"})
+    with pytest.raises(ConfigError, match=r"data is missing\. Remedy: give it as an argument, "):
+        checked(RunConfig, {"out": "x", "model": "oracle"})
+
+
+def test_the_commands_that_the_demo_offers_name_a_folder_whose_name_has_spaces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("barista_bench.demo.demo", lambda out, **options: Path(out) / "report.html")
+    done = invoke(cli.app, ["demo", "--out", "my demo", "--no-browser"])
+    assert done.exit_code == 0, done.output
+    commands = [shlex.split(line, comments=True) for line in done.output.splitlines() if line.startswith("  barista-b")]
+    assert [sum(word.startswith("my demo/") for word in words) for words in commands] == [2, 2, 2, 3]

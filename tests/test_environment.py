@@ -4,8 +4,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+
+from tests.conftest import pytest_terminal_summary
 
 EXPORTED = {
     "HF_HUB_OFFLINE": "1",
@@ -56,3 +59,12 @@ def test_tests_that_talk_to_a_stand_in_pass_whatever_is_exported(tmp_path: Path)
     chosen = ("-p", "no:cacheprovider", "-m", "not full and not integration", "-x")
     done = _with_exports("-m", "pytest", *chosen, *files, home=tmp_path)
     assert done.returncode == 0, done.stdout[-3000:]
+
+
+def test_a_run_ends_with_a_line_on_what_was_skipped_and_why() -> None:
+    skipped = [SimpleNamespace(longrepr=("a.py", 1, f"Skipped: {why}")) for why in ("no data", "no GPU", "no data")]
+    lines: list[str] = []
+    pytest_terminal_summary(SimpleNamespace(stats={"skipped": skipped}, write_line=lines.append))  # type: ignore[arg-type]
+    assert lines == ["3 skipped: 2 x no data; 1 x no GPU"]
+    pytest_terminal_summary(SimpleNamespace(stats={}, write_line=lines.append))  # type: ignore[arg-type]
+    assert len(lines) == 1

@@ -272,10 +272,10 @@ class History(RuleBasedStateMachine):
         folders = [self.folder(first), self.folder(second)]
         shared = {s for s in first.answers.keys() & second.answers.keys() if s[1] < min(first.repeats, second.repeats)}
         if first.read_by == second.read_by and shared:
-            assert set(compare(folders, resamples=20).shape) != {0}
+            assert set(compare(folders, permutations=20).shape) != {0}
         else:
             with pytest.raises(DataError, match="Remedy"):
-                compare(folders, resamples=20)
+                compare(folders, permutations=20)
         means = load_results(folders, options={"case": False}).figures["mean"]
         assert list(means) == pytest.approx([known.accuracy(False) for known in (first, second)])
 

@@ -1,6 +1,9 @@
 """Masks to other tools' formats and back."""
 
 import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -115,60 +118,179 @@ def test_tracks_of_cvat_video_are_read(tmp_path: Path) -> None:
     assert tracks.masks == {5: {"cup 3": encode_mask(expected)}}
 
 
+CVAT_CHANGES = {
+    "box": (('width="8"', 'width="900"'), "mask: at N,N of NxN px leaves the NxN picture"),
+    "sum": (('rle="0, 64"', 'rle="0, 65"'), "mask: runs sum to N, not to the N pixels of their box"),
+    "negative run": (('rle="0, 64"', 'rle="-1, 65"'), "mask: runs sum to N, not to the N pixels of their box"),
+    "word": (('rle="0, 64"', 'rle="0, sixty"'), "mask: a number is missing or wrong"),
+    "missing": (('rle="0, 64"', ""), "mask: a number is missing or wrong"),
+    "frame": (('<image id="0"', '<image id="-1"'), "images whose frame is no number from 0"),
+    "frame in words": (('<image id="0"', '<image id="first"'), "images whose frame is no number from 0"),
+    "size": (('height="16"', 'height="17"'), "images that are not 24x16 px"),
+    "no label": (('label="coffee cup"', 'label=" "'), "shapes without a label: mask"),
+    "line": (("<mask rle", '<polyline points="1,1;2,2" rle'), "shapes without an area: polyline"),
+}
+
+
+@pytest.mark.parametrize(("change", "reason"), CVAT_CHANGES.values(), ids=CVAT_CHANGES)
+def test_a_damaged_record_of_cvat_costs_itself_and_its_frame_is_incomplete(
+    change: tuple[str, str], reason: str, tmp_path: Path
+) -> None:
+    write_mask_tracks([scene()], tmp_path / "out", "cvat")
+    path = tmp_path / "out" / "clip.xml"
+    old, new = change
+    text = path.read_text()
+    assert old in text
+    start = text.index('<image id="3"') if old == 'height="16"' else 0  # the first image says the size of the video
+    text = text[:start] + text[start:].replace(old, new, 1)
+    path.write_text(text.replace("</mask>", "</polyline>", 1) if "polyline" in new else text)
+    tracks = one_of(read_mask_tracks(path, "cvat"))
+    assert reason in tracks.left_out
+    if "images whose" not in reason:
+        frame = 3 if old == 'height="16"' else 0
+        assert tracks.incomplete == {frame}
+        whole = scene().masks[frame]
+        assert tracks.masks[frame].items() < whole.items(), "the others are there"
+    assert tracks.masks[1] == {}
+
+
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        (('width="8"', 'width="900"'), "leaves the"),
-        (('rle="0, 64"', 'rle="0, 65"'), "runs sum to"),
-        (('rle="0, 64"', 'rle="-1, 65"'), "runs sum to"),
-        (('rle="0, 64"', 'rle="0, sixty"'), "invalid literal"),
-        (('<image id="0"', '<image id="-1"'), "negative"),
         (("<annotations>", '<!DOCTYPE a [<!ENTITY x "y">]><annotations>'), "DOCTYPE"),
         (("</annotations>", ""), "not XML"),
     ],
-    ids=["box", "sum", "negative run", "word", "frame", "entities", "cut"],
+    ids=["entities", "cut"],
 )
-def test_damaged_cvat_files_are_refused(change: tuple[str, str], what: str, tmp_path: Path) -> None:
-    write_mask_tracks([scene()], tmp_path / "out", "cvat")
+def test_a_cvat_file_that_cannot_be_read_costs_its_video_and_no_other(
+    change: tuple[str, str], what: str, tmp_path: Path
+) -> None:
+    write_mask_tracks([scene(), replace(scene(), video_id="later")], tmp_path / "out", "cvat")
     path = tmp_path / "out" / "clip.xml"
-    text = path.read_text()
-    assert change[0] in text
-    path.write_text(text.replace(*change, 1))
-    with pytest.raises(DataError, match=what) as caught:
-        list(read_mask_tracks(path, "cvat"))
-    assert "Remedy: " in str(caught.value)
+    path.write_text(path.read_text().replace(*change, 1))
+    refused, later = read_mask_tracks(tmp_path / "out", "cvat")
+    assert isinstance(refused, DataError)
+    assert re.search(f"clip.xml: .*{what}.*Remedy: ", str(refused))
+    assert isinstance(later, MaskTracks)
+    assert later.masks == scene().masks
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda content: content["annotations"][0].update(category_id=99),
-        lambda content: content["annotations"][0]["segmentations"].pop(),
-        lambda content: content["annotations"][1].update(object_id="cup-1"),
-        lambda content: content["annotations"][0]["segmentations"][0].update(counts="zzzz"),
-        lambda content: content["annotations"][0]["segmentations"][0].update(counts=[1, 2**40]),
-        lambda content: content["videos"][0].update(width=10**9),
-    ],
-    ids=["category", "length", "identity", "runs", "long runs", "size"],
-)
-def test_damaged_coco_files_are_refused(change, tmp_path: Path) -> None:
-    write_mask_tracks([scene()], tmp_path / "out", "coco_video")
-    path = tmp_path / "out" / "annotations.json"
+CVAT_SHAPES = {
+    "polygon": ('<polygon label="cup" points="5,5;15,5;15,13;5,13"/>', 80),
+    "box": ('<box label="cup" xtl="5" ytl="5" xbr="15" ybr="13"/>', 80),
+    "turned box": ('<box label="cup" xtl="5" ytl="5" xbr="15" ybr="13" rotation="90"/>', 80),
+    "ellipse": ('<ellipse label="cup" cx="10" cy="8" rx="6" ry="5"/>', 94),
+}
+
+
+@pytest.mark.parametrize(("shape", "area"), CVAT_SHAPES.values(), ids=CVAT_SHAPES)
+@pytest.mark.parametrize("form", ["image", "track"])
+def test_every_shape_of_cvat_with_an_area_becomes_a_mask(shape: str, area: int, form: str, tmp_path: Path) -> None:
+    size = "<meta><original_size><width>24</width><height>16</height></original_size></meta>"
+    inside = f'<image id="2" name="f" width="24" height="16">{shape}</image>'
+    if form == "track":
+        shown = shape.replace("/>", ' frame="2" outside="0"/>')
+        inside = f'<track id="0" label="cup">{shown}</track>'
+    path = tmp_path / "clip.xml"
+    path.write_text(f"<annotations>{size}{inside}</annotations>")
+    tracks = one_of(read_mask_tracks(path, "cvat"))
+    ((_, mask),) = tracks.masks[2].items()
+    assert abs(int(decode_mask(mask).sum()) - area) <= 2
+    assert (tracks.incomplete, tracks.left_out) == (frozenset(), {})
+
+
+def one_of(read: Iterator[MaskTracks | DataError]) -> MaskTracks:
+    (tracks,) = read
+    assert isinstance(tracks, MaskTracks), tracks
+    return tracks
+
+
+COCO_CHANGES = {
+    "category": (lambda content: content["annotations"][0].update(category_id=99), "tracks: their category"),
+    "length": (lambda content: content["annotations"][0]["segmentations"].pop(), "tracks: they have not one"),
+    "identity": (lambda content: content["annotations"][1].update(object_id="cup-1"), "tracks: their id is"),
+    "no track": (lambda content: content["annotations"].insert(0, {"video_id": 1}), "tracks: Object missing"),
+    "runs": (lambda content: content["annotations"][0]["segmentations"][0].update(counts="zzzz"), "masks: "),
+    "long runs": (lambda content: content["annotations"][0]["segmentations"][0].update(counts=[1, 2**40]), "masks: "),
+}
+
+
+@pytest.mark.parametrize(("change", "reason"), COCO_CHANGES.values(), ids=COCO_CHANGES)
+def test_a_damaged_record_of_coco_costs_itself_and_its_frames_are_incomplete(change, reason, tmp_path: Path) -> None:
+    tracks = one_of(read_mask_tracks(changed_coco(tmp_path, change), "coco_video"))
+    assert [text.startswith(reason) for text in tracks.left_out] == [True]
+    assert tracks.incomplete == {0} if reason == "masks: " else set(range(5))
+    assert 'handle <&> "é' in tracks.categories
+
+
+def changed_coco(folder: Path, change: Callable[[dict], object], *more: MaskTracks) -> Path:
+    write_mask_tracks([scene(), *more], folder / "out", "coco_video")
+    path = folder / "out" / "annotations.json"
     content = json.loads(path.read_text())
     change(content)
     path.write_text(json.dumps(content))
-    with pytest.raises(DataError, match="Remedy: "):
-        list(read_mask_tracks(path, "coco_video"))
+    return path
 
 
-def test_pictures_that_are_no_palettes_and_unknown_formats_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (lambda content: content["videos"][0].update(width=10**9), r"videos\[0\]: .*width"),
+        (lambda content: content["videos"][0].update(annotated=[-1, 0]), r"videos\[0\]: .*>= 0"),
+        (lambda content: content["videos"].insert(0, []), r"videos\[0\]: Expected `object`"),
+    ],
+    ids=["size", "negative frame", "no record"],
+)
+def test_a_damaged_video_of_coco_costs_no_other(change, what: str, tmp_path: Path) -> None:
+    read = list(read_mask_tracks(changed_coco(tmp_path, change, replace(scene(), video_id="later")), "coco_video"))
+    (refused,) = (video for video in read if isinstance(video, DataError))
+    assert re.search(what, str(refused))
+    tracks = [video for video in read if isinstance(video, MaskTracks)]
+    assert tracks[-1].video_id == "later"
+    assert tracks[-1].masks == scene().masks
+
+
+def test_tracks_of_a_video_that_is_not_in_the_file_are_named(tmp_path: Path) -> None:
+    path = changed_coco(tmp_path, lambda content: content["annotations"][0].update(video_id=99))
+    tracks, refused = read_mask_tracks(path, "coco_video")
+    assert isinstance(tracks, MaskTracks)
+    assert "1 annotations are of no video" in str(refused)
+
+
+def test_sampled_frames_of_youtube_vis_are_those_of_the_names(tmp_path: Path) -> None:
+    def sample(content: dict) -> None:
+        content["videos"][0].update(file_names=[f"clip/{5 * n:05d}.jpg" for n in range(5)], annotated=None)
+
+    tracks = one_of(read_mask_tracks(changed_coco(tmp_path, sample), "coco_video"))
+    assert sorted(tracks.masks) == [0, 15]
+    assert tracks.frame_count is None
+
+
+def test_a_damaged_picture_of_davis_costs_itself(tmp_path: Path) -> None:
     write_mask_tracks([scene()], tmp_path / "out", "davis")
-    for name, image in (("00001.png", Image.new("RGB", (WIDTH, HEIGHT))), ("00002.png", Image.new("P", (3, 3)))):
-        path = tmp_path / "out" / "clip" / name
-        image.save(path)
-        with pytest.raises(DataError, match=name):
-            list(read_mask_tracks(tmp_path / "out", "davis"))
-        path.unlink()
+    clip = tmp_path / "out" / "clip"
+    Image.new("RGB", (WIDTH, HEIGHT)).save(clip / "00001.png")
+    Image.new("P", (3, 3)).save(clip / "00002.png")
+    (clip / "cover.png").write_bytes(b"")
+    tracks = one_of(read_mask_tracks(tmp_path / "out", "davis"))
+    assert sorted(tracks.masks) == [0, 3]
+    assert sum(tracks.left_out.values()) == 3
+
+
+def test_void_is_no_object_and_one_bit_is_an_object(tmp_path: Path) -> None:
+    clip = tmp_path / "masks" / "clip"
+    clip.mkdir(parents=True)
+    labels = np.zeros((HEIGHT, WIDTH), np.uint8)
+    labels[2:4], labels[8] = 1, 255
+    Image.fromarray(labels, mode="L").save(clip / "00000.png")
+    Image.fromarray(labels == 1).save(clip / "00001.png")
+    tracks = one_of(read_mask_tracks(tmp_path / "masks", "davis"))
+    assert [list(masks) for masks in tracks.masks.values()] == [["1"], ["1"]]
+    assert tracks.masks[0] == tracks.masks[1]
+    assert tracks.incomplete == {0}
+
+
+def test_unknown_formats_are_refused(tmp_path: Path) -> None:
     for ask in (lambda: list(read_mask_tracks(tmp_path, "paper")), lambda: write_mask_tracks([], tmp_path, "paper")):
         with pytest.raises(ConfigError, match="coco_video"):
             ask()

@@ -240,6 +240,26 @@ def test_same_category_with_other_and_with_same_colour(outlines):
     assert any(len(set(colours)) > 1 for colours in cups)
 
 
+def test_fewer_frames_a_second_tell_the_same_in_as_many_seconds(outlines):
+    few = [json.loads(encode(graph_outline(KitchenVideo(plan)))) for plan in plan_kitchen(fps=10)]
+    for graph, usual in zip(few, outlines, strict=True):
+        (facts,) = graph["video_metadata"]
+        assert (facts["fps"], facts["frame_count"]) == (10, usual["video_metadata"][0]["frame_count"] // 3)
+        for activity, the_same in zip(graph["activities"], usual["activities"], strict=True):
+            assert activity["display_name"] == the_same["display_name"]
+            for number, usual_number in zip(*spans(activity), *spans(the_same), strict=True):
+                assert abs(3 * number - usual_number) < 3
+
+
+def test_a_video_has_the_frames_a_second_that_its_graph_names(tmp_path):
+    (folder,) = write_kitchen(tmp_path / "kitchen", videos=1, width=128, height=72, seconds=(4, 4), fps=10, num_proc=1)
+    with av.open(str(folder / "video.mp4")) as container:
+        assert (container.streams.video[0].average_rate, container.streams.video[0].frames) == (10, 40)
+    graph = json.loads((folder / "coco_annotation.json").read_bytes())
+    assert graph["video_metadata"][0]["fps"] == 10
+    assert {annotation["image_id"] for annotation in graph["annotations"]} == set(range(40))
+
+
 def test_replaces_only_its_own_folders(tmp_path):
     tiny = {"videos": 1, "width": 128, "height": 72, "seconds": (0.5, 0.5), "num_proc": 1}
     write_kitchen(tmp_path / "ours", **tiny)
@@ -253,7 +273,9 @@ def test_replaces_only_its_own_folders(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["ours"]
 
 
-@pytest.mark.parametrize("wrong", [{"videos": 0}, {"width": 321}, {"width": 1280, "height": 180}, {"seconds": (5, 3)}])
+@pytest.mark.parametrize(
+    "wrong", [{"videos": 0}, {"width": 321}, {"width": 1280, "height": 180}, {"seconds": (5, 3)}, {"fps": 1}]
+)
 def test_wrong_arguments_are_refused(tmp_path, wrong):
     with pytest.raises(ConfigError):
         write_kitchen(tmp_path / "kitchen", **wrong)

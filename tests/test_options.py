@@ -24,10 +24,10 @@ WHOLE = Option(1, "how many", "prompt")
     ids=type,
 )
 def test_a_number_that_no_run_file_could_hold_is_refused_by_name(value: object, only_whole: bool) -> None:
-    with pytest.raises(ConfigError, match=r"option count is .*Remedy: give a whole number: how many"):
+    with pytest.raises(ConfigError, match=r"option count is .*give --option count=VALUE, a whole number: how many"):
         WHOLE.checked("count", value)
     if not only_whole:
-        with pytest.raises(ConfigError, match=r"option threshold is .*Remedy: give a number: anything"):
+        with pytest.raises(ConfigError, match=r"option threshold is .*--option threshold=VALUE, a number: anything"):
             ANY.checked("threshold", value)
 
 

@@ -83,7 +83,8 @@ def test_a_folder_takes_its_place_at_the_end_is_for_everyone_to_read_and_replace
     with replacing_folder(out) as partial:
         (partial / "run.json").write_text("{}")
         assert not out.exists()
-    assert out.stat().st_mode & 0o777 == 0o755
+    os.umask(mask := os.umask(0))
+    assert out.stat().st_mode & 0o777 == 0o777 & ~mask
     with pytest.raises(ConfigError, match=r"is there already, and holds 'run\.json'"), replacing_folder(out):
         raise AssertionError("the work has begun")
     (tmp_path / "empty").mkdir()

@@ -108,7 +108,7 @@ def test_questions_as_people_type_them_find_their_answer_first_without_a_server(
         query.fill("")
         query.press_sequentially(typed)
         found = page.locator(f".md-search-result__item:first-child a[href*='faq.html'][href$='#{answer}']").first
-        found.wait_for(state="visible", timeout=20_000)
+        found.wait_for(state="visible", timeout=120_000)
     page.close()
 
 

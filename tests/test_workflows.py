@@ -2,6 +2,8 @@
 
 import configparser
 import re
+import shlex
+import subprocess
 from pathlib import Path
 
 import yaml
@@ -36,3 +38,20 @@ def test_containers_install_what_setup_cfg_offers() -> None:
         assert re.search(r"^FROM \S+:\d+\.\d+\.\d+-", text, re.MULTILINE), "the image is not pinned"
         (extras,) = re.findall(r"'\.\[(.+?)\]'", text)
         assert set(extras.split(",")) <= set(config["options.extras_require"])
+
+
+def test_make_works_in_a_folder_whose_name_has_spaces(tmp_path: Path) -> None:
+    folder = tmp_path / "a clone"
+    for name in (".venv/installed", "node_modules/installed"):
+        (folder / name).parent.mkdir(parents=True)
+        (folder / name).touch()
+    for name in ("Makefile", "setup.cfg", "pyproject.toml", "constraints.txt", "package.json"):
+        (folder / name).symlink_to(ROOT / name)
+    command = ["make", "--dry-run", "--old-file=.venv/installed", "--old-file=node_modules/installed"]
+    targets = ["run", "test", "test-full", "docs", "dist", "fidelity"]
+    done = subprocess.run([*command, *targets], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    printed = done.stdout.replace("\\\n", " ").splitlines()
+    named = [line for line in printed if "a clone" in line and "Entering" not in line]
+    assert len(named) >= 4
+    assert all(sum("a clone" in word for word in shlex.split(line)) == line.count("a clone") for line in named), named

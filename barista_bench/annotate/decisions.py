@@ -60,7 +60,7 @@ from barista_bench.annotate.records import (
     frame_ranges,
 )
 from barista_bench.errors import DataError
-from barista_bench.files.reading import read_bounded
+from barista_bench.files.reading import as_utf8, read_bounded
 from barista_bench.files.writing import write_whole
 from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.masks import MaskTracks, Rle, parse_segmentations
@@ -111,7 +111,7 @@ def read_decisions(path: Path) -> Decisions:
 def _confidences(content: bytes, path: Path) -> list[float | None]:
     by_frame: dict[int, float] = {}
     try:
-        for row in csv.DictReader(io.StringIO(content.decode())):
+        for row in csv.DictReader(io.StringIO(as_utf8(content, str(path)).decode())):
             frame, confidence = int(row["frame"]), float(row["confidence"] or "nan")
             if frame < 0 or not (math.isnan(confidence) or 0 <= confidence <= 1):
                 raise ValueError(f"frame {frame} has the confidence {confidence}")
@@ -129,7 +129,11 @@ def _confidences(content: bytes, path: Path) -> list[float | None]:
 def decisions_of_tracks(tracks: MaskTracks) -> Decisions:
     """Masks made elsewhere, as decisions about each frame that they annotate."""
     keyframes = [
-        DecidedKeyframe(frame=frame, masks={name: _raw(rle) for name, rle in sorted(masks.items())})
+        DecidedKeyframe(
+            frame=frame,
+            complete=frame not in tracks.incomplete,
+            masks={name: _raw(rle) for name, rle in sorted(masks.items())},
+        )
         for frame, masks in sorted(tracks.masks.items())
     ]
     return Decisions(video=tracks.video_id, objects=dict(tracks.categories), keyframes=keyframes)
@@ -200,6 +204,25 @@ def layers_of(graph: VideoGraph) -> Layers:
 
 def _raw(rle: Rle) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(rle))
+
+
+def keep_accepted(decisions: Decisions, accepted: AcceptedFile) -> tuple[Decisions, int]:
+    """Decisions that take nothing away: masks accepted earlier that complete keyframes lack are added to them.
+
+    Returns:
+        The decisions, and how many masks were added.
+    """
+    former = {keyframe.frame: keyframe for keyframe in accepted.keyframes}
+    keyframes, count = [], 0
+    for keyframe in decisions.keyframes:
+        masks = former[keyframe.frame].masks if keyframe.frame in former and keyframe.complete else {}
+        named = {*keyframe.masks, *keyframe.proposals}
+        kept = {name: _raw(mask.rle) for name, mask in masks.items() if name not in named}
+        keyframes.append(msgspec.structs.replace(keyframe, masks={**keyframe.masks, **kept}))
+        count += len(kept)
+    names = {name for keyframe in keyframes for name in keyframe.masks}
+    objects = {name: category for name, category in accepted.objects.items() if name in names}
+    return msgspec.structs.replace(decisions, keyframes=keyframes, objects={**objects, **decisions.objects}), count
 
 
 def accept(project: Project, decisions: Decisions, by: str | None = None) -> list[str]:
@@ -368,6 +391,17 @@ def _check_range(video: VideoFiles, key: str, span: Range) -> None:
     if not span[0] < span[1] <= video.source.frames:
         remedy = f"give [start, end) within 0 and {video.source.frames}"
         raise DataError(f"{video.video_id}: {key}: {list(span)} is not a range of frames. Remedy: {remedy}")
+
+
+def unknown_terms(decisions: Decisions, domain: Domain) -> list[str]:
+    """The terms of attributes and relations that the vocabulary lacks: an export leaves them out."""
+    of_keyframes = [
+        LayerAttribute(object=attribute.object, type=attribute.type, value=attribute.value, ranges=[])
+        for keyframe in decisions.keyframes
+        for attribute in keyframe.attributes
+    ]
+    layers = decisions.layers or Layers()
+    return within_vocabulary(msgspec.structs.replace(layers, attributes=[*layers.attributes, *of_keyframes]), domain)[1]
 
 
 def within_vocabulary(layers: Layers, domain: Domain) -> tuple[Layers, list[str]]:

@@ -160,7 +160,7 @@ def _keyframe_question(
 
     def images() -> tuple[Image.Image, ...]:
         (picture,) = frames.read([keyframe.frame])
-        marks = [Mark(number, decode_mask(rle)) for number, rle in enumerate(masks.values(), start=1)]
+        marks = (Mark(number, decode_mask(rle)) for number, rle in enumerate(masks.values(), start=1))
         plain = Image.fromarray(picture)
         return plain, draw_marks(picture, marks, plain.size)
 

@@ -135,7 +135,7 @@ def _export_video(folder: Path, target: Path, second: Path | None, video_id: str
 
 def _release(video: VideoFiles, layers: Layers) -> tuple[ReleaseFile, Counter[str]]:
     source, identities = video.source, video.identities()
-    ids = {name: str(uuid.uuid5(_NAMESPACE, f"{source.sha256}/{name}")) for name in sorted(identities.categories)}
+    ids = {name: _release_id(source.sha256, name) for name in sorted(identities.categories)}
     annotations: list[ReleaseAnnotation] = []
     drawn: set[str] = set()
     count = 0
@@ -171,6 +171,14 @@ def _release(video: VideoFiles, layers: Layers) -> tuple[ReleaseFile, Counter[st
     )
     people = Counter(mask.by for keyframe in video.accepted().keyframes for mask in keyframe.masks.values())
     return release, people
+
+
+def _release_id(video_sha256: str, name: str) -> str:
+    """The id of an object in the release: its own where that is a UUID, as in a release that was imported."""
+    try:
+        return str(uuid.UUID(name))
+    except ValueError:
+        return str(uuid.uuid5(_NAMESPACE, f"{video_sha256}/{name}"))
 
 
 def _ranges(ranges: list[Range]) -> list[ReleaseRange]:

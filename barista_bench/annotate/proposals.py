@@ -67,7 +67,7 @@ class ObjectDetector:
 
         def read_processor(source: str, **settings: object) -> Pretrained:
             settings["backend"] = "pil"  # torchvision is not needed
-            return AutoProcessor.from_pretrained(source, **settings)  # type: ignore[no-untyped-call]
+            return AutoProcessor.from_pretrained(source, **settings)
 
         model, processor = load_pretrained(
             name, read_processor, AutoModelForZeroShotObjectDetection.from_pretrained, kind="an object detector"

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barista_bench.errors import DataError
-from barista_bench.files.reading import read_bounded
+from barista_bench.files.reading import as_utf8, read_bounded
 from barista_bench.files.writing import write_whole
 from barista_bench.models.base import ModelIdentity
 from barista_bench.scene_graph.masks import Rle
@@ -382,7 +382,7 @@ def digest(*values: object) -> str:
 def decode_record(content: bytes, kind: type[RecordT], where: str) -> RecordT:
     """JSON as a record. Raises DataError, naming the field, for what is none."""
     try:
-        return msgspec.json.decode(content, type=kind)
+        return msgspec.json.decode(as_utf8(content, where), type=kind)
     except MALFORMED as error:
         raise DataError(f"{where}: {error}. Remedy: see docs/your_own_videos.md for the format") from error
 

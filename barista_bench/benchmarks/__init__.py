@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import UserDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from barista_bench.core.options import Sampling, quoted
 from barista_bench.core.plugins import load_plugin, plugin_entries
 from barista_bench.core.prompt import PromptTexts, clone_of, domain_file_of, load_prompts, packaged_prompts
 from barista_bench.core.task import Example, Fields, Json, Scored, Task
-from barista_bench.errors import ConfigError
+from barista_bench.errors import ConfigError, nearest_of
 from barista_bench.files.reading import json_value
 from barista_bench.scene_graph import Problem
 
@@ -227,7 +226,7 @@ def get_benchmark(name: str) -> Benchmark:
         ConfigError: there is none.
     """
     if name not in BENCHMARKS:
-        raise ConfigError(f"no benchmark {name!r}. Remedy: use one of {', '.join(BENCHMARKS)}")
+        raise ConfigError(f"no benchmark {name!r}. Remedy: use --benchmark with one of {', '.join(BENCHMARKS)}")
     return BENCHMARKS[name]
 
 
@@ -274,10 +273,7 @@ def task_class(benchmark: str, name: str) -> type[Task]:
     task = get_benchmark(benchmark).find_task(name)
     if task is not None:
         return task
-    names = task_names(benchmark)
-    close_names = difflib.get_close_matches(name, names, n=1)
-    hint = f"did you mean {close_names[0]}? There are" if close_names else "use one of"
-    raise ConfigError(f"no task {name!r} of {benchmark}. Remedy: {hint} {', '.join(names)}")
+    raise ConfigError(f"no task {name!r} of {benchmark}. Remedy: {nearest_of(name, task_names(benchmark))}")
 
 
 def parse_pairs(pairs: Sequence[str]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from barista_bench.benchmarks.parsing import MAX_ANSWER
@@ -77,8 +78,13 @@ def content_words(text: str) -> list[str]:
     >>> content_words("The white cups are on a saucer, held by 2 hands.")
     ['white', 'cup', 'on', 'saucer', 'hold', '2', 'hand']
     """
+    return list(_content_words(text))
+
+
+@lru_cache(2**12)  # a report asks for the words of each text a dozen times
+def _content_words(text: str) -> tuple[str, ...]:
     words = (_NUMBERS.get(word, word) for word in _WORD.findall(text.casefold()) if word not in STOP_WORDS)
-    return [stem(word) for word in words]
+    return tuple(map(stem, words))
 
 
 def overlap(answer: str, reference: str, context: str = "", question: str = "") -> Overlap:

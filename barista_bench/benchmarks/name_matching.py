@@ -34,7 +34,10 @@ def matching_options(matcher: Matcher, help: str) -> dict[str, Option]:
             high=1.0,
         ),
         "encoder": Option(
-            DEFAULT_ENCODER, "sentence encoder of matcher=embeddings: a folder or a Hub id", changes="scores"
+            DEFAULT_ENCODER,
+            "sentence encoder of matcher=embeddings: a folder or a Hub id",
+            changes="scores",
+            fetched_with=("matcher", "embeddings"),
         ),
     }
 

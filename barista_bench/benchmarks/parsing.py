@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeGuard
 
-from barista_bench.core.task import Fields, Json
+from barista_bench.core.task import Fields, Json, ParseError
 from barista_bench.files.reading import json_value
 
 MAX_ANSWER = 1_000_000
@@ -19,6 +19,8 @@ MAX_WASTED = 2_000_000
 MAX_ENTRIES = 1_000
 """Entries of one list that are read, where a task has no bound of its own."""
 _WINDOW = 50_000
+NOTHING_READ = ParseError("none of its entries can be read")
+"""An answer that holds entries, and does not say that there is nothing."""
 
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)```", re.DOTALL)
 _DECODER = json.JSONDecoder()

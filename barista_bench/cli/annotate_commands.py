@@ -22,6 +22,8 @@ from barista_bench.runs.ask.config import ModelSettings, resolve
 
 if TYPE_CHECKING:
     from barista_bench.annotate.decisions import Decisions
+    from barista_bench.annotate.project import Project, VideoFiles
+    from barista_bench.scene_graph.masks import MaskTracks
 
 group = typer.Typer(cls=Commands, no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(group, name="annotate", rich_help_panel=MAKE)
@@ -99,6 +101,7 @@ def accept(
                 decisions = read_decisions(path)
                 files = take_in(annotation, decisions, by)
                 echo(f"{decisions.video}: {', '.join(files) or 'nothing in it'}")
+                _warn_of_unknown_terms(annotation, decisions)
             except DataError as error:
                 problems.append(f"{path}: {error}")
         _exit_on_problems(problems, "files")
@@ -112,38 +115,98 @@ def import_masks(
     only_asked: Annotated[
         bool, typer.Option("--only-asked", help="Take the frames that keyframes.json asks for, and no others.")
     ] = False,
+    video: Annotated[
+        str | None, typer.Option(help="The project's video that the masks are of, where the file has another name.")
+    ] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Remove masks accepted earlier that the file lacks on its frames.")
+    ] = False,
     by: By = None,
 ) -> None:
     """Take in masks that were made with another tool, as accepted on the frames that they annotate.
 
-    Of a release, contacts, attributes, relations, activities and steps too.
+    Of a release, contacts, attributes, relations, activities and steps too. What cannot be taken is counted with its
+    reason; the exit code is then 1.
     """
-    from barista_bench.annotate.decisions import accept as take_in
+    from barista_bench.annotate.decisions import accept as take_in, decisions_of_tracks, keep_accepted
     from barista_bench.annotate.project import open_project
+    from barista_bench.files.text_out import most_frequent_reasons
+    from barista_bench.scene_graph.masks import MaskTracks
 
     with exit_on_error():
-        annotation, problems = open_project(project), []
-        for reader in _readers(source, source_format):
+        annotation, problems, count_lost = open_project(project), [], 0
+        for read in _readers(source, source_format):
             try:
-                decisions = reader()
-                asked_segments = annotation.video(decisions.video).asked_segments()
+                read_video = read()
+                left_out = read_video.left_out if isinstance(read_video, MaskTracks) else {}
+                decisions = decisions_of_tracks(read_video) if isinstance(read_video, MaskTracks) else read_video
+                decisions = msgspec.structs.replace(decisions, video=_project_video(annotation, decisions.video, video))
+                files = annotation.video(decisions.video)
+                _check_frame_count(read_video, files)
+                asked_segments = files.asked_segments()
                 if only_asked:
                     keyframes = [keyframe for keyframe in decisions.keyframes if keyframe.frame in asked_segments]
                     # Other contacts would ask for other frames.
                     contacts = None if asked_segments else decisions.contacts
                     decisions = msgspec.structs.replace(decisions, keyframes=keyframes, contacts=contacts)
+                kept = 0
+                if not replace:
+                    decisions, kept = keep_accepted(decisions, files.accepted())
                 take_in(annotation, decisions, by)
                 echo(f"{decisions.video}: {len(decisions.keyframes)} frames, {len(decisions.objects)} objects")
+                _warn_of_unknown_terms(annotation, decisions)
+                if kept:
+                    echo(f"  {kept} masks accepted earlier, which the file lacks, were kept (--replace removes them)")
+                if left_out:
+                    count_lost += sum(left_out.values())
+                    warn(f"{decisions.video}: left out: {most_frequent_reasons(left_out)}")
             except DataError as error:
                 problems.append(str(error))
         _exit_on_problems(problems, "videos")
+        if count_lost:
+            echo(f"{count_lost} records could not be taken")
+            raise typer.Exit(1)
 
 
-def _readers(source: Path, source_format: FormatChoice) -> Iterator[Callable[[], Decisions]]:
-    """A function for each video of a file or folder, which reads its decisions."""
-    from barista_bench.annotate.decisions import decisions_of_graph, decisions_of_tracks
+def _warn_of_unknown_terms(project: Project, decisions: Decisions) -> None:
+    from barista_bench.annotate.decisions import unknown_terms
+    from barista_bench.annotate.project import VOCABULARY_FILE
+
+    if terms := unknown_terms(decisions, project.vocabulary()):
+        path = project.folder / VOCABULARY_FILE
+        warn(
+            f"{decisions.video}: not in the vocabulary, so that an export leaves them out: {', '.join(terms)}. "
+            f"Remedy: add them to {path}"
+        )
+
+
+def _project_video(project: Project, name: str, given: str | None) -> str:
+    """The project's video that a file is of: the one given, else the one of its name, with or without a suffix."""
+    if given is not None:
+        return given
+    stem = name.rpartition(".")[0]
+    return stem if name not in project.file.videos and stem in project.file.videos else name
+
+
+def _check_frame_count(read_video: MaskTracks | Decisions, files: VideoFiles) -> None:
+    """Raise DataError for tracks that say of how many frames they are, and are of another number than the video has."""
+    count = getattr(read_video, "frame_count", None)
+    if count is not None and count != files.source.frames:
+        remedy = "name the pictures by their frame (00000.jpg, 00005.jpg), or annotate all frames"
+        what = f"masks of {count} frames for a video of {files.source.frames}"
+        raise DataError(f"{files.video_id}: {what}. Remedy: {remedy}")
+
+
+def _readers(source: Path, source_format: FormatChoice) -> Iterator[Callable[[], Decisions | MaskTracks]]:
+    """A function for each video of a file or folder, which reads its masks; it raises DataError where it cannot."""
+    from barista_bench.annotate.decisions import decisions_of_graph
     from barista_bench.interchange.mask_formats import read_mask_tracks
     from barista_bench.scene_graph import SceneGraph
+
+    def result_of(tracks: MaskTracks | DataError) -> MaskTracks:
+        if isinstance(tracks, DataError):
+            raise tracks
+        return tracks
 
     if source_format == "release":
         graph = SceneGraph(source)
@@ -151,7 +214,7 @@ def _readers(source: Path, source_format: FormatChoice) -> Iterator[Callable[[],
             partial(lambda video_id: decisions_of_graph(graph[video_id]), video_id) for video_id in graph.video_ids
         )
     else:
-        yield from (partial(decisions_of_tracks, tracks) for tracks in read_mask_tracks(source, source_format))
+        yield from (partial(result_of, tracks) for tracks in read_mask_tracks(source, source_format))
 
 
 def _exit_on_problems(problems: list[str], noun: str) -> None:

@@ -53,6 +53,7 @@ with one_line_interrupt():  # little is imported above: nothing is understood be
         is_quiet,
         print_json_alone,
         print_result,
+        show_bars,
         warn,
         write_sections,
     )
@@ -121,10 +122,21 @@ Options = Annotated[
     typer.Option(help="Option of the task that changes scores alone, name=value; may be given several times."),
 ]
 Cluster = Annotated[str | None, typer.Option(help=CLUSTER_HELP)]
-Progress = Annotated[bool, typer.Option(help="Show progress bars.", callback=lambda wanted: wanted and not is_quiet())]
+Progress = Annotated[
+    bool, typer.Option(help="Show progress bars.", callback=lambda wanted: show_bars(wanted and not is_quiet()))
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON alone, for programs.", callback=print_json_alone)]
 Data = Annotated[str | None, typer.Option(help="Where the dataset lies now, if it has moved.")]
 Root = Annotated[Path | None, typer.Option(help="Folder of the videos of a linked dataset, if they have moved.")]
+
+
+def split_names(*texts: str) -> tuple[str, ...]:
+    """Names, of which each text holds one or several with commas between.
+
+    >>> split_names("a, b", "c,")
+    ('a', 'b', 'c')
+    """
+    return tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
 
 
 def scored_runs(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
@@ -11,7 +11,18 @@ from typing import Annotated, Literal
 import typer
 
 from barista_bench.benchmarks import BENCHMARKS, get_benchmark, get_task, parse_pairs
-from barista_bench.cli.app import LOOK, MAKE, Cluster, Json, Progress, Protocol, app, exit_on_error, protocol_options
+from barista_bench.cli.app import (
+    LOOK,
+    MAKE,
+    Cluster,
+    Json,
+    Progress,
+    Protocol,
+    app,
+    exit_on_error,
+    protocol_options,
+    split_names,
+)
 from barista_bench.cli.output import echo, print_json, print_result, warn
 from barista_bench.errors import ConfigError
 from barista_bench.files.owned_folders import STATISTICS, check_target, replacing_folder
@@ -55,6 +66,7 @@ def mini(
     seed: Annotated[int, typer.Option(help="Same seed, same annotations.")] = 0,
     width: Annotated[int, typer.Option(help="Frame width in pixels.")] = 640,
     height: Annotated[int, typer.Option(help="Frame height in pixels.")] = 360,
+    fps: Annotated[int, typer.Option(help="Frames a second. With fewer the same happens, and less is drawn.")] = 30,
     num_proc: Annotated[int, typer.Option(help="Processes.")] = 2,
     progress: Progress = True,
 ) -> None:
@@ -66,7 +78,7 @@ def mini(
 
     with exit_on_error():
         folders = write_kitchen(
-            out, videos=videos, seed=seed, width=width, height=height, num_proc=num_proc, progress=progress
+            out, videos=videos, seed=seed, width=width, height=height, fps=fps, num_proc=num_proc, progress=progress
         )
     echo(f"{len(folders)} videos in {out}")
 
@@ -88,12 +100,13 @@ def import_graph(
     """
     from barista_bench.other_graphs.importing import import_graphs
 
-    video_ids = [name.strip() for name in videos.split(",") if name.strip()]
     with exit_on_error():
-        report = import_graphs(from_, source, out, domain=domain, videos=video_ids, progress=progress)
+        report = import_graphs(from_, source, out, domain=domain, videos=split_names(videos), progress=progress)
     for line in report.lines():
         print_result(line)
     echo(f"wrote {out}")
+    if not report.is_whole:
+        raise typer.Exit(1)
 
 
 @app.command(rich_help_panel=MAKE)
@@ -183,7 +196,8 @@ def stats(
         return
     with exit_on_error():
         check_target(out, STATISTICS)
-        counts = statistics(SceneGraph(root), progress=progress)
+        graph = SceneGraph(root)
+        counts = statistics(graph, progress=progress)
         files = write_statistics(counts, out, plots=plots)
     if json:
         print_json(asdict(counts))
@@ -192,6 +206,17 @@ def stats(
         f"{counts.relation_rows} relations, {counts.activity_segments} activity segments"
     )
     echo(f"wrote {', '.join(str(file) for file in files)}")
+    _exit_on_lost_videos(graph.failed, graph.problems)
+
+
+def _exit_on_lost_videos(video_ids: Collection[str], problems: Sequence[Problem]) -> None:
+    """Name the videos that could not be used, and end with exit code 1 where there are any."""
+    why = {problem.file: problem.what for problem in problems}
+    for video_id in list(video_ids)[:_SHOWN_REASONS]:
+        warn(f"lost: {video_id}: {why.get(video_id, 'none of its examples could be made')}")
+    if video_ids:
+        echo(f"{len(video_ids)} videos could not be used")
+        raise typer.Exit(1)
 
 
 def _draft_domain(root: Path, benchmark: str, out: Path) -> None:
@@ -246,7 +271,7 @@ def build(
         Path | None, typer.Option(help="Folder of another benchmark's videos, if not below the source.")
     ] = None,
     configs: Annotated[
-        list[str] | None, typer.Option(help="A config to write; may be given several times. All by default.")
+        list[str] | None, typer.Option(help="Configs to write, with commas between or several times; all by default.")
     ] = None,
     frames: Annotated[
         Literal["frozen", "linked"], typer.Option(help="Store the pixels (frozen), or decode from the videos (linked).")
@@ -284,7 +309,7 @@ def build(
             out,
             benchmark=benchmark,
             videos=videos,
-            configs=tuple(configs) if configs else None,
+            configs=split_names(*(configs or ())) or None,
             frames=frames,
             sampling=parse_pairs(sampling or []),
             split_file=str(split_file) if split_file else None,
@@ -301,7 +326,7 @@ def build(
             prompts=prompts,
         )
     for name in built.empty:
-        warn(f"{name}: no example in this release: left out")
+        warn(f"{name}: nothing in this release: left out")
     tell = print_result if dry_run else echo  # what would be made is all that a dry run is for
     for config in built.configs:
         rows = ", ".join(f"{split} {count}" for split, count in config.rows.items())
@@ -324,6 +349,7 @@ def build(
         counts = Counter(problem.severity for problem in built.problems)
         warn(f"the release has {counts['error']} errors and {counts['warning']} warnings: see `barista-bench validate`")
     echo("dry run: nothing was written" if dry_run else f"wrote {built.folder}")
+    _exit_on_lost_videos(built.lost_videos, built.problems)
 
 
 @app.command(rich_help_panel=LOOK)

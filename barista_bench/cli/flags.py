@@ -15,11 +15,18 @@ from pydantic.fields import FieldInfo
 from typer.core import TyperCommand
 
 from barista_bench.benchmarks import BENCHMARKS, task_names
-from barista_bench.cli.output import is_quiet, write_sections
+from barista_bench.cli.output import is_quiet, show_bars, write_sections
 from barista_bench.core.model_names import ABLATIONS, BASELINES
 from barista_bench.core.plugins import plugin_entries
 from barista_bench.models.served.settings import ServedSettings
-from barista_bench.models.settings import SettingsTable, TransformersSettings, VllmSettings
+from barista_bench.models.settings import (
+    CheckpointSettings,
+    GeneratorSettings,
+    SettingsTable,
+    TransformersSettings,
+    VllmSettings,
+    WeightSettings,
+)
 from barista_bench.runs.ask.config import ModelSettings, SpendingSettings, resolve
 
 if TYPE_CHECKING:
@@ -85,7 +92,9 @@ def resolve_flags(settings_type: type[SettingsT], flags: dict[str, Any], **defau
     file, flags_set = flags.pop("config"), named_flags(flags)
     if is_quiet():
         flags_set["progress"] = False
-    return resolve(settings_type, flags_set, file=file, defaults={"progress": True, **defaults})
+    settings = resolve(settings_type, flags_set, file=file, defaults={"progress": True, **defaults})
+    show_bars(bool(getattr(settings, "progress", True)))
+    return settings
 
 
 def complete_tasks(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -115,12 +124,14 @@ _COMPLETIONS: dict[str, Callable[..., list[str]]] = {
     "model": complete_models,
     "task": complete_tasks,
 }
-_TABLES: dict[str, type[SettingsTable]] = {
-    "Costs": SpendingSettings,
-    "Served models": ServedSettings,
-    "Local checkpoints": TransformersSettings,
-    "vLLM": VllmSettings,
+_TABLES: dict[str, tuple[type[SettingsTable], ...]] = {
+    "Costs": (SpendingSettings,),
+    "Models that write text": (GeneratorSettings,),
+    "Served models": (ServedSettings,),
+    "Local checkpoints": (WeightSettings, CheckpointSettings, TransformersSettings),
+    "vLLM": (VllmSettings,),
 }
+"""Sections of the help, each with the tables that declare its settings."""
 _RARELY_SET = frozenset(
     {"revision", "think_tags", "box_format", "top_p", "top_k", "repetition_penalty", "stop", "thinking_budget"}
     | {"reasoning_field", "threshold", "mask_threshold", "cluster", "workers", "frame_cache_mib"}
@@ -132,11 +143,16 @@ def _parameter(name: str, field: FieldInfo, positional: bool) -> inspect.Paramet
     if not field.is_required() and default not in (None, (), {}, False):
         text += f" [default: {','.join(default) if isinstance(default, tuple) else default}]"
     # Rare ones stand together, then those that only one way of reaching a model reads.
-    panel = next((title for title, table in _TABLES.items() if name in table.model_fields), None)
+    panel = next((title for title, tables in _TABLES.items() if any(_declares(table, name) for table in tables)), None)
     panel = RARE if name in _RARELY_SET else panel
     option = typer.Option(help=text, rich_help_panel=panel, autocompletion=_COMPLETIONS.get(name))
     annotation = Annotated[_type(field), typer.Argument(help=text) if positional else option]  # type: ignore[valid-type]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+def _declares(table: type[SettingsTable], name: str) -> bool:
+    """Whether a table states the setting itself; it also has those of the tables above it."""
+    return name in vars(table).get("__annotations__", {})
 
 
 def _type(field: FieldInfo) -> Any:  # noqa: ANN401  (a type, which has no type of its own)
@@ -148,6 +164,7 @@ def _type(field: FieldInfo) -> Any:  # noqa: ANN401  (a type, which has no type 
         return list[str] | None
     alternatives = get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
     not_none = [option for option in alternatives if option is not type(None)]
+    not_none = [get_args(option)[0] if get_args(option)[:1] == (int,) else option for option in not_none]  # `Count`
     if len(not_none) == 1 and (not_none[0] in (int, float) or get_origin(not_none[0]) is Literal):
         return not_none[0] | None
     return str | None

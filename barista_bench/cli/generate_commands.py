@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from barista_bench.cli.app import LOOK, MAKE, Cluster, Progress, app, exit_on_error, parsed_box_format
+from barista_bench.cli.app import LOOK, MAKE, Cluster, Progress, app, exit_on_error, parsed_box_format, split_names
 from barista_bench.cli.output import echo, print_result, warn
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def generate(
         reports = make(
             source,
             out,
-            [name.strip() for name in families.split(",") if name.strip()],
+            split_names(families),
             per_subtask=per_subtask,
             seed=seed,
             domain=domain,
@@ -141,7 +141,8 @@ def export(
     out: Annotated[Path, typer.Option(help="Folder to write.")] = Path("training_set"),
     split: Annotated[str, typer.Option(help="Only train: all others are held out for tests.")] = "train",
     task: Annotated[
-        list[str] | None, typer.Option(help="Of chat; several times. By default all that a text answers.")
+        list[str] | None,
+        typer.Option(help="Of chat; with commas between, or several times. By default all that a text answers."),
     ] = None,
     box_format: Annotated[
         str | None, typer.Option(help="Of chat: how the model writes boxes, as run takes it, e.g. yxyx/1000.")
@@ -165,7 +166,7 @@ def export(
             out,
             form,
             split=split,
-            tasks=task or (),
+            tasks=split_names(*(task or ())),
             box_format=parsed_box_format(box_format),
             run=run,
             held_out=held_out or (),

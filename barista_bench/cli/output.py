@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -22,6 +23,22 @@ def begin_output(quiet: bool) -> None:
     """Set the output of a command by the flags before it; --json comes after it."""
     _QUIET.set(quiet)
     _JSON_ALONE.set(False)
+    show_bars(not quiet)
+
+
+def show_bars(wanted: bool) -> bool:
+    """Unless progress bars are wanted, keep Hugging Face's libraries from showing theirs ("Loading weights")."""
+    if not wanted:
+        os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"  # of what is imported later, here or in a process of ours
+        if "huggingface_hub" in sys.modules:
+            from huggingface_hub.utils.tqdm import disable_progress_bars
+
+            disable_progress_bars()
+        if "transformers" in sys.modules:
+            from transformers.utils.logging import disable_progress_bar
+
+            disable_progress_bar()
+    return wanted
 
 
 def print_json_alone(wanted: bool) -> bool:
@@ -29,6 +46,7 @@ def print_json_alone(wanted: bool) -> bool:
     if wanted:
         _QUIET.set(True)
         _JSON_ALONE.set(True)
+        show_bars(False)
     return wanted
 
 

@@ -11,7 +11,7 @@ import typer
 
 from barista_bench.cli.app import LOOK, PUBLISH, Data, Json, Options, Root, app, exit_on_error, scored_runs
 from barista_bench.cli.output import echo, print_json, print_result
-from barista_bench.core.resampling import RESAMPLES
+from barista_bench.core.resampling import PERMUTATIONS
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.text_out import decimal
 from barista_bench.files.writing import write_whole
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
 
 Folders = Annotated[list[Path], typer.Argument(help="Run folders, or folders of them.")]
-Resamples = Annotated[
-    int, typer.Option(min=100, max=100_000, help="Resamples of the bootstrap and of the permutation test.")
-]
+Permutations = Annotated[int, typer.Option(min=100, max=100_000, help="Permutations of the test, at the most.")]
 
 
 @app.command(rich_help_panel=LOOK)
@@ -78,7 +76,7 @@ def diff(
 @app.command(rich_help_panel=LOOK)
 def compare(
     folders: Folders,
-    resamples: Resamples = RESAMPLES,
+    permutations: Permutations = PERMUTATIONS,
     csv: Annotated[Path | None, typer.Option(help="Write the table to this file too.")] = None,
     data: Data = None,
     root: Root = None,
@@ -95,7 +93,7 @@ def compare(
         if csv is not None:
             check_place(csv)
         runs = scored_runs(folders, data, root, option)
-        comparisons = compare_runs(runs, resamples=resamples)
+        comparisons = compare_runs(runs, permutations=permutations)
         if csv is not None:
             write_whole(csv, to_csv(Table.of_frame("comparisons", comparison_table(comparisons))))
         circumstances = differing_circumstances(runs)
@@ -141,7 +139,7 @@ def agreement(folders: Folders, data: Data = None, root: Root = None, option: Op
 def analyse(
     folders: Folders,
     out: Annotated[Path, typer.Option(help="Folder for the tables.")] = Path("analysis"),
-    resamples: Resamples = RESAMPLES,
+    permutations: Permutations = PERMUTATIONS,
     data: Data = None,
     root: Root = None,
     option: Options = None,
@@ -153,7 +151,7 @@ def analyse(
     with exit_on_error():
         check_target(out, ANALYSIS)
         runs = scored_runs(folders, data, root, option)
-        tables, left_out = analysis_tables(runs, resamples=resamples)
+        tables, left_out = analysis_tables(runs, permutations=permutations)
         for path in write_tables(tables, out):
             echo(f"wrote {path}")
         for name, reason in left_out.items():
@@ -168,6 +166,7 @@ def comparison_line(item: Comparison) -> str:
         interval = f"95% [{signed(item.low)}, {signed(item.high)}]"
     first, second = f"{item.first} {decimal(item.first_value)}", f"{item.second} {decimal(item.second_value)}"
     effect = "none" if item.effect_size is None else decimal(item.effect_size, 2, sign=True)
+    few = " (too few to show a difference)" if item.certainty == "too few" else ""
     extent = "" if item.samples == item.expected_samples else f" of {item.expected_samples}"
     extent += "".join(f"; INCOMPLETE: {name} lacks {count} samples" for name, count in item.missing_by_model.items())
     return (
@@ -175,7 +174,7 @@ def comparison_line(item: Comparison) -> str:
         f"= {signed(item.difference)} {interval}, p {item.p_value:.4f} (Holm {item.p_adjusted:.4f}); "
         f"{item.sample_name} {signed(item.sample_difference)}, d {effect}, "
         f"{item.wins} better, {item.ties} equal, {item.losses} worse; "
-        f"{item.examples} examples in {item.units} resampling units, {item.samples} samples{extent}"
+        f"{item.examples} examples in {item.units} resampling units{few}, {item.samples} samples{extent}"
     )
 
 
@@ -201,7 +200,10 @@ def submit(
         Path | None, typer.Option(help="Copy of the model repository, whose card and results are merged with.")
     ] = None,
     dataset: Annotated[
-        str | None, typer.Option(help="Dataset whose reference counts: a built folder, or a Hub dataset.")
+        str | None, typer.Option(help="Dataset whose reference and pictures count: a built folder, or a Hub dataset.")
+    ] = None,
+    adapter: Annotated[
+        str | None, typer.Option(help="Adapter that was run, to hold the runs to: a folder, or a Hub id.")
     ] = None,
     data: Annotated[str | None, typer.Option(help="Where the dataset of the runs lies now, if it has moved.")] = None,
     root: Root = None,
@@ -242,7 +244,14 @@ def submit(
         _refuse_contradictions(push, pull_request, branch, to_main, model_folder)
         check_target(out, SUBMISSION)
         submission = make_submission(
-            runs, target, judge=judge, allow_incomplete=allow_incomplete, data=data, root=root, dataset=dataset
+            runs,
+            target,
+            judge=judge,
+            allow_incomplete=allow_incomplete,
+            data=data,
+            root=root,
+            dataset=dataset,
+            adapter=adapter,
         )
         pusher = Pusher(find_token(token_env), Destination(branch, to_main)) if push else None
         existing = pusher.existing_files(model_repo, submission.benchmark) if pusher else None

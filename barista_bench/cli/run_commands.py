@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -38,7 +39,7 @@ def demo(
 
     with exit_on_error():
         page = make(out, num_proc=num_proc, progress=progress, tell=echo)
-    print_result(f"report: {page}", *_NEXT_STEPS.format(out=out).splitlines())
+    print_result(f"report: {page}", *_NEXT_STEPS.format(out=shlex.quote(str(out))).splitlines())
     if browser and not webbrowser.open(page.resolve().as_uri()):
         echo(f"no browser here: open {page} yourself")
 
@@ -107,7 +108,7 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
     from barista_bench.runs.score.scoring import score_tasks
 
     with exit_on_error():
-        config = resolve_flags(RunConfig, flags, task="all")
+        config = resolve_flags(RunConfig, flags)
         Shard.refuse_several()
         check_target(config.out / "report", REPORT)
         opened_tasks = open_tasks(config)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import shlex
 import signal
 import webbrowser
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from barista_bench.cli.app import LOOK, app, exit_on_error
+from barista_bench.cli.app import LOOK, app, exit_on_error, split_names
 from barista_bench.cli.output import echo, print_result
 from barista_bench.errors import ConfigError
 
@@ -109,18 +110,14 @@ def invite(
             address=share_on or _STUDY_ADDRESS,
             shared=share_on is not None,
             data=tuple(str(folder.resolve()) for folder in data),
-            tasks=_split_names(task),
+            tasks=split_names(task),
             items=items,
             overlap=items if overlap is None else overlap,
         )
-        for name, link in invite_people(out, study, _split_names(participants)).items():
+        for name, link in invite_people(out, study, split_names(participants)).items():
             print_result(f"{name}  {link}")
         files = f" --share-on {share_on} --tls-cert FILE --tls-key FILE" if share_on else ""
-        echo(f"links are shown once; serve them with: barista-bench studio {out}{files}")
-
-
-def _split_names(names: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in names.split(",") if name.strip())
+        echo(f"links are shown once; serve them with: barista-bench studio {shlex.quote(str(out))}{files}")
 
 
 def _serve_study(

@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, assert_never, get_args
 
-BoxOrder: TypeAlias = Literal["xyxy", "yxyx"]
-"""Whether a model writes x or y first; both corners in the same order."""
+BoxOrder: TypeAlias = Literal["xyxy", "yxyx", "xywh"]
+"""Two corners, x or y first in both; or a corner, then width and height."""
 BOX_ORDERS: tuple[BoxOrder, ...] = get_args(BoxOrder)
 
 
 @dataclass(frozen=True, slots=True)
 class BoxFormat:
-    """A way to write a box: the order of the corner coordinates, and the size that a full image side maps to.
+    """A way to write a box: the order of its numbers, and the size that a full image side maps to.
 
     `scale` 1000 means integers 0..1000, 100 integers 0..100, 1 means fractions, None pixels of the image as sent.
     """
@@ -44,7 +44,7 @@ class BoxFormat:
         if order in BOX_ORDERS and re.fullmatch("pixels|[1-9][0-9]{0,5}", scale):
             return cls(order, None if scale == "pixels" else int(scale))
         raise ValueError(
-            f"{text[:20]!r} is not a box format: write {' or '.join(BOX_ORDERS)}, then /pixels or the scale, such as "
+            f"{text[:20]!r} is not a box format: write {', '.join(BOX_ORDERS)}, then /pixels or the scale, such as "
             "/1000, /1 for fractions"
         )
 
@@ -61,7 +61,11 @@ FAMILY_FORMATS = {
 GRID = 1000
 LARGEST = 1e9
 """Larger coordinates are refused: arithmetic on them could overflow."""
-_NAMES = {"xyxy": ("x_min", "y_min", "x_max", "y_max"), "yxyx": ("y_min", "x_min", "y_max", "x_max")}
+_NAMES = {
+    "xyxy": ("x_min", "y_min", "x_max", "y_max"),
+    "yxyx": ("y_min", "x_min", "y_max", "x_max"),
+    "xywh": ("x_min", "y_min", "width", "height"),
+}
 
 Xyxy = tuple[float, float, float, float]
 
@@ -115,14 +119,30 @@ def from_grid(box: Sequence[float], width: int, height: int, scale: int = GRID) 
     return x0, y0, x1, y1
 
 
-def _reordered(box: Sequence[float], order: BoxOrder) -> Xyxy:
-    """Four numbers from xyxy to an order, and back: each order there is undoes itself."""
-    a, b, c, d = box
+def _written(box: Sequence[float], order: BoxOrder) -> Xyxy:
+    """The four numbers of corners in an order."""
+    x0, y0, x1, y1 = box
+    match order:
+        case "xyxy":
+            return x0, y0, x1, y1
+        case "yxyx":
+            return y0, x0, y1, x1
+        case "xywh":
+            return x0, y0, x1 - x0, y1 - y0
+        case _:
+            assert_never(order)
+
+
+def _corners(numbers: Sequence[float], order: BoxOrder) -> Xyxy:
+    """The corners [x0, y0, x1, y1] of four numbers in an order."""
+    a, b, c, d = numbers
     match order:
         case "xyxy":
             return a, b, c, d
         case "yxyx":
             return b, a, d, c
+        case "xywh":
+            return xywh_to_xyxy((a, b, c, d))
         case _:
             assert_never(order)
 
@@ -141,13 +161,14 @@ def write_box(
         value if box_format.scale is None else value / size * box_format.scale
         for value, size in zip(box, (width, height) * 2, strict=True)
     ]
-    numbers = list(_reordered(scaled, box_format.order))
     if exact:
-        return numbers
+        return list(_written(scaled, box_format.order))
     if box_format.scale == 1:
-        return [min(1.0, max(0.0, round(value, 4))) for value in numbers]
+        corners = [min(1.0, max(0.0, round(value, 4))) for value in scaled]
+        return [round(value, 4) for value in _written(corners, box_format.order)]
     limit = box_format.scale or max(width, height)
-    return [min(limit, max(0, round(value))) for value in numbers]
+    whole_corners = [min(limit, max(0, round(value))) for value in scaled]
+    return [round(value) for value in _written(whole_corners, box_format.order)]
 
 
 def read_box(numbers: Sequence[float], box_format: BoxFormat, width: int, height: int) -> Xyxy:
@@ -156,7 +177,7 @@ def read_box(numbers: Sequence[float], box_format: BoxFormat, width: int, height
     >>> read_box([250, 0, 1000, 1000], BoxFormat("yxyx", 1000), 640, 360)
     (0.0, 90.0, 640.0, 360.0)
     """
-    x0, y0, x1, y1 = _reordered(numbers, box_format.order)
+    x0, y0, x1, y1 = _corners(numbers, box_format.order)
     if box_format.scale is None:
         return float(x0), float(y0), float(x1), float(y1)
     return from_grid((x0, y0, x1, y1), width, height, box_format.scale)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
 EVAL_FILE: Final = "eval.yaml"
 """The file of a dataset repository that lists its leaderboards (hub-docs `docs/hub/eval-results.md`)."""
@@ -15,6 +16,45 @@ SCALE: Final = 100
 """Published values are 0 to 100; figures of results.json and of the paper are 0 to 1."""
 OURS: Final = "ours "
 """Names of our own wordings start with it; see `PromptTexts.wording`."""
+RELEASED_RUN: Final = "released run:"
+"""The wording of a run that the released harness asked starts with it, and of no other: its verdicts may come along."""
+
+
+class Tasks(NamedTuple):
+    """The tasks of a benchmark, each with its primary figure, and the splits that its examples have."""
+
+    splits: tuple[str, ...]
+    primary: Mapping[str, str]
+
+
+TASKS: Final[Mapping[str, Tasks]] = {
+    "barista": Tasks(
+        ("train", "test"),
+        {
+            **{"grounding": "map", "hand_object": "f1", "referring": "lexical_f1"},
+            **{"activity": "accuracy", "relations": "micro_f1", "temporal_vqa": "lexical_f1"},
+        },
+    ),
+    "vista": Tasks(("test",), dict.fromkeys(("virtual_home", "real_world", "minecraft", "all"), "macro_f1")),
+    "handyvqa": Tasks(
+        ("test",),
+        {
+            **dict.fromkeys(("action", "process", "location", "state", "parts"), "accuracy"),
+            "objects": "average_precision",
+            **dict.fromkeys(("rvos_objects", "rvos_parts"), "J_and_F"),
+        },
+    ),
+    "tog_bench": Tasks(("test",), {"t_stvg": "T-m_vIoU"}),
+    "egocot": Tasks(("dev", "test"), {"cot": "accuracy"}),
+    "extended": Tasks(
+        ("train", "test"),
+        {
+            **{"open_activity": "accuracy", "step_segmentation": "f1_50", "anticipation": "top_1"},
+            **{"mask_tracking": "J_and_F", "temporal_scene_graph": "recall_at_50"},
+        },
+    ),
+}
+"""By benchmark, as this package has them: a Space cannot load the tasks themselves."""
 _NO_NAME = re.compile(r"[^a-z0-9]+")
 
 

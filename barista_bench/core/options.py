@@ -16,7 +16,7 @@ from typing import Annotated, Literal, Self, TypeAlias, TypeVar, get_type_hints
 import msgspec
 from msgspec import Meta
 
-from barista_bench.errors import ConfigError, DataError
+from barista_bench.errors import ConfigError, DataError, nearest_of
 from barista_bench.files.reading import packaged_data
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 
@@ -61,9 +61,8 @@ class Sampling:
         """A copy with other values. Raises ConfigError where there is no such parameter, or a value is out of range."""
         unknown = sorted(set(overrides) - set(self.names()))
         if unknown:
-            raise ConfigError(
-                f"sampling has no {unknown[0]!r} here. Remedy: use one of {', '.join(sorted(self.names()))}"
-            )
+            remedy = nearest_of(unknown[0], sorted(self.names()))
+            raise ConfigError(f"sampling has no {unknown[0]!r} here. Remedy: {remedy}")
         values = {name: tuple(value) if isinstance(value, list) else value for name, value in overrides.items()}
         types = get_type_hints(type(self), include_extras=True)
         for name, value in values.items():
@@ -140,6 +139,7 @@ class Option:
         low: least number.
         high: greatest number.
         kind: type of the value, where the default is None.
+        fetched_with: of a value that may be fetched from the Hub, the other option and its value that have it read.
     """
 
     default: OptionValue
@@ -149,6 +149,7 @@ class Option:
     low: float | None = None
     high: float | None = None
     kind: type[bool | int | float | str] | None = None
+    fetched_with: tuple[str, OptionValue] | None = None
 
     def checked(self, name: str, value: object) -> OptionValue:
         """The value, if the option takes it. Raises ConfigError where it does not, naming the option."""
@@ -157,7 +158,7 @@ class Option:
         kind = self.kind or type(self.default)
         if kind is float and type(value) is int and abs(value) < MAX_NUMBER:
             value = float(value)
-        remedy = f"Remedy: give {self._expected_text(kind)}: {self.help}"
+        remedy = f"Remedy: give --option {name}=VALUE, {self._expected_text(kind)}: {self.help}"
         if type(value) is not kind or not isinstance(value, bool | int | float | str):
             raise ConfigError(f"option {name} is {quoted(value)}. {remedy}")
         if isinstance(value, str) and len(value) > MAX_TEXT:

@@ -1,47 +1,60 @@
-"""Confidence intervals: a bootstrap over resampling units."""
+"""Confidence intervals over resampling units, such as videos: what other units could have given.
+
+One rule for every figure of every command:
+
+- The variance of a figure is the jackknife's: how much it moves when each unit in turn is left out.
+- A figure between two bounds (a score, 0 to 1; a difference of scores, -1 to 1) is treated as a fraction of so many
+  independent trials as would have that variance, fewer by what Student's t takes off for few units; its interval is
+  Clopper and Pearson's of these trials. This is the interval of Korn and Graubard (Survey Methodology 24, 1998) for
+  proportions of clustered samples. It stays within the bounds, and holds the figure itself.
+- Where all units have the same value, nothing tells how other units differ. A kind of unit that n units do not show may
+  be as frequent as 1 - 0.025^(1/n), and its value may be as far off as the bounds allow. At a bound this is Clopper and
+  Pearson's interval of n trials: 4 of 4 videos without a mistake give [0.398, 1], 12 of 12 give [0.735, 1].
+- A figure without bounds has Student's interval.
+- Fewer than two units give no interval.
+
+Only units that have the figure at all count, since a figure of hands rests on the videos that show hands.
+`tests/stats/test_coverage.py` holds how often these intervals cover the truth.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from barista_bench.core.example import Example, Scored, content_seed
+from barista_bench.core.example import Example, Scored
 from barista_bench.core.guarding import guarded, unit_of
 from barista_bench.core.statistics import Floats, SampleStatistics
 from barista_bench.core.task import Task
 
-RESAMPLES = 1000
 LEVEL = 0.95
+PERMUTATIONS = 1000
+"""Permutations of a test at the most (`stats.comparison`)."""
+Bounds = tuple[float, float] | None
+"""The least and the greatest value that a figure can have; None where there is none."""
+SCORE: Bounds = (0.0, 1.0)
+DIFFERENCE: Bounds = (-1.0, 1.0)
+_ROUNDING = 1e-9
+"""Standard errors that are smaller are rounding."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A confidence interval, and what it rests on: `units` resampling units were resampled `resamples` times.
+    """A confidence interval, and what it rests on: `units` resampling units that have the figure.
 
-    `method` is "bca", or "percentile" where bias and acceleration cannot be told (a figure that hardly varies).
-    Fewer than about 10 units give intervals that are too narrow: say so where they are shown.
+    `method` is "effective trials", "unseen units" where all units have the same value, or "student" where the figure
+    has no bounds.
     """
 
     low: float
     high: float
     level: float
-    method: Literal["bca", "percentile"]
+    method: Literal["effective trials", "unseen units", "student"]
     units: int
-    resamples: int
-
-
-def unit_resamples(count: int, resamples: int, seed: int) -> Floats:
-    """(resamples, count) how often each resampling unit is taken, as many in all as there are, with replacement."""
-    rng = np.random.default_rng(seed)
-    return rng.multinomial(count, np.full(count, 1 / count), size=resamples).astype(np.float64)
-
-
-def bootstrap_seed(units: Iterable[str]) -> int:
-    """The seed of a bootstrap, the same for the same units in any order, so that comparisons share resamples."""
-    return content_seed("bootstrap", *sorted(set(units)))
 
 
 class ResampledRun(NamedTuple):
@@ -73,35 +86,36 @@ def figures_of(runs: Sequence[ResampledRun], units: Sequence[str], weights: Floa
     return {name: np.mean([figures[name] for figures in by_run], axis=0) for name in shared}
 
 
-def run_intervals(runs: Sequence[ResampledRun], *, resamples: int = RESAMPLES) -> dict[str, Interval]:
+def run_intervals(runs: Sequence[ResampledRun]) -> dict[str, Interval]:
     """An interval for each figure, mean over these runs, over the resampling units of their samples.
 
-    None at all for fewer than two units, and none for a figure that neither the samples nor any resample of them has.
+    None at all for fewer than two units, and none for a figure that fewer than two of them have.
     """
     units = sorted({unit for run in runs for unit in run.units})
     if len(units) < 2:
         return {}
-    values = figures_of(runs, units, interval_weights(units, resamples))
-    intervals = {name: resampled_interval(resampled, len(units)) for name, resampled in values.items()}
+    values = figures_of(runs, units, interval_weights(len(units)))
+    intervals = {name: figure_interval(of_figure) for name, of_figure in values.items()}
     return {name: interval for name, interval in intervals.items() if interval is not None}
 
 
 def ratio_interval(
-    part: Floats, whole: Floats, *, runs: Sequence[int], units: Sequence[str], resamples: int = RESAMPLES
+    part: Floats, whole: Floats, *, runs: Sequence[int], units: Sequence[str], bounds: Bounds = SCORE
 ) -> Interval | None:
     """The interval of sum(part) / sum(whole), taken of each run and averaged over runs: means, fractions, pooled rates.
 
-    The resamples are those that `run_intervals` makes of the same units. None for fewer than two units.
+    None for fewer than two units.
 
     Args:
         part: (S,) of each sample.
         whole: (S,) of each sample; ones for a plain mean.
         runs: (S,) the run that the sample is of.
         units: (S,) the resampling unit.
+        bounds: of the ratio.
 
-    >>> ends = ratio_interval(np.array([1.0, 0, 1, 1]), np.ones(4), runs=[0] * 4, units=list("aabb"), resamples=100)
-    >>> (ends.low, ends.high, ends.units) if ends else None
-    (0.5, 1.0, 2)
+    >>> ends = ratio_interval(np.array([1.0, 0, 1, 1]), np.ones(4), runs=[0] * 4, units=list("abcd"))
+    >>> (round(ends.low, 3), round(ends.high, 3), ends.units) if ends else None
+    (0.01, 1.0, 4)
     """
     names = sorted(set(units))
     if len(names) < 2:
@@ -112,57 +126,79 @@ def ratio_interval(
     sums = np.zeros((2, len(row), len(column)))
     np.add.at(sums[0], cells, part)
     np.add.at(sums[1], cells, whole)
-    parts, wholes = sums @ interval_weights(names, resamples).T
+    parts, wholes = sums @ interval_weights(len(names)).T
     with np.errstate(invalid="ignore", divide="ignore"):
         values = np.where(wholes > 0, parts / wholes, np.nan).mean(axis=0)
-    return resampled_interval(values, len(names))
+    return figure_interval(values, bounds)
 
 
-def interval_weights(units: Sequence[str], resamples: int) -> Floats:
-    """(1 + V + D, V) the V units as they are, without each in turn, and as they are resampled."""
-    count = len(units)
-    return np.vstack([np.ones(count), 1 - np.eye(count), unit_resamples(count, resamples, bootstrap_seed(units))])
+def interval_weights(count: int) -> Floats:
+    """(1 + 2V, V) the V units as they are, without each in turn, and each alone."""
+    return np.vstack([np.ones(count), 1 - np.eye(count), np.eye(count)])
 
 
-def resampled_interval(values: Floats, count: int, level: float = LEVEL) -> Interval | None:
-    """The interval of a figure from its (1 + V + D,) values by rows of `interval_weights`; `count` is V, at least 2."""
-    return interval(float(values[0]), values[1 + count :], values[1 : 1 + count], units=count, level=level)
-
-
-def interval(
-    point: float, resampled: Floats, jackknife: Floats | None = None, *, units: int, level: float = LEVEL
+def figure_interval(
+    values: Floats, bounds: Bounds = SCORE, level: float = LEVEL, *, telling: int | None = None
 ) -> Interval | None:
-    """The interval of one figure.
+    """The interval of a figure from its (1 + 2V,) values by the rows of `interval_weights`.
 
     Args:
-        point: the figure itself.
-        resampled: (D,) of each resample; NaN are passed over.
-        jackknife: (V,) the figure without each unit in turn, for BCa; None for the plain percentiles.
-        units: how many units were resampled.
+        values: NaN stand where units have no such figure.
+        bounds: of the figure; one that leaves them has none.
         level: fraction of cases in which the interval should hold the true value.
+        telling: how many units tell how far units differ, where it is fewer than have the figure.
 
     Returns:
-        None where the point or all resamples are NaN.
+        None where the figure is NaN, or fewer than two units have it, or tell how far they differ.
     """
-    present = np.sort(resampled[~np.isnan(resampled)])
-    if np.isnan(point) or not len(present):
+    point, (left_out, alone) = float(values[0]), values[1:].reshape(2, -1)
+    has_figure = ~np.isnan(alone)
+    count, others = int(has_figure.sum()), left_out[has_figure]
+    units = count if telling is None else min(count, telling)
+    if math.isnan(point) or count < 2 or np.isnan(others).any():
         return None
-    tails = np.array([(1 - level) / 2, (1 + level) / 2])
-    bca_tails = None if jackknife is None else _bca_tails(point, present, jackknife, tails)
-    low, high = np.quantile(present, tails if bca_tails is None else bca_tails)
-    return Interval(float(low), float(high), level, "percentile" if bca_tails is None else "bca", units, len(present))
-
-
-def _bca_tails(point: float, resampled: Floats, jackknife: Floats, tails: Floats) -> Floats | None:
-    """The BCa tails, at which to cut instead of at `tails`; None where bias or acceleration are not defined."""
-    from scipy.special import ndtr, ndtri  # when asked for: it takes longer to load than most commands run
-
-    below = ((resampled < point).sum() + (resampled <= point).sum()) / (2 * len(resampled))
-    influences = jackknife.mean() - jackknife
-    total = float((influences**2).sum())
-    if not 0 < below < 1 or not total > 0:  # also where a figure is NaN without some unit
+    error = math.sqrt((count - 1) / count * float(((others - others.mean()) ** 2).sum()))
+    if units < 2 and error > _ROUNDING:
         return None
-    bias, acceleration = ndtri(below), float((influences**3).sum()) / (6 * total**1.5)
-    z = bias + ndtri(tails)
-    cuts = ndtr(bias + z / (1 - acceleration * z))
-    return np.asarray(cuts) if np.isfinite(cuts).all() and cuts[0] < cuts[1] else None
+    known = np.append(others, point)
+    if bounds is None or known.min() < bounds[0] - _ROUNDING or known.max() > bounds[1] + _ROUNDING:
+        return _student(point, error, units, level)
+    least, greatest = bounds
+    span = greatest - least
+    fraction, error = min(max((point - least) / span, 0.0), 1.0), error / span
+    is_varied = error > _ROUNDING
+    ends = _trial_ends(fraction, error, units, level) if is_varied else _unseen_ends(fraction, count, level)
+    low, high = (least + span * end for end in ends)
+    return Interval(
+        min(low, point), max(high, point), level, "effective trials" if is_varied else "unseen units", count
+    )
+
+
+def _student(point: float, error: float, units: int, level: float) -> Interval | None:
+    """None where all units have the same value, as nothing then says how far off another may be."""
+    margin = _student_factor(units, level) * error
+    return Interval(point - margin, point + margin, level, "student", units) if error > _ROUNDING else None
+
+
+def _trial_ends(fraction: float, error: float, units: int, level: float) -> tuple[float, float]:
+    """Clopper and Pearson's interval of the trials that have this standard error, fewer by Student's t."""
+    from scipy.special import betaincinv, ndtri  # when asked for: it takes longer to load than most commands run
+
+    tail = (1 - level) / 2
+    trials = fraction * (1 - fraction) / error**2 * (float(ndtri(1 - tail)) / _student_factor(units, level)) ** 2
+    hits, misses = trials * fraction, trials * (1 - fraction)
+    low = float(betaincinv(hits, misses + 1, tail)) if hits > 0 else 0.0
+    high = float(betaincinv(hits + 1, misses, 1 - tail)) if misses > 0 else 1.0
+    return low, high
+
+
+def _unseen_ends(fraction: float, units: int, level: float) -> tuple[float, float]:
+    """How far off the mean may be if units of another kind are as frequent as they can be without being seen."""
+    unseen = 1 - ((1 - level) / 2) ** (1 / units)
+    return fraction - unseen * fraction, fraction + unseen * (1 - fraction)
+
+
+def _student_factor(units: int, level: float) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(units - 1, (1 + level) / 2))

@@ -1,9 +1,9 @@
 """Figures from samples, stated once: what each sample adds, and what is made of the weighted sum.
 
 A task turns the samples of one run into `SampleStatistics`: answers are compared with the reference there, once.
-Everything else is a question of weights. The published figures count every sample once; a bootstrap and a permutation
-test count it as often as a resample takes it; a breakdown counts the samples of a group; the score of one sample counts
-it alone.
+Everything else is a question of weights. The published figures count every sample once; intervals and permutation tests
+count it as often as each of their resamples takes it; a breakdown counts the samples of a group; the score of one
+sample counts it alone.
 """
 
 from __future__ import annotations

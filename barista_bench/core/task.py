@@ -178,7 +178,7 @@ class Question(ABC):
         Raises:
             ConfigError: the task has no such answer.
         """
-        raise ConfigError(f"{self.benchmark}/{self.name} has no prior baseline. Remedy: use chance")
+        raise ConfigError(f"{self.benchmark}/{self.name} has no prior baseline. Remedy: use --model chance")
 
     def centre_answer(self, example: Example, box_format: BoxFormat) -> str:
         """One box in the middle of the image for everything that is asked for: the `centre_box` model.
@@ -186,7 +186,7 @@ class Question(ABC):
         Raises:
             ConfigError: the task asks for no boxes.
         """
-        raise ConfigError(f"{self.benchmark}/{self.name} asks for no boxes. Remedy: use chance or prior")
+        raise ConfigError(f"{self.benchmark}/{self.name} asks for no boxes. Remedy: use --model chance or prior")
 
     def copied_answer(self, example: Example, box_format: BoxFormat) -> str:
         """The masks that the question gives of the first frame, on every frame: the `copy_first_mask` model.
@@ -194,7 +194,7 @@ class Question(ABC):
         Raises:
             ConfigError: the question gives no masks.
         """
-        raise ConfigError(f"{self.benchmark}/{self.name} gives no masks to copy. Remedy: use chance or prior")
+        raise ConfigError(f"{self.benchmark}/{self.name} gives no masks to copy. Remedy: use --model chance or prior")
 
 
 class Scoring(ABC):
@@ -238,7 +238,7 @@ class Scoring(ABC):
         raise ConfigError(f"{type(self).__name__} cannot hold answers against each other. Remedy: leave its runs out")
 
     def resampling_unit(self, example: Example) -> str:
-        """The unit that a bootstrap resamples as a whole, and that the example belongs to."""
+        """The unit that the example belongs to: what intervals leave out and tests exchange as a whole."""
         return example.video_id
 
 

@@ -6,8 +6,9 @@ knows what it has seen, whichever benchmark its examples come from.
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -51,6 +52,11 @@ class TrainingVideos(BaseModel):
         """Write `VIDEOS_FILE`, hashes sorted."""
         content = {"videos": sorted(self.videos), "held_out": sorted(self.held_out), "box_format": self.box_format}
         (folder / VIDEOS_FILE).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def videos_digest(hashes: Iterable[str]) -> str:
+    """SHA-256 of a set of videos, by their hashes in any order."""
+    return hashlib.sha256("".join(sorted(set(hashes))).encode()).hexdigest()
 
 
 def join_without_leaks(sets: Mapping[str, TrainingVideos]) -> TrainingVideos:

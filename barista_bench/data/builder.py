@@ -39,6 +39,8 @@ log = logging.getLogger(__name__)
 
 BATCH = 8
 """Examples whose frames are decoded together: enough to go forward instead of seeking, few enough to hold."""
+BATCH_BYTES = 5 * 2**26
+"""Bytes of the frames that are decoded together: 53 of 1080p. Those of a larger example are decoded one by one."""
 VideoExamples = tuple[str, list[tuple[int, Example]]]
 """A video's id, and its examples, each with its position in the plan."""
 Part = tuple[str, str]
@@ -171,6 +173,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
         """Tables of one row each: a row with its pictures is megabytes."""
         lost: list[LostExample] = []
         plan, features, wanted_parts = self.plan, self.info.features, set(parts)
+        schema = features.arrow_schema  # made of the features again each time it is named
         planned = [item for item in enumerate(plan.examples) if plan.part_of(item[1]) in wanted_parts]
         render = partial(render_video, self.origin.video_path, plan.task, self.config.frames, self.config.jpeg_quality)
         videos = group_by_video(planned)
@@ -180,7 +183,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):
                 log.warning("%s: left out: %s", row.example_id, row.reason)
                 lost.append(row)
             else:
-                yield pa.Table.from_pylist([features.encode_example(row)], schema=features.arrow_schema)
+                yield pa.Table.from_pylist([features.encode_example(row)], schema=schema)
         if self._notes and lost:
             lines = (json.dumps(asdict(example)) + "\n" for example in lost)
             # Parts of the work have no split and video in common.
@@ -214,8 +217,9 @@ def _rows(
     sha256 = video_sha256(path)
     ordered = iter(sorted(examples, key=lambda item: (item[1].frames[0].frame_index, item[0])))
     with open_reader(path) as reader:
-        seconds = reader.seconds
-        while batch := list(islice(ordered, BATCH)):
+        seconds, most = reader.seconds, max(len(example.frames) for _, example in examples)
+        length = min(BATCH, max(1, BATCH_BYTES // (most * _frame_bytes(reader))))
+        while batch := list(islice(ordered, length)):
             decoded_frames = {} if mode == "linked" else _decode_ahead(reader, [example for _, example in batch])
             for position, example in batch:
                 row = to_row(example, position, sha256, seconds)
@@ -236,20 +240,33 @@ def _rows(
 
 
 def _decode_ahead(reader: FrameReader, examples: Sequence[Example]) -> dict[int, NDArray[np.uint8]]:
-    """The frames of a batch by index; nothing if one of them cannot be decoded, so that each is tried alone."""
+    """The frames of a batch by index; nothing where they are too many to hold, or one of them cannot be decoded, so
+    that each example is tried alone."""
     wanted = sorted({frame.frame_index for example in examples for frame in example.frames})
+    if len(wanted) * _frame_bytes(reader) > BATCH_BYTES:
+        return {}
     try:
         return dict(zip(wanted, reader.read(wanted), strict=True))
     except DataError:
         return {}
 
 
+def _frame_bytes(reader: FrameReader) -> int:
+    width, height = reader.size
+    return 3 * width * height
+
+
 def _images(
     reader: FrameReader, decoded_frames: dict[int, NDArray[np.uint8]], task: Task, example: Example, jpeg_quality: int
 ) -> list[dict[str, Any]]:
     indices = [frame.frame_index for frame in example.frames]
-    frames = [decoded_frames[index] for index in indices] if decoded_frames else list(reader.read(indices))
-    return [
-        {"bytes": encode_image(image, overlay=position >= len(frames), jpeg_quality=jpeg_quality), "path": None}
-        for position, image in enumerate(task.images(example, frames))
-    ]
+    # One by one where a task shows its frames as they are, and no picture needs another one.
+    groups = [[index] for index in indices] if type(task).images is Task.images else [indices]
+    images = []
+    for group in groups:
+        frames = [decoded_frames[index] for index in group] if decoded_frames else list(reader.read(group))
+        images += [
+            {"bytes": encode_image(image, overlay=position >= len(frames), jpeg_quality=jpeg_quality), "path": None}
+            for position, image in enumerate(task.images(example, frames))
+        ]
+    return images

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -126,7 +127,12 @@ class LinkedMedia:
 
 
 class ExampleSet(ABC):
-    """Examples with their media. `content_hash` is the SHA-256 of their frozen lines, `split` the one asked for."""
+    """Examples with their media. `content_hash` is the SHA-256 of their frozen lines, `split` the one asked for.
+
+    `is_linked` says whether the media are frames of video files, or else stored pictures.
+    """
+
+    is_linked = True
 
     def __init__(self, examples: Sequence[Example], split: str) -> None:
         self.examples = tuple(examples)
@@ -145,6 +151,23 @@ class ExampleSet(ABC):
     @abstractmethod
     def __getitem__(self, index: int) -> LoadedExample:
         """The example at `index` of `examples`; its media are read, not decoded."""
+
+    def media_digest(self, index: int, *, linked: bool) -> str:
+        """`LoadedExample.media_digest` of the example in a linked set, or in a frozen one.
+
+        Raises:
+            DataError: its media cannot be read, or this set is linked and the other one is not.
+        """
+        if linked == self.is_linked:
+            return self[index].media_digest
+        if not linked:
+            raise DataError("a linked set holds no pictures. Remedy: build it with --frames frozen")
+        example = self.examples[index]
+        return _linked_digest(self._hashes[example.video_id], [frame.frame_index for frame in example.frames], example)
+
+    @cached_property
+    def _hashes(self) -> dict[str, str]:
+        return self.video_hashes()
 
     def frame_times(self, index: int, task: Task) -> FrameTimes | None:
         """The times of the example's images: as the example says, else as its media do; None if neither does.
@@ -176,6 +199,7 @@ def open_examples(
     split: str = "all",
     root: str | Path | None = None,
     limit: int | None = None,
+    fetch: bool = True,
 ) -> ExampleSet:
     """The examples of a dataset.
 
@@ -187,13 +211,15 @@ def open_examples(
         split: such as `train` or `test`, or `all` for every one (what the published numbers use).
         root: folder of the videos of a frozen file or a linked set; None takes the one recorded by `build`.
         limit: only the first so many examples, in the frozen order.
+        fetch: whether the Hub may be asked for `data`, and a folder that `build` did not make be searched: not where
+            a run folder names it, which may be a stranger's.
 
     Raises:
         DataError, ConfigError: there is no such dataset, config or split.
     """
     if Path(data).suffix == ".jsonl" and Path(data).is_file():
         return FrozenExamples(Path(data), benchmark, config, split, root, limit)
-    return BuiltExamples(data, benchmark, config, split, root, limit)
+    return BuiltExamples(data, benchmark, config, split, root, limit, fetch=fetch)
 
 
 def config_names(data: str | Path) -> tuple[str, ...]:
@@ -229,7 +255,7 @@ class FrozenExamples(ExampleSet):
         if split != "all":
             examples = [example for example in examples if example.metadata.get("split") == split]
         if not examples:
-            raise ConfigError(f"{path}: no example of split {split!r}. Remedy: use all")
+            raise ConfigError(f"{path}: no example of split {split!r}. Remedy: use --split all")
         super().__init__(examples[:limit], split)
         self.path, self.root = path, root
 
@@ -250,18 +276,29 @@ class FrozenExamples(ExampleSet):
         return FrameTimes.of_seconds(indices, facts.seconds[indices].tolist())
 
     def video_hashes(self) -> dict[str, str]:
+        if self.root is None:
+            raise DataError(f"{self.path}: its videos are needed. Remedy: say with --root where they lie")
         videos = {example.video_id: get_benchmark(example.benchmark).video_file for example in self.examples}
-        return {name: video_sha256(Path(self.root or ".") / file(name)) for name, file in videos.items()}
+        return {name: video_sha256(Path(self.root) / file(name)) for name, file in videos.items()}
 
 
 class BuiltExamples(ExampleSet):
     """Examples of a built config: a folder, an entry of the `datasets` cache, or a Hub dataset."""
 
     def __init__(
-        self, data: str | Path, benchmark: str, config: str, split: str, root: str | Path | None, limit: int | None
+        self,
+        data: str | Path,
+        benchmark: str,
+        config: str,
+        split: str,
+        root: str | Path | None,
+        limit: int | None,
+        *,
+        fetch: bool = True,
     ) -> None:
-        self._rows, self._where = open_rows(data, config, split, limit), f"{data}/{config}"
-        self._root = _video_root(data, root) if self._rows.is_linked else None
+        self._rows, self._where = open_rows(data, config, split, limit, fetch=fetch), f"{data}/{config}"
+        self.is_linked = self._rows.is_linked
+        self._root = _video_root(data, root) if self.is_linked else None
         super().__init__(list(_examples(data, self._rows.columns, (benchmark, config))), split)
         self._rows.columns = self._rows.columns.drop_columns(["inputs", "target", "metadata", "evidence"])
         pa.default_memory_pool().release_unused()
@@ -363,10 +400,14 @@ def _lazy_frames(frames: object, example: Example, root: str) -> LazyFrames:
 
 
 def _with_linked_media(example: Example, lazy: LazyFrames, sha256: str) -> LoadedExample:
-    """An example of a linked set: its pixels depend on the video's bytes, the frame indices, and the inputs drawn."""
-    identity = [sha256, list(lazy.indices), example.inputs]
-    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
-    return LoadedExample(example, LinkedMedia(lazy, sha256), digest)
+    """An example of a linked set."""
+    return LoadedExample(example, LinkedMedia(lazy, sha256), _linked_digest(sha256, lazy.indices, example))
+
+
+def _linked_digest(sha256: str, indices: Sequence[int], example: Example) -> str:
+    """The digest of pixels that depend on the video's bytes, the frame indices, and the inputs drawn."""
+    identity = [sha256, list(indices), example.inputs]
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
 
 def recorded_root(data: str | Path) -> Path | None:

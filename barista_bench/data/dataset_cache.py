@@ -10,12 +10,17 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from barista_bench.errors import DataError
+
+if TYPE_CHECKING:
+    import datasets
 
 log = logging.getLogger(__name__)
 
@@ -23,6 +28,7 @@ CACHE_INFO = "dataset_info.json"
 """The file by which `datasets` knows an entry of its cache."""
 VIDEOS_NOTE = "videos_root"
 """The file in which an entry of linked frames says where its videos lie, for this machine alone."""
+_CACHED_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 
 
 def refuse_unknown_name(data: str | Path) -> None:
@@ -39,6 +45,22 @@ def refuse_unknown_name(data: str | Path) -> None:
             f"{data}: no folder here, and no dataset of that name in {cache}. "
             "Remedy: give a folder that `barista-bench build` wrote, or a Hub dataset as org/name"
         )
+
+
+def refuse_uncached_name(name: str) -> None:
+    """Raise ValueError for what is no name under which the `datasets` cache keeps a set, such as a path."""
+    if not _CACHED_NAME.fullmatch(name):
+        raise ValueError("no dataset that `build` wrote, and no name in the cache")
+
+
+def load_cached(name: str, config: str) -> datasets.DatasetDict:
+    """A config of a set in the `datasets` cache. The Hub is not asked. Raises ValueError where it is not there."""
+    from datasets.packaged_modules.cache.cache import Cache
+
+    last = name.rpartition("/")[2]
+    builder = Cache(repo_id=name, dataset_name=last, config_name=config, version="auto", hash="auto")
+    builder.download_and_prepare()
+    return builder.as_dataset()
 
 
 @contextmanager

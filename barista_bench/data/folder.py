@@ -10,6 +10,7 @@ import logging
 import math
 import os
 import re
+import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -34,7 +35,7 @@ from barista_bench.data.origin import Origin, config_names_of, open_origin
 from barista_bench.data.plan import Plan, Plans, task_overrides
 from barista_bench.data.rows import FramesMode
 from barista_bench.data.shared_frames import JPEG_QUALITY
-from barista_bench.errors import ConfigError, DataError
+from barista_bench.errors import ConfigError, DataError, nearest_of
 from barista_bench.files.owned_folders import DATASET, check_target, refuse_inside, replacing_folder
 from barista_bench.media.video.frame_folder import video_sha256
 from barista_bench.version import __version__
@@ -121,7 +122,8 @@ def build(
     with TemporaryDirectory() as scratch, quiet_datasets():
         plans = _plans(origin, overrides, num_proc, ray_cluster, progress, option_values, prompts)
         if dry_run or layout == "release":
-            result = _result(origin, plans, out, [_describe(plan) for plan in plans.by_task.values()], protocol)
+            described = [_describe(plan) for plan in plans.by_task.values()]
+            result = _result(origin, plans, out, described, plans.empty, plans.lost_videos, protocol)
             if not dry_run:
                 with replacing_folder(out, kind) as folder:
                     for plan in plans.by_task.values():
@@ -131,8 +133,9 @@ def build(
             cache_dir = None if cache else Path(scratch)
             work = _Work(origin, plans, settings, overrides, folder, cache_dir, num_proc, ray_cluster, progress)
             infos = DatasetInfosDict()
-            built_configs = [work.make(name, infos) for name in configs if name not in plans.empty]
-            result = _result(origin, plans, out, built_configs, protocol)
+            made = [work.make(name, infos) for name in configs if name not in plans.empty]
+            built_configs = [config for config in made if config]
+            result = _result(origin, plans, out, built_configs, work.empty, work.lost_videos, protocol)
             write_card(folder, result, infos, frames)
             write_manifest(folder, result, frames, origin.media)
             # Linked videos stay on this machine; tables alone are no benchmark.
@@ -148,12 +151,13 @@ def _check_settings(
 ) -> None:
     unknown = [name for name in configs if name not in known_configs]
     if unknown:
-        raise ConfigError(f"no config {unknown[0]!r}. Remedy: use some of {', '.join(known_configs)}")
+        remedy = f"{nearest_of(unknown[0], known_configs)}, with --configs"
+        raise ConfigError(f"no config {unknown[0]!r}. Remedy: {remedy}")
     repeated = [name for name, count in Counter(configs).items() if count > 1]
     if repeated:
         raise ConfigError(f"config {repeated[0]!r} is named twice. Remedy: name it once")
     if not 1 <= jpeg_quality <= 100:
-        raise ConfigError(f"jpeg_quality is {jpeg_quality}. Remedy: give 1 to 100")
+        raise ConfigError(f"jpeg_quality is {jpeg_quality}. Remedy: give --jpeg-quality 1 to 100")
     if prompts is not None and layout != "release":
         raise ConfigError("prompts are frozen in the layout release alone. Remedy: give them to run, or leave them out")
 
@@ -179,20 +183,27 @@ def _plans(
     return plans
 
 
-def _result(origin: Origin, plans: Plans, out: Path, configs: list[BuiltConfig], protocol: str) -> BuiltDataset:
-    if not any(config.rows for config in configs):
-        reasons = [str(reason) for reason in plans.empty.values()]
-        raise DataError(
-            reasons[0]
-            if len(reasons) == 1
-            else f"no example for any of {', '.join(plans.empty)}. Remedy: loosen the sampling. First: {reasons[0]}"
-        )
+def _result(
+    origin: Origin,
+    plans: Plans,
+    out: Path,
+    configs: list[BuiltConfig],
+    empty: Mapping[str, DataError],
+    lost_videos: Sequence[str],
+    protocol: str,
+) -> BuiltDataset:
+    if not configs or (plans.by_task and not any(config.content_hash for config in configs)):  # tables alone are left
+        reason = next((reason for name, reason in empty.items() if name in plans.by_task), next(iter(empty.values())))
+        if plans.by_task or len(empty) == 1:
+            raise reason
+        raise DataError(f"no example for any of {', '.join(empty)}. Remedy: loosen the sampling. First: {reason}")
     # A local path says nothing to others, and may say too much.
     source: dict[str, Any] = dict(origin.identity) if origin.identity["kind"] == "hub" else {"kind": "local"}
     if origin.terms:
         source["terms"] = msgspec.to_builtins(origin.terms)
+    name = origin.benchmark.name
     return BuiltDataset(
-        out, tuple(configs), tuple(plans.empty), plans.problems, source, protocol, origin.benchmark.name
+        out, tuple(configs), tuple(empty), plans.problems, source, protocol, name, tuple(sorted(lost_videos))
     )
 
 
@@ -210,13 +221,33 @@ class _Work:
     num_proc: int
     cluster: RayCluster | None
     progress: bool
+    empty: dict[str, DataError] = dataclasses.field(init=False)
+    """The configs without a row, with the reason."""
+    _has_rows: dict[str, bool] = dataclasses.field(default_factory=dict)
+    """Whether an example of a video, by its id, was made."""
 
-    def make(self, name: str, infos: DatasetInfosDict) -> BuiltConfig:
-        """Prepare and export one config."""
+    def __post_init__(self) -> None:
+        self.empty = dict(self.plans.empty)
+
+    @property
+    def lost_videos(self) -> list[str]:
+        """Ids of the videos that cannot be used, or of which every example was lost."""
+        return [*self.plans.lost_videos, *(video_id for video_id, is_made in self._has_rows.items() if not is_made)]
+
+    def make(self, name: str, infos: DatasetInfosDict) -> BuiltConfig | None:
+        """Prepare and export one config; None, and a reason in `empty`, where it has no row."""
         builder = self._entry_builder(name)
         rows = _export(builder, self.folder / name)
+        lost_ids = {example.example_id for example in builder.lost}
+        for example in builder.plan.examples if builder.is_task else ():
+            is_made = example.example_id not in lost_ids
+            self._has_rows[example.video_id] = self._has_rows.get(example.video_id, False) or is_made
         if not any(rows.values()):
-            raise DataError(f"{name}: every example was lost, first: {builder.lost[0].reason}")  # with its remedy
+            shutil.rmtree(self.folder / name)
+            why = f"every example was lost, first: {builder.lost[0].reason}" if builder.lost else "the release has none"
+            self.empty[name] = DataError(f"{name}: {why}")
+            log.warning("%s: left out: %s", name, why)
+            return None
         infos[name] = _info(builder, self.folder / name)
         if not builder.is_task:
             return BuiltConfig(name, rows)

@@ -68,7 +68,7 @@ def released_line(example: Example, question: str | None = None) -> str:
 def _released_format(owner: Example | Task) -> FrozenFormat:
     frozen_format = get_benchmark(owner.benchmark).frozen_format
     if frozen_format is None:
-        raise ConfigError(f"{owner.benchmark}: its release freezes no examples. Remedy: use the layout ours")
+        raise ConfigError(f"{owner.benchmark}: its release freezes no examples. Remedy: use --layout ours")
     return frozen_format
 
 

@@ -89,7 +89,10 @@ class BuiltConfig:
 
 @dataclass(frozen=True, slots=True)
 class BuiltDataset:
-    """The output of `build`: `empty` are tasks without an example, `problems` and `source` the release's."""
+    """The output of `build`: `empty` are configs without a row, `problems` and `source` the release's.
+
+    `lost_videos` are the ids of videos that cannot be used, or of which every example was lost.
+    """
 
     folder: Path
     configs: tuple[BuiltConfig, ...]
@@ -98,6 +101,7 @@ class BuiltDataset:
     source: Mapping[str, Any]
     protocol: str = "release"
     benchmark: str = "barista"
+    lost_videos: tuple[str, ...] = ()
 
 
 def write_manifest(folder: Path, built: BuiltDataset, frames: FramesMode, root: Path) -> None:
@@ -110,7 +114,7 @@ def write_manifest(folder: Path, built: BuiltDataset, frames: FramesMode, root: 
         "frames": frames,
         "source": dict(built.source),
         "data_root": os.path.relpath(root.resolve(), built.folder.resolve()) if frames == "linked" else None,
-        "problems": {"errors": counts["error"], "warnings": counts["warning"]},
+        "problems": {"errors": counts["error"], "warnings": counts["warning"], "lost_videos": len(built.lost_videos)},
         "configs": [dataclasses.asdict(config) for config in built.configs],
     }
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n", encoding="utf-8")

@@ -23,7 +23,7 @@ from barista_bench.core.example import SkippedExample
 from barista_bench.core.options import Sampling
 from barista_bench.core.task import Example, FrameRef, Task
 from barista_bench.data.frozen import content_hash, refuse_unusable
-from barista_bench.errors import ConfigError, DataError
+from barista_bench.errors import ConfigError, DataError, nearest_of
 from barista_bench.files.text_out import most_frequent_reasons
 from barista_bench.scene_graph import Problem, SceneGraph, VideoGraph
 
@@ -82,12 +82,14 @@ class Plans:
         empty: tasks for which the release has no example, with the reason.
         splits: video id to split, for every usable video of a scene graph.
         problems: what is wrong with folders, files and records.
+        lost_videos: ids of the videos of a scene graph that cannot be used.
     """
 
     by_task: dict[str, Plan]
     empty: dict[str, NoExamples]
     splits: dict[str, str]
     problems: tuple[Problem, ...]
+    lost_videos: tuple[str, ...] = ()
 
 
 AnyGraphTask: TypeAlias = GraphTask[Any]
@@ -202,11 +204,12 @@ def plan_tasks(
         progress: show a bar for each of the two passes.
 
     Raises:
-        DataError: a sampling names an unknown video, or the graph is strict and a file has an error.
+        DataError: a sampling names an unknown video, no video can be used, or the graph is strict and a file has an
+            error.
         ConfigError: `num_proc` is less than 1.
     """
     if num_proc < 1:
-        raise ConfigError(f"num_proc is {num_proc}. Remedy: give 1 or more")
+        raise ConfigError(f"num_proc is {num_proc}. Remedy: give --num-proc 1 or more")
     by_name = {task.name: (task, sampling) for task, sampling in sampled_tasks}
     for _, sampling in sampled_tasks:
         sampling.refuse_unknown_videos(graph)
@@ -216,6 +219,9 @@ def plan_tasks(
         if num_proc > 1:
             map_videos = stack.enter_context(worker_processes(num_proc)).map
         surveys = _read_surveys(graph, map_videos(reader.survey, graph.video_ids), progress)
+        if not surveys:
+            first = next(iter(graph.failed.values()))
+            raise DataError(f"{graph.root}: none of its {len(graph)} videos can be used. First: {first}")
         videos = [frozenset(s.video_id for s in surveys if s.tasks[name].candidates) for name in by_name]
         splits = dict(split({survey.video_id: survey.preparation for survey in surveys}, videos))
         samples = {name: _sample_of(task, sampling, surveys, splits) for name, (task, sampling) in by_name.items()}
@@ -233,7 +239,7 @@ def plan_tasks(
         for name, sample in samples.items()
         if not sample.selected
     }
-    return Plans(plans, empty, splits, problems)
+    return Plans(plans, empty, splits, problems, tuple(graph.failed))
 
 
 def plan_release(release: Release, sampled_tasks: Sequence[tuple[Task, Sampling]], *, progress: bool = False) -> Plans:
@@ -343,12 +349,13 @@ def _plan(sample: _Sample, built: Mapping[int, Example], splits: Mapping[str, st
 def _no_examples(root: str, task: Task, sampling: Sampling, skipped: Sequence[SkippedExample]) -> NoExamples:
     settings_text = ", ".join(f"{name}={value!r}" for name, value in sampling.differences(task.sampling).items())
     where = f"{root}: no example for {task.benchmark}/{task.name} with {settings_text or 'its own sampling'}"
+    switches = [name for name in sampling.names() if getattr(sampling, name) is True]
+    flags = " or ".join(f"--sampling {task.name}.{name}=false" for name in switches)
+    remedy = f"loosen the sampling{f' ({flags})' if flags else ''}"
     if not skipped:
-        return NoExamples(f"{where}: there is none to ask about. Remedy: loosen the sampling, or check the release")
+        return NoExamples(f"{where}: there is none to ask about. Remedy: {remedy}, or check the release")
     reasons = most_frequent_reasons(Counter(item.reason for item in skipped))
-    return NoExamples(
-        f"{where}: {len(skipped)} were left out: {reasons}. Remedy: see to what is named, or loosen the sampling"
-    )
+    return NoExamples(f"{where}: {len(skipped)} were left out: {reasons}. Remedy: see to what is named, or {remedy}")
 
 
 def task_overrides(benchmark: str, name: str, tasks: Sequence[str], sampling: Mapping[str, Any]) -> dict[str, Any]:
@@ -362,7 +369,8 @@ def task_overrides(benchmark: str, name: str, tasks: Sequence[str], sampling: Ma
     for key in shared_values:
         if not any(key in names for names in read_names.values()):
             readable = sorted(set().union(*read_names.values()))
-            raise ConfigError(f"sampling has no {key!r}. Remedy: use one of {', '.join(readable)}, or a task's name")
+            remedy = nearest_of(key, [*readable, *tasks])
+            raise ConfigError(f"sampling has no parameter and no task {key!r}. Remedy: {remedy}")
     overrides = sampling.get(name, {})
     if not isinstance(overrides, Mapping):
         raise ConfigError(f"sampling of {name} is {overrides!r}. Remedy: give name and value, e.g. {name}.limit=50")

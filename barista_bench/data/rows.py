@@ -30,7 +30,13 @@ from barista_bench.benchmarks import get_benchmark, task_class
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.core.frozen_lines import MAX_FRAMES
 from barista_bench.core.task import Example, FrameRef, Task
-from barista_bench.data.dataset_cache import reading_datasets, refuse_unknown_name, warn_of_other_entries
+from barista_bench.data.dataset_cache import (
+    load_cached,
+    reading_datasets,
+    refuse_uncached_name,
+    refuse_unknown_name,
+    warn_of_other_entries,
+)
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import DATASET
 
@@ -184,15 +190,15 @@ class BuiltRows:
         return {**row, "images": picture_rows[0]["images"]}
 
 
-def open_rows(data: str | Path, config: str, split: str, limit: int | None) -> BuiltRows:
-    """Rows of a folder that `build` made, a name in the `datasets` cache, or a Hub dataset.
+def open_rows(data: str | Path, config: str, split: str, limit: int | None, *, fetch: bool = True) -> BuiltRows:
+    """Rows of a folder that `build` made, a name in the `datasets` cache, or, where it may be fetched, a Hub dataset.
 
     Raises:
         DataError, ConfigError: there is no such dataset, config or split.
     """
     where = f"{data}/{config}"
     if not (Path(data) / DATASET.manifest).is_file():
-        stored_rows = _load_rows(data, config, split)
+        stored_rows = _load_rows(data, config, split, fetch=fetch)
         columns = stored_rows.select_columns([name for name in stored_rows.column_names if name in _COLUMNS])[:]
         order = _sampled_order(columns, where)[:limit]
         return BuiltRows(columns, order, lambda: stored_rows)
@@ -330,15 +336,18 @@ def _open_pictures(files: Sequence[Path], where: str) -> datasets.Dataset:
         return datasets.Dataset.from_parquet(names).with_format("arrow")
 
 
-def _load_rows(data: str | Path, config: str, split: str) -> datasets.Dataset:
+def _load_rows(data: str | Path, config: str, split: str, *, fetch: bool) -> datasets.Dataset:
     """Rows of the `datasets` cache or the Hub, in Arrow format: nothing is decoded, images stay bytes."""
     import datasets
 
-    refuse_unknown_name(data)
-    if not Path(data).exists():
-        warn_of_other_entries(str(data), [config])
+    if fetch:
+        refuse_unknown_name(data)
     with reading_datasets(f"{data}: no config {config!r}", "run `barista-bench build`"):
-        loaded = datasets.load_dataset(str(data), config)
+        if not fetch:
+            refuse_uncached_name(str(data))
+        if not Path(data).exists():
+            warn_of_other_entries(str(data), [config])
+        loaded = datasets.load_dataset(str(data), config) if fetch else load_cached(str(data), config)
     _refuse_unknown_split(f"{data}/{config}", split, list(loaded))
     names = list(loaded) if split == "all" else [split]
     return datasets.concatenate_datasets([loaded[name] for name in names]).with_format("arrow")
@@ -346,4 +355,4 @@ def _load_rows(data: str | Path, config: str, split: str) -> datasets.Dataset:
 
 def _refuse_unknown_split(where: str, split: str, splits: list[str]) -> None:
     if split != "all" and split not in splits:
-        raise ConfigError(f"{where}: no split {split!r}. Remedy: use one of all, {', '.join(splits)}")
+        raise ConfigError(f"{where}: no split {split!r}. Remedy: use --split all, or one of {', '.join(splits)}")

@@ -85,10 +85,13 @@ def device_of(name: str) -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError as error:
-        raise ModelError(f"device {name!r}: {first_line(error)}. Remedy: give auto, cpu, cuda or cuda:0") from error
+        raise ModelError(
+            f"device {name!r}: {first_line(error)}. Remedy: give --device auto, cpu, cuda or cuda:0"
+        ) from error
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if device.type == "cuda" and (device.index or 0) >= gpus:
-        raise ModelError(f"device {name!r}: this machine, as torch sees it, has {gpus} CUDA GPUs. Remedy: give auto")
+        what = f"device {name!r}: this machine, as torch sees it, has {gpus} CUDA GPUs"
+        raise ModelError(f"{what}. Remedy: give --device auto")
     return device
 
 
@@ -154,8 +157,8 @@ def load_pretrained(
             absent = ", ".join(missing_keys[:3])
             raise ModelError(f"{role} {name}: weights are missing ({absent}, ...). Remedy: download it again")
         if target is not None:
-            model.to(target)  # type: ignore[arg-type]
-    model.eval()  # type: ignore[no-untyped-call]
+            model.to(target)
+    model.eval()
     return model, processor
 
 

@@ -16,10 +16,10 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from barista_bench.errors import BaristaError, ConfigError, DataError
 
@@ -144,6 +144,23 @@ def read_bounded(
         raise error(f"{path}: {what} ({raised.strerror}). Remedy: {remedy}") from raised
 
 
+def as_utf8(content: bytes, where: str) -> bytes:
+    """The bytes of a text file without UTF-8's byte order mark.
+
+    Raises:
+        DataError: the file is compressed, or in UTF-16; says which, and how to write it.
+    """
+    for mark, kind, remedy in (
+        (b"\x1f\x8b", "compressed (gzip)", "unpack it first: gunzip FILE"),
+        (b"PK\x03\x04", "a ZIP archive", "unpack it first: unzip FILE"),
+        (b"\xff\xfe", "UTF-16 text", "save it as UTF-8"),
+        (b"\xfe\xff", "UTF-16 text", "save it as UTF-8"),
+    ):
+        if content.startswith(mark):
+            raise DataError(f"{where}: is {kind}. Remedy: {remedy}")
+    return content.removeprefix(b"\xef\xbb\xbf")
+
+
 def read_bounded_text(
     path: str | Path, most: int, *, what: str = "cannot be read", remedy: str, encoding: str = "utf-8"
 ) -> str:
@@ -235,6 +252,21 @@ def bounded_lines(
 
 def _too_large(path: str | Path, problem: str) -> OSError:
     return OSError(errno.EFBIG, problem, str(path))
+
+
+_MOST = 10**24
+Count: TypeAlias = Annotated[int, Field(ge=0, le=_MOST)]
+Amount: TypeAlias = Annotated[float, Field(ge=0, le=_MOST)]
+
+
+def _one_line(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("holds control characters")
+    return text
+
+
+Line: TypeAlias = Annotated[str, StringConstraints(max_length=500), AfterValidator(_one_line)]
+"""A text that is shown in one cell."""
 
 
 class Strict(BaseModel):

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from markupsafe import Markup
 
-from barista_bench.errors import ConfigError
+from barista_bench.errors import ConfigError, one_full_stop
 
 _MARKUP = re.compile(r"([\\`*\[\]|~])")
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")  # Tab and line ends, which start some too, become spaces
@@ -110,6 +110,15 @@ def most_frequent_reasons(reasons: Mapping[str, int]) -> str:
     return "; ".join([*parts, f"{n_others} other reason{'s' if n_others > 1 else ''}"] if n_others > 0 else parts)
 
 
+def without_numbers(reason: str) -> str:
+    """A reason without its numbers, so that equal ones can be counted together.
+
+    >>> without_numbers("runs cover 12 of 64 pixels")
+    'runs cover N of N pixels'
+    """
+    return re.sub(r"[0-9]+", "N", reason)
+
+
 def system_problem(error: OSError) -> str:
     """The file, what is wrong with it, and the remedy; an error without a number, which is not the system's, as it
     stands."""
@@ -125,14 +134,15 @@ def echo(*lines: str, color: str | None = None, err: bool = False) -> None:
     import typer  # here, since models and readers use this module too
 
     for line in lines:
-        typer.secho(printable(line), fg=color, err=err)
+        typer.secho(printable(one_full_stop(line)), fg=color, err=err)
 
 
 class LogFormatter(logging.Formatter):
     """One line a message; of a traceback, the lines of it."""
 
     def format(self, record: logging.LogRecord) -> str:
-        record = logging.makeLogRecord({**vars(record), "msg": printable(record.getMessage()), "args": ()})
+        message = printable(one_full_stop(record.getMessage()))
+        record = logging.makeLogRecord({**vars(record), "msg": message, "args": ()})
         return printable(super().format(record), keep="\n")
 
 

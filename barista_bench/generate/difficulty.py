@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import cached_property
 from math import log
 
 import msgspec
@@ -47,7 +47,7 @@ def with_difficulty(candidate: QuestionCandidate, scene: Scene, distractors_need
     topic = _Topic(candidate, scene)
     origins = {choice.text: topic.origin(choice) for choice in candidate.distractors}
     ordered = tuple(sorted(candidate.distractors, key=lambda choice: not origins[choice.text]))
-    are_near = [topic.is_near(choice) for choice in ordered[:distractors_needed]]
+    are_near = [topic.is_near(choice, origins[choice.text]) for choice in ordered[:distractors_needed]]
     steps = sum(steps_of(choice.statement) for choice in candidate.right) + candidate.wording.count(" ")
     area, seconds = topic.area(), topic.seconds()
     hardnesses = [
@@ -100,17 +100,20 @@ class _Topic:
 
     def origin(self, choice: Choice) -> str:
         """A distractor's origin: `SAME_OBJECT`, `SAME_MOMENT`, or neither, which is empty."""
-        objects, actions = self._objects(choice.statement), _actions_of(choice.statement)
-        if set(objects) & set(self.objects) or any(noun_of(name) in self.nouns for name in actions):
+        actions = _actions_of(choice.statement)
+        if any(noun_of(name) in self.nouns for name in actions):
+            return SAME_OBJECT
+        objects = self._objects(choice.statement)
+        if set(objects) & set(self.objects):
             return SAME_OBJECT
         is_object_seen = objects and any(all(item in self.scene.boxes(at) for item in objects) for at in self.frames)
         is_noun_seen = actions and all(self._is_in_view(noun_of(name)) for name in actions)
         is_going_on = actions and all(map(self._goes_on, actions))
         return SAME_MOMENT if is_object_seen or is_noun_seen or is_going_on else ""
 
-    def is_near(self, choice: Choice) -> bool:
+    def is_near(self, choice: Choice, origin: str) -> bool:
         """Whether a distractor is near in place, in category or in time: it is of what the answer is about too."""
-        if self.origin(choice) == SAME_OBJECT:
+        if origin == SAME_OBJECT:
             return True
         objects, things = self._objects(choice.statement), self.scene.things
         categories = [things[item].noun for item in self.objects if item in things]
@@ -135,8 +138,14 @@ class _Topic:
 
     def _is_in_view(self, noun: str) -> bool:
         """Whether the noun of an action can name something in the picture when it is asked about."""
-        in_view = {item for frame in self.frames for item in self.scene.boxes(frame) if item in self.scene.things}
-        return any(self.scene.domain.same_noun(noun, self.scene.things[item].noun) for item in in_view)
+        return any(self.scene.domain.same_noun(noun, other) for other in self._nouns_in_view)
+
+    @cached_property
+    def _nouns_in_view(self) -> frozenset[str]:
+        things = self.scene.things
+        return frozenset(
+            things[item].noun for frame in self.frames for item in self.scene.boxes(frame) if item in things
+        )
 
     def _goes_on(self, name: str) -> bool:
         """Whether an action goes on within the seconds of a clip around a moment that is asked about."""
@@ -152,10 +161,16 @@ def _actions_of(statement: Statement) -> list[str]:
     return [*own_actions, *getattr(statement, "actions", ()), *part_actions]
 
 
-def _strings_in(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        yield from (text for item in value.values() for text in _strings_in(item))
-    elif isinstance(value, list | tuple):
-        yield from (text for item in value for text in _strings_in(item))
+def _strings_in(value: object) -> list[str]:
+    """Every string in nested dicts and sequences, in any order."""
+    strings: list[str] = []
+    rest = [value]
+    while rest:
+        item = rest.pop()
+        if isinstance(item, str):
+            strings.append(item)
+        elif isinstance(item, dict):
+            rest += item.values()
+        elif isinstance(item, list | tuple):
+            rest += item
+    return strings

@@ -184,7 +184,7 @@ FAMILIES: Mapping[str, str] = {
 def family_class(name: str) -> type[Family]:
     """The class of a family. Raises ConfigError for a name that is none."""
     if name not in FAMILIES:
-        raise ConfigError(f"families: {name!r} is none. Remedy: name some of {', '.join(FAMILIES)}")
+        raise ConfigError(f"families: {name!r} is none. Remedy: name some of {', '.join(FAMILIES)} with --families")
     module, _, attribute = FAMILIES[name].partition(":")
     family: type[Family] = getattr(import_module(module), attribute)
     return family

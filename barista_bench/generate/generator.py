@@ -141,7 +141,7 @@ def generate(
         DataError: no family finds anything to ask, or, if `strict`, one does not; says why.
     """
     if ceiling is not None and not 0 <= ceiling <= 1:
-        raise ConfigError(f"ceiling: {ceiling} is no accuracy. Remedy: give a number from 0 to 1, or leave it out")
+        raise ConfigError(f"ceiling: {ceiling} is no accuracy. Remedy: give --ceiling from 0 to 1, or leave it out")
     if per_subtask < 1:
         raise ConfigError(f"per_subtask: {per_subtask} is below 1. Remedy: ask for at least one item a subtask")
     graph, out = SceneGraph(source), Path(out)
@@ -151,7 +151,7 @@ def generate(
     for family in families_by_name.values():
         family.levels = parse_levels(difficulty)
     if not families_by_name:
-        raise ConfigError("families: none is named. Remedy: name one at the least")
+        raise ConfigError("families: none is named. Remedy: name one at the least with --families")
     refuse_inside(out, graph.root)
     check_target(out)
     reviews = read_review(Path(review)) if review else {}

@@ -33,7 +33,7 @@ from barista_bench.generate.spans import (
 )
 from barista_bench.scene_graph import Rle, SceneObject, VideoGraph, decode_mask
 from barista_bench.scene_graph.domain import Domain, Side
-from barista_bench.scene_graph.video_graph import Box, Segment
+from barista_bench.scene_graph.video_graph import Box, Instance, Segment
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -81,6 +81,10 @@ class Scene:
         self.memo: dict[object, Any] = {}
         self.boxes: Callable[[int], dict[str, Box]] = lru_cache(maxsize=64)(video.boxes)
         """Frame to boxes, (x, y, width, height) in pixels, of what is annotated on it, by object id."""
+        self._instances: Callable[[int], dict[str, Instance]] = lru_cache(maxsize=64)(
+            lambda frame: {instance.object.id: instance for instance in video.instances(frame)}
+        )
+        self._mask: Callable[[Instance], NDArray[np.bool_] | None] = lru_cache(maxsize=32)(self._readable_mask)
         self._index = {item.id: at for at, item in enumerate(video.objects)}
 
     @property
@@ -157,7 +161,7 @@ class Scene:
     def are_apart(self, first: str, second: str, frame: int) -> bool:
         """Whether two objects, both annotated on a frame, are clearly not in touch: `APART` lies between their masks,
         or already between their boxes. Where these are near and a mask cannot be read, they are not."""
-        instances = {item.object.id: item for item in self.video.instances(frame)}
+        instances = self._instances(frame)
         if first not in instances or second not in instances:
             return False
         gap = max(1, round(APART * self.video.video.width))
@@ -165,10 +169,9 @@ class Scene:
         (x, y, w, h), (a, b, c, d) = (item.bbox for item in pair)
         if x + w + gap < a or a + c + gap < x or y + h + gap < b or b + d + gap < y:
             return True
-        rles = self.video.rles(pair)
-        if not all(isinstance(rle, Rle) for rle in rles):
+        masks = [mask for mask in map(self._mask, pair) if mask is not None]
+        if len(masks) < len(pair):
             return False
-        masks = [decode_mask(rle) for rle in rles if isinstance(rle, Rle)]
         # What is near to the first box is all of the second that can touch the first.
         rows = slice(max(0, int(y) - gap), int(y + h) + gap + 1)
         columns = slice(max(0, int(x) - gap), int(x + w) + gap + 1)
@@ -177,6 +180,10 @@ class Scene:
             return True
         first_grown = maximum_filter(masks[0][rows, columns].astype(np.uint8), size=2 * gap + 1, mode="constant")
         return not bool((first_grown.astype(bool) & second_near).any())
+
+    def _readable_mask(self, instance: Instance) -> NDArray[np.bool_] | None:
+        (rle,) = self.video.rles([instance])
+        return decode_mask(rle) if isinstance(rle, Rle) else None
 
     def is_unique(self, thing: NamedObject, frames: Collection[int]) -> bool:
         """Whether a thing's name says which one is meant: on none of the frames is there another that it could name.
@@ -341,6 +348,7 @@ class Scene:
         rows = [ActionSpan(row.name.strip(), row.start, min(row.end, self.frame_count)) for row in segments]
         return tuple(sorted(rows, key=_by_time))
 
+    @cached_by_scene
     def action_in_words(self, action: str) -> str:
         """The name of an activity or step, "Verb noun", the noun said as the only thing of that category is called,
         or the only one of them that hands touch when this is done."""

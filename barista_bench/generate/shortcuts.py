@@ -16,9 +16,6 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GroupKFold
 
 FOLDS = 5
 Guesser: TypeAlias = Literal["prior", "form", "difficulty", "text"]
@@ -82,6 +79,11 @@ def _p_value(hits: float, chances: Sequence[float]) -> float:
 
 
 def _text_scores(questions: Sequence[TextQuestion]) -> list[NDArray[np.float64]]:
+    # On demand: a second, for few.
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GroupKFold
+
     rows = [features for question in questions for features in _features(question)]
     counts = CountVectorizer(analyzer=list, binary=True).fit_transform(rows)
     right = np.array([at in question.correct for question in questions for at in range(len(question.choices))])

@@ -23,6 +23,7 @@ from barista_bench.harness.batching import Batcher
 from barista_bench.harness.questions import QuestionSet, question_set
 from barista_bench.models import Completion, GenerationConfig, Request, TokenLogprob
 from barista_bench.models.base import FinishReason
+from barista_bench.models.finish_reasons import Meaning, meaning_of
 from barista_bench.models.local.loading import box_format_of
 from barista_bench.models.settings import checked
 from barista_bench.runs.ask.catalog import load_model, specialists
@@ -31,8 +32,8 @@ from barista_bench.runs.ask.runner import trained_videos
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.score.samples import ScoredSample
 
-_FINISH: dict[str, FinishReason] = {"max_tokens": "length", "model_length": "length", "content_filter": "refusal"}
-"""Reasons of inspect_ai's for which an answer is not a whole one."""
+_FINISH: dict[Meaning | None, FinishReason] = {"length": "length", "filtered": "refusal"}
+"""Meanings of inspect_ai's reasons for which an answer is not a whole one."""
 _STOP_REASON: dict[str, ai.StopReason] = {"length": "max_tokens", "thinking": "max_tokens", "refusal": "content_filter"}
 
 
@@ -52,7 +53,9 @@ def completion(output: ai.ModelOutput) -> Completion:
     parts = [] if choice is None or isinstance(choice.message.content, str) else choice.message.content
     tokens = choice.logprobs.content if choice and choice.logprobs else None
     reasoning = "\n".join(part.reasoning for part in parts if isinstance(part, ai.ContentReasoning)) or None
-    reason = _FINISH.get(choice.stop_reason, "stop") if choice else "stop"
+    meaning = meaning_of(choice.stop_reason) if choice else "finished"
+    reason = _FINISH.get(meaning, "stop")
+    is_odd = choice is not None and meaning not in ("finished", *_FINISH)
     return Completion(
         output.completion,
         "thinking" if reason == "length" and reasoning and not output.completion else reason,
@@ -61,6 +64,7 @@ def completion(output: ai.ModelOutput) -> Completion:
         output_tokens=output.usage.output_tokens if output.usage else None,
         thinking_tokens=output.usage.reasoning_tokens if output.usage else None,
         logprobs=None if tokens is None else tuple(map(_token, tokens)),
+        note=f"ended with {choice.stop_reason!r}" if choice and is_odd else None,
     )
 
 

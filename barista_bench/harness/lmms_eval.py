@@ -61,7 +61,7 @@ def write_tasks(settings: Mapping[str, object]) -> tuple[Path, list[str]]:
         )
     folder = Path(HF_HOME) / "barista_bench" / "lmms_eval" / digest([each.settings for each in askable])[:12]
     folder.mkdir(parents=True, exist_ok=True)
-    template = resources.files(__package__).joinpath("lmms_eval_task.yaml").read_text()
+    template = resources.files(__package__).joinpath("lmms_eval_task.yaml").read_text(encoding="utf-8")
     for questions in askable:
         task, rows = questions.task, folder / f"{_task_name(questions)}.json"
         write_whole(rows, json.dumps({"settings": questions.settings}))

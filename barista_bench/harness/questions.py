@@ -119,7 +119,8 @@ def question_sets(settings: Mapping[str, object]) -> list[QuestionSet]:
         raise ConfigError(
             f"no setting {min(unknown)!r} here. Remedy: use some of {', '.join(sorted(QUESTION_SETTINGS))}"
         )
-    config = checked(RunConfig, {**settings, "out": "."})  # nothing is written there: the harness has its own log
+    # The harness asks a model of its own and keeps its own log: neither of these two is used.
+    config = checked(RunConfig, {**settings, "model": "oracle", "out": "."})
     sets = []
     for opened_task in open_questions(config):
         task = opened_task.task

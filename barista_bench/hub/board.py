@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import statistics
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Final
@@ -19,8 +19,9 @@ from huggingface_hub import HfApi, snapshot_download
 from huggingface_hub.hf_api import RepoFile
 from pydantic import BaseModel, ConfigDict, RootModel, StringConstraints
 
-from barista_bench.core.leaderboards import RULES_FILE
+from barista_bench.core.leaderboards import RULES_FILE, TASKS, Tasks
 from barista_bench.errors import DataError
+from barista_bench.files.text_out import one_line
 from barista_bench.hub import checks
 from barista_bench.judging.results import MEAN, JudgedResults, read_judged
 from barista_bench.runs.score.comparability import SHORT, Comparability, distinguishing_parts
@@ -30,7 +31,12 @@ from barista_bench.tables import Table, Value
 
 RESULTS_FILE: Final = "results.json"
 JUDGED_FILE: Final = "judged.json"
-MAX_FILES: Final = 20_000
+MAX_FILES: Final = 2000
+"""Files of one submitter that are looked at."""
+MAX_TABLES: Final = 100
+"""Tables that one submitter's results may stand in."""
+MAX_REFUSALS: Final = 20
+"""Refused files of one submitter that are listed one by one."""
 _COSTS: Final = tuple(name for name in COST_NAMES if name != "dollars")
 LONGEST: Final = 500
 """Characters of a cell that submissions fill."""
@@ -41,7 +47,8 @@ class BoardRules(BaseModel):
     """`leaderboard.yaml`: what submissions must be of.
 
     `content_hashes` names the SHA-256 of the examples of each leaderboard, `judges` the judges whose figures count.
-    What is empty is not checked: then results on other examples get a table of their own.
+    What is empty is not checked: then results on other examples get a table of their own. Results of tasks that this
+    package does not have, such as a plug-in's, are shown where `content_hashes` names their leaderboard.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -70,6 +77,11 @@ class BoardEntry:
     revision: str | None
     version: str
     costs: dict[str, float]
+
+    @property
+    def submitter(self) -> str:
+        """The owner of the model's repository."""
+        return self.model.partition("/")[0]
 
     @property
     def is_complete(self) -> bool:
@@ -112,16 +124,43 @@ def read_board(folder: str | Path, dataset: str | Path | None = None) -> Board:
         rules = rules.model_copy(update={"content_hashes": published_hashes})
     entries: list[BoardEntry] = []
     refused: list[RefusedSubmission] = []
-    for path in _files(root / "results"):
-        name = path.relative_to(root).as_posix()
+    records: dict[str, set[Comparability]] = defaultdict(set)
+    names, left_out = _bounded(_files(root / "results"))
+    for name in names:
+        path = root / name
         if path.name == JUDGED_FILE and (path.parent / RESULTS_FILE).exists():
             continue
         try:
-            entries.append(_entry(path, name, rules))
+            entry = _entry(path, name, rules)
+            records[entry.submitter].add(entry.record)
+            if len(records[entry.submitter]) > MAX_TABLES:
+                raise DataError(f"{name}: {entry.submitter} has results in {MAX_TABLES} tables already. {_REMEDY}")
+            entries.append(entry)
         except DataError as error:
             reason = str(error).replace(f"{root}{os.sep}", "").removeprefix(f"{name}: ").lstrip(": ")
             refused.append(RefusedSubmission(name, reason))
-    return Board(tuple(entries), tuple(refused))
+    return Board(tuple(entries), (*left_out, *refused))
+
+
+def _bounded(names: Iterable[str]) -> tuple[list[str], list[RefusedSubmission]]:
+    """The first `MAX_FILES` paths of each submitter, `results/<org>/...`; and whose others are left out."""
+    counts, kept = Counter[str](), []
+    for name in names:
+        submitter = _folder_of(name)
+        counts[submitter] += 1
+        if counts[submitter] <= MAX_FILES:
+            kept.append(name)
+    left_out = [
+        RefusedSubmission(f"{submitter}/...", f"holds {count} files: those after the first {MAX_FILES} are not read")
+        for submitter, count in counts.items()
+        if count > MAX_FILES
+    ]
+    return kept, left_out
+
+
+def _folder_of(name: str) -> str:
+    """The folder that a submitter's files lie in, `results/<org>`; `results` of files that lie beside these."""
+    return "/".join(PurePosixPath(name).parts[:-1][:2]) or name
 
 
 def fetch_results(
@@ -136,16 +175,17 @@ def fetch_results(
         names = (RESULTS_FILE, JUDGED_FILE, RULES_FILE)
         if not isinstance(file, RepoFile) or PurePosixPath(file.path).name not in names:
             continue
-        if file.size > checks.MAX_FILE or len(paths) >= MAX_FILES or any(letter in file.path for letter in "*?["):
+        if file.size > checks.MAX_FILE or any(letter in file.path for letter in "*?["):
             refused.append(RefusedSubmission(file.path, f"has {file.size} bytes, or no plain name: not fetched"))
         else:
             paths.append(file.path)
+    paths, left_out = _bounded(sorted(paths))
     Path(folder).mkdir(parents=True, exist_ok=True)
     if paths:
         snapshot_download(
             repo_id, repo_type="dataset", revision=commit, allow_patterns=paths, local_dir=folder, endpoint=endpoint
         )
-    return Path(folder), tuple(refused)
+    return Path(folder), (*left_out, *refused)
 
 
 def ranks(entries: Sequence[BoardEntry]) -> list[int | None]:
@@ -175,13 +215,17 @@ def tables(board: Board) -> list[Table]:
 def overview(board: Board) -> Table:
     """A row a model, a column a leaderboard: value, interval and rank; models on all leaderboards have a mean rank.
 
-    Where results of a leaderboard are not all comparable, the set with most models stands for it; the head says the
-    wording.
+    Where results of a leaderboard are not all comparable, the set with most submitters stands for it, and of those
+    with as many that with most models; the head says the wording.
     """
+
+    def size(group: Sequence[BoardEntry]) -> tuple[int, int]:
+        return len({entry.submitter for entry in group}), len(group)
+
     largest_groups: dict[str, list[BoardEntry]] = {}
     for record, group in _groups(board).items():
         name = checks.leaderboard_name(record)
-        if len(group) > len(largest_groups.get(name, ())):
+        if size(group) > size(largest_groups.get(name, ())):
             largest_groups[name] = group
     cells: dict[str, dict[str, tuple[BoardEntry, int | None]]] = defaultdict(dict)
     for name, group in largest_groups.items():
@@ -194,15 +238,22 @@ def overview(board: Board) -> Table:
         lines.append((model, mean, *(_cell(*row[name]) if name in row else "" for name in largest_groups)))
     lines.sort(key=lambda line: (line[1] is None, line[1] or 0.0, str(line[0])))
     head = ("model", "mean rank", *(f"{name} ({group[0].record.wording})" for name, group in largest_groups.items()))
-    return Table.of(
+    return _table_of(
         "overview", head, lines, f"value [95% interval] (rank); values are 0 to 100, {checks.SELF_REPORTED}"
     )
 
 
 def refusals(board: Board) -> Table:
-    """Submissions that are not shown."""
-    rows = ((refused.path, refused.reason) for refused in board.refused)
-    return Table.of("refused", ("file", "reason"), rows, "not shown above")
+    """Submissions that are not shown, the first `MAX_REFUSALS` of a submitter one by one."""
+    by_submitter: dict[str, list[RefusedSubmission]] = defaultdict(list)
+    for refused in board.refused:
+        by_submitter[_folder_of(refused.path)].append(refused)
+    rows = []
+    for submitter, files in by_submitter.items():
+        rows += [(refused.path, refused.reason) for refused in files[:MAX_REFUSALS]]
+        if len(files) > MAX_REFUSALS:
+            rows.append((submitter, f"{len(files) - MAX_REFUSALS} more files are refused"))
+    return _table_of("refused", ("file", "reason"), rows, "not shown above")
 
 
 def _read_rules(root: Path) -> BoardRules:
@@ -215,16 +266,12 @@ def _read_rules(root: Path) -> BoardRules:
     return checks.checked(BoardRules, {} if content is None else content, str(path))
 
 
-def _files(root: Path) -> Iterator[Path]:
-    """Files below `root`, in order; links are not followed."""
-    count = 0
-    for folder, below, names in os.walk(root):
+def _files(results: Path) -> Iterator[str]:
+    """Paths of the files below `results`, as seen from the folder that holds it, in order; links are not followed."""
+    for folder, below, names in os.walk(results):
         below.sort()
         for name in sorted(names):
-            count += 1
-            if count > MAX_FILES:
-                raise DataError(f"{root}: holds more than {MAX_FILES} files. Remedy: clear it up")
-            yield Path(folder) / name
+            yield (Path(folder) / name).relative_to(results.parent).as_posix()
 
 
 def _entry(path: Path, name: str, rules: BoardRules) -> BoardEntry:
@@ -241,7 +288,8 @@ def _entry(path: Path, name: str, rules: BoardRules) -> BoardEntry:
         raise DataError(f"{name}: model.name: is {results.model.name!r}, not {model!r}. {_REMEDY}")
     board = checks.leaderboard_name(results.comparability)
     if board != parts[3]:
-        raise DataError(f"{name}: is of the leaderboard {board!r}. {_REMEDY}")
+        raise DataError(f"{name}: is of the leaderboard {board!r:.200}. {_REMEDY}")
+    _check_task(results, board, rules, name)
     judged = _read_judged(path, name, results) if checks.is_floor(results) else None
     _check_rules(results, judged, board, rules, name)
     figure = judged.figures[MEAN] if judged else results.figures[results.primary]
@@ -254,7 +302,7 @@ def _entry(path: Path, name: str, rules: BoardRules) -> BoardEntry:
         model=results.model.label,
         record=judged.comparability if judged else results.comparability,
         metric="judge_score" if judged else results.primary,
-        circumstances=", ".join(circumstances)[:LONGEST],
+        circumstances=", ".join(circumstances),
         value=checks.published(figure.mean),
         low=checks.published(interval[0]) if interval else None,
         high=checks.published(interval[1]) if interval else None,
@@ -264,6 +312,22 @@ def _entry(path: Path, name: str, rules: BoardRules) -> BoardEntry:
         version=results.barista_bench,
         costs={name: cost.mean for name, cost in results.timing.costs.items() if name in _COSTS},
     )
+
+
+def _check_task(results: Results, board: str, rules: BoardRules, name: str) -> None:
+    """Refuse what is no leaderboard of this package's tasks, nor one that the rules name, and other primary figures."""
+    checks.checked(RootModel[checks.TaskId], board, name)
+    dataset = results.dataset
+    tasks = TASKS.get(dataset.benchmark, Tasks((), {}))
+    primary = tasks.primary.get(dataset.task)
+    if primary is not None and results.primary != primary:
+        raise DataError(f"{name}: primary: is {results.primary!r:.200}, not {primary!r}. {_REMEDY}")
+    is_ours = primary is not None and dataset.split in ("all", *tasks.splits)
+    if board not in rules.content_hashes and not is_ours:
+        raise DataError(
+            f"{name}: dataset: this package has no such task or split. "
+            f"Remedy: name the leaderboards of a plug-in in {RULES_FILE}"
+        )
 
 
 def _checked_path(path: Path, name: str) -> Path:
@@ -328,7 +392,17 @@ def _table(record: Comparability, group: Sequence[BoardEntry], why: str) -> Tabl
     apart = f"; stands apart from other tables of the task by {why}" if why else ""
     metric = f"version {record.task_version}, {group[0].metric}"
     note = f"{metric}{judge}; {checks.SELF_REPORTED}; {examples}; overlapping intervals share a rank{apart}"
-    return Table.of(checks.leaderboard_name(record), (*head, "settings"), rows, note)
+    return _table_of(checks.leaderboard_name(record), (*head, "settings"), rows, note)
+
+
+def _table_of(title: str, heads: Sequence[str], rows: Iterable[Sequence[Value]], note: str) -> Table:
+    """A table whose texts, which may be a submission's, are each one bounded line of characters that can be seen."""
+
+    def shown(value: Value) -> Value:
+        return one_line(value[:LONGEST])[:LONGEST] if isinstance(value, str) else value
+
+    shown_rows = (tuple(map(shown, row)) for row in rows)
+    return Table.of(str(shown(title)), [str(shown(head)) for head in heads], shown_rows, str(shown(note)))
 
 
 def _cell(entry: BoardEntry, rank: int | None) -> str:

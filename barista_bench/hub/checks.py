@@ -10,7 +10,6 @@ Sources: hub-docs `docs/hub/eval-results.md` (`.eval_results/*.yaml`, `eval.yaml
 from __future__ import annotations
 
 import re
-import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -33,11 +32,12 @@ from pydantic import (
     model_validator,
 )
 
-from barista_bench.core.leaderboards import SCALE, task_id
+from barista_bench.core.leaderboards import RELEASED_RUN, SCALE, task_id
 from barista_bench.core.model_names import ABLATIONS, BASELINES, HUMAN
 from barista_bench.errors import DataError
 from barista_bench.files.reading import MAX_YAML, first_complaint, load_yaml as read_plain
 from barista_bench.files.text_out import first_line
+from barista_bench.hub.number_checks import check_judged_numbers, check_numbers, require
 from barista_bench.judging.results import MEAN, JudgedResults
 from barista_bench.runs.score.comparability import Comparability, differences
 from barista_bench.runs.score.results import Figure, Results
@@ -230,7 +230,6 @@ FLOOR: Final = "lexical"
 OFFLINE_JUDGES: Final = frozenset({FLOOR, "oracle", "tiny"})
 SELF_REPORTED: Final = "self-reported"
 """The mark of every entry: figures are checked against logs, but nothing shows that a model gave the answers."""
-_ROUNDING: Final = 1e-6
 _SCORE: Final = "score the run again"
 _JUDGE: Final = "run `barista-bench judge` again"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -240,45 +239,30 @@ def check_results(results: Results, where: str) -> None:
     """Refuse results that contradict themselves.
 
     Raises:
-        DataError: no primary figure, a figure outside 0 to 1 or not the mean of its runs, or counts that cannot be.
+        DataError: the hash of the examples is none, or as `check_numbers`.
     """
-    dataset, coverage = results.dataset, results.coverage
-    has_primary = results.primary in results.figures
-    _require(has_primary, f"{where}: figures: lacks the primary figure {results.primary!r}", _SCORE)
-    is_hash = _SHA256.fullmatch(dataset.content_hash) is not None
-    _require(is_hash, f"{where}: dataset.content_hash: is not a SHA-256", _SCORE)
-    _check_figure(results.figures[results.primary], results.runs, f"{where}: figures.{results.primary}")
-    _require(
-        coverage.expected == dataset.examples * results.runs,
-        f"{where}: coverage.expected: is {coverage.expected}, but {dataset.examples} examples x {results.runs} runs "
-        "were to be asked",
-        _SCORE,
-    )
-    _require(
-        0 <= coverage.answered <= coverage.scored <= coverage.expected and coverage.scored > 0,
-        f"{where}: coverage: {coverage.answered} answered of {coverage.scored} scored of {coverage.expected} expected "
-        "cannot be",
-        _SCORE,
-    )
+    is_hash = _SHA256.fullmatch(results.dataset.content_hash) is not None
+    require(is_hash, f"{where}: dataset.content_hash: is not a SHA-256", _SCORE)
+    check_numbers(results, where)
 
 
 def check_model(results: Results, where: str) -> None:
     """Refuse what is not a model of its own. Raises DataError."""
     name = results.model.name
-    _require(
+    require(
         name.partition(":")[0] not in ABLATIONS and results.model.settings.get("ablation") is None,
         f"{where}: model.name: {name!r} sees less than the task shows: a diagnosis, no result of the model",
         "submit the run of the model itself",
     )
-    _require(
+    require(
         not name.startswith(f"{HUMAN}:"),
         f"{where}: model.name: {name!r} is a person, whom reports show beside models and no leaderboard ranks",
         "submit the run of a model",
     )
-    _require(
+    require(
         name not in BASELINES, f"{where}: model.name: {name!r} is a baseline, no model", "submit the run of a model"
     )
-    _require(
+    require(
         not results.trained_on,
         f"{where}: trained_on: the model was trained on {results.trained_on} of these videos: never ranked",
         "run it on videos that it has not seen, such as --split test",
@@ -287,32 +271,28 @@ def check_model(results: Results, where: str) -> None:
 
 def check_judged(judged: JudgedResults, results: Results, where: str) -> None:
     """Refuse verdicts that are none, or of other answers than those of `results`. Raises DataError."""
-    _require(
+    require(
         judged.judge.name not in OFFLINE_JUDGES,
         f"{where}: judge.name: {judged.judge.name!r} reads no answer: a floor or a test, and no number to publish",
         "judge the run with a language model: `barista-bench judge RUN --judge ...`",
     )
     differing = differences(judged.answers, results.comparability)
     differences_text = "; ".join(f"{name}: {values}" for name, values in differing.items())
-    _require(
+    require(
         not differing, f"{where}: answers: were judged as others than those of the run ({differences_text})", _JUDGE
     )
     for field, judged_value, run_value in (
         ("model", judged.model, results.model.name),
         ("model_revision", judged.model_revision, results.model.revision),
         ("runs", judged.runs, results.runs),
+        ("dataset", judged.dataset, results.dataset),
     ):
-        complaint = f"{where}: {field}: {judged_value!r} were judged, but the run has {run_value!r}"
-        _require(judged_value == run_value, complaint, _JUDGE)
-    _require(MEAN in judged.figures, f"{where}: figures: no usable verdict", _JUDGE)
-    _check_figure(judged.figures[MEAN], None, f"{where}: figures.{MEAN}")
-    coverage = judged.coverage
-    _require(
-        coverage.expected == results.coverage.expected and 0 < coverage.judged <= coverage.expected,
-        f"{where}: coverage: {coverage.judged} judged of {coverage.expected} cannot be of a run of "
-        f"{results.coverage.expected} samples",
-        _JUDGE,
-    )
+        complaint = f"{where}: {field}: {judged_value!r:.200} were judged, but the run has {run_value!r:.200}"
+        require(judged_value == run_value, complaint, _JUDGE)
+    may_come_along = judged.answers.wording.startswith(RELEASED_RUN)
+    require(judged.method != "released" or may_come_along, f"{where}: method: no verdicts came with this run", _JUDGE)
+    require(MEAN in judged.figures, f"{where}: figures: no usable verdict", _JUDGE)
+    check_judged_numbers(judged, results, where)
 
 
 def count_open_verdicts(judged: JudgedResults) -> int:
@@ -330,22 +310,6 @@ def judged_fraction(judged: JudgedResults) -> float:
 def is_floor(results: Results) -> bool:
     """Whether the run's own primary figure only counts shared words, so that a judge's figure stands for it."""
     return results.primary.startswith(f"{FLOOR}_")
-
-
-def _check_figure(figure: Figure, runs: int | None, where: str) -> None:
-    values = [figure.mean, *figure.runs]
-    _require(all(0 <= value <= 1 for value in values), f"{where}: lies outside 0 to 1", _SCORE)
-    has_runs = bool(figure.runs) and (runs is None or len(figure.runs) <= runs)
-    _require(has_runs, f"{where}: has values of {len(figure.runs)} runs out of {runs}", _SCORE)
-    is_mean = abs(statistics.fmean(figure.runs) - figure.mean) <= _ROUNDING
-    _require(is_mean, f"{where}: is {figure.mean}, which is not the mean of its runs", _SCORE)
-    low, high = interval = interval_of(figure) or (0, 1)
-    _require(0 <= low <= high <= 1, f"{where}: has the interval {interval}, which cannot be", _SCORE)
-
-
-def _require(is_met: bool, complaint: str, remedy: str) -> None:
-    if not is_met:
-        raise DataError(f"{complaint}. Remedy: {remedy}")
 
 
 def interval_of(figure: Figure) -> tuple[float, float] | None:

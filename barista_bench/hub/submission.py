@@ -107,13 +107,14 @@ def make_submission(
     data: str | Path | None = None,
     root: str | Path | None = None,
     dataset: str | Path | None = None,
+    adapter: str | None = None,
 ) -> Submission:
     """Make a model's results anew from its runs, and check that they may be published together.
 
     Args:
         folders: scored run folders; their results must be what their logs give. Nothing is written there.
         target: fields of `SubmissionTarget`.
-        judge, data, root, dataset: see `read_row`.
+        judge, data, root, dataset, adapter: see `read_row`.
         allow_incomplete: take runs with samples or verdicts missing, and runs under a limit; the notes say so.
 
     Raises:
@@ -125,7 +126,10 @@ def make_submission(
         raise ConfigError("no run to submit. Remedy: name scored run folders")
     if not isinstance(target, SubmissionTarget):
         target = checks.checked(SubmissionTarget, dict(target), "submission")
-    rows = [read_row(Path(folder), judge=judge, data=data, root=root, dataset=dataset) for folder in folders]
+    rows = [
+        read_row(Path(folder), judge=judge, data=data, root=root, dataset=dataset, adapter=adapter)
+        for folder in folders
+    ]
     return submission_of(rows, target, allow_incomplete=allow_incomplete)
 
 

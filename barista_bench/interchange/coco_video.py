@@ -7,7 +7,8 @@ with any mask), a track its `object_id`; other readers pass over these.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Annotated
 
@@ -16,19 +17,17 @@ import numpy as np
 from pycocotools import mask as coco_mask
 
 from barista_bench.errors import DataError
-from barista_bench.files.reading import read_bounded
+from barista_bench.files.reading import as_utf8, read_bounded
+from barista_bench.files.text_out import without_numbers
 from barista_bench.files.writing import write_whole
 from barista_bench.scene_graph.masks import MaskTracks, Rle, mask_boxes, parse_segmentations
-from barista_bench.scene_graph.release import MALFORMED, MAX_FRAMES, PixelCount
+from barista_bench.scene_graph.release import MALFORMED, MAX_FRAMES, FrameNumber, PixelCount, tidy_name
 
 FILE = "annotations.json"
 _MAX_BYTES = 2**31
+_DIGITS = 9
+"""Of a frame number in the name of a picture."""
 _REMEDY = "write it as YouTube-VIS does, masks of the frames' size"
-
-
-class _UncompressedRle(msgspec.Struct):
-    counts: list[Annotated[int, msgspec.Meta(ge=0, le=2**28)]]
-    size: tuple[int, int]
 
 
 class _Video(msgspec.Struct):
@@ -38,13 +37,21 @@ class _Video(msgspec.Struct):
     length: Annotated[int, msgspec.Meta(ge=1, le=MAX_FRAMES)]
     file_names: list[str] = []
     name: str | None = None
-    annotated: list[int] | None = None
+    annotated: list[FrameNumber] | None = None
 
     @property
     def video_id(self) -> str:
         """The video's name, else the folder of its frames, else its number."""
         folder = str(PurePosixPath(self.file_names[0]).parent) if self.file_names else "."
         return self.name or (folder if folder != "." else str(self.id))
+
+    @property
+    def frames(self) -> Sequence[int]:
+        """The frame of each segmentation: by the names of the pictures where these are of a part of the frames."""
+        stems = [PurePosixPath(name).stem for name in self.file_names]
+        numbers = [int(stem) for stem in stems if stem.isascii() and stem.isdecimal() and len(stem) < _DIGITS]
+        are_sampled = len(numbers) == self.length and numbers[-1] - numbers[0] >= self.length
+        return numbers if are_sampled and numbers == sorted(set(numbers)) else range(self.length)
 
 
 class _Category(msgspec.Struct):
@@ -60,58 +67,101 @@ class _Track(msgspec.Struct):
     object_id: str | None = None
 
 
+class _VideoOfRecord(msgspec.Struct):
+    video_id: int
+
+
 class _CocoVideo(msgspec.Struct):
-    videos: list[_Video]
+    videos: list[msgspec.Raw]
     categories: list[_Category]
-    annotations: list[_Track]
+    annotations: list[msgspec.Raw]
 
 
-def read(path: Path) -> Iterator[MaskTracks]:
-    """The videos of a file. Raises DataError, naming the track and the frame."""
+def read(path: Path) -> Iterator[MaskTracks | DataError]:
+    """The videos of a file; a DataError in place of one that cannot be used at all, and for tracks of none.
+
+    Raises:
+        DataError: the file is not of this format.
+    """
     file = path / FILE if path.is_dir() else path
     try:
-        content = msgspec.json.decode(read_bounded(file, _MAX_BYTES, remedy=_REMEDY), type=_CocoVideo)
+        data = as_utf8(read_bounded(file, _MAX_BYTES, remedy=_REMEDY), str(file))
+        content = msgspec.json.decode(data, type=_CocoVideo)
     except MALFORMED as error:
         raise DataError(f"{file}: {error}. Remedy: {_REMEDY}") from error
-    names = {category.id: category.name for category in content.categories}
-    for video in content.videos:
-        categories: dict[str, str] = {}
-        masks: dict[int, dict[str, Rle]] = {frame: {} for frame in video.annotated or []}
-        for track in content.annotations:
-            if track.video_id != video.id:
-                continue
-            key = f"{file}: annotation {track.id}"
-            name = track.object_id or str(track.id)
-            if track.category_id not in names or name in categories or len(track.segmentations) != video.length:
-                what = f"needs a category of the file, an id of its own and {video.length} segmentations"
-                raise DataError(f"{key}: {what}. Remedy: {_REMEDY}")
-            categories[name] = names[track.category_id]
-            for frame, rle in _masks(track, video, key):
-                masks.setdefault(frame, {})[name] = rle
-        yield MaskTracks(
-            video.video_id, video.width, video.height, categories, dict(sorted(masks.items())), video.length
-        )
+    names = {category.id: tidy_name(category.name) for category in content.categories}
+    raws: dict[int | None, list[msgspec.Raw]] = defaultdict(list)
+    for raw in content.annotations:
+        raws[_video_of(raw)].append(raw)
+    for index, raw in enumerate(content.videos):
+        try:
+            video = msgspec.json.decode(raw, type=_Video)
+        except MALFORMED as error:
+            raws.pop(_id_of(raw), None)
+            yield DataError(f"{file}: videos[{index}]: {error}. Remedy: {_REMEDY}")
+            continue
+        yield _tracks(video, raws.pop(video.id, []), names)
+    if count := sum(map(len, raws.values())):
+        yield DataError(f"{file}: {count} annotations are of no video of the file. Remedy: correct their video_id")
 
 
-def _masks(track: _Track, video: _Video, key: str) -> Iterator[tuple[int, Rle]]:
-    present = [(frame, raw) for frame, raw in enumerate(track.segmentations) if bytes(raw) != b"null"]
-    raws = [_compress_runs(raw, video) for _, raw in present]
-    for (frame, _), rle in zip(present, parse_segmentations(raws, video.height, video.width), strict=True):
-        if isinstance(rle, str):
-            raise DataError(f"{key}: segmentations[{frame}]: {rle}. Remedy: {_REMEDY}")
-        yield frame, rle
-
-
-def _compress_runs(raw: msgspec.Raw, video: _Video) -> bytes:
-    """YouTube-VIS writes runs as numbers; what fits is compressed, all else is left for the check to refuse."""
+def _video_of(raw: msgspec.Raw) -> int | None:
     try:
-        rle = msgspec.json.decode(raw, type=_UncompressedRle)
+        return msgspec.json.decode(raw, type=_VideoOfRecord).video_id
     except MALFORMED:
-        return bytes(raw)
-    if rle.size != (video.height, video.width) or sum(rle.counts) != video.height * video.width:
-        return bytes(raw)
-    packed = coco_mask.frPyObjects({"size": list(rle.size), "counts": rle.counts}, *rle.size)
-    return msgspec.json.encode({"size": list(rle.size), "counts": packed["counts"].decode("ascii")})
+        return None
+
+
+def _id_of(raw: msgspec.Raw) -> int | None:
+    try:
+        return msgspec.json.decode(raw, type=_Category).id
+    except MALFORMED:
+        return None
+
+
+def _tracks(video: _Video, raws: Sequence[msgspec.Raw], names: Mapping[int, str]) -> MaskTracks:
+    """One video. A track or a mask that cannot be taken is counted; frames that it may be on are then incomplete."""
+    frames = video.frames
+    categories: dict[str, str] = {}
+    masks: dict[int, dict[str, Rle]] = {frame: {} for frame in video.annotated or []}
+    left_out: Counter[str] = Counter()
+    incomplete: set[int] = set()
+    for raw in raws:
+        try:
+            track = msgspec.json.decode(raw, type=_Track)
+        except MALFORMED as error:
+            left_out[f"tracks: {str(error).partition(' - at ')[0]}"] += 1
+            incomplete.update(frames)
+            continue
+        name, problem = track.object_id or str(track.id), _track_problem(track, video, names)
+        if problem or name in categories:
+            left_out[f"tracks: {problem or 'their id is there twice'}"] += 1
+            incomplete.update(frames)
+            continue
+        categories[name] = names[track.category_id]
+        present = [
+            (frame, piece) for frame, piece in zip(frames, track.segmentations, strict=True) if bytes(piece) != b"null"
+        ]
+        parsed = parse_segmentations([piece for _, piece in present], video.height, video.width)
+        for (frame, _), rle in zip(present, parsed, strict=True):
+            if isinstance(rle, str):
+                left_out[f"masks: {without_numbers(rle)}"] += 1
+                incomplete.add(frame)
+            masks.setdefault(frame, {}).update({} if isinstance(rle, str) else {name: rle})
+    # A video of which every frame has its segmentation has that many frames; of a part of them nothing is known.
+    count = video.length if isinstance(frames, range) else None
+    masks = dict(sorted(masks.items()))
+    return MaskTracks(
+        video.video_id, video.width, video.height, categories, masks, count, frozenset(incomplete), dict(left_out)
+    )
+
+
+def _track_problem(track: _Track, video: _Video, names: Mapping[int, str]) -> str | None:
+    if track.category_id not in names:
+        return "their category is not in the file"
+    if len(track.segmentations) != video.length:
+        return "they have not one segmentation a frame"
+    return None
 
 
 def write(tracks: Iterable[MaskTracks], folder: Path) -> list[str]:

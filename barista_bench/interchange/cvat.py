@@ -1,12 +1,14 @@
-"""CVAT 1.1 XML, for images or for video: masks as runs along the rows of their box, background first.
+"""CVAT 1.1 XML, for images or for video: masks as runs along the rows of their box, polygons, boxes and ellipses.
 
-Written is one file a video in the form for images: `image id` is the frame, `group_id` and the attribute `object` say
-which masks are one object. Read are both forms; files with a DOCTYPE are refused, since entities can spell gigabytes.
+`write` makes one file a video in the form for images: `image id` is the frame, `group_id` and the attribute `object`
+say which masks are one object. `read` takes both forms and every shape that has an area. A file with a DOCTYPE is
+refused, since entities can spell gigabytes.
 """
 
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
@@ -17,22 +19,24 @@ from numpy.typing import NDArray
 
 from barista_bench.errors import DataError
 from barista_bench.files.reading import confined, read_bounded
+from barista_bench.files.text_out import without_numbers
 from barista_bench.files.writing import write_whole
 from barista_bench.scene_graph.masks import MaskTracks, Rle, decode_mask, encode_mask, mask_boxes
+from barista_bench.scene_graph.release import MAX_FRAMES, tidy_name
+from barista_bench.scene_graph.shapes import mask_of_box, mask_of_ellipse, mask_of_polygons
 
 _MAX_BYTES = 2**30
 _MAX_SIDE = 16384
-_REMEDY = "export it as `CVAT for images 1.1` or `CVAT for video 1.1` with masks"
+_REMEDY = "export it as `CVAT for images 1.1` or `CVAT for video 1.1`"
 
 
-def read(path: Path) -> Iterator[MaskTracks]:
-    """The video of a file, or of each file of a folder. Raises DataError, naming the frame."""
+def read(path: Path) -> Iterator[MaskTracks | DataError]:
+    """The video of a file, or of each file of a folder; a DataError in place of a file that cannot be used at all."""
     for file in sorted(path.glob("*.xml")) if path.is_dir() else [path]:
-        root = _parse(file)
         try:
-            yield _read_tracks(root, file)
-        except (ValueError, KeyError, TypeError, OverflowError) as error:
-            raise DataError(f"{file}: no CVAT annotations ({error}). Remedy: {_REMEDY}") from error
+            yield _Reader(_parse(file), file).tracks()
+        except DataError as error:
+            yield error
 
 
 def _parse(file: Path) -> ElementTree.Element:
@@ -46,76 +50,143 @@ def _parse(file: Path) -> ElementTree.Element:
     try:
         guard.Parse(content, True)
         return ElementTree.fromstring(content)  # noqa: S314
-    except (expat.ExpatError, ElementTree.ParseError) as error:
+    except (expat.ExpatError, ElementTree.ParseError, UnicodeError) as error:
         raise DataError(f"{file}: is not XML ({error}). Remedy: {_REMEDY}") from error
 
 
-def _read_tracks(root: ElementTree.Element, file: Path) -> MaskTracks:
-    name = root.findtext("meta/task/name") or file.stem
-    size = _original_size(root)
-    categories: dict[str, str] = {}
-    masks: dict[int, dict[str, Rle]] = {}
-    for image in root.findall("image"):
-        size = _check_size(int(image.attrib["width"]), int(image.attrib["height"]))
-        frame_masks = masks.setdefault(int(image.attrib["id"]), {})
-        for number, shape in enumerate(image.findall("mask")):
-            label = shape.attrib["label"]
-            group = shape.get("group_id")
-            identity = _object_name(shape) or (
-                f"{label} {group}" if group else f"{label} {image.attrib['id']}/{number}"
-            )
-            _add_mask(frame_masks, categories, identity, label, _rle(shape, size))
-    for track in root.findall("track"):
-        label = track.attrib["label"]
-        for shape in track.findall("mask"):
-            if shape.get("outside") != "1":
-                frame_masks = masks.setdefault(int(shape.attrib["frame"]), {})
-                identity = _object_name(shape) or f"{label} {track.attrib['id']}"
-                _add_mask(frame_masks, categories, identity, label, _rle(shape, _check_size(*size)))
-    if any(frame < 0 for frame in masks):
-        raise ValueError("a frame is negative")
-    return MaskTracks(name, *_check_size(*size), categories, dict(sorted(masks.items())))
+class _Reader:
+    """Reads one file: a shape that cannot be taken is counted by its reason, and its frame is then incomplete."""
 
+    def __init__(self, root: ElementTree.Element, file: Path) -> None:
+        self._root, self._file = root, file
+        self._categories: dict[str, str] = {}
+        self._masks: dict[int, dict[str, Rle]] = {}
+        self._incomplete: set[int] = set()
+        self._left_out: Counter[str] = Counter()
 
-def _add_mask(frame_masks: dict[str, Rle], categories: dict[str, str], identity: str, label: str, rle: Rle) -> None:
-    if identity in frame_masks:
-        raise ValueError(f"{identity!r} has two masks on one frame")
-    if categories.setdefault(identity, label) != label:
-        raise ValueError(f"{identity!r} is both {categories[identity]!r} and {label!r}")
-    frame_masks[identity] = rle
+    def tracks(self) -> MaskTracks:
+        """The video. Raises DataError where the file says no size, or holds neither images nor tracks."""
+        name = self._root.findtext("meta/task/name") or self._file.stem
+        size = self._size()
+        for image in self._root.findall("image"):
+            frame = self._frame(image.get("id"), "images")
+            if frame is None:
+                continue
+            self._masks.setdefault(frame, {})
+            if (image.get("width"), image.get("height")) != (str(size[0]), str(size[1])):
+                self._leave_out(f"images that are not {size[0]}x{size[1]} px", frame)
+                continue
+            for number, shape in enumerate(image):
+                group = shape.get("group_id")
+                name_of_shape = f"{shape.get('label')} {group}" if group else f"{shape.get('label')} {frame}/{number}"
+                self._add(shape, shape.get("label"), name_of_shape, frame, size)
+        for track in self._root.findall("track"):
+            for shape in track:
+                frame = self._frame(shape.get("frame"), "shapes of tracks")
+                if frame is not None and shape.get("outside") != "1":
+                    self._masks.setdefault(frame, {})
+                    label = track.get("label")
+                    self._add(shape, label, f"{label} {track.get('id')}", frame, size)
+        masks = dict(sorted(self._masks.items()))
+        return MaskTracks(name, *size, self._categories, masks, None, frozenset(self._incomplete), dict(self._left_out))
 
+    def _size(self) -> tuple[int, int]:
+        """(width, height) of the video: of the task, else of the first image."""
+        sizes = [
+            (node.findtext("width"), node.findtext("height"))
+            for path in ("meta/task/original_size", "meta/original_size")
+            if (node := self._root.find(path)) is not None
+        ]
+        sizes += [(image.get("width"), image.get("height")) for image in self._root.findall("image")[:1]]
+        for width, height in sizes:
+            try:
+                size = int(width or 0), int(height or 0)
+            except ValueError:
+                continue
+            if 0 < size[0] <= _MAX_SIDE and 0 < size[1] <= _MAX_SIDE:
+                return size
+        what = f"its root is {self._root.tag!r}, and nothing says how large the pictures are"
+        raise DataError(f"{self._file}: no CVAT annotations ({what}). Remedy: {_REMEDY}")
 
-def _original_size(root: ElementTree.Element) -> tuple[int, int]:
-    for path in ("meta/task/original_size", "meta/original_size"):
-        size = root.find(path)
-        if size is not None:
-            return int(size.findtext("width") or 0), int(size.findtext("height") or 0)
-    return 0, 0
+    def _frame(self, text: str | None, noun: str) -> int | None:
+        frame = int(text) if text is not None and text.isascii() and text.isdecimal() else MAX_FRAMES
+        if frame < MAX_FRAMES:
+            return frame
+        self._left_out[f"{noun} whose frame is no number from 0"] += 1
+        return None
 
+    def _leave_out(self, reason: str, frame: int) -> None:
+        self._left_out[reason] += 1
+        self._incomplete.add(frame)
 
-def _check_size(width: int, height: int) -> tuple[int, int]:
-    if not (0 < width <= _MAX_SIDE and 0 < height <= _MAX_SIDE):
-        raise ValueError(f"pictures of {width}x{height} px")
-    return width, height
+    def _add(self, shape: ElementTree.Element, label: str | None, name: str, frame: int, size: tuple[int, int]) -> None:
+        if shape.tag == "tag":  # says something of the whole frame
+            self._left_out["tags"] += 1
+            return
+        if shape.tag not in _SHAPES:
+            self._leave_out(f"shapes without an area: {shape.tag}", frame)
+            return
+        if not label or not tidy_name(label):
+            self._leave_out(f"shapes without a label: {shape.tag}", frame)
+            return
+        identity, category = _object_name(shape) or name, tidy_name(label)
+        try:
+            mask = _SHAPES[shape.tag](shape, size)
+        except (ValueError, KeyError, OverflowError):
+            mask = "a number is missing or wrong"
+        if isinstance(mask, str):
+            self._leave_out(f"{shape.tag}: {without_numbers(mask)}", frame)
+        elif identity in self._masks[frame]:
+            self._leave_out("further shapes of an object that has one on the frame", frame)
+        elif self._categories.setdefault(identity, category) != category:
+            self._leave_out("shapes of an object with another label", frame)
+        else:
+            self._masks[frame][identity] = mask
 
 
 def _object_name(shape: ElementTree.Element) -> str | None:
     return next((item.text for item in shape.findall("attribute") if item.get("name") == "object"), None)
 
 
-def _rle(shape: ElementTree.Element, size: tuple[int, int]) -> Rle:
+def _number(shape: ElementTree.Element, name: str, default: str | None = None) -> float:
+    text = shape.get(name, default)
+    if text is None:
+        raise KeyError(name)
+    return float(text)
+
+
+def _mask_of_runs(shape: ElementTree.Element, size: tuple[int, int]) -> Rle | str:
     """A mask as runs down the columns of its picture, from runs along the rows of its box."""
     width, height = size
     left, top, across, down = (int(shape.attrib[name]) for name in ("left", "top", "width", "height"))
     if not (left >= 0 and top >= 0 and 0 < across <= width - left and 0 < down <= height - top):
-        raise ValueError(f"a mask at {left},{top} of {across}x{down} px leaves the {width}x{height} picture")
+        return f"at {left},{top} of {across}x{down} px leaves the {width}x{height} picture"
     runs = np.array([int(run) for run in shape.attrib["rle"].split(",")], dtype=np.int64)
     if (runs < 0).any() or (runs > across * down).any() or runs.sum() != across * down:
-        raise ValueError(f"runs sum to {runs.sum()}, not to the {across * down} pixels of their box")
+        return f"runs sum to {runs.sum()}, not to the {across * down} pixels of their box"
     values = np.arange(len(runs)) % 2 == 1
     canvas = np.zeros((height, width), dtype=np.bool_)
     canvas[top : top + down, left : left + across] = np.repeat(values, runs).reshape(down, across)
     return encode_mask(canvas)
+
+
+def _mask_of_polygon(shape: ElementTree.Element, size: tuple[int, int]) -> Rle | str:
+    corners = [corner.split(",") for corner in shape.attrib["points"].split(";")]
+    return mask_of_polygons([[float(number) for corner in corners for number in corner]], size[1], size[0])
+
+
+def _mask_of_box(shape: ElementTree.Element, size: tuple[int, int]) -> Rle | str:
+    left, top, right, bottom = (_number(shape, name) for name in ("xtl", "ytl", "xbr", "ybr"))
+    return mask_of_box((left, top, right, bottom), size[1], size[0], degrees=_number(shape, "rotation", "0"))
+
+
+def _mask_of_ellipse(shape: ElementTree.Element, size: tuple[int, int]) -> Rle | str:
+    x, y, across, down = (_number(shape, name) for name in ("cx", "cy", "rx", "ry"))
+    return mask_of_ellipse((x, y), (across, down), size[1], size[0], degrees=_number(shape, "rotation", "0"))
+
+
+_SHAPES = {"mask": _mask_of_runs, "polygon": _mask_of_polygon, "box": _mask_of_box, "ellipse": _mask_of_ellipse}
+"""The shapes that have an area."""
 
 
 def write(tracks: Iterable[MaskTracks], folder: Path) -> list[str]:

@@ -8,33 +8,42 @@ category `unknown`.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from barista_bench.errors import DataError
 from barista_bench.files.reading import confined, read_bounded
+from barista_bench.files.text_out import without_numbers
 from barista_bench.files.writing import atomic_write, write_whole
-from barista_bench.scene_graph.masks import MaskTracks, Rle, decode_mask, encode_mask
-from barista_bench.scene_graph.release import MALFORMED, MAX_FRAMES
+from barista_bench.scene_graph.masks import MaskTracks, Rle, decode_mask
+from barista_bench.scene_graph.release import MALFORMED, MAX_FRAMES, tidy_name
+from barista_bench.scene_graph.shapes import masks_of_labels, read_labels
 from barista_bench.scene_graph.video_graph import UNNAMED
 
 OBJECTS_FILE = "objects.json"
 _MAX_BYTES = 2**26
-_MOST_PIXELS = 2**26
 _MOST_OBJECTS = 255
-_REMEDY = "give a folder a video of palette PNGs named by frame, such as 00000.png"
+_VOID = 255
+"""DAVIS and Pascal VOC give this label to pixels that are of no object for sure, at edges for example."""
+_REMEDY = "give a folder a video of PNGs of labels, named by frame, such as 00000.png"
 _ObjectName = tuple[str, str]
 """Id and category."""
 _Objects = dict[str, dict[Annotated[int, msgspec.Meta(ge=1, le=_MOST_OBJECTS)], _ObjectName]]
 
 
-def read(folder: Path) -> Iterator[MaskTracks]:
-    """The videos of a folder. Raises DataError, naming the picture."""
+def read(folder: Path) -> Iterator[MaskTracks | DataError]:
+    """The videos of a folder; a DataError in place of one that cannot be used at all.
+
+    Raises:
+        DataError: there is no such folder, or its objects.json cannot be read.
+    """
     objects: _Objects = {}
     if (folder / OBJECTS_FILE).is_file():
         try:
@@ -45,38 +54,48 @@ def read(folder: Path) -> Iterator[MaskTracks]:
     if not folder.is_dir():
         raise DataError(f"{folder}: no such folder. Remedy: {_REMEDY}")
     for video in sorted(path for path in folder.iterdir() if path.is_dir()):
-        yield _read_video(video, objects.get(video.name, {}))
+        try:
+            yield _read_video(video, objects.get(video.name, {}))
+        except DataError as error:
+            yield error
 
 
 def _read_video(folder: Path, objects: dict[int, _ObjectName]) -> MaskTracks:
     masks: dict[int, dict[str, Rle]] = {}
     categories: dict[str, str] = {}
+    left_out: Counter[str] = Counter()
+    with_void: set[int] = set()
     size: tuple[int, int] | None = None
     for path in sorted(folder.glob("*.png")):
-        if not path.stem.isdecimal() or int(path.stem) >= MAX_FRAMES:
-            raise DataError(f"{path}: is not named by its frame. Remedy: {_REMEDY}")
-        picture = _read_indices(confined(folder, path.name))
-        if size not in (None, picture.shape):
-            raise DataError(f"{path}: is of another size than the pictures before. Remedy: {_REMEDY}")
-        size = (picture.shape[0], picture.shape[1])
-        frame_masks = masks.setdefault(int(path.stem), {})
-        for number in np.unique(picture[picture > 0]).tolist():
+        try:
+            picture = _read_indices(confined(folder, path.name), size)
+        except ValueError as error:
+            left_out[f"pictures: {without_numbers(str(error))}"] += 1
+            continue
+        size, frame = (picture.shape[0], picture.shape[1]), int(path.stem)
+        frame_masks = masks.setdefault(frame, {})
+        for number, mask in masks_of_labels(picture).items():
+            if number == _VOID and number not in objects:
+                left_out["areas marked as void (255)"] += 1
+                with_void.add(frame)
+                continue
             name, category = objects.get(number, (str(number), UNNAMED))
-            categories[name] = category
-            frame_masks[name] = encode_mask(picture == number)
+            categories[name] = tidy_name(category)
+            frame_masks[name] = mask
     if size is None:
-        raise DataError(f"{folder}: holds no PNG. Remedy: {_REMEDY}")
-    return MaskTracks(folder.name, size[1], size[0], categories, masks)
+        reasons = "; ".join(left_out) or "it holds no PNG"
+        raise DataError(f"{folder}: no picture can be used ({reasons}). Remedy: {_REMEDY}")
+    return MaskTracks(folder.name, size[1], size[0], categories, masks, None, frozenset(with_void), dict(left_out))
 
 
-def _read_indices(path: Path) -> np.ndarray:
-    try:
-        with Image.open(path, formats=["PNG"]) as image:
-            if image.mode not in ("P", "L") or image.width * image.height > _MOST_PIXELS:
-                raise ValueError(f"{image.mode} picture of {image.width}x{image.height} px")
-            return np.asarray(image)
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise DataError(f"{path}: no palette PNG ({error}). Remedy: {_REMEDY}") from error
+def _read_indices(path: Path, size: tuple[int, int] | None) -> NDArray[np.uint8]:
+    """The picture of a frame. Raises ValueError where its name is no frame, or it is not of `size`."""
+    if not path.stem.isdecimal() or int(path.stem) >= MAX_FRAMES:
+        raise ValueError("not named by their frame")
+    picture = read_labels(path)
+    if size not in (None, picture.shape):
+        raise ValueError("of another size than the first one")
+    return picture
 
 
 def write(tracks: Iterable[MaskTracks], folder: Path) -> list[str]:

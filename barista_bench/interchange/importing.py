@@ -52,14 +52,13 @@ from barista_bench.interchange.released_folder import (
 from barista_bench.interchange.released_run import ReleasedRun, check_same, read_released_run
 from barista_bench.judging.released_verdicts import ReleasedScore, ReleasedScores, write_released_judge
 from barista_bench.models import ModelIdentity
+from barista_bench.models.finish_reasons import meaning_of
 from barista_bench.runs.ask.config import Shard
 from barista_bench.runs.log.inputs import digest, sample_keys
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.run_folder import RunDescription, data_location, run_description
 from barista_bench.runs.score.samples import read_samples
 
-_CUT = ("max_tokens", "max_output_tokens", "length")
-_REFUSED = ("safety", "refus", "content_filter", "prohibited", "blocklist", "recitation", "spii")
 _KEPT_VERDICT = "our parser reads it; the release's verdict stands, so that scores are the release's"
 
 
@@ -260,16 +259,15 @@ class _Importer:
 
     def _status(self, prediction: ReleasedPrediction) -> tuple[Status, str | None]:
         """Status and reason; `_KEPT_VERDICT` says that the text has to be left out for the verdict to stand."""
-        finish, error = (prediction.finish_reason or "").casefold(), prediction.error or ""
+        ending, error = meaning_of(prediction.finish_reason), prediction.error or ""
         unread = error.startswith(PARSE_ERROR)
         if error.startswith(PROVIDER_ERROR) or (prediction.raw_text is None and not unread):
             return Status.INFRA_ERROR, error or "the record holds no text"
-        if unread and any(word in finish for word in _REFUSED):
+        if unread and ending == "filtered":
             return Status.REFUSED, error
         task, example, text = self.task, self.examples[prediction.example_id], prediction.raw_text or ""
         parsed = attempt(task, "parse", example, lambda: task.parse(text, example.inputs, self.box_format), None)
-        cut = any(word in finish for word in _CUT)
-        failed = Status.TRUNCATED if cut else Status.PARSE_ERROR
+        failed = Status.TRUNCATED if ending == "length" else Status.PARSE_ERROR
         if isinstance(parsed, ParseError):
             if not unread:
                 self.new_failures.append(prediction.example_id)
@@ -277,7 +275,8 @@ class _Importer:
         if unread:
             self.kept_failures.append(prediction.example_id)
             return failed, _KEPT_VERDICT
-        return (Status.TRUNCATED, f"finish_reason {prediction.finish_reason}") if cut else (Status.OK, None)
+        is_cut = ending == "length"
+        return (Status.TRUNCATED, f"finish_reason {prediction.finish_reason}") if is_cut else (Status.OK, None)
 
 
 def _judge_scores(released: Sequence[ReleasedRun]) -> ReleasedScores:

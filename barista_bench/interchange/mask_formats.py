@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from barista_bench.errors import ConfigError
+from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.owned_folders import replacing_folder
 from barista_bench.interchange import coco_video, cvat, davis
 from barista_bench.scene_graph.masks import MaskTracks
@@ -21,15 +21,17 @@ _READERS = {"coco_video": coco_video.read, "cvat": cvat.read, "davis": davis.rea
 _WRITERS = {"coco_video": coco_video.write, "cvat": cvat.write, "davis": davis.write}
 
 
-def read_mask_tracks(source: Path, name: str) -> Iterator[MaskTracks]:
-    """The videos of a file or folder.
+def read_mask_tracks(source: Path, name: str) -> Iterator[MaskTracks | DataError]:
+    """The videos of a file or folder; a DataError in place of a video that cannot be used at all.
+
+    A record that cannot be taken is counted in `MaskTracks.left_out`, and costs no other.
 
     Raises:
         ConfigError: the format is unknown.
-        DataError: the file is not of this format; names the video, the frame and the object.
+        DataError: the file is not of this format.
     """
     if name not in _READERS:
-        raise ConfigError(f"format {name!r} is not read. Remedy: give {', '.join(_READERS)}")
+        raise ConfigError(f"format {name!r} is not read. Remedy: give --format {', '.join(_READERS)}")
     yield from _READERS[name](source)
 
 
@@ -40,6 +42,6 @@ def write_mask_tracks(tracks: Iterable[MaskTracks], out: Path, name: str) -> lis
         ConfigError: the format is unknown, or the folder holds something.
     """
     if name not in _WRITERS:
-        raise ConfigError(f"format {name!r} is not written. Remedy: give {', '.join(_WRITERS)}")
+        raise ConfigError(f"format {name!r} is not written. Remedy: give --format {', '.join(_WRITERS)}")
     with replacing_folder(out) as folder:
         return _WRITERS[name](tracks, folder)

@@ -59,7 +59,7 @@ def import_recorded(
     """
     formats = known_formats()
     if form not in formats:
-        raise ConfigError(f"no format {form!r}. Remedy: use one of {', '.join(formats)}")
+        raise ConfigError(f"no format {form!r}. Remedy: say --format with one of {', '.join(formats)}")
     recorded = BENCHMARKS[formats[form]].formats[form](Path(predictions))
     if not recorded:
         raise DataError(f"{predictions}: no recorded answers of the format {form} here. Remedy: name their folder")

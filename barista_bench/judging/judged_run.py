@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -109,16 +109,20 @@ class JudgedRun:
 
     def write(self) -> None:
         """Write `results.json` and `scores.jsonl` to the judge's folder."""
-        videos = {sample.name: sample.example.video_id for sample in self.run.samples}
         with (
             atomic_write(self.folder / SCORES_FILE) as partial,
             partial.open("w", encoding="utf-8", errors="replace") as file,
         ):
-            for (example_id, number), verdicts in self.verdicts.items():
-                about = {"example_id": example_id, "video_id": videos[example_id, number], "run": number}
-                for line in map(asdict, verdicts) if verdicts else [{"status": "unanswered"}]:
-                    file.write(json.dumps(about | line, sort_keys=True) + "\n")
+            file.writelines(self.score_lines())
         write_results(self.results, self.folder / RESULTS_FILE)
+
+    def score_lines(self) -> Iterator[str]:
+        """The lines of `scores.jsonl`."""
+        videos = {sample.name: sample.example.video_id for sample in self.run.samples}
+        for (example_id, number), verdicts in self.verdicts.items():
+            about = {"example_id": example_id, "video_id": videos[example_id, number], "run": number}
+            for line in map(asdict, verdicts) if verdicts else [{"status": "unanswered"}]:
+                yield json.dumps(about | line, sort_keys=True) + "\n"
 
 
 def raw_scores(verdicts: Sequence[SampleVerdict]) -> dict[str, float]:

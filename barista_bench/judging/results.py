@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue, computed_field
 
-from barista_bench.files.reading import Strict, read_model
+from barista_bench.files.reading import Amount, Count, Line, Strict, read_model
 from barista_bench.runs.score.comparability import Comparability, JudgeRecord
 from barista_bench.runs.score.costs import Cost
 from barista_bench.runs.score.results import DatasetInfo, Figure, RecordedFigures, Wording
@@ -40,11 +40,11 @@ class JudgedCoverage(Strict):
     `missing` ones were not asked yet.
     """
 
-    expected: int
-    finished: int
-    answered: int
-    judged: int
-    verdicts: dict[str, int]
+    expected: Count
+    finished: Count
+    answered: Count
+    judged: Count
+    verdicts: dict[str, Count]
 
     @property
     def fraction(self) -> float:
@@ -54,9 +54,9 @@ class JudgedCoverage(Strict):
 class CategoryFigures(Strict):
     """Figures of the examples that share a label; `judged` and `expected` count samples."""
 
-    examples: int
-    expected: int
-    judged: int
+    examples: Count
+    expected: Count
+    judged: Count
     figures: dict[str, Figure]
 
 
@@ -68,33 +68,33 @@ class JudgedResults(RecordedFigures):
     """
 
     schema_version: Literal[2] = 2
-    barista_bench: str
+    barista_bench: Line
     method: Literal["g-eval", "reasoning", "released"]
-    scale: float = Field(default=10.0, description="the highest score of a verdict; the lowest is 0")
-    tops: dict[str, float] = Field(default_factory=dict, description="figures that do not end at 1: where they end")
+    scale: Amount = Field(default=10.0, description="the highest score of a verdict; the lowest is 0")
+    tops: dict[str, Amount] = Field(default_factory=dict, description="figures that do not end at 1: where they end")
     judge: JudgeInfo
     generation: dict[str, JsonValue]
     rubric: RubricInfo
     prompt_sha256: str
     steps: Literal["given", "generate"]
     steps_sha256: str
-    draws: int
+    draws: Count
     model: str = Field(description="the model that was judged")
     model_revision: str | None
     answers: Comparability = Field(description="what was asked of the model, and how its answers were read")
     dataset: DatasetInfo
-    runs: int
+    runs: Count
     coverage: JudgedCoverage
-    scoring: dict[str, int] = Field(description="usable verdicts: weighted, inferred (among them), plain")
+    scoring: dict[str, Count] = Field(description="usable verdicts: weighted, inferred (among them), plain")
     figures: dict[str, Figure] = Field(description="mean and each criterion: mean over runs; absent without verdicts")
-    sd_draws: dict[str, float | None] = Field(description="standard deviation of draws on the same answer, pooled")
+    sd_draws: dict[str, Amount | None] = Field(description="standard deviation of draws on the same answer, pooled")
     per_category: dict[str, CategoryFigures]
     breakdowns: dict[str, dict[str, CategoryFigures]] = Field(
         default_factory=dict, description="by key of the examples' metadata, then by its value; judges of reasons only"
     )
-    input_tokens: int
-    output_tokens: int
-    cost: float | None = Field(description="US dollars, None without prices")
+    input_tokens: Count
+    output_tokens: Count
+    cost: Amount | None = Field(description="US dollars, None without prices")
     costs: dict[str, Cost] = Field(default_factory=dict, description="of verdicts, by COST_NAMES, as of runs")
 
     @property

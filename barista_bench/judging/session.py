@@ -179,21 +179,24 @@ def _frozen_steps(folder: Path, rubric: Rubric, model: Model, config: Generation
     """The judge's own evaluation steps: asked for once for a folder, and from then on read."""
     path = folder / STEPS_FILE
     if path.exists():
-        try:
-            steps = msgspec.json.decode(path.read_bytes(), type=Steps)
-        except msgspec.MsgspecError as error:
-            raise DataError(
-                f"{path}: no evaluation steps ({error}). Remedy: remove the folder and judge again"
-            ) from error
-        if set(steps) != set(rubric.names):
-            raise DataError(f"{path}: has steps for {sorted(steps)}. Remedy: remove the folder and judge again")
-        return steps
+        return read_frozen_steps(path, rubric)
     with SampleLog(folder / STEPS_LOG) as log:
         steps = {
             criterion.name: _ask_for_steps(log, rubric, criterion, model, config, spending)
             for criterion in rubric.criteria
         }
     write_json(path, steps)
+    return steps
+
+
+def read_frozen_steps(path: Path, rubric: Rubric) -> Steps:
+    """The evaluation steps that a judge worked out. Raises DataError where they are none, or not of this rubric."""
+    try:
+        steps = msgspec.json.decode(path.read_bytes(), type=Steps)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise DataError(f"{path}: no evaluation steps ({error}). Remedy: remove the folder and judge again") from error
+    if set(steps) != set(rubric.names):
+        raise DataError(f"{path}: has steps for {sorted(steps)}. Remedy: remove the folder and judge again")
     return steps
 
 

@@ -9,7 +9,7 @@ alone; the numbers are set in the font that Pillow carries, so that their pixels
 from __future__ import annotations
 
 import colorsys
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 _GOLDEN_RATIO_CONJUGATE = 0.618033988749895
+_STRIP_PIXELS = 2**20
+"""Pixels that are painted at once."""
 
 
 class Mark(NamedTuple):
@@ -28,7 +30,7 @@ class Mark(NamedTuple):
 
 def draw_marks(
     frame: NDArray[np.uint8],
-    marks: Sequence[Mark],
+    marks: Iterable[Mark],
     size: tuple[int, int],
     *,
     mask_alpha: float = 0.5,
@@ -40,7 +42,7 @@ def draw_marks(
 
     Args:
         frame: (height, width, 3) RGB of any size.
-        marks: in the order of their numbers; masks of `size`.
+        marks: in the order of their numbers; masks of `size`, of which one is held at a time.
         size: (width, height) in pixels of the image returned, to which the frame is brought.
         mask_alpha: opacity of the marks, 0 to 1.
         boundary_alpha: how much darker the inside of a mark is than its outline, 0 (equal) to 1 (black).
@@ -48,19 +50,21 @@ def draw_marks(
         darken_inside: whether the inside is darker at all, as in the release; else it has the mark's colour, and the
             outline lies over the frame with the opacity `boundary_alpha`.
     """
+    labels, centres = np.zeros((size[1], size[0]), dtype=np.int32), dict[int, tuple[int, int]]()
+    for mark in marks:
+        labels[mark.mask] = mark.number
+        centres[mark.number] = _centre(mark.mask)
     picture = Image.fromarray(frame)
     if picture.size != size:
         picture = picture.resize(size, Image.Resampling.BILINEAR)
-    labels = np.zeros((size[1], size[0]), dtype=np.int64)
-    for mark in marks:
-        labels[mark.mask] = mark.number
-    picture = Image.fromarray(_paint_labels(np.asarray(picture), labels, mask_alpha, boundary_alpha, darken_inside))
+    pixels = np.array(picture)
+    _paint_labels(pixels, labels, mask_alpha, boundary_alpha, darken_inside)
+    picture = Image.fromarray(pixels)
     pen, font = ImageDraw.Draw(picture), ImageFont.load_default(size=font_size)
-    for mark in marks:
-        rows, columns = np.nonzero(mark.mask)
+    for number, centre in centres.items():
         pen.text(
-            (round(float(columns.mean())), round(float(rows.mean()))),
-            str(mark.number),
+            centre,
+            str(number),
             fill="white",
             font=font,
             anchor="mm",
@@ -68,6 +72,14 @@ def draw_marks(
             stroke_fill="black",
         )
     return picture
+
+
+def _centre(mask: NDArray[np.bool_]) -> tuple[int, int]:
+    """The mean (column, row) of a mask's pixels, rounded."""
+    columns, rows = (np.count_nonzero(mask, axis=axis) for axis in (0, 1))
+    means = (float(np.arange(len(counts)) @ counts / counts.sum()) for counts in (columns, rows))
+    x, y = map(round, means)
+    return x, y
 
 
 def mark_color(number: int) -> NDArray[np.float32]:
@@ -81,27 +93,38 @@ def mark_color(number: int) -> NDArray[np.float32]:
 
 
 def _paint_labels(
-    frame: NDArray[np.uint8], labels: NDArray[np.int64], mask_alpha: float, boundary_alpha: float, darken_inside: bool
-) -> NDArray[np.uint8]:
-    """The frame with every labelled pixel painted, in single precision; 0 is the background, which stays."""
+    pixels: NDArray[np.uint8], labels: NDArray[np.int32], mask_alpha: float, boundary_alpha: float, darken_inside: bool
+) -> None:
+    """Paint every labelled pixel in place, in single precision; 0 is the background, which stays."""
+    height, width = labels.shape
+    rows = max(1, _STRIP_PIXELS // width)
+    for top in range(0, height, rows):
+        around = np.pad(labels[max(0, top - 1) : top + rows + 1], ((int(top == 0), int(top + rows >= height)), (1, 1)))
+        strip = pixels[top : top + rows]
+        _paint_strip(strip, around, mask_alpha, boundary_alpha, darken_inside)
+
+
+def _paint_strip(
+    strip: NDArray[np.uint8], around: NDArray[np.int32], mask_alpha: float, boundary_alpha: float, darken_inside: bool
+) -> None:
+    """`around` holds the labels of the strip with a pixel more on each side."""
+    labels = around[1:-1, 1:-1]
     painted = labels != 0
     numbers, inverse = np.unique(labels[painted], return_inverse=True)
     color = np.array([mark_color(int(number)) for number in numbers], dtype=np.float32).reshape(-1, 3)[inverse]
-    is_boundary = _is_boundary(labels)[painted][:, None]
+    is_boundary = _is_boundary(around)[painted][:, None]
     opacity: np.float32 | NDArray[np.float32] = np.float32(mask_alpha)
     if darken_inside:
         color = np.where(is_boundary, color, (np.float32(1) - np.float32(boundary_alpha)) * color)
     else:
         opacity = np.where(is_boundary, np.float32(boundary_alpha), opacity)
-    out = frame.copy()
-    mixed = frame[painted].astype(np.float32) * (np.float32(1) - opacity) + color * opacity
-    out[painted] = np.clip(np.rint(mixed), 0, 255).astype(np.uint8)
-    return out
+    mixed = strip[painted].astype(np.float32) * (np.float32(1) - opacity) + color * opacity
+    strip[painted] = np.clip(np.rint(mixed), 0, 255).astype(np.uint8)
 
 
-def _is_boundary(labels: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Labelled pixels with a neighbour (4-connected) of another label; outside the image counts as background."""
-    padded = np.pad(labels, 1)
-    neighbours = (padded[:-2, 1:-1], padded[2:, 1:-1], padded[1:-1, :-2], padded[1:-1, 2:])
+def _is_boundary(around: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Labelled pixels with a neighbour (4-connected) of another label, but for those on the rim of `around`."""
+    labels = around[1:-1, 1:-1]
+    neighbours = (around[:-2, 1:-1], around[2:, 1:-1], around[1:-1, :-2], around[1:-1, 2:])
     differs = np.logical_or.reduce([neighbour != labels for neighbour in neighbours])
     return np.asarray((labels != 0) & differs)

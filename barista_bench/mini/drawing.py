@@ -206,21 +206,19 @@ def _scaled_outline(outline: tuple[Point, ...], height: int, angle: int) -> NDAr
 def _coverage(outlines: list[NDArray[np.int64]], size: tuple[int, int]) -> NDArray[np.int64]:
     """The part of every pixel that lies inside, 0..255, from a grid of sample points and exact edge crossings."""
     rows, columns = size[0] * _SAMPLES, size[1] * _SAMPLES
-    crossed = np.zeros((rows, columns + 1), np.uint8)
     half = _STEP // 2
-    for outline in outlines:
-        for (xa, ya), (xb, yb) in zip(outline.tolist(), np.roll(outline, -1, axis=0).tolist(), strict=True):
-            if ya > yb:
-                xa, ya, xb, yb = xb, yb, xa, ya
-            first, last = max(0, (ya + half - 1) // _STEP), min(rows, (yb + half - 1) // _STEP)
-            if first >= last:
-                continue
-            row = np.arange(first, last)
-            x = xa + (row * _STEP + half - ya) * (xb - xa) // (yb - ya)
-            crossed[row, np.clip((x + half - 1) // _STEP, 0, columns)] ^= 1
+    edges = np.concatenate([np.hstack([outline, np.roll(outline, -1, axis=0)]) for outline in outlines])
+    edges = np.where(edges[:, 1:2] > edges[:, 3:4], edges[:, [2, 3, 0, 1]], edges)  # each edge from its upper end
+    first, last = (np.clip((edges[:, at] + half - 1) // _STEP, 0, rows) for at in (1, 3))
+    crossings = last - first
+    xa, ya, xb, yb = np.repeat(edges, crossings, axis=0).T
+    row = np.arange(crossings.sum()) + np.repeat(first - np.cumsum(crossings) + crossings, crossings)
+    x = xa + (row * _STEP + half - ya) * (xb - xa) // (yb - ya)
+    crossed = np.zeros((rows, columns + 1), np.uint8)
+    np.bitwise_xor.at(crossed, (row, np.clip((x + half - 1) // _STEP, 0, columns)), 1)
     inside = np.bitwise_xor.accumulate(crossed, axis=1)[:, :columns]
-    blocks = inside.reshape(size[0], _SAMPLES, size[1], _SAMPLES)
-    count: NDArray[np.int64] = blocks.sum(axis=(1, 3), dtype=np.int64)
+    in_row = np.add.reduce([inside[:, at::_SAMPLES] for at in range(_SAMPLES)])
+    count: NDArray[np.int64] = np.add.reduce([in_row[at::_SAMPLES] for at in range(_SAMPLES)], dtype=np.int64)
     return count * 255 // (_SAMPLES * _SAMPLES)
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-import pycocotools.mask as coco_mask
 from numpy.typing import NDArray
 from tqdm import tqdm
 
@@ -23,6 +22,7 @@ from barista_bench.mini.drawing import REFERENCE_HEIGHT
 from barista_bench.mini.render import KitchenScene, Renderer, paint_room
 from barista_bench.mini.stage import BEATS, HUMAN_ACTIONS, BeatRange, Stage
 from barista_bench.scene_graph.coverage import merged_spans
+from barista_bench.scene_graph.masks import encode_object_map, mask_boxes
 from barista_bench.scene_graph.release import (
     ANNOTATION_FILE,
     VIDEO_FILE,
@@ -40,6 +40,7 @@ from barista_bench.scene_graph.release import (
 )
 
 FPS = 30
+"""Default frames a second."""
 SECONDS = (15.0, 30.0)
 """Default shortest and longest video, in seconds: a script's own length is kept between the two."""
 TICKS_PER_SECOND = 40
@@ -63,6 +64,7 @@ class VideoPlan:
     width: int
     height: int
     seconds: tuple[float, float] = SECONDS
+    fps: int = FPS
 
     @property
     def preparation(self) -> str:
@@ -90,8 +92,8 @@ class KitchenVideo:
         self._text = f"{plan.seed}:{plan.video_id}"
         self.blocks = script.script_of(plan.preparation, plan.turn, plan.seed)
         self.timeline = Stage(plan.preparation, self._homes()).play(self.blocks)
-        shortest, longest = (round(s * FPS) for s in plan.seconds)
-        self.frame_count = min(max(self.timeline.length * FPS // (BEATS * TICKS_PER_SECOND), shortest), longest)
+        shortest, longest = (round(s * plan.fps) for s in plan.seconds)
+        self.frame_count = min(max(self.timeline.length * plan.fps // (BEATS * TICKS_PER_SECOND), shortest), longest)
         self.colours = self._colours()
         self.keys = (*self.timeline.props, *script.HAND_CATEGORIES)
         """All objects, in the order of the object map: number 1 is the first."""
@@ -140,24 +142,12 @@ class KitchenVideo:
             yield renderer.frame(scene.placed_sprites(beat), scene.camera(beat))
 
 
-def _annotations(
-    frame: int, owners: NDArray[np.uint8], ids: Sequence[str], buffer: NDArray[np.uint8]
-) -> Iterator[ReleaseAnnotation]:
-    """Boxes and masks of a frame: of each object, by its number in the object map `owners`, that has a pixel there.
-
-    Args:
-        buffer: room for a mask of each object, (height, width, objects) in Fortran order.
-    """
-    numbers = (np.flatnonzero(np.bincount(owners.ravel(order="K"))[1:]) + 1).tolist()
-    if not numbers:
-        return
-    masks = buffer[:, :, : len(numbers)]
-    for layer, owner in enumerate(numbers):
-        np.equal(owners, owner, out=masks[:, :, layer].view(np.bool_))
-    codes = coco_mask.encode(masks)
-    for owner, box, code in zip(numbers, coco_mask.toBbox(codes).tolist(), codes, strict=True):
-        segmentation = rle_segmentation(owners.shape, code["counts"].decode())
-        yield ReleaseAnnotation(frame, ids[owner - 1], tuple(box), segmentation)
+def _annotations(frame: int, owners: NDArray[np.uint8], ids: Sequence[str]) -> Iterator[ReleaseAnnotation]:
+    """Boxes and masks of a frame: of each object, by its number in the object map `owners`, that has a pixel there."""
+    masks = encode_object_map(owners)
+    boxes = mask_boxes([mask.counts for mask in masks.values()], *owners.shape)
+    for (owner, mask), box in zip(masks.items(), boxes.tolist(), strict=True):
+        yield ReleaseAnnotation(frame, ids[owner - 1], tuple(box), rle_segmentation(mask.size, mask.counts))
 
 
 def graph_outline(video: KitchenVideo) -> ReleaseFile:
@@ -165,7 +155,9 @@ def graph_outline(video: KitchenVideo) -> ReleaseFile:
     categories = {key: prop.category for key, prop in video.timeline.props.items()} | script.HAND_CATEGORIES
     plan, frames = video.plan, video.frame_count
     return ReleaseFile(
-        video_metadata=[ReleaseVideo(plan.width, plan.height, frames, float(FPS), frames * 1000 / FPS, *plan.device)],
+        video_metadata=[
+            ReleaseVideo(plan.width, plan.height, frames, float(plan.fps), frames * 1000 / plan.fps, *plan.device)
+        ],
         categories=[ReleaseCategory(class_id("category", name), name) for name in sorted(set(categories.values()))],
         object_id_to_category_id={video.ids[key]: class_id("category", name) for key, name in categories.items()},
         annotations=[],
@@ -215,7 +207,13 @@ def _segments(
 
 
 def plan_kitchen(
-    *, videos: int = 9, seed: int = 0, width: int = 640, height: int = 360, seconds: tuple[float, float] = SECONDS
+    *,
+    videos: int = 9,
+    seed: int = 0,
+    width: int = 640,
+    height: int = 360,
+    seconds: tuple[float, float] = SECONDS,
+    fps: int = FPS,
 ) -> list[VideoPlan]:
     """The videos of a kitchen, preparations in turn. Nothing is drawn or written."""
     if videos < 1:
@@ -227,7 +225,9 @@ def plan_kitchen(
         )
     if not 0.5 <= seconds[0] <= seconds[1]:
         raise ConfigError(f"seconds={seconds}: no range of lengths. Remedy: give 0.5 <= shortest <= longest")
-    return [VideoPlan(n, seed, width, height, seconds) for n in range(videos)]
+    if fps < 2:
+        raise ConfigError(f"fps={fps}: too few to see what hands do. Remedy: give at least 2 frames a second")
+    return [VideoPlan(n, seed, width, height, seconds, fps) for n in range(videos)]
 
 
 def write_kitchen(
@@ -239,18 +239,19 @@ def write_kitchen(
     height: int = 360,
     num_proc: int = 2,
     seconds: tuple[float, float] = SECONDS,
+    fps: int = FPS,
     progress: bool = False,
 ) -> list[Path]:
     """Render a scripted coffee kitchen into the folder `out` and return its video folders, sorted.
 
     The same arguments give the same annotation bytes, whatever `num_proc` (worker processes) is. `seconds`
-    bounds the videos' lengths: a script is stretched or squeezed to lie within. The folder appears only when
-    it is complete.
+    bounds the videos' lengths: a script is stretched or squeezed to lie within. With fewer `fps` (frames a
+    second) the same happens in fewer frames. The folder appears only when it is complete.
 
     Raises:
         ConfigError: a number cannot be used, or `out` is not a folder that may be replaced: see `replacing_folder`.
     """
-    plans = plan_kitchen(videos=videos, seed=seed, width=width, height=height, seconds=seconds)
+    plans = plan_kitchen(videos=videos, seed=seed, width=width, height=height, seconds=seconds, fps=fps)
     with replacing_folder(Path(out), KITCHEN) as folder:
         folders = map_in_processes(partial(write_video, root=folder), plans, num_proc)
         for _ in tqdm(folders, total=len(plans), desc="mini kitchen", unit="video", disable=not progress):
@@ -262,16 +263,14 @@ def write_video(plan: VideoPlan, root: Path) -> Path:
     """Render one video and its annotation into `<root>/<video_id>`."""
     video = KitchenVideo(plan)
     release, ids = graph_outline(video), list(video.ids.values())
-    # One buffer for all frames: asking for this much memory anew costs more than filling it.
-    buffer = np.empty((plan.height, plan.width, len(ids)), np.uint8, order="F")
     folder = root / plan.video_id
     folder.mkdir()
 
     def pictures() -> Iterator[Picture]:
         for frame, (picture, owners) in enumerate(video.frames()):
-            release.annotations.extend(_annotations(frame, owners, ids, buffer))
+            release.annotations.extend(_annotations(frame, owners, ids))
             yield picture
 
-    encode_video(folder / VIDEO_FILE, pictures(), size=(plan.width, plan.height), fps=FPS)
+    encode_video(folder / VIDEO_FILE, pictures(), size=(plan.width, plan.height), fps=plan.fps)
     (folder / ANNOTATION_FILE).write_bytes(encode(release))
     return folder

@@ -7,6 +7,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import takewhile
 
 import numpy as np
@@ -255,7 +256,6 @@ class Renderer:
         """`owners` are the objects' keys. The n-th one is number n + 1 in an object map; 0 is nobody."""
         self._size = (height, width)
         self._numbers = {key: n for n, key in enumerate(owners, 1)}
-        self._sprites: dict[tuple[str, str, int, int, bool, bool], drawing.Sprite] = {}
         self._room = room
         self._origin = (0, drawing.to_pixels(ROOM_TOP * drawing.FINE, height))
         self._layer = _Layer(room.copy(), np.zeros(room.shape[:2], np.uint8, order="F"), self._origin)
@@ -285,7 +285,8 @@ class Renderer:
         self._painted = still_things
 
     def _paint(self, layer: _Layer, thing: PlacedSprite) -> None:
-        sprite = self._sprite(thing)
+        turn = thing.angle % drawing.ANGLES
+        sprite = _sprite(thing.painter, thing.colour, thing.variant, turn, thing.mirror, thing.aloft, self._size[0])
         x = drawing.to_pixels(thing.x, self._size[0]) - layer.corner[0] + sprite.left
         y = drawing.to_pixels(thing.y, self._size[0]) - layer.corner[1] + sprite.top
         rows, columns = sprite.mask.shape
@@ -304,16 +305,16 @@ class Renderer:
         target[...] = mixed
         np.copyto(layer.owners[y0:y1, x0:x1], self._numbers.get(thing.owner, 0), where=sprite.mask[region])
 
-    def _sprite(self, thing: PlacedSprite) -> drawing.Sprite:
-        key = (thing.painter, thing.colour, thing.variant, thing.angle % 64, thing.mirror, thing.aloft)
-        if key not in self._sprites:
-            canvas = drawing.Canvas()
-            drawing.paint(canvas, thing.painter, thing.colour, thing.variant)
-            if thing.aloft:
-                canvas = drawing.Canvas([shape for shape in canvas.shapes if shape.kind != "shadow"])
-            canvas = canvas.mirrored() if thing.mirror else canvas
-            self._sprites[key] = drawing.make_sprite(canvas, self._size[0], thing.angle)
-        return self._sprites[key]
+
+@lru_cache(maxsize=256)  # videos of a kitchen share hands and most things
+def _sprite(
+    painter: str, colour: str, variant: int, angle: int, is_mirrored: bool, is_aloft: bool, height: int
+) -> drawing.Sprite:
+    canvas = drawing.Canvas()
+    drawing.paint(canvas, painter, colour, variant)
+    if is_aloft:
+        canvas = drawing.Canvas([shape for shape in canvas.shapes if shape.kind != "shadow"])
+    return drawing.make_sprite(canvas.mirrored() if is_mirrored else canvas, height, angle)
 
 
 COUNTER_TOP, COUNTER_EDGE = 238, 420

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from barista_bench.models.base import Completion, TokenLogprob
@@ -23,6 +24,19 @@ _ON_OR_OFF = frozenset({"enable_thinking", "thinking", "enabled"})
 
 THINK_TAGS = ("<think>", "</think>")
 """The tags that most models put around their reasoning."""
+OTHER_TAGS = (
+    ("<thinking>", "</thinking>"),
+    ("<thought>", "</thought>"),  # EXAONE Deep, Gemini's endpoint
+    ("[THINK]", "[/THINK]"),  # Magistral
+    ("<seed:think>", "</seed:think>"),
+    ("\u25c1think\u25b7", "\u25c1/think\u25b7"),  # Kimi-VL
+    ("<|START_THINKING|>", "<|END_THINKING|>"),  # Command A
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("<|channel>", "<channel|>"),  # Gemma 4
+    ("<unused94>", "<unused95>"),  # MedGemma
+    ("<|channel|>analysis<|message|>", "<|channel|>final<|message|>"),  # gpt-oss
+)
+"""Tags of other models: see `tags_in`."""
 
 
 def switch_value(switch: str, reasoning: Reasoning) -> bool | str | None:
@@ -39,6 +53,30 @@ def switch_value(switch: str, reasoning: Reasoning) -> bool | str | None:
     if switch in _ON_OR_OFF:
         return reasoning == "on" if is_plain else None
     return {"off": "none", "on": None}[reasoning] if is_plain else reasoning
+
+
+def tags_in(text: str, *, is_cut: bool = False) -> tuple[str, str]:
+    """The tags around the thoughts of a whole generated text, of a model whose tags nobody named.
+
+    `THINK_TAGS` count wherever they stand. Others count only where they can be nothing else: the text begins with the
+    opening one, or has the closing one alone (the prompt had opened the thinking), and an answer follows. Without one
+    the text stays as it is, unless it was cut off within the thoughts.
+
+    >>> tags_in("[THINK]The cup is left.[/THINK]left"), tags_in("left")
+    (('[THINK]', '[/THINK]'), ('<think>', '</think>'))
+    >>> tags_in("<thinking>left</thinking>"), tags_in("<thinking>The cup", is_cut=True)
+    (('<think>', '</think>'), ('<thinking>', '</thinking>'))
+    """
+    start = text.lstrip()
+    has_think_tags = any(tag in text for tag in THINK_TAGS)
+    for tags in OTHER_TAGS:
+        opening, closing = tags
+        _, closed, answer = text.rpartition(closing)
+        begins, is_alone = start.startswith(opening), opening not in text and not has_think_tags
+        is_answered = bool(closed) and bool(answer.strip()) and opening not in answer
+        if (is_answered and (begins or is_alone)) or (begins and is_cut):
+            return tags
+    return THINK_TAGS
 
 
 def split_reasoning(text: str, tags: tuple[str, str] = THINK_TAGS) -> tuple[str | None, str]:
@@ -137,6 +175,7 @@ class AnswerReader:
     """Reads the rows of one model.
 
     Args:
+        tags: around its thoughts; with `THINK_TAGS`, those of other models are seen too (`tags_in`).
         end_ids: tokens that end an answer.
         hidden_ids: special tokens that are no text.
     """
@@ -152,7 +191,9 @@ class AnswerReader:
         vocabulary, declared = tokenizer.get_vocab(), generation.eos_token_id
         # `all_special_ids` leaves out those without a role, such as `<|im_end|>` here.
         special = {token_id for token_id, token in tokenizer.added_tokens_decoder.items() if token.special}
-        hidden = special.union(tokenizer.all_special_ids) - {vocabulary[tag] for tag in tags if tag in vocabulary}
+        all_tags = " ".join(chain(tags, *OTHER_TAGS))  # which may be several special tokens
+        hidden = special.union(tokenizer.all_special_ids)
+        hidden -= {token_id for token, token_id in vocabulary.items() if token_id in hidden and token in all_tags}
         ends = tokenizer.eos_token_id if declared is None else declared
         end_ids = ends if isinstance(ends, list) else [] if ends is None else [ends]
         return cls(tokenizer, tags, frozenset(end_ids), frozenset(hidden))
@@ -167,13 +208,28 @@ class AnswerReader:
         tokens = row.tokens[: min(lengths, default=len(row.tokens))]
         visible = [n for n, token in enumerate(tokens) if token not in self.hidden_ids | self.end_ids]
         text = self._decode([tokens[n] for n in visible])
+        has_other_tags = self.tags == THINK_TAGS and not row.opens_thinking and not row.is_held
+        reader = replace(self, tags=tags_in(text, is_cut=not lengths)) if has_other_tags else self
+        return reader._completion(row, stop, tokens, visible, text, has_ended=bool(lengths))
+
+    def _completion(
+        self,
+        row: GeneratedRow,
+        stop: Sequence[str],
+        tokens: Sequence[int],
+        visible: Sequence[int],
+        text: str,
+        *,
+        has_ended: bool,
+    ) -> Completion:
+        """The completion of the first tokens of a row, of which those at the steps `visible` spell `text`."""
         tagged_text = self.tags[0] + text if row.opens_thinking else text
         free_text, held_answer = thought_before(tagged_text, self.tags) if row.is_held else (tagged_text, "")
         reasoning, uncut = split_reasoning(free_text, self.tags)
         uncut += held_answer.strip()
         answer = cut_at_stop(uncut, stop)
         is_cut_off = is_still_thinking(free_text, self.tags)
-        is_finished = bool(lengths) or answer != uncut
+        is_finished = has_ended or answer != uncut
         thinking_tokens = len(tokens)
         if not is_cut_off:
             thinking_tokens = self._thinking_tokens(row, visible, text.removesuffix(held_answer))

@@ -16,7 +16,7 @@ from PIL import Image
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
 from barista_bench.core.example import FrameTimes
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
-from barista_bench.errors import BaristaError, ConfigError, TaskError
+from barista_bench.errors import BaristaError, ConfigError, TaskError, flag_of
 
 FinishReason = Literal["stop", "length", "thinking", "refusal"]
 """`length`: cut off within the answer; `thinking`: within the thoughts, so that there is no answer."""
@@ -71,7 +71,7 @@ class GenerationConfig:
         }
         for name, (holds, wanted) in rules.items():
             if not holds:
-                raise ConfigError(f"{name} is {getattr(self, name)!r}. Remedy: give {wanted}")
+                raise ConfigError(f"{name} is {getattr(self, name)!r}. Remedy: give {flag_of(name)} {wanted}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,8 @@ class Completion:
     the `output_tokens`; `cached_tokens`, the beginning of the prompt that had been worked out before, are among the
     `input_tokens`. `logprobs` are of the answer's tokens, without the reasoning's; None where they were not asked for
     or not given.
-    `batch_size` is the number of samples that were generated together, None where that means nothing.
+    `batch_size` is the number of samples that were generated together, None where that means nothing. `note` is what is
+    odd about an answer that counts all the same, as a verb phrase that ends "2 answers ..."; None where nothing is.
     """
 
     text: str
@@ -147,6 +148,7 @@ class Completion:
     cached_tokens: int | None = None
     logprobs: tuple[TokenLogprob, ...] | None = None
     batch_size: int | None = None
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

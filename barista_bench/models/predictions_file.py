@@ -15,7 +15,7 @@ from typing import Annotated, Literal, Self
 
 import msgspec
 
-from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.hashes import file_sha256
 from barista_bench.files.reading import bounded_lines
@@ -40,8 +40,8 @@ class PredictionHeader(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The first line.
 
     Args:
-        box_format: how boxes are written: `xyxy` or `yxyx`, then what a full image side maps to, e.g. `xyxy/pixels`,
-            `yxyx/1000`, `xyxy/1`. Not needed where the loader is given it.
+        box_format: how boxes are written: `xyxy`, `yxyx` or `xywh`, then what a full image side maps to, e.g.
+            `xyxy/pixels`, `yxyx/1000`, `xyxy/1`. Not needed where the loader is given it, or no answer holds a box.
         model: the program that made the answers; the file's name stands in for it.
     """
 
@@ -88,6 +88,7 @@ class PredictionsModel:
         example_ids: Collection[str] | None = None,
         *,
         box_format: BoxFormat | None = None,
+        has_boxes: Callable[[], bool] = lambda: True,
         seeds_of: SeedsOf | None = None,
     ) -> Self:
         """Read and check a file.
@@ -96,17 +97,18 @@ class PredictionsModel:
             example_ids: of the examples that will be asked. Answers to others are warned about and left out; they are
                 an error only where no answer is left.
             box_format: how its boxes are written, if its header does not say.
+            has_boxes: whether answers to these examples hold boxes; called where nothing says how they are written.
             seeds_of: which seeds ask for which run; only a file whose lines name runs needs it.
 
         Raises:
             DataError: the file cannot be read, a line is not of the format or too long, an example is answered twice,
                 or no answer is to an example of the run. Names the line.
-            ConfigError: the box format is not given, or given differently by header and `box_format`; or lines name
-                runs and `seeds_of` is not given.
+            ConfigError: the box format is not given and there are boxes, or it is given differently by header and
+                `box_format`; or lines name runs and `seeds_of` is not given.
         """
         path = Path(path)
         header, answers, revision = _read_file(path)
-        box_format = _box_format(path, header, box_format)
+        box_format = _box_format(path, header, box_format, has_boxes)
         if seeds_of is None and any(None not in runs for runs in answers.values()):
             raise ConfigError(f"{path}: its lines name runs. Remedy: leave `run` out, or give seeds_of")
         name = header.model if header and header.model else path.name
@@ -196,14 +198,19 @@ def _add_answer(path: Path, number: int, row: PredictionRow, answers: Answers) -
     runs[row.run] = row.answer if row.answer is not None else bytes(row.value).decode("utf-8")
 
 
-def _box_format(path: Path, header: PredictionHeader | None, run_format: BoxFormat | None) -> BoxFormat:
-    """The one box format that header and caller name."""
+def _box_format(
+    path: Path, header: PredictionHeader | None, run_format: BoxFormat | None, has_boxes: Callable[[], bool]
+) -> BoxFormat:
+    """The one box format that header and caller name; where there are no boxes, any does."""
     header_text = header.box_format if header else None
     if header_text is None:
-        if run_format is None:
+        if run_format is None and has_boxes():
             example = f'{{"format": "{FORMAT}", "box_format": "xyxy/pixels"}}'
-            raise ConfigError(f"{path}: nothing says how its boxes are written. Remedy: begin the file with {example}")
-        return run_format
+            raise ConfigError(
+                f"{path}: nothing says how its boxes are written. Remedy: begin the file with {example}, "
+                "or say --box-format xyxy/pixels"
+            )
+        return run_format or DEFAULT_BOX_FORMAT
     try:
         header_format = BoxFormat.parse(header_text)
     except ValueError as error:

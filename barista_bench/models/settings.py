@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.errors import ConfigError
+from barista_bench.errors import ConfigError, flag_of
 from barista_bench.files.text_out import check_address, check_variable_name, refuse_credentials
 from barista_bench.models.answers import Reasoning
 from barista_bench.models.base import FramesAs
@@ -25,6 +25,8 @@ ENVIRONMENT_PREFIX = "BARISTA_BENCH_"
 MAX_SHOWN = 200
 """Characters of a value or a name that an error shows."""
 
+_ARGUMENTS = frozenset({"data", "run", "folder", "project"})
+"""Settings that commands take without a flag."""
 _NEVER_SHOWN = frozenset({"extra_body", "engine_args", "template_kwargs", "base_url", "api_key_env"})
 """Settings where people put secrets, in their place or by mistake."""
 
@@ -103,7 +105,7 @@ class GeneratorSettings(SettingsTable):
 
     think_tags: Names | None = Field(
         None,
-        description="Opening and closing tag of reasoning, with a comma between; <think>,</think> if left out.",
+        description="Opening and closing tag of reasoning, with a comma between; those of common models if left out.",
         min_length=2,
         max_length=2,
     )
@@ -183,15 +185,16 @@ def _first_complaint(error: ValidationError, table: type[SettingsTable]) -> str:
     complaint = error.errors()[0]
     name = str(complaint["loc"][0]) if complaint["loc"] else "settings"
     if complaint["type"] == "missing":
-        return (
-            f"{name} is missing. Remedy: give it as a flag, in the run file, or as {ENVIRONMENT_PREFIX}{name.upper()}"
-        )
+        place = "an argument" if name in _ARGUMENTS else flag_of(name)
+        variable = f"{ENVIRONMENT_PREFIX}{name.upper()}"
+        return f"{name} is missing. Remedy: give it as {place}, in the run file, or as {variable}"
     field = table.model_fields.get(name)
     description = f" ({field.description})" if field else ""
     # What no single field is to blame for has all settings as its input.
     is_hidden = not complaint["loc"] or name in _NEVER_SHOWN
     value_text = "" if is_hidden else f", got {_value_text(complaint['input'])}"
-    return f"{name}: {complaint['msg']}{value_text}. Remedy: give another value{description}"
+    what = f"another {flag_of(name)}" if field else "other settings"
+    return f"{name}: {complaint['msg']}{value_text}. Remedy: give {what}{description}"
 
 
 def _value_text(value: object) -> str:

@@ -142,7 +142,7 @@ def train_tokenizer(
     if side == "right":
         ends = [(special[2], 2), (special[1], 1)]
         bpe.post_processor = processors.TemplateProcessing(f"{special[2]} $A {special[1]}", special_tokens=ends)
-    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+    return PreTrainedTokenizerFast(
         tokenizer_object=bpe,
         pad_token=special[0],
         eos_token=special[1],
@@ -227,4 +227,4 @@ def _clip() -> tuple[PreTrainedModel, ProcessorMixin]:
         initializer_factor=CLIP_FACTOR,
     )
     pictures = CLIPImageProcessorPil(size={"shortest_edge": 32}, crop_size=ENCODER_IMAGE)
-    return CLIPModel(config), CLIPProcessor(pictures, tokenizer)  # type: ignore[no-untyped-call]
+    return CLIPModel(config), CLIPProcessor(pictures, tokenizer)

@@ -50,6 +50,11 @@ class ImportReport:
     tally: ImportTally = field(default_factory=ImportTally)
     lost: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing was lost: no video, and no record."""
+        return not self.lost and not +self.tally.lost
+
     def lines(self) -> Iterator[str]:
         """The report for people; counts from the largest on."""
         yield f"{self.videos} videos, {self.resumed} of them imported before, {len(self.lost)} lost"

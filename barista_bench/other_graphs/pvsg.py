@@ -8,30 +8,23 @@ every frame that has a file. Relations are what annotators found worth saying: t
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
-from PIL import Image
 
 from barista_bench.errors import DataError
-from barista_bench.files.reading import confined, read_bounded
+from barista_bench.files.reading import as_utf8, confined, read_bounded
+from barista_bench.files.text_out import most_frequent_reasons
 from barista_bench.media.video import video_facts
-from barista_bench.other_graphs.source import (
-    GraphSource,
-    GraphWriter,
-    ImportedVideo,
-    ImportTally,
-    Name,
-    OpenedSource,
-    rles_of,
-)
+from barista_bench.other_graphs.source import GraphSource, GraphWriter, ImportedVideo, ImportTally, Name, OpenedSource
 from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.release import MALFORMED, FrameNumber, PixelCount
+from barista_bench.scene_graph.shapes import masks_of_labels, read_labels
 from barista_bench.scene_graph.terms import Terms
 
 ANNOTATIONS = "pvsg.json"
@@ -94,6 +87,10 @@ class _File(msgspec.Struct):
     data: list[msgspec.Raw]
 
 
+_SAME_PLACE = {"in": "inside", "on top of": "on", "below": "under", "beneath": "under", "attached with": "attached to"}
+"""Predicates that say the same as one that domain files have."""
+
+
 class _Id(msgspec.Struct):
     video_id: str
 
@@ -110,11 +107,12 @@ class Pvsg(OpenedSource):
         """Predicate, in each of its forms in the domain file, to (type, value) of a relation."""
         for value, place in domain.places.items():
             self._words |= dict.fromkeys((place.words, value), (domain.place_type, value))
+        self._words |= {word: self._words[same] for word, same in _SAME_PLACE.items() if same in self._words}
         for value, verb in domain.contacts.items():  # "holding" is a contact, though a jar may be "holding" sugar
             self._words |= dict.fromkeys((verb.do, verb.does, verb.doing, value), (domain.contact_type, value))
         path = confined(self._root, ANNOTATIONS)
         try:
-            file = msgspec.json.decode(read_bounded(path, MAX_BYTES, remedy=_REMEDY), type=_File)
+            file = msgspec.json.decode(as_utf8(read_bounded(path, MAX_BYTES, remedy=_REMEDY), str(path)), type=_File)
             ids = [msgspec.json.decode(raw, type=_Id).video_id for raw in file.data]
         except MALFORMED as error:
             raise DataError(f"{path}: {error}. Remedy: {_REMEDY}") from error
@@ -139,8 +137,8 @@ class Pvsg(OpenedSource):
         except MALFORMED as error:
             raise DataError(f"{where}: {error}. Remedy: correct that field") from error
         folder = confined(self._root, self._parts[video_id])
-        pictures, frames, frame_count, fps = _pictures(folder, video_id, video.meta)
         writer = GraphWriter("pvsg", video_id, (video.meta.width, video.meta.height), ImportTally())
+        pictures, frames, frame_count, fps = _pictures(folder, video_id, video.meta, writer.tally)
         objects = {item.object_id: writer.add_object(str(item.object_id), item.category) for item in video.objects}
         annotated_frames, complete_frames = _add_masks(confined(folder, "masks", video_id), frames, objects, writer)
         writer.complete = dict.fromkeys(self._vocabulary, complete_frames)
@@ -152,42 +150,53 @@ class Pvsg(OpenedSource):
         return ImportedVideo(release, pictures, writer.tally, {name: text for name, text in notes.items() if text})
 
     def _add_relations(
-        self, video: _Video, objects: Mapping[int, str], graph_frames: Sequence[int], writer: GraphWriter
+        self, video: _Video, objects: Mapping[int, str], graph_frames: Mapping[int, int], writer: GraphWriter
     ) -> None:
-        tally, last = writer.tally, video.meta.num_frames - 1
+        tally, last, numbers = writer.tally, video.meta.num_frames - 1, sorted(graph_frames)
         for raw in video.relations:
             try:
                 first, second, predicate, spans = msgspec.json.decode(raw, type=_Relation)
             except MALFORMED:
-                tally.left_out["relations that are not [number, number, name, spans]"] += 1
+                tally.lost["relations that are not [number, number, name, spans]"] += 1
                 continue
             if first not in objects or second not in objects or first == second:
-                tally.left_out["relations of an object that is not listed, or with itself"] += 1
+                tally.lost["relations of an object that is not listed, or with itself"] += 1
                 continue
             if predicate not in self._words:
                 tally.taken[f"relations kept as they are: {predicate}"] += 1
             words = self._words.get(predicate, (OTHER_RELATION, predicate))
             for start, end in spans:
                 if start > min(end, last):
-                    tally.left_out["spans of relations that end before they begin, or begin after the video"] += 1
+                    tally.lost["spans of relations that end before they begin, or begin after the video"] += 1
                     continue
                 tally.left_out["ends of relations past the end of the video"] += end > last
-                span = graph_frames[start], graph_frames[min(end, last)] + 1
+                present = numbers[bisect_left(numbers, start) : bisect_right(numbers, end)]
+                if not present:
+                    tally.lost["spans of relations on frames whose picture is missing"] += 1
+                    continue
+                span = graph_frames[present[0]], graph_frames[present[-1]] + 1
                 writer.add_relation(objects[first], objects[second], words, *span)
 
 
-def _pictures(part_folder: Path, video_id: str, meta: _Meta) -> tuple[Path | list[Path], Sequence[int], int, float]:
-    """The pictures, the frame of them that each annotated one is, how many frames there are, and frames a second.
+def _pictures(
+    part_folder: Path, video_id: str, meta: _Meta, tally: ImportTally
+) -> tuple[Path | list[Path], Mapping[int, int], int, float]:
+    """The pictures, annotated frame to frame of them, how many frames there are, and frames a second.
 
-    They are in the frames' folder where there is one, else in the video, where the nearest in time is the frame.
+    They are in the frames' folder where there is one, else in the video, where the nearest in time is the frame. A
+    picture that is missing in the folder costs its frame.
     """
     folder, count = confined(part_folder, "frames", video_id), meta.num_frames
     if folder.is_dir():
-        files = [confined(folder, f"{number:04d}.png") for number in range(count)]
-        missing = [path for path in files if not path.is_file()]
-        if missing:
-            raise DataError(f"{missing[0]}: missing, with {len(missing) - 1} others. Remedy: {_REMEDY}")
-        return files, range(count), count, meta.fps
+        first = _first_number(folder, count, tally)
+        files = {number: confined(folder, f"{number + first:04d}.png") for number in range(count)}
+        present = {number: path for number, path in files.items() if path.is_file()}
+        if not present:
+            names = f"0000.png to {count - 1:04d}.png"
+            raise DataError(f"{folder}: has none of the {count} frames {names}. Remedy: {_REMEDY}")
+        tally.lost["frames whose picture is missing"] += count - len(present)
+        graph_frames = {number: frame for frame, number in enumerate(present)}
+        return list(present.values()), graph_frames, len(present), meta.fps
     path = confined(part_folder, "videos", f"{video_id}.mp4")
     if not path.is_file():
         raise DataError(f"{folder}: no such folder, nor {path.name} in {path.parent}. Remedy: fetch either")
@@ -202,43 +211,44 @@ def _pictures(part_folder: Path, video_id: str, meta: _Meta) -> tuple[Path | lis
     frames = np.where(times - facts.seconds[earlier] <= facts.seconds[later] - times, earlier, later)
     if count > 1 and (len(np.unique(frames)) < count or times[-1] > facts.duration + 1 / meta.fps):
         raise DataError(f"{path}: has no frame for each of the {count} annotated ones. Remedy: {_REMEDY}")
-    return path, frames.tolist(), facts.frame_count, facts.fps
+    return path, dict(enumerate(frames.tolist())), facts.frame_count, facts.fps
+
+
+def _first_number(folder: Path, count: int, tally: ImportTally) -> int:
+    """The number in the name of the first frame: 0, or 1 where all names surely count from 1."""
+    counts_from_one = not (folder / "0000.png").exists() and (folder / f"{count:04d}.png").is_file()
+    tally.guessed["folders whose names count from 1"] += counts_from_one
+    return int(counts_from_one)
 
 
 def _add_masks(
-    folder: Path, graph_frames: Sequence[int], objects: Mapping[int, str], writer: GraphWriter
+    folder: Path, graph_frames: Mapping[int, int], objects: Mapping[int, str], writer: GraphWriter
 ) -> tuple[list[int], list[int]]:
     """Add the masks of all frames; the frames that have masks, and those whose masks are all of listed objects."""
     annotated_frames, complete_frames = list[int](), list[int]()
-    for number, frame in enumerate(graph_frames):
+    problems: Counter[str] = Counter()
+    first = _first_number(folder, max(graph_frames) + 1, writer.tally)
+    for number, frame in graph_frames.items():
         try:
-            labels = _labels(confined(folder, f"{number:04d}.png"), writer.size)
-        except DataError as error:
-            writer.tally.left_out[f"frames without masks: {str(error).partition(': ')[2]}"] += 1
+            labels = read_labels(confined(folder, f"{number + first:04d}.png"))
+            if labels.shape != writer.size[::-1]:
+                raise ValueError(f"{labels.shape[1]}x{labels.shape[0]} px, not {writer.size[0]}x{writer.size[1]}")
+        except ValueError as error:
+            problems[str(error)] += 1
             continue
-        rles = rles_of(labels)
+        rles = masks_of_labels(labels)
         unlisted = rles.keys() - objects.keys()
-        writer.tally.left_out["masks of a number that is not listed"] += len(unlisted)
+        writer.tally.lost["masks of a number that is not listed"] += len(unlisted)
         writer.add_masks(frame, {objects[label]: rle for label, rle in rles.items() if label in objects})
         annotated_frames.append(frame)
         if not unlisted:
             complete_frames.append(frame)
     if not annotated_frames:
-        raise DataError(f"{folder}: no frame has a mask that can be read. Remedy: {_REMEDY}")
+        raise DataError(
+            f"{folder}: no picture of masks can be used ({most_frequent_reasons(problems)}). Remedy: {_REMEDY}"
+        )
+    writer.tally.lost.update({f"pictures of masks: {reason}": count for reason, count in problems.items()})
     return annotated_frames, complete_frames
-
-
-def _labels(path: Path, size: tuple[int, int]) -> NDArray[np.uint8]:
-    """A palette PNG as its numbers, (height, width)."""
-    try:
-        if path.stat().st_size > MAX_MASK_BYTES:
-            raise DataError(f"{path.name}: its PNG is larger than {MAX_MASK_BYTES // 2**20} MiB")
-        with Image.open(path, formats=("PNG",)) as image:
-            if image.mode not in ("P", "L") or image.size != size:
-                raise DataError(f"{path.name}: its PNG has no palette, or another size")
-            return np.asarray(image, dtype=np.uint8)
-    except (OSError, ValueError, SyntaxError) as error:
-        raise DataError(f"{path.name}: its PNG is missing or damaged") from error
 
 
 SOURCE = GraphSource(

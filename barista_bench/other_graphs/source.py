@@ -12,9 +12,6 @@ from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
-from pycocotools import mask as coco
 
 from barista_bench.core.plugins import load_plugin
 from barista_bench.errors import ConfigError
@@ -37,11 +34,13 @@ Name: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
 
 class ImportTally(msgspec.Struct):
-    """Counts, by what they are of: what was taken over, what was guessed, what was left out and why."""
+    """Counts, by what they are of: what was taken over, what was guessed, what a graph has no place for, and what was
+    lost since it is missing, damaged or wrong."""
 
     taken: Counter[str] = msgspec.field(default_factory=Counter)
     guessed: Counter[str] = msgspec.field(default_factory=Counter)
     left_out: Counter[str] = msgspec.field(default_factory=Counter)
+    lost: Counter[str] = msgspec.field(default_factory=Counter)
 
     def update(self, other: ImportTally) -> None:
         for name in self.__struct_fields__:
@@ -172,24 +171,3 @@ def runs_of(frames: Iterable[int]) -> list[ReleaseRange]:
     rows = enumerate(sorted(set(frames)))
     runs = [[frame for _, frame in group] for _, group in groupby(rows, key=lambda row: row[1] - row[0])]
     return [ReleaseRange(run[0], run[-1] + 1) for run in runs]
-
-
-def rles_of(labels: NDArray[np.uint8]) -> dict[int, Rle]:
-    """The masks of a picture whose pixels are labels, (height, width); 0 is not a label.
-
-    All are read from the runs of the picture, once: encoding one mask after the other takes 20 times as long.
-    """
-    height, width = labels.shape
-    pixels = labels.T.ravel()
-    edges = np.flatnonzero(pixels[1:] != pixels[:-1]) + 1
-    starts, ends = np.concatenate(([0], edges)), np.concatenate((edges, [pixels.size]))
-    values = pixels[starts]
-    rles: dict[int, Rle] = {}
-    for number in np.unique(values[values > 0]).tolist():
-        has_number = values == number
-        turns = np.stack([starts[has_number], ends[has_number]], axis=1).ravel()
-        counts = np.diff(turns, prepend=0, append=pixels.size).tolist()
-        counts = counts if counts[-1] else counts[:-1]  # as encoders write it
-        encoded = coco.frPyObjects({"size": [height, width], "counts": counts}, height, width)
-        rles[number] = Rle(encoded["counts"].decode("ascii"), (height, width))
-    return rles

@@ -1,8 +1,9 @@
 """VISOR: sparse masks of hands and of what they use in EPIC-KITCHENS (docs/other_graphs.md).
 
 A graph's frames are the pictures that are annotated, one after the other; where the video is there, all of its frames.
-The annotation knows no identity over time: things of one name in one subsequence are guessed to be one thing, unless a
-picture has the name twice. A hand is one object all through the video. What a hand is said to touch is a relation, and
+The annotation knows no identity over time: things of one name in one subsequence are guessed to be one thing; where a
+picture has the name several times, they are told apart by the overlap of their masks. A hand is one object all through
+the video. What a hand is said to touch is a relation, and
 what else it may touch is unknown, but where it is said to touch nothing; "inconclusive" and "none of the above" say
 neither. A name that is "exhaustive" on a picture is marked there wherever it is to be seen.
 """
@@ -11,21 +12,24 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import msgspec
 from PIL import Image
+from scipy.optimize import linear_sum_assignment
 
 from barista_bench.errors import DataError
-from barista_bench.files.reading import confined, read_bounded, valid_video_id
+from barista_bench.files.reading import as_utf8, confined, read_bounded, valid_video_id
+from barista_bench.files.text_out import without_numbers
 from barista_bench.media.video import video_facts
 from barista_bench.other_graphs.source import GraphSource, GraphWriter, ImportedVideo, ImportTally, Name, OpenedSource
 from barista_bench.scene_graph.domain import Domain
-from barista_bench.scene_graph.masks import Rle, parse_segmentations
+from barista_bench.scene_graph.masks import mask_ious
 from barista_bench.scene_graph.release import MALFORMED
+from barista_bench.scene_graph.shapes import Rle, mask_of_polygons
 from barista_bench.scene_graph.terms import Terms
 
 RELEASE = "GroundTruth-SparseAnnotations"
@@ -118,12 +122,12 @@ class Visor(OpenedSource):
         split, path = self._files[video_id]
         data, tally = read_bounded(path, MAX_BYTES, remedy=_REMEDY), ImportTally()
         try:
-            raws = msgspec.json.decode(data, type=_File).video_annotations
+            raws = msgspec.json.decode(as_utf8(data, str(path)), type=_File).video_annotations
         except MALFORMED as error:
             raise DataError(f"{path}: {error}. Remedy: {_REMEDY}") from error
         annotated_pictures = self._annotated_pictures(video_id, split, raws, tally)
         if not annotated_pictures:
-            reasons = "; ".join(+tally.left_out) or "it lists none"
+            reasons = "; ".join(+tally.lost) or "it lists none"
             raise DataError(f"{path}: no annotated picture can be used ({reasons}). Remedy: {_REMEDY}")
         pictures, index, frame_count, fps = self._timeline(video_id, annotated_pictures, tally)
         size = _picture_size(annotated_pictures[0].path) if isinstance(pictures, list) else SIZE
@@ -140,19 +144,19 @@ class Visor(OpenedSource):
             try:
                 frame = msgspec.json.decode(raw, type=_Frame)
             except MALFORMED as error:
-                tally.left_out[f"pictures whose record is wrong: {str(error).partition(' - at ')[0]}"] += 1
+                tally.lost[f"pictures whose record is wrong: {str(error).partition(' - at ')[0]}"] += 1
                 continue
             number = _NUMBER.search(frame.image.name)
             if number is None or frame.image.video != video_id or not valid_video_id(frame.image.name):
-                tally.left_out["pictures without a frame number, or of another video"] += 1
+                tally.lost["pictures without a frame number, or of another video"] += 1
             elif int(number[1]) in by_number:
-                tally.left_out["pictures that stand there twice"] += 1
+                tally.lost["pictures that stand there twice"] += 1
             else:
                 path = self._picture(video_id, split, frame.image.name)
                 by_number[int(number[1])] = _AnnotatedPicture(int(number[1]), path, frame)
         if self._video(video_id) is None:
             missing = [number for number, picture in by_number.items() if not picture.path.is_file()]
-            tally.left_out["pictures whose file is missing"] += len(missing)
+            tally.lost["pictures whose file is missing"] += len(missing)
             by_number = {number: picture for number, picture in by_number.items() if number not in missing}
         return [by_number[number] for number in sorted(by_number)]
 
@@ -208,35 +212,23 @@ class Visor(OpenedSource):
 
     def _add_pictures(self, by_frame: Mapping[int, _AnnotatedPicture], writer: GraphWriter) -> None:
         """Add everything on the pictures, which are given by their frame in the graph."""
+        keys = _object_keys(by_frame, writer.size)
         names_on = {at: Counter(e.plain_name for e in picture.frame.annotations) for at, picture in by_frame.items()}
-        repeated_names = {
-            (picture.frame.image.subsequence, name)
-            for at, picture in by_frame.items()
-            for name, times in names_on[at].items()
-            if times > 1
-        }
-        guesses = set[str]()
-        for at, (number, _, frame) in by_frame.items():
+        for at, (_, _, frame) in by_frame.items():
             ids: dict[str, str] = {}
             for entity in frame.annotations:
-                name, subsequence = entity.plain_name, frame.image.subsequence
                 if entity.id in ids:
-                    writer.tally.left_out["things whose id stands twice on a picture"] += 1
-                    continue
-                key = name if name in _HANDS else f"{subsequence}/{name}"
-                if names_on[at][name] > 1 if name in _HANDS else (subsequence, name) in repeated_names:
-                    key = f"{number}/{entity.id}"
-                    writer.tally.left_out["identities of things whose name stands twice on a picture"] += 1
+                    writer.tally.lost["things whose id is on a picture twice"] += 1
                 else:
-                    guesses.add(key)
-                ids[entity.id] = writer.add_object(key, name)
+                    ids[entity.id] = writer.add_object(keys[at, entity.id], entity.plain_name)
             masked_ids = _add_masks(at, frame.annotations, ids, writer)
             for name in names_on[at]:
                 namesakes = [entity for entity in frame.annotations if entity.plain_name == name]
                 if all(entity.exhaustive == "y" and ids.get(entity.id) in masked_ids for entity in namesakes):
                     writer.complete.setdefault(name, []).append(at)
             self._add_contacts(at, frame.annotations, ids, writer)
-        writer.tally.guessed["identities of things: one name in one subsequence; hands, in the video"] += len(guesses)
+        guess = "identities of things: by name and place in one subsequence; hands, in the video"
+        writer.tally.guessed[guess] += len(set(keys.values()))
 
     def _add_contacts(self, at: int, entities: Sequence[_Entity], ids: Mapping[str, str], writer: GraphWriter) -> None:
         """Add what hands and gloves are said to touch, and the hands that touch nothing."""
@@ -256,25 +248,64 @@ class Visor(OpenedSource):
             elif contact in _UNKNOWN:
                 writer.tally.left_out["contacts that are inconclusive, or with nothing that is named"] += 1
             elif contact is not None:
-                writer.tally.left_out["contacts with what is not on the picture"] += 1
+                writer.tally.lost["contacts with what is not on the picture"] += 1
+
+
+def _object_keys(by_frame: Mapping[int, _AnnotatedPicture], size: tuple[int, int]) -> dict[tuple[int, str], str]:
+    """The object that each entity (frame, id) is, as a key: a guess.
+
+    A name is one object in a subsequence, a hand in the video. Where a picture has a name several times, each entity is
+    the object whose mask it overlaps most on the last picture that shows it, else a new object.
+    """
+    keys: dict[tuple[int, str], str] = {}
+    namesakes: dict[str, dict[int, list[_Entity]]] = defaultdict(dict)
+    for at, picture in sorted(by_frame.items()):
+        for entity in picture.frame.annotations:
+            name = entity.plain_name
+            group = name if name in _HANDS else f"{picture.frame.image.subsequence}/{name}"
+            if keys.setdefault((at, entity.id), group) == group:
+                namesakes[group].setdefault(at, []).append(entity)
+    for group, entities_at in namesakes.items():
+        if max(map(len, entities_at.values())) > 1:
+            keys |= _matched_keys(group, entities_at, size)
+    return keys
+
+
+def _matched_keys(
+    group: str, entities_at: Mapping[int, Sequence[_Entity]], size: tuple[int, int]
+) -> dict[tuple[int, str], str]:
+    """The keys of a name that some picture has several times."""
+    keys: dict[tuple[int, str], str] = {}
+    last_masks: dict[str, Rle] = {}
+    for at, entities in entities_at.items():
+        readable = [(entity, mask) for entity in entities if isinstance(mask := _mask(entity, size), Rle)]
+        objects, masks = list(last_masks), [mask for _, mask in readable]
+        overlaps = mask_ious(masks, [last_masks[name] for name in objects])
+        best = {int(row): int(column) for row, column in zip(*linear_sum_assignment(-overlaps), strict=True)}
+        for row, (entity, mask) in enumerate(readable):
+            is_same = row in best and overlaps[row, best[row]] > 0
+            key = objects[best[row]] if is_same else f"{group}/{len(last_masks) + 1}"
+            keys[at, entity.id] = key
+            last_masks[key] = mask
+    return keys
+
+
+def _mask(entity: _Entity, size: tuple[int, int]) -> Rle | str:
+    """The entity's mask, or what is wrong with it. A polygon inside of another one is a hole."""
+    across, down = size[0] / SIZE[0], size[1] / SIZE[1]
+    polygons = [[number for x, y in piece for number in (x * across, y * down)] for piece in entity.segments]
+    return mask_of_polygons(polygons, size[1], size[0], even_odd=True)
 
 
 def _add_masks(at: int, entities: Sequence[_Entity], ids: Mapping[str, str], writer: GraphWriter) -> set[str]:
     """Add the masks that can be used; the ids of what has one."""
-    width, height = writer.size
-    scale = (width / SIZE[0], height / SIZE[1])
-    raws = [
-        msgspec.json.encode(
-            [[xy * factor for point in p for xy, factor in zip(point, scale, strict=True)] for p in entity.segments]
-        )
-        for entity in entities
-    ]
     masks: dict[str, Rle] = {}
-    for entity, mask in zip(entities, parse_segmentations(raws, height, width), strict=True):
+    for entity in entities:
+        mask = _mask(entity, writer.size)
         if isinstance(mask, Rle):
             masks[ids[entity.id]] = mask
         else:
-            writer.tally.left_out[f"masks: {re.sub(r'[0-9]+', 'N', mask)}"] += 1
+            writer.tally.lost[f"masks: {without_numbers(mask)}"] += 1
     return writer.add_masks(at, masks)
 
 
@@ -283,7 +314,7 @@ def _picture_size(path: Path) -> tuple[int, int]:
     try:
         with Image.open(path, formats=("JPEG", "PNG")) as image:
             size = image.size
-    except (OSError, ValueError, SyntaxError) as error:
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise DataError(f"{path}: the picture is damaged ({error}). Remedy: {_REMEDY}") from error
     if abs(size[0] * SIZE[1] - size[1] * SIZE[0]) > SIZE[0] or size[0] > SIZE[0]:
         raise DataError(f"{path}: is {size[0]}x{size[1]}, no smaller picture of {SIZE[0]}x{SIZE[1]}. Remedy: {_REMEDY}")

@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from barista_bench.core.model_names import ABLATIONS, HUMAN, SCRIPTED
-from barista_bench.core.resampling import RESAMPLES
+from barista_bench.core.resampling import PERMUTATIONS
 from barista_bench.errors import BaristaError
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats.agreement import FEWEST_MODELS, RankAgreement, rank_agreement
@@ -54,20 +54,20 @@ class Analyses:
     left_out: Sequence[str] = ()
 
 
-def analyse(runs: Sequence[ScoredRun], *, compare: bool = True, resamples: int = RESAMPLES) -> Analyses:
+def analyse(runs: Sequence[ScoredRun], *, compare: bool = True, permutations: int = PERMUTATIONS) -> Analyses:
     """All that the runs allow. What cannot be made of them is left out, and `left_out` says why.
 
     Args:
         runs: as `score` returns them.
         compare: whether to make the paired comparisons, which take longest.
-        resamples: resamples of each comparison.
+        permutations: of the test of each comparison, at the most.
     """
     groups = list(comparable_groups(runs).values())
     labels = run_labels(runs)
     left_out: list[str] = []
     comparisons, gaps = dict[Path, Comparison](), list[BaselineGap]()
     if compare:
-        compare_once = _cached_comparer(resamples)
+        compare_once = _cached_comparer(permutations)
         comparisons = dict(_comparisons(groups, labels, compare_once, left_out))
         gaps = list(_gaps(groups, labels, compare_once, left_out))
     return Analyses(
@@ -87,7 +87,7 @@ def analyse(runs: Sequence[ScoredRun], *, compare: bool = True, resamples: int =
 _Compare = Callable[[ScoredRun, ScoredRun], Comparison]
 
 
-def _cached_comparer(resamples: int) -> _Compare:
+def _cached_comparer(permutations: int) -> _Compare:
     """A function that compares each pair of runs once: a model and a baseline are wanted as a pair, and as a gap."""
     comparisons: dict[tuple[Path, Path], Comparison] = {}
 
@@ -96,7 +96,7 @@ def _cached_comparer(resamples: int) -> _Compare:
         if key[::-1] in comparisons:
             return swapped_sides(comparisons[key[::-1]])
         if key not in comparisons:
-            comparisons[key] = compare_pair(first, second, resamples=resamples)
+            comparisons[key] = compare_pair(first, second, permutations=permutations)
         return comparisons[key]
 
     return compare
@@ -207,4 +207,4 @@ def _graphs(runs: Sequence[ScoredRun], labels: Labels, left_out: list[str]) -> I
 def _other_breakdowns(run: ScoredRun) -> Mapping[str, Sequence[BreakdownRow]]:
     """Breakdowns without intervals, which would take long; those of the results' own breakdowns are left to them."""
     keys = [key for key in breakdown_keys(run) if key not in run.results.breakdowns]
-    return breakdowns(run, keys, resamples=0, most=MOST_GROUPS)
+    return breakdowns(run, keys, intervals=False, most=MOST_GROUPS)

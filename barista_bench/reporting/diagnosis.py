@@ -92,7 +92,7 @@ def comparisons(pairs: Sequence[Comparison]) -> Table:
         for pair in pairs
     )
     note = (
-        "First minus second on the samples that both have, with the 95% interval of a paired bootstrap over resampling "
+        "First minus second on the samples that both have, with its 95% interval over resampling "
         "units. p: permutation of whole units between the two models; Holm's correction is over all tasks. "
         "Effect size: Cohen's d of the examples' differences."
     )
@@ -122,7 +122,7 @@ def baselines(gaps: Sequence[BaselineGap]) -> Table:
         )
         for gap in gaps
     )
-    note = "A gap whose interval holds 0 says that the score does not need what the baseline goes without."
+    note = "A gap whose interval holds 0 does not show that the score needs what the baseline goes without."
     return Table.of("Gap to baselines", columns, rows, note)
 
 

@@ -139,18 +139,19 @@ def _lead_sentence(label: str, mean: float, ahead: Comparison | None) -> str:
     if ahead.low is not None and ahead.high is not None:
         lead += f" {interval(ahead.low, ahead.high)}"
     gap = f"({number(mean)}, {lead}, p {p_text(ahead.p_adjusted)} on {number(ahead.units)} resampling units)"
-    leads = {"sure": "leads", "likely": "is likely ahead of"}.get(ahead.certainty)
-    return f"{label} {leads or 'is ahead of'} {ahead.second} {gap}{'' if leads else ', which may be chance'}."
+    leads = {"sure": "leads", "likely": "is likely ahead of"}.get(ahead.certainty, "is ahead of")
+    doubts = {"unclear": ", which may be chance", "too few": ": too few videos to tell"}.get(ahead.certainty, "")
+    return f"{label} {leads} {ahead.second} {gap}{doubts}."
 
 
 def _baselines_sentence(gaps: Sequence[BaselineGap]) -> Iterator[str]:
-    same, unclear = "the same with", "not reliably better than"
-    names = "above", "below", "likely above", "likely below", unclear, same
+    same, unclear, few = "the same with", "not reliably better than", "not to be told (too few videos) from"
+    names = "above", "below", "likely above", "likely below", unclear, few, same
     sides: dict[str, list[str]] = {name: [] for name in names}
     for gap in gaps:
         difference, certainty = gap.comparison.difference, gap.comparison.certainty
         side = "above" if difference > 0 else "below"
-        relation = {"sure": side, "likely": f"likely {side}", "none": same}.get(certainty, unclear)
+        relation = {"sure": side, "likely": f"likely {side}", "none": same, "too few": few}.get(certainty, unclear)
         amount = f" ({decimal(difference, sign=True)})" if relation != same else ""
         sides[relation].append(f"{words(gap.kind)}{amount}")
     if phrases := [f"{side} {', '.join(kinds)}" for side, kinds in sides.items() if kinds]:

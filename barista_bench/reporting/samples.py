@@ -261,6 +261,7 @@ def _facts(sample: ScoredSample) -> tuple[tuple[str, str], ...]:
         "output tokens": record.output_tokens,
         "thinking tokens": record.thinking_tokens,
         "seconds": f"{record.seconds:.2f}",
+        "note": sample.oddity,
         "invalid entries dropped": prediction.dropped if prediction and prediction.dropped else None,
     }
     return tuple((name, str(value)) for name, value in facts.items() if value is not None)

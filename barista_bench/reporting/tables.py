@@ -92,6 +92,8 @@ def coverage(models: Sequence[LabelledResults]) -> Table:
         *number_columns("coverage (samples)", "answered %", "answered", "scored", "expected"),
         *number_columns("samples by status", *map(words, statuses), "not run"),
     )
+    has_dropped = any(results.coverage.dropped for _, results in models)
+    columns += number_columns("entries of answers", "dropped") if has_dropped else ()
     rows = []
     for label, results in models:
         samples = results.coverage
@@ -101,8 +103,10 @@ def coverage(models: Sequence[LabelledResults]) -> Table:
         scored = Cell(samples.scored, warn=not samples.is_complete)
         by_status = (Cell(count, warn=status != Status.OK and count > 0) for status, count in counts.items())
         totals = fraction, samples.answered, scored, samples.expected
-        rows.append((label, results.runs, *totals, *by_status, Cell(missing, warn=missing > 0)))
-    return Table.of("Coverage", columns, rows)
+        dropped = (Cell(samples.dropped, warn=samples.dropped > 0),) if has_dropped else ()
+        rows.append((label, results.runs, *totals, *by_status, Cell(missing, warn=missing > 0), *dropped))
+    note = "Dropped entries could not be read: the answers count without them." if has_dropped else ""
+    return Table.of("Coverage", columns, rows, note)
 
 
 def ties(models: Sequence[LabelledResults]) -> str:

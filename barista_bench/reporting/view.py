@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
 
@@ -19,6 +19,7 @@ from barista_bench.reporting.samples import Sample, score_names, section_samples
 from barista_bench.runs.score.comparability import Comparability, distinguishing_parts
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats import PropagationGraph, comparable_groups
+from barista_bench.stats.labels import differing_media
 from barista_bench.tables import Table, number
 
 
@@ -159,7 +160,7 @@ def report_samples(report: Report, max_samples: int, max_text: int) -> tuple[Sam
         ConfigError: `max_samples` is negative.
     """
     if max_samples < 0:
-        raise ConfigError(f"samples is {max_samples}. Remedy: give 0 or more")
+        raise ConfigError(f"samples is {max_samples}. Remedy: give --samples 0 or more")
     samples: list[Sample] = []
     for place, section in enumerate(report.sections):
         verdicts = [judges.verdicts(section.judged, label, max_text) for label in section.labels]
@@ -236,7 +237,7 @@ def _section(standing: TaskStanding, address: str, judged_runs: JudgedRuns, anal
         address=address,
         finding=finding(standing, analyses, groups[0] if groups else None),
         facts=_facts(runs),
-        warnings=(*_warnings(models), *judges.warnings(by_judge)),
+        warnings=(*_warnings(models), *_media_warnings(standing.runs), *judges.warnings(by_judge)),
         scores=score_names(runs),
         figures=_without_none(
             tables.figures(models),
@@ -288,9 +289,14 @@ def _warnings(models: Sequence[tables.LabelledResults]) -> tuple[str, ...]:
         for label, results in models
         if not results.coverage.is_complete
     ]
+    warnings += [f"{label}: {note}." for label, results in models for note in results.notes_in_words]
     if len({results.runs for _, results in models}) > 1:
         warnings.append("The models were run a different number of times.")
     return tuple(warnings)
+
+
+def _media_warnings(runs: Mapping[str, ScoredRun]) -> list[str]:
+    return [f"{line[0].upper()}{line[1:]}." for line in differing_media(runs)]
 
 
 def distinct_names(texts: Iterable[str]) -> list[str]:

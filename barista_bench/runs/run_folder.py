@@ -3,31 +3,43 @@
 `run.json` is checked against one schema whenever it is written or read: a run folder may be somebody else's. Paths of
 data are stored relative to the run folder, which holds while both are moved together, and absolute, which holds while
 the data stay. A relative one begins with `./` or `../`; anything else is a name in the `datasets` cache or on the Hub.
-What lies there is believed only if its examples have the hash that the run was made on.
+What lies there is believed only if its examples have the hash that the run was made on. A run folder may be a
+stranger's: what it names is read where it lies, a built dataset, a frozen file or an entry of the cache; nothing is
+searched for it, and nothing fetched.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.core.options import OptionValue
+from barista_bench.core.options import MAX_NUMBER, OptionValue
 from barista_bench.core.prompt import PromptTexts
 from barista_bench.core.task import Task
-from barista_bench.core.training_videos import Sha256
+from barista_bench.core.training_videos import Sha256, videos_digest
 from barista_bench.data.dataset import ExampleSet, open_examples
 from barista_bench.data.manifest import MANIFEST
 from barista_bench.errors import BaristaError, ConfigError, DataError
-from barista_bench.files.reading import first_complaint, read_bounded_json
+from barista_bench.files.reading import Line, first_complaint, read_bounded_json
 from barista_bench.files.writing import write_whole
 from barista_bench.models import ModelIdentity
 from barista_bench.runs.ask.config import MAX_RUNS
@@ -36,6 +48,8 @@ from barista_bench.runs.log.sample_log import log_files, refuse_other_version
 from barista_bench.runs.score.costs import Prices
 from barista_bench.runs.score.results import ModelInfo, Wording
 from barista_bench.version import __version__
+
+log = logging.getLogger(__name__)
 
 CONFIG_FILE = "run.json"
 JUDGES = "judges"
@@ -46,14 +60,18 @@ OWN_EXAMPLES = "examples.jsonl"
 MAX_BYTES = 16 * 2**20
 """Bytes of a `run.json` at the most; prompts may have a MiB each."""
 _MAX_DEPTH = 16
-_MAX_NUMBER = 2**63
+_MAX_TEXT = 10_000
+"""Characters of a setting, or of the model's name."""
+_START_AGAIN = "start the run with the same command again, which keeps its answers and writes this file again"
 _VERSIONED_PACKAGES = ("datasets", "torch", "transformers", "llguidance", "openai", "av", "pillow", "numpy")
 
 
 def _checked_json(value: object, depth: int = 0) -> object:
-    """JSON that every part of the package can write again: finite numbers of usual size, nested a little."""
-    if isinstance(value, int | float) and not abs(value) <= _MAX_NUMBER:  # NaN is not either
+    """JSON that every part of the package can write and show: numbers and texts of usual size, nested a little."""
+    if isinstance(value, int | float) and not abs(value) <= MAX_NUMBER:  # NaN is not either
         raise ValueError("holds a number that is not finite, or too large")
+    if isinstance(value, str) and len(value) > _MAX_TEXT:
+        raise ValueError(f"holds a text of more than {_MAX_TEXT} characters")
     if isinstance(value, list | dict):
         if depth == _MAX_DEPTH:
             raise ValueError("is nested too deeply")
@@ -76,6 +94,8 @@ class _Part(BaseModel):
 class RunModel(ModelInfo):
     model_config = _Part.model_config
 
+    name: Annotated[str, StringConstraints(max_length=_MAX_TEXT)]
+    revision: Annotated[str, StringConstraints(max_length=_MAX_TEXT)] | None
     settings: dict[str, _Json]
 
     @property
@@ -105,11 +125,11 @@ class RunData(_Part):
     absolute_path: str | None = None
     root: str | None
     absolute_root: str | None = None
-    limit: Annotated[int, Field(ge=1, le=_MAX_NUMBER)] | None
+    limit: Annotated[int, Field(ge=1, le=MAX_NUMBER)] | None
 
 
 class _Prompts(_Part):
-    version: Annotated[int, Field(ge=-_MAX_NUMBER, le=_MAX_NUMBER)]
+    version: Annotated[int, Field(ge=-MAX_NUMBER, le=MAX_NUMBER)]
     system: str
     user: str
     sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -126,20 +146,29 @@ class ImportedFolder(_Part):
 class RunDescription(_Part):
     """`run.json`. `barista_bench` is the version that wrote it; `imported` says of what runs it was made."""
 
-    barista_bench: str
+    barista_bench: Line
     identity: RunIdentity
     runs: Annotated[int, Field(ge=1, le=MAX_RUNS)]
     data: RunData
     prompts: _Prompts
     protocol: Literal["release", "paper"]
-    versions: dict[str, str]
+    versions: dict[Line, Line]
     options: dict[str, _Json] = {}
     prices: Prices = Prices()
-    training_videos: list[Sha256] = []
-    """SHA-256 of the videos that the run's adapter was trained on, as far as it says so."""
+    training_videos: Annotated[list[Sha256], Field(validate_default=True)] = []
+    """SHA-256 of the videos that the run's checkpoint and adapter were trained on, as far as they say so."""
     trained_on: list[Sha256] = []
-    """The `training_videos` that the run's examples are of."""
+    """The `training_videos` that the run's examples are of: for people. Whoever scores finds them again."""
     imported: list[ImportedFolder] = []
+
+    @field_validator("training_videos")
+    @classmethod
+    def _check_training_videos(cls, videos: list[Sha256], info: ValidationInfo) -> list[Sha256]:
+        """The model's identity, which every sample's key covers, holds their digest."""
+        settings = info.data["identity"].model.settings if "identity" in info.data else {}
+        if settings.get("training_videos", videos_digest(videos)) != videos_digest(videos):
+            raise ValueError("are not those that identity.model.settings.training_videos is the digest of")
+        return videos
 
     @property
     def wording(self) -> PromptTexts:
@@ -207,7 +236,8 @@ def read_run(folder: str | Path) -> RunDescription:
         DataError: it is none, or not one of ours; names file and field.
     """
     path = Path(folder) / CONFIG_FILE
-    description = read_bounded_json(path, MAX_BYTES, what="no run here", remedy="run `barista-bench run`")
+    remedy = _START_AGAIN if log_files(Path(folder)) else "run `barista-bench run`"
+    description = read_bounded_json(path, MAX_BYTES, what="no run here", remedy=remedy)
     return _parse_description(description, path)
 
 
@@ -215,28 +245,48 @@ def _parse_description(description: object, path: Path) -> RunDescription:
     try:
         return RunDescription.model_validate(description)
     except ValidationError as error:
-        raise DataError(f"{path}: {first_complaint(error)}. Remedy: run again with another --out") from error
+        raise DataError(f"{path}: {first_complaint(error)}. Remedy: {_START_AGAIN}") from error
 
 
-def claim(folder: Path, description: RunDescription) -> None:
+def claim(folder: Path, description: RunDescription, is_answered: Callable[[], bool] = lambda: False) -> None:
     """Write the run's description, or check that the folder belongs to this run. `runs` may change between starts.
 
+    Args:
+        is_answered: whether the folder's logs hold answers to this very run, and no others: then a description that is
+            lost or damaged is written again.
+
     Raises:
-        ConfigError: the folder holds another run.
-        DataError: the folder's description is damaged, or a log is one of another version.
+        ConfigError: the folder holds another run, or its description is lost or damaged.
+        DataError: a log is one of another version.
     """
     logs = log_files(folder)
     for file in logs:
         refuse_other_version(file)
-    if (folder / CONFIG_FILE).exists():
-        before = read_run(folder)
-        before, description = _with_known_prompts(before, description), _with_known_prompts(description, before)
-        if difference := first_difference(before, description):
-            name, old, new = difference
-            raise ConfigError(f"{folder}: holds a run with {name} {old!r}, not {new!r}. Remedy: use another --out")
+    problem, path = "", folder / CONFIG_FILE
+    if path.exists():
+        try:
+            before = read_run(folder)
+        except DataError as error:
+            problem = str(error).partition(" Remedy:")[0].rstrip(".")
+        else:
+            before, description = _with_known_prompts(before, description), _with_known_prompts(description, before)
+            if difference := first_difference(before, description):
+                name, old, new = difference
+                problem = f"{folder}: holds a run with {name} {old!r}, not {new!r}"
+                if _rules(before) != _rules(description):
+                    raise ConfigError(f"{problem}. Remedy: use another --out")
     elif any(file.stat().st_size for file in logs):
-        raise ConfigError(f"{folder}: holds samples, but no {CONFIG_FILE} that says of what. Remedy: use another --out")
+        problem = f"{folder}: holds samples, but no {CONFIG_FILE} that says of what"
+    if problem and not is_answered():
+        raise ConfigError(f"{problem}. Remedy: use another --out")
+    if problem:
+        log.warning("%s. It is written again: the answers that lie there are this run's", problem)
     write_run(folder, description)
+
+
+def _rules(description: RunDescription) -> tuple[str, int]:
+    """What a description says of the rules by which answers are read: it is believed whatever the logs hold."""
+    return description.protocol, description.identity.task_version
 
 
 def write_run(folder: Path, description: RunDescription) -> None:
@@ -325,7 +375,7 @@ def open_run_examples(folder: Path, description: RunDescription, data: Place, ro
     settings: dict[str, Any] = {"split": identity.split, "root": root or _root(folder, stored), "limit": stored.limit}
     for candidate in [data] if data else data_places(folder, stored.path, stored.absolute_path):
         try:
-            examples = open_examples(candidate, identity.benchmark, identity.task, **settings)
+            examples = open_examples(candidate, identity.benchmark, identity.task, **settings, fetch=bool(data))
         except BaristaError as error:
             refusals.append(error)
             continue
@@ -342,7 +392,8 @@ def open_run_examples(folder: Path, description: RunDescription, data: Place, ro
     why = f" ({str(refusals[0]).partition(' Remedy:')[0].rstrip('.')})" if refusals else ""
     raise DataError(
         f"{folder}: the examples {identity.content_hash[:12]} that it was run on are neither at {stored.path} "
-        f"nor beside the run folder{why}. Remedy: name the dataset that was run with --data"
+        f"nor beside the run folder{why}; what only a run folder names is not fetched. "
+        "Remedy: name the dataset that was run with --data"
     )
 
 

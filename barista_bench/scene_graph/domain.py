@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import resources
 from itertools import pairwise
 from pathlib import Path
@@ -132,7 +132,7 @@ class PhraseRules(DomainRecord, frozen=True):
     no_color: tuple[str, ...] = ()
 
 
-class Domain(DomainRecord, frozen=True, kw_only=True):
+class Domain(DomainRecord, frozen=True, kw_only=True, dict=True):
     """One domain file.
 
     Args:
@@ -215,7 +215,22 @@ class Domain(DomainRecord, frozen=True, kw_only=True):
         a, b = first.casefold(), second.casefold()
         if a == b or a.endswith(f" {b}") or b.endswith(f" {a}"):
             return True
-        return any(_fits_group(group, a) and _fits_group(group, b) for group in self.nouns)
+        return not self._groups_of_noun(a).isdisjoint(self._groups_of_noun(b))
+
+    @functools.cached_property
+    def _groups_of_noun(self) -> Callable[[str], frozenset[int]]:
+        """The groups of `nouns` that a name in lower case is of, each name looked up once: it is asked for millions of
+        times."""
+
+        @functools.cache
+        def groups(name: str) -> frozenset[int]:
+            return frozenset(
+                number
+                for number, group in enumerate(self.nouns)
+                if any(name == word or name.endswith(f" {word}") for word in group)
+            )
+
+        return groups
 
 
 def is_excluded(words: Mapping[str, VerbForms | PlaceWords], value: str, others: Iterable[str]) -> bool:
@@ -231,10 +246,6 @@ def _position(words: AttributeWords, value: str) -> tuple[int, int] | None:
             if value == entry or (isinstance(entry, tuple) and value in entry):
                 return at, number
     return None
-
-
-def _fits_group(group: tuple[str, ...], name: str) -> bool:
-    return any(name == word or name.endswith(f" {word}") for word in group)
 
 
 def load_domain(path: Path | None = None) -> Domain:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from pycocotools import mask as coco_mask
 
 from barista_bench.scene_graph.release import MALFORMED
+from barista_bench.scene_graph.shapes import Rle as Rle, mask_of_polygons, mask_of_runs
 
 LONGEST_RUN_CODE = 7
 """Characters a run may take: 35 bits, far more than any frame has pixels."""
@@ -19,15 +21,6 @@ _ARRAY_RUN_CODE = 6
 """Characters of a run that arrays of 32 bits hold: 30 bits with their sign."""
 _MOST_PIXELS = 2**28
 _PART_BYTES = 2**16
-_LONGEST_OUTLINE = 100
-"""Longest outline of a mask's polygons, in heights and widths of the frame: its rasteriser takes 200 bytes a pixel."""
-
-
-class Rle(msgspec.Struct, frozen=True):
-    """A compressed COCO run-length encoding; `size` is (height, width) in pixels, columns run first."""
-
-    counts: str
-    size: tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -38,9 +31,11 @@ class MaskTracks:
         video_id: names the video.
         width, height: of its frames, in pixels.
         categories: category by object id.
-        masks: by frame (from 0), then by object id. A frame that stands here is annotated completely: what it does not
-            name is absent there.
+        masks: by frame (from 0), then by object id. A frame that is here is annotated completely, unless it is
+            `incomplete`: an object that it does not name is absent there.
         frame_count: frames of the video, where it is known.
+        incomplete: frames of `masks` on which something was left out.
+        left_out: how many records could not be taken, by reason.
     """
 
     video_id: str
@@ -49,17 +44,25 @@ class MaskTracks:
     categories: Mapping[str, str]
     masks: Mapping[int, Mapping[str, Rle]] = field(default_factory=dict)
     frame_count: int | None = None
+    incomplete: frozenset[int] = frozenset()
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+
+class _UncompressedRle(msgspec.Struct):
+    counts: list[Annotated[int, msgspec.Meta(ge=0, le=_MOST_PIXELS)]]
+    size: tuple[int, int]
 
 
 Polygons = list[list[float]]
 _SEGMENTATION = msgspec.json.Decoder(Rle | Polygons)
+_UNCOMPRESSED = msgspec.json.Decoder(_UncompressedRle)
 
 
 def parse_segmentations(raws: Sequence[bytes | msgspec.Raw], height: int, width: int) -> list[Rle | str]:
     """The `segmentation` of each annotation as a checked encoding of the frame's size, or what is wrong with it.
 
-    Wrong is what is neither an encoding nor polygons, whose size is not (height, width), or whose runs do not fill the
-    frame. Polygons (flat lists `[x0, y0, x1, y1, ...]` in pixels) are rasterised, as the release's loader does.
+    An encoding, compressed or not, needs the size (height, width) and runs that fill the frame. Polygons (flat lists
+    `[x0, y0, x1, y1, ...]` in pixels) are rasterised, as the release's loader does.
     """
     parsed = [_parse_unchecked(raw, height, width) for raw in raws]
     encoded = [index for index, rle in enumerate(parsed) if isinstance(rle, Rle)]
@@ -75,12 +78,25 @@ def _parse_unchecked(raw: bytes | msgspec.Raw, height: int, width: int) -> Rle |
     try:
         segmentation = _SEGMENTATION.decode(raw)
     except MALFORMED as error:
-        return f"segmentation is neither run-length encoded nor polygons: {error}"
+        return _parse_uncompressed(
+            raw, height, width, f"segmentation is neither run-length encoded nor polygons: {error}"
+        )
     if isinstance(segmentation, list):
-        return _from_polygons(segmentation, height, width)
+        return mask_of_polygons(segmentation, height, width)
     if segmentation.size != (height, width):
         return f"mask size {list(segmentation.size)} is not the frame's [{height}, {width}]"
     return segmentation
+
+
+def _parse_uncompressed(raw: bytes | msgspec.Raw, height: int, width: int, otherwise: str) -> Rle | str:
+    """A mask whose runs are numbers, as YouTube-VIS and pycocotools' `decode` have them, or what is wrong."""
+    try:
+        segmentation = _UNCOMPRESSED.decode(raw)
+    except MALFORMED:
+        return otherwise
+    if segmentation.size != (height, width):
+        return f"mask size {list(segmentation.size)} is not the frame's [{height}, {width}]"
+    return mask_of_runs(segmentation.counts, segmentation.size)
 
 
 def decode_mask(rle: Rle) -> NDArray[np.bool_]:
@@ -122,6 +138,64 @@ def encode_mask(mask: NDArray[np.bool_]) -> Rle:
     runs = np.diff(np.concatenate([start, _changes(mask), [height * width]]))
     encoded = coco_mask.frPyObjects({"size": [height, width], "counts": runs.tolist()}, height, width)
     return Rle(counts=encoded["counts"].decode("ascii"), size=(height, width))
+
+
+def encode_object_map(owners: NDArray[np.uint8]) -> dict[int, Rle]:
+    """The mask of each object of an object map, by its number, in order.
+
+    Args:
+        owners: (height, width) in Fortran order: the number of the object that a pixel belongs to; 0 is nobody.
+    """
+    height, width = owners.shape
+    pixels = owners.T.ravel()
+    stretch_ends = np.append(np.flatnonzero(pixels[1:] != pixels[:-1]) + 1, pixels.size)
+    stretch_starts = np.append(0, stretch_ends[:-1])
+    owner = pixels[stretch_starts]
+    by_owner = np.argsort(owner, kind="stable")
+    by_owner = by_owner[np.searchsorted(owner[by_owner], 1) :]
+    if not len(by_owner):
+        return {}
+    owner, starts, ends = owner[by_owner], stretch_starts[by_owner], stretch_ends[by_owner]
+    is_first = np.append(True, owner[1:] != owner[:-1])
+    is_last = np.append(is_first[1:], True)
+    runs = np.empty((len(owner), 3), np.int64)
+    runs[:, 0] = starts - np.where(is_first, 0, np.append(0, ends[:-1]))  # what is not the object's, before a stretch
+    runs[:, 1] = ends - starts
+    runs[:, 2] = pixels.size - ends
+    is_run = np.ones(runs.shape, np.bool_)
+    is_run[:, 2] = is_last & (runs[:, 2] > 0)
+    first = np.cumsum(np.append(0, is_run.sum(axis=1)))[:-1][is_first]
+    counts = _write_runs(runs[is_run], first)
+    return {number: Rle(text, (height, width)) for number, text in zip(owner[is_first].tolist(), counts, strict=True)}
+
+
+def _write_runs(runs: NDArray[np.int64], first: NDArray[np.int64]) -> list[str]:
+    """The compressed `counts` of several masks, whose code `run_problems` describes.
+
+    Args:
+        runs: of one mask after the other.
+        first: the position of each mask's first run.
+    """
+    value = runs.copy()
+    value[2:] -= runs[:-2]
+    for offset in range(3):  # the first three runs of a mask stand as they are
+        head = first + offset
+        head = head[head < np.append(first[1:], len(runs))]
+        value[head] = runs[head]
+    characters = np.empty((len(value), LONGEST_RUN_CODE), np.uint8)
+    is_written = np.zeros(characters.shape, np.bool_)
+    is_written[:, 0] = True
+    for at in range(LONGEST_RUN_CODE):
+        low = value & 31
+        value >>= 5
+        goes_on = value != -(low >> 4)  # what is left is more than the sign
+        characters[:, at] = low + np.where(goes_on, 32 + 48, 48)
+        if not goes_on.any():
+            break
+        is_written[:, at + 1] = goes_on & is_written[:, at]
+    text = characters[is_written].tobytes().decode("ascii")
+    ends = np.cumsum(is_written.sum(axis=1))[np.append(first[1:], len(runs)) - 1].tolist()
+    return [text[start:end] for start, end in pairwise([0, *ends])]
 
 
 def _changes(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -258,22 +332,3 @@ def _runs(value: NDArray[np.int32], first: NDArray[np.int64]) -> NDArray[np.int3
         runs[parity::2] = summed - np.repeat(base, np.diff(begin, append=len(summed)))
     runs[first] = value[first]
     return runs
-
-
-def _from_polygons(polygons: Polygons, height: int, width: int) -> Rle | str:
-    limit = 4 * max(height, width)
-    perimeter = 0.0
-    for index, polygon in enumerate(polygons):
-        if len(polygon) < 6 or len(polygon) % 2:
-            return f"polygon {index} has {len(polygon)} numbers: an even count of 6 or more is needed"
-        # The rasteriser walks along every edge: a far-away corner would cost unbounded time and memory.
-        if not all(abs(number) <= limit for number in polygon):
-            return f"polygon {index} reaches more than {limit} pixels from the origin"
-        corners = np.reshape(polygon, (-1, 2))
-        perimeter += float(np.abs(corners - np.roll(corners, 1, axis=0)).sum())
-        if perimeter > _LONGEST_OUTLINE * (height + width):
-            return f"polygons up to {index} have outlines of {perimeter:.0f} pixels, far more than a frame has room for"
-    if not polygons:
-        return "segmentation has no polygon"
-    merged = coco_mask.merge(coco_mask.frPyObjects(polygons, height, width))
-    return Rle(counts=merged["counts"].decode("ascii"), size=(height, width))

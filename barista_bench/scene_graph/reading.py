@@ -19,7 +19,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from barista_bench.errors import DataError
+from barista_bench.errors import DataError, with_remedy
+from barista_bench.files.reading import as_utf8
 from barista_bench.scene_graph.release import (
     MALFORMED,
     ReleaseAnnotation,
@@ -31,10 +32,15 @@ from barista_bench.scene_graph.release import (
     ReleaseRelation,
     ReleaseSegment,
     ReleaseVideo,
+    Text,
+    tidy_name,
 )
 
-MAX_BYTES = 2**30
+MAX_BYTES = 2**27
 """Largest annotation file that is read: a full-scale one has about 9 MB."""
+MAX_VALUES = 2_500_000
+"""JSON values of one file at the most, by the commas between them; a full-scale one has about 300,000. A value can take
+fifty times the memory of its text."""
 
 Extras = dict[str, dict[str, msgspec.Raw]]
 """Fields unknown to the format, by where they stand (`""` for the top level, `annotations[3]` for a record)."""
@@ -83,7 +89,15 @@ class Problem:
 
     def __str__(self) -> str:
         where = f"{self.file}: {self.key}" if self.key else self.file
-        return f"{self.severity}: {where}: {self.what}. Remedy: {self.remedy}"
+        return with_remedy(f"{self.severity}: {where}: {self.what}", self.remedy)
+
+
+_SHOWN = 300
+"""Characters of a text of a file that a problem shows."""
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN // 2]} ... {text[-_SHOWN // 2 :]}"
 
 
 @dataclass(slots=True)
@@ -97,7 +111,7 @@ class ProblemLog:
     def add(self, severity: Severity, key: str, what: str, remedy: str) -> None:
         self.counts[severity] += 1
         if self.counts[severity] <= LISTED_PER_FILE:
-            self.listed.append(Problem(severity, self.file, key, what, remedy))
+            self.listed.append(Problem(severity, self.file, _shortened(key), _shortened(what), remedy))
 
     def error(self, key: str, what: str, remedy: str) -> None:
         self.add("error", key, what, remedy)
@@ -165,8 +179,11 @@ def read_release(data: bytes, log: ProblemLog) -> ReleaseRecords:
     Raises:
         DataError: the file as a whole is unusable (not JSON, no frame size, no object table).
     """
-    if len(data) > MAX_BYTES:
-        raise DataError(f"{log.file}: {len(data)} bytes are more than the limit of {MAX_BYTES}. Remedy: split it")
+    for what, count, most in (("bytes", len(data), MAX_BYTES), ("JSON values", data.count(b","), MAX_VALUES)):
+        if count > most:
+            remedy = "correct the file, or cut the video into parts"
+            raise DataError(f"{log.file}: holds {count:,} {what}, more than {most:,}. Remedy: {remedy}")
+    data = as_utf8(data, log.file)
     try:
         release = _RELEASE.decode(data)
     except MALFORMED:
@@ -192,14 +209,21 @@ def canonical_id(text: str) -> str:
 
 
 def _unify_ids(release: ReleaseFile, log: ProblemLog) -> None:
-    """Bring every id of objects, categories and activity classes into one spelling, in place."""
+    """Bring every id and every category into one spelling, in place: categories are compared without stray blanks.
+
+    Values and names of activities keep theirs: the released texts show them as they are.
+    """
     canonical_ids: dict[str, str] = {}
 
     def canonical(text: str) -> str:
         return canonical_ids.get(text) or canonical_ids.setdefault(text, canonical_id(text))
 
-    for category in release.categories:
-        category.id = canonical(category.id)
+    for index, category in enumerate(release.categories):
+        category.id, written = canonical(category.id), category.name
+        category.name = tidy_name(written)
+        if category.name != written:
+            what = f"the name {written!r} is read as {category.name!r}"
+            log.warning(f"categories[{index}].name", what, "write it without stray blanks")
     table: dict[str, str] = {}
     for object_id, category_id in release.object_id_to_category_id.items():
         if table.setdefault(canonical(object_id), canonical(category_id)) != canonical(category_id):
@@ -259,7 +283,12 @@ def _read_by_record(data: bytes, log: ProblemLog) -> ReleaseRecords:
         raise DataError(f"{log.file}: {what} ({error}). Remedy: fetch or write the file again") from error
     missing = [name for name in _REQUIRED if name not in sections]
     if missing:
-        raise DataError(f"{log.file}: top-level key {missing[0]!r} is missing. Remedy: fetch the file again")
+        what = f"top-level key {missing[0]!r} is missing"
+        if "images" in sections:
+            remedy = "it is a COCO file of pictures: `annotate import --format coco_video` takes COCO's form for videos"
+        else:
+            remedy = f"write {', '.join(_REQUIRED)}, or fetch the file again"
+        raise DataError(f"{log.file}: {what}. Remedy: {remedy}")
     rows: dict[str, list[int]] = {}
     extras: Extras = {}
     records: dict[str, list[ReleaseRecord]] = {}
@@ -363,7 +392,8 @@ def _object_table(raw: msgspec.Raw, log: ProblemLog) -> dict[str, str]:
     table = {}
     for object_id, value in entries.items():
         try:
-            table[object_id] = msgspec.json.decode(value, type=str)
+            msgspec.convert(object_id, Text)
+            table[object_id] = msgspec.json.decode(value, type=Text)
         except MALFORMED as error:
             key = f"object_id_to_category_id[{object_id!r}]"
             log.error(key, f"{error}: the object is left out", "name a category id")

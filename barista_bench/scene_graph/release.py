@@ -21,13 +21,19 @@ _CLASSES = uuid.uuid5(uuid.NAMESPACE_DNS, "mini.barista-bench")
 MALFORMED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """Errors that msgspec raises for bytes that are not JSON, not UTF-8, nested too deeply, or of another type."""
 
-MAX_FRAMES = 10_000_000
-"""Frames a video may claim (over 90 hours at 30 fps). A video that claims more is refused."""
+MAX_FRAMES = 1_000_000
+"""Frames a video may claim (over 9 hours at 30 fps). A video that claims more is refused."""
+MAX_SIDE = 8192
+"""Pixels that a side of a video may claim."""
+MAX_TEXT = 1000
+"""Characters of a name, a value or an id; those of the release have 60 at the most. Examples repeat them by the
+thousand."""
 
 FrameNumber = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 RangeEnd = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 Coordinate = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)] | float
-PixelCount = Annotated[int, msgspec.Meta(ge=1, le=16384)]
+PixelCount = Annotated[int, msgspec.Meta(ge=1, le=MAX_SIDE)]
+Text = Annotated[str, msgspec.Meta(max_length=MAX_TEXT)]
 
 
 class ReleaseRecord(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
@@ -42,13 +48,13 @@ class ReleaseVideo(ReleaseRecord):
     frame_count: Annotated[int, msgspec.Meta(ge=1, le=MAX_FRAMES)]
     fps: float | None = None
     length_in_ms: float | None = None
-    recording_device_type: str | None = None
-    recording_device_version: str | None = None
+    recording_device_type: Text | None = None
+    recording_device_version: Text | None = None
 
 
 class ReleaseCategory(ReleaseRecord):
-    id: str
-    name: str
+    id: Text
+    name: Text
 
 
 class ReleaseAnnotation(ReleaseRecord, gc=False):
@@ -58,7 +64,7 @@ class ReleaseAnnotation(ReleaseRecord, gc=False):
     """
 
     image_id: FrameNumber
-    object_id: str
+    object_id: Text
     bbox: tuple[Coordinate, Coordinate, Coordinate, Coordinate] | None = None
     segmentation: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
@@ -71,17 +77,17 @@ class ReleaseRange(ReleaseRecord):
 
 
 class ReleaseAttribute(ReleaseRecord):
-    object_id: str
-    attribute_type: str
-    value: str
+    object_id: Text
+    attribute_type: Text
+    value: Text
     image_ranges: list[ReleaseRange]
 
 
 class ReleaseRelation(ReleaseRecord):
-    source_object_id: str
-    target_object_id: str
-    relation_type: str
-    value: str
+    source_object_id: Text
+    target_object_id: Text
+    relation_type: Text
+    value: Text
     image_ranges: list[ReleaseRange]
 
 
@@ -89,8 +95,8 @@ class ReleaseSegment(ReleaseRecord):
     """An activity or a process step. A null `activity_class_id` marks a segment that the release itself skips."""
 
     image_range: ReleaseRange
-    activity_class_id: str | None
-    display_name: str
+    activity_class_id: Text | None
+    display_name: Text
 
 
 Layer: TypeAlias = Literal["attributes", "relations", "activities", "process_steps"]
@@ -110,8 +116,8 @@ class ReleaseCoverage(ReleaseRecord):
     """
 
     frames: list[ReleaseRange]
-    categories: dict[str, list[ReleaseRange]] = {}
-    hands: dict[str, list[ReleaseRange]] = {}
+    categories: dict[Text, list[ReleaseRange]] = {}
+    hands: dict[Text, list[ReleaseRange]] = {}
     layers: dict[Layer, list[ReleaseRange]] = {}
 
 
@@ -120,7 +126,7 @@ class ReleaseFile(ReleaseRecord):
 
     video_metadata: list[ReleaseVideo]
     categories: list[ReleaseCategory]
-    object_id_to_category_id: dict[str, str]
+    object_id_to_category_id: dict[Text, Text]
     annotations: list[ReleaseAnnotation]
     attributes: list[ReleaseAttribute] = []
     relations: list[ReleaseRelation] = []
@@ -133,6 +139,15 @@ def rle_segmentation(size: tuple[int, int], counts: str) -> msgspec.Raw:
     """A compressed COCO run-length encoding as the JSON that `ReleaseAnnotation.segmentation` holds."""
     record: dict[str, Any] = {"counts": counts, "size": list(size)}
     return msgspec.Raw(msgspec.json.encode(record))
+
+
+def tidy_name(text: str) -> str:
+    """A name without blanks at its ends and without runs of them inside: names are compared in this form.
+
+    >>> tidy_name(" Right  Hand ")
+    'Right Hand'
+    """
+    return " ".join(text.split())
 
 
 def class_id(kind: Literal["category", "activity", "step"], name: str) -> str:

@@ -17,6 +17,7 @@ from tqdm import tqdm
 
 from barista_bench.errors import DataError
 from barista_bench.files.reading import confined, valid_video_id
+from barista_bench.scene_graph.limits import refuse_excess, refuse_wrong_length
 from barista_bench.scene_graph.reading import MAX_BYTES, Problem, ProblemLog, ReleaseRecords, read_release
 from barista_bench.scene_graph.release import (
     ANNOTATION_FILE,
@@ -116,7 +117,9 @@ class SceneGraph:
         except OSError as error:
             raise DataError(f"{log.file}: cannot be read ({error.strerror}). Remedy: fetch the file again") from error
         records = read_release(data, log)
+        refuse_wrong_length(records.release.video_metadata[0].frame_count, self.video_path(video_id), log.file)
         check(records, log)
+        refuse_excess(records, log.file)
         errors = [problem for problem in log if problem.severity == "error"]
         if self.strict and errors:
             raise DataError(str(errors[0]))
@@ -251,6 +254,10 @@ def _check_ranges(records: ReleaseRecords, section: str, log: ProblemLog) -> Non
         if unknown_field:
             what = f"unknown object id {getattr(entry, unknown_field)!r}: left out"
             log.error(f"{key}.{unknown_field}", what, _ID_REMEDY)
+            continue
+        if len(entry.image_ranges) > frame_count:
+            what = f"{len(entry.image_ranges):,} ranges, more than the video's {frame_count:,} frames: left out"
+            log.error(f"{key}.image_ranges", what, "state each stretch of frames once")
             continue
         ranges = [
             _check_range(span, f"{key}.image_ranges[{index}]", frame_count, log)

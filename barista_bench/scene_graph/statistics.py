@@ -21,6 +21,8 @@ from barista_bench.scene_graph.video_graph import Ranges, Segment, VideoGraph
 Counts = dict[str, int]
 FrameCounts = NDArray[np.int64]
 """Counts on each frame of a video."""
+Histogram = NDArray[np.int64]
+"""`histogram[n]` is the number of frames that have n of something."""
 
 PUBLISHED: dict[str, float] = {
     "videos": 185,
@@ -200,24 +202,25 @@ def statistics(graph: SceneGraph, *, progress: bool = False) -> ReleaseStatistic
     preparations, devices, resolutions = Counter[str](), Counter[str](), Counter[str]()
     categories, attributes, relations = _CategoryTotals(), _RowTotals(), _RowTotals()
     activities, steps = _SegmentTotals(), _SegmentTotals()
-    objects_on_frame, relations_on_frame, seconds = list[FrameCounts](), list[FrameCounts](), list[float]()
+    objects_on_frame, relations_on_frame = np.zeros((2, 0), dtype=np.int64)
+    usable, seconds = 0, list[float]()
     for video in graph.videos(progress=progress):
         facts = video.video
+        usable += 1
         preparations[video.preparation] += 1
         devices[facts.recording_device_type or "unknown"] += 1
         resolutions[f"{facts.width}x{facts.height}"] += 1
         if facts.fps:
             seconds.append(video.frame_count / facts.fps)
-        objects_on_frame.append(categories.add(video))
+        objects_on_frame = _with_frames(objects_on_frame, categories.add(video))
         attributes.add(video, video.attributes_table)
-        relations_on_frame.append(relations.add(video, video.relations_table))
+        relations_on_frame = _with_frames(relations_on_frame, relations.add(video, video.relations_table))
         activities.add(video.activities(), facts.fps)
         steps.add(video.steps(), facts.fps)
-    usable = len(objects_on_frame)
     return ReleaseStatistics(
         videos=usable,
         unusable_videos=len(graph) - usable,
-        frames=sum(map(len, objects_on_frame)),
+        frames=int(objects_on_frame.sum()),
         seconds=sum(seconds),
         objects=categories.objects.total(),
         instances=categories.instances.total(),
@@ -248,17 +251,25 @@ def statistics(graph: SceneGraph, *, progress: bool = False) -> ReleaseStatistic
     )
 
 
-def _per_frame(counts_by_video: list[FrameCounts]) -> PerFrame:
-    if not counts_by_video:
+def _with_frames(histogram: Histogram, counts: FrameCounts) -> Histogram:
+    """The histogram with the frames of one more video."""
+    added = np.bincount(counts, minlength=len(histogram))
+    added[: len(histogram)] += histogram
+    return added
+
+
+def _per_frame(histogram: Histogram) -> PerFrame:
+    frames = int(histogram.sum())
+    if not frames:
         return PerFrame(0.0, 0.0, 0, 0.0, [])
-    counts = np.concatenate(counts_by_video)
-    total, with_any = int(counts.sum()), int(np.count_nonzero(counts))
+    total, with_any = int(np.arange(len(histogram)) @ histogram), frames - int(histogram[0])
+    middle = np.searchsorted(np.cumsum(histogram), [(frames - 1) // 2, frames // 2], side="right")
     return PerFrame(
-        mean=total / len(counts),
-        median=float(np.median(counts)),
-        most=int(counts.max()),
+        mean=total / frames,
+        median=float(middle.mean()),
+        most=len(histogram) - 1,
         mean_where_any=total / with_any if with_any else 0.0,
-        histogram=np.bincount(counts).tolist(),
+        histogram=histogram.tolist(),
     )
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -28,6 +30,7 @@ _MIN_IOU = 0.5
 at 1, since annotation tools derive them from masks."""
 _ROUNDING = 2
 """Pixels that a side may be off, whatever the IoU: rounding alone halves that of an object of few pixels."""
+_BRACE_OR_TEXT = re.compile(rb'[{}]|"(?P<text>(?:[^"\\]++|\\.)*+)"(?:\s*+(?P<is_key>:))?', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,20 +115,28 @@ def validate_video(graph: VideoGraph, path: Path) -> VideoValidation:
 
 
 def _report_repeated_keys(path: Path, log: ProblemLog) -> None:
-    """Warn of keys that appear twice in one object: JSON readers silently keep the last one."""
-    objects_with: Counter[str] = Counter()
+    """Warn of keys that appear twice in one object: JSON readers silently keep the last one.
 
-    def note(pairs: list[tuple[str, object]]) -> None:
-        if len(dict(pairs)) < len(pairs):
-            counts = Counter(name for name, _ in pairs)
-            objects_with.update(name for name, count in counts.items() if count > 1)
-
-    try:
-        json.loads(path.read_bytes(), object_pairs_hook=note)
-    except (OSError, ValueError, RecursionError):
-        return  # reading has named it
+    Of the file, which reading has found to be JSON, only braces and texts are looked at: no value is made.
+    """
+    open_objects: list[dict[bytes, int]] = []
+    objects_with: Counter[bytes] = Counter()
+    for token in _BRACE_OR_TEXT.finditer(path.read_bytes()):
+        if token["is_key"]:
+            keys, name = open_objects[-1], token["text"]
+            if b"\\" in name:
+                with suppress(ValueError):  # in what nobody reads, signs may stand that JSON has not
+                    name = json.loads(b'"%s"' % name).encode(errors="surrogatepass")
+            keys[name] = keys.get(name, 0) + 1
+            if keys[name] == 2:
+                objects_with[name] += 1
+        elif token[0] == b"{":
+            open_objects.append({})
+        elif token[0] == b"}":
+            open_objects.pop()
     for name, count in sorted(objects_with.items()):
-        log.warning("", f"key {name!r} stands twice in {count} object(s): the last one counts", "keep one")
+        text = repr(name.decode(errors="replace"))
+        log.warning("", f"key {text} stands twice in {count} object(s): the last one counts", "keep one")
 
 
 def _check_masks(graph: VideoGraph, log: ProblemLog) -> None:

@@ -5,8 +5,8 @@ special to a task, the task brings: `Task.statistics`, `Task.facets`, `Task.fail
 
 What analysis gives are plain frozen records, ready for tables, pandas (`dataclasses.asdict`) and reports. Figures come
 as `runs.score.results.Figure`: mean and standard deviation over runs, and a 95% interval. All scores run from 0 to 1.
-Intervals and tests resample resampling units (`Task.resampling_unit`: videos for most tasks), never samples: those of
-one unit resemble each other.
+Intervals and tests are over resampling units (`Task.resampling_unit`: videos for most tasks), never over samples: those
+of one unit resemble each other.
 
     interval_of(run)                      -> {figure: Interval}
     compare_runs(runs)                    -> (Comparison, ...)       all pairs of models, task by task, Holm-corrected

@@ -16,7 +16,7 @@ from statistics import fmean, stdev
 from typing import Final
 
 from barista_bench.core.model_names import ABLATIONS, GUESSES
-from barista_bench.core.resampling import RESAMPLES
+from barista_bench.core.resampling import PERMUTATIONS
 from barista_bench.runs.score.samples import ScoredSample
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.stats.comparison import Comparison, compare_pair, corrected
@@ -58,7 +58,7 @@ class Consistency:
 def baseline_gaps(
     runs: Sequence[ScoredRun],
     *,
-    resamples: int = RESAMPLES,
+    permutations: int = PERMUTATIONS,
     labels: Labels | None = None,
     compare: Callable[[ScoredRun, ScoredRun], Comparison] | None = None,
 ) -> tuple[BaselineGap, ...]:
@@ -82,7 +82,7 @@ def baseline_gaps(
             is_own = baseline.results.model.label in (kind, f"{kind}:{model}")
             if kind is not None and is_own and baseline.results.comparability == run.results.comparability:
                 pairs.append((run, kind, baseline))
-    compare = compare or partial(compare_pair, resamples=resamples)
+    compare = compare or partial(compare_pair, permutations=permutations)
     comparisons = corrected([compare(run, baseline) for run, _, baseline in pairs])
     gaps = []
     for (run, kind, baseline), comparison in zip(pairs, comparisons, strict=True):

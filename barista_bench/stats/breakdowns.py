@@ -18,7 +18,6 @@ import numpy as np
 from barista_bench.core.example import per_example
 from barista_bench.core.failures import FAILURE_KINDS, AnswerFailure
 from barista_bench.core.guarding import attempt, unit_of
-from barista_bench.core.resampling import RESAMPLES
 from barista_bench.core.statistics import Floats
 from barista_bench.core.task import Example, Json, Task, evidence_objects
 from barista_bench.errors import ConfigError
@@ -93,7 +92,7 @@ def _facts(example: Example, task: Task) -> Mapping[str, Json]:
     return values
 
 
-def breakdown(run: ScoredRun, key: str, *, resamples: int = RESAMPLES) -> tuple[BreakdownRow, ...]:
+def breakdown(run: ScoredRun, key: str, *, intervals: bool = True) -> tuple[BreakdownRow, ...]:
     """The primary figure of each group of examples that share a value of `key`, in the order of the values.
 
     Args:
@@ -102,11 +101,11 @@ def breakdown(run: ScoredRun, key: str, *, resamples: int = RESAMPLES) -> tuple[
     Raises:
         ConfigError: no example has such a key.
     """
-    return breakdowns(run, [key], resamples=resamples)[key]
+    return breakdowns(run, [key], intervals=intervals)[key]
 
 
 def breakdowns(
-    run: ScoredRun, keys: Iterable[str], *, resamples: int = RESAMPLES, most: int | None = None
+    run: ScoredRun, keys: Iterable[str], *, intervals: bool = True, most: int | None = None
 ) -> dict[str, tuple[BreakdownRow, ...]]:
     """Rows as `breakdown` gives them, by several keys; of each only the `most` groups with the most examples.
 
@@ -119,7 +118,7 @@ def breakdowns(
         rows[key] = tuple(
             _row(run.task, key, group, figure)
             for group in sorted(largest, key=lambda group: group.order)
-            if (figure := group_figure(run.task, run.counted, group.samples, resamples=resamples)) is not None
+            if (figure := group_figure(run.task, run.counted, group.samples, intervals=intervals)) is not None
         )
     return rows
 

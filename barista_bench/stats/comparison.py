@@ -2,9 +2,9 @@
 
 Both models answered the same examples, so the test asks what would be if their names were exchanged: in each
 permutation the answers of whole resampling units (`Task.resampling_unit`: videos for most tasks) change sides, and both
-figures are aggregated anew. With few units all permutations are tried and the p-value is exact (Fisher's randomisation
-test, clustered by unit). Several comparisons made together are corrected by Holm's step-down procedure (Holm 1979),
-which needs no independence.
+figures are aggregated again. With few units all permutations are tried and the p-value is exact (Fisher's randomisation
+test, clustered by unit). With n units no p-value is below 2 / 2^n: 5 or fewer can show nothing. Several comparisons
+made together are corrected by Holm's step-down procedure (Holm 1979), which needs no independence.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ import numpy as np
 from barista_bench.core.example import content_seed
 from barista_bench.core.guarding import unit_of
 from barista_bench.core.resampling import (
+    DIFFERENCE,
     LEVEL,
-    RESAMPLES,
+    PERMUTATIONS,
     ResampledRun,
-    bootstrap_seed,
+    figure_interval,
     figures_of,
     interval_weights,
-    resampled_interval,
 )
 from barista_bench.core.statistics import Floats, SumStatistics, fraction
 from barista_bench.core.task import Task
@@ -41,7 +41,7 @@ TIE = 1e-12
 """Differences that are smaller are rounding."""
 SURE_BELOW = 1 - LEVEL
 """p-value, corrected, below which a difference is called sure."""
-Certainty = Literal["sure", "likely", "unclear", "none"]
+Certainty = Literal["sure", "likely", "unclear", "too few", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Comparison:
     """Two models on the same samples of one task. Differences are `first` minus `second`.
 
     `name` is the task's primary figure: its `difference` is of pooled figures, a mean over runs, with the interval
-    [low, high] of a paired bootstrap over `units` resampling units. `p_value` is of a permutation test that swaps the
+    [low, high] over `units` resampling units (`core.resampling`). `p_value` is of a permutation test that swaps the
     two models' whole units; `p_adjusted` is Holm's over all comparisons made together. `sample_*` are the same of the
     mean sample score; `effect_size` is Cohen's d_z of the examples' sample scores (mean difference / its standard
     deviation), None where no example differs. `wins`, `ties`, `losses` count examples by their mean sample score over
@@ -94,15 +94,16 @@ class Comparison:
     def certainty(self) -> Certainty:
         """What may be said of the difference.
 
-        `sure`: `p_adjusted` is below 0.05. `likely`: it is not, as it cannot be with few units or many comparisons,
-        but the interval is apart from 0. `none`: there is no difference, in the figure or on any example.
+        `sure`: `p_adjusted` is below 0.05. `likely`: only `p_value` is, without the correction. `none`: there is no
+        difference, in the figure or on any example. `too few`: of so few units no p-value can be below 0.05.
         """
         if self.p_adjusted < SURE_BELOW:
             return "sure"
-        if self.low is not None and self.high is not None and (self.low > TIE or self.high < -TIE):
-            return "likely"
-        is_same = abs(self.difference) <= TIE and not self.wins and not self.losses
-        return "none" if is_same else "unclear"
+        if abs(self.difference) <= TIE and not self.wins and not self.losses:
+            return "none"
+        if 2 / 2**self.units >= SURE_BELOW:
+            return "too few"
+        return "likely" if self.p_value < SURE_BELOW else "unclear"
 
     @property
     def missing_by_model(self) -> dict[str, int]:
@@ -112,7 +113,7 @@ class Comparison:
 
 
 def compare_runs(
-    runs: Sequence[ScoredRun], *, resamples: int = RESAMPLES, level: float = LEVEL
+    runs: Sequence[ScoredRun], *, permutations: int = PERMUTATIONS, level: float = LEVEL
 ) -> tuple[Comparison, ...]:
     """Every pair of runs of the same task, in the order given, corrected together; models are called by `run_labels`.
 
@@ -126,12 +127,12 @@ def compare_runs(
     if not pairs:
         raise DataError("no two runs are of the same task. Remedy: name two runs of one task or more")
     names = run_labels(runs)
-    comparisons = [(pair, compare_pair(*pair, resamples=resamples, level=level)) for pair in pairs]
+    comparisons = [(pair, compare_pair(*pair, permutations=permutations, level=level)) for pair in pairs]
     return corrected([replace(item, first=names[a.folder], second=names[b.folder]) for (a, b), item in comparisons])
 
 
 def compare_pair(
-    first: ScoredRun, second: ScoredRun, *, resamples: int = RESAMPLES, level: float = LEVEL
+    first: ScoredRun, second: ScoredRun, *, permutations: int = PERMUTATIONS, level: float = LEVEL
 ) -> Comparison:
     """Two runs of one task; `p_adjusted` is `p_value`, as for a comparison made alone.
 
@@ -141,8 +142,8 @@ def compare_pair(
     refuse_different(first, second)
     common = _common_samples(first, second)
     name, score = first.task.primary, first.task.sample_score
-    primary = _difference(name, _figure_sides(first, second, common), common, resamples, level)
-    mean_score = _difference(score, _sample_score_sides(first.task, common), common, resamples, level)
+    primary = _difference(name, _figure_sides(first, second, common), common, permutations, level)
+    mean_score = _difference(score, _sample_score_sides(first.task, common), common, permutations, level)
     gaps: dict[str, list[float]] = defaultdict(list)
     for one, other in chain.from_iterable(common.pairs):
         gaps[one.example.example_id].append(one.scores[score] - other.scores[score])
@@ -263,7 +264,7 @@ class _CommonSamples(NamedTuple):
 
     @property
     def permutation_seed(self) -> int:
-        return content_seed("permutation", bootstrap_seed(self.units))
+        return content_seed("permutation", content_seed("bootstrap", *self.units))
 
 
 def _common_samples(first: ScoredRun, second: ScoredRun) -> _CommonSamples:
@@ -331,15 +332,17 @@ class _Difference(NamedTuple):
 
 
 def _difference(
-    name: str, repetitions: Sequence[_Sides], common: _CommonSamples, resamples: int, level: float
+    name: str, repetitions: Sequence[_Sides], common: _CommonSamples, permutations: int, level: float
 ) -> _Difference:
-    """The difference of one figure, made anew for each resample and each permutation."""
-    weights = interval_weights(common.units, resamples)
+    """The difference of one figure, made anew for each row of `interval_weights` and each permutation."""
+    weights = interval_weights(len(common.units))
     first = figures_of([sides.first for sides in repetitions], common.units, weights)[name]
     second = figures_of([sides.second for sides in repetitions], common.units, weights)[name]
-    gap, count = first - second, len(common.units)
-    interval = resampled_interval(gap, count, level) if count > 1 else None
-    flips = swaps(count, resamples, common.permutation_seed)
+    gap = first - second
+    # Units without a difference are one: they tell how rare differences are, and not how large.
+    differing = int((np.abs(gap[1 + len(common.units) :]) > TIE).sum())
+    interval = figure_interval(gap, DIFFERENCE, level, telling=differing + 1)
+    flips = swaps(len(common.units), permutations, common.permutation_seed)
     permuted = np.mean([_permuted(name, sides.exchangeable, common.units, flips) for sides in repetitions], axis=0)
     return _Difference(
         first=float(first[0]),
@@ -361,15 +364,15 @@ def _permuted(name: str, exchangeable: ResampledRun, units: Sequence[str], flips
     return values[: len(flips)] - values[len(flips) :]
 
 
-def swaps(units: int, resamples: int, seed: int) -> Floats:
-    """(P, units) which units change sides, the first row none: all 2^units ways if `resamples` allows.
+def swaps(units: int, most: int, seed: int) -> Floats:
+    """(P, units) which units change sides, the first row none: all 2^units ways if these are `most` or fewer.
 
     >>> swaps(2, 100, 0).tolist()
     [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
     """
-    if units <= math.log2(resamples):
+    if units <= math.log2(most):
         return np.array(list(product((0.0, 1.0), repeat=units)))
-    random = np.random.default_rng(seed).integers(2, size=(resamples, units)).astype(np.float64)
+    random = np.random.default_rng(seed).integers(2, size=(most, units)).astype(np.float64)
     return np.vstack([np.zeros(units), random])
 
 

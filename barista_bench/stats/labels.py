@@ -22,17 +22,46 @@ def comparable_groups(runs: Sequence[ScoredRun]) -> dict[Comparability, list[Sco
     return groups
 
 
+def differing_media(runs: Mapping[str, ScoredRun]) -> list[str]:
+    """What runs of the same examples, by label, were shown that the first of them was not, a line a run.
+
+    The hash of a set is of its texts: pictures may differ all the same.
+    """
+    shown = {label: media for label, run in runs.items() if (media := _media(run))}
+    lines: list[str] = []
+    for label in list(shown)[1:]:
+        first = next(iter(shown))
+        stored, linked = sorted((first, label), key=lambda name: runs[name].examples.is_linked)
+        differing = [name for name, media in shown[first].items() if shown[label].get(name, media) != media]
+        if runs[stored].examples.is_linked != runs[linked].examples.is_linked:
+            lines.append(f"{stored} was shown stored pictures, {linked} frames of videos: logs do not tell them apart")
+        elif differing:
+            counts = f"{len(differing)} of {len(shown[first])} examples"
+            lines.append(f"{label} was shown other media than {first} in {counts}, first {differing[0]}")
+    return lines
+
+
+def _media(run: ScoredRun) -> dict[str, str]:
+    """What was shown, by example, as far as the log says it."""
+    records = (sample.record for sample in run.samples)
+    return {record.example_id: record.media for record in records if record.media and record.is_finished}
+
+
 def differing_circumstances(runs: Sequence[ScoredRun]) -> list[str]:
-    """Circumstances that comparable runs do not share, a line a setting: decoding, boxes, engine, number of runs."""
+    """Circumstances that comparable runs do not share, a line a setting: decoding, boxes, engine, number of runs; and
+    which of them were shown other media.
+    """
     labels = run_labels(runs)
     lines = []
     for group in comparable_groups(runs).values():
+        task = group[0].task.name
+        lines += [f"{task}: media: {line}" for line in differing_media({labels[run.folder]: run for run in group})]
         settings = {labels[run.folder]: run.results.circumstances for run in group}
         for name in dict.fromkeys(name for circumstances in settings.values() for name in circumstances):
             values = {label: circumstances.get(name) for label, circumstances in settings.items()}
             if len(set(map(repr, values.values()))) > 1:
                 values_text = ", ".join(f"{label} {value}" for label, value in values.items())
-                lines.append(f"{group[0].task.name}: {name}: {values_text}")
+                lines.append(f"{task}: {name}: {values_text}")
     return lines
 
 

@@ -6,7 +6,7 @@ their first to their last frame overlap. `Task.failures` says what goes wrong ab
 
 For an ordered pair of tasks, a unit is one object of one answer of the second task about which the first was asked too,
 by the same model in the same run; the first task erred if any of those answers did. The odds ratio is that of the
-pooled 2x2 table with 1/2 added to each cell; its interval resamples videos. An odds ratio above 1 says that the errors
+pooled 2x2 table with 1/2 added to each cell; its interval is over videos. An odds ratio above 1 says that the errors
 go together, which a common cause (a small, dark or hidden object) explains as well as propagation does.
 """
 
@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from barista_bench.core.resampling import RESAMPLES, bootstrap_seed, interval, unit_resamples
+from barista_bench.core.resampling import figure_interval, interval_weights
 from barista_bench.core.statistics import Floats
 from barista_bench.core.task import evidence_objects
 from barista_bench.errors import DataError
@@ -38,8 +38,9 @@ class PropagationEdge:
     `both`, `source_only`, `target_only`, `neither` count units by which of the tasks erred; `n` is their sum.
     `risk_with` is P(target errs | source erred), `risk_without` P(target errs | source did not), None of nothing.
     `odds_ratio` adds 1/2 to each cell (Haldane and Anscombe), so that it is finite where a cell is empty; None where
-    one of the tasks always or never erred, which says nothing about the other. [low, high] is a percentile interval
-    over videos, None with fewer than two; resamples that tell nothing count as 1. Association, not proof of cause.
+    one of the tasks always or never erred, which says nothing about the other. [low, high] is Student's interval of its
+    logarithm over videos, None with fewer than two that tell of a task's errors, or of its successes.
+    Association, not proof of cause.
     """
 
     source: str
@@ -79,11 +80,7 @@ Place = tuple[int, str, str]
 
 
 def propagation(
-    runs: Sequence[ScoredRun],
-    *,
-    sources: Sequence[str] | None = None,
-    resamples: int = RESAMPLES,
-    label: str | None = None,
+    runs: Sequence[ScoredRun], *, sources: Sequence[str] | None = None, label: str | None = None
 ) -> PropagationGraph:
     """The graph of one model over the tasks that it was run on; pairs of tasks that share nothing have no edge.
 
@@ -108,7 +105,7 @@ def propagation(
         if sources is None or source in sources:
             tables = shared_errors(errors[source], errors[target])
             if tables:
-                edges.append(_edge(source, target, tables, resamples))
+                edges.append(_edge(source, target, tables))
     return PropagationGraph(models[0] if label is None else label, tuple(tasks), tuple(edges))
 
 
@@ -135,14 +132,15 @@ def shared_errors(source: dict[Place, list[ObjectError]], target: dict[Place, li
     return dict(sorted(tables.items()))
 
 
-def _edge(source: str, target: str, tables: dict[str, Floats], resamples: int) -> PropagationEdge:
+def _edge(source: str, target: str, tables: dict[str, Floats]) -> PropagationEdge:
     by_video = np.array(list(tables.values()))
     both, source_only, target_only, neither = map(int, by_video.sum(axis=0))
-    resampled = unit_resamples(len(tables), resamples, bootstrap_seed(tables)) @ by_video
-    point = float(odds_ratio(by_video.sum(axis=0).astype(np.float64)))
-    # An undefined resample counts as no association: left out, few informative videos would look like certainty.
-    ratios = np.nan_to_num(odds_ratio(resampled.T), nan=1.0)
-    bounds = interval(point, ratios, units=len(tables)) if len(tables) > 1 else None
+    logarithms = np.log(odds_ratio((interval_weights(len(tables)) @ by_video).T))
+    # What tells nothing without some video counts as no association: left out, few videos would look like certainty.
+    logarithms[1:] = np.nan_to_num(logarithms[1:])
+    # Of each task, videos with errors and videos without tell something: the fewest of them.
+    sides = by_video @ np.array([[1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0], [0, 1, 0, 1]])
+    ends = figure_interval(logarithms, None, telling=int((sides > 0).sum(axis=0).min()))
     return PropagationEdge(
         source=source,
         target=target,
@@ -154,9 +152,9 @@ def _edge(source: str, target: str, tables: dict[str, Floats], resamples: int) -
         neither=neither,
         risk_with=_fraction(both, source_only),
         risk_without=_fraction(target_only, neither),
-        odds_ratio=None if np.isnan(point) else point,
-        low=bounds.low if bounds else None,
-        high=bounds.high if bounds else None,
+        odds_ratio=None if np.isnan(logarithms[0]) else float(np.exp(logarithms[0])),
+        low=float(np.exp(ends.low)) if ends else None,
+        high=float(np.exp(ends.high)) if ends else None,
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from barista_bench.core.resampling import RESAMPLES
+from barista_bench.core.resampling import PERMUTATIONS
 from barista_bench.errors import BaristaError
 from barista_bench.files.owned_folders import ANALYSIS, replacing_folder
 from barista_bench.files.writing import write_whole
@@ -25,12 +25,12 @@ from barista_bench.tables import Table, interval, to_csv
 
 
 def analysis_tables(
-    runs: Sequence[ScoredRun], *, resamples: int = RESAMPLES
+    runs: Sequence[ScoredRun], *, permutations: int = PERMUTATIONS
 ) -> tuple[dict[str, pd.DataFrame], dict[str, str]]:
     """Every analysis that these runs allow, by name, and why the others are left out."""
     tables = {
         "figures": figure_table(runs),
-        "breakdowns": breakdown_table(runs, resamples=resamples),
+        "breakdowns": breakdown_table(runs),
         "failures": pd.DataFrame(
             {**asdict(row), **labels} for run, labels in with_labels(runs) for row in failure_rows(run)
         ),
@@ -40,15 +40,15 @@ def analysis_tables(
     }
     left_out = {}
     makers: dict[str, Callable[[], pd.DataFrame]] = {
-        "comparisons": lambda: comparison_table(compare_runs(runs, resamples=resamples)),
+        "comparisons": lambda: comparison_table(compare_runs(runs, permutations=permutations)),
         "rank_agreement": lambda: agreement_table(rank_agreement(runs)),
         "answer_agreement": lambda: pd.DataFrame(
             {**asdict(row), "raters": ", ".join(row.raters)} for row in answer_agreement(runs)
         ),
-        "propagation": lambda: propagation_table(runs, resamples=resamples),
+        "propagation": lambda: propagation_table(runs),
         "baselines": lambda: pd.DataFrame(
             {"model": gap.model, "kind": gap.kind, **asdict(gap.comparison)}
-            for gap in baseline_gaps(runs, resamples=resamples)
+            for gap in baseline_gaps(runs, permutations=permutations)
         ),
     }
     for name, make in makers.items():
@@ -112,7 +112,7 @@ def headline_table(runs: Iterable[ScoredRun]) -> Table:
 
 
 def breakdown_table(
-    runs: Iterable[ScoredRun], keys: Iterable[str] | None = None, *, resamples: int = RESAMPLES
+    runs: Iterable[ScoredRun], keys: Iterable[str] | None = None, *, intervals: bool = True
 ) -> pd.DataFrame:
     """A row a group of each key that a run has; None for all keys that divide its examples."""
     keys_wanted = None if keys is None else tuple(keys)
@@ -120,7 +120,7 @@ def breakdown_table(
     for run, labels in with_labels(runs):
         known_keys = breakdown_keys(run)
         keys = known_keys if keys_wanted is None else [key for key in keys_wanted if key in known_keys]
-        for rows_of_key in breakdowns(run, keys, resamples=resamples).values():
+        for rows_of_key in breakdowns(run, keys, intervals=intervals).values():
             for row in rows_of_key:
                 counts = {name: getattr(row, name) for name in ("key", "value", "examples", "units", "samples")}
                 rows.append({**labels, **counts, **numbers(row.figure)})
@@ -139,10 +139,10 @@ def agreement_table(agreement: RankAgreement) -> pd.DataFrame:
     return table
 
 
-def propagation_table(runs: Iterable[ScoredRun], *, resamples: int = RESAMPLES) -> pd.DataFrame:
+def propagation_table(runs: Iterable[ScoredRun]) -> pd.DataFrame:
     """A row a model and edge."""
     by_model: dict[str, list[ScoredRun]] = defaultdict(list)
     for run, labels in with_labels(runs):
         by_model[labels["model"]].append(run)
-    graphs = [propagation(group, resamples=resamples, label=label) for label, group in by_model.items()]
+    graphs = [propagation(group, label=label) for label, group in by_model.items()]
     return pd.DataFrame({"model": graph.model, **asdict(edge)} for graph in graphs for edge in graph.edges)

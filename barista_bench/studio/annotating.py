@@ -7,6 +7,7 @@ same format, kept whole in a file of the person's in the video's folder, so that
 from __future__ import annotations
 
 import logging
+import shlex
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -141,7 +142,7 @@ class Annotating(View):
             },
             "draft": draft,
             "draft_problem": draft_problem,
-            "export": f"barista-bench annotate export {video.project.folder} --out graphs",
+            "export": shlex.join(["barista-bench", "annotate", "export", str(video.project.folder), "--out", "graphs"]),
         }
 
     def _frame(self, video: VideoFiles, number: int) -> Json:

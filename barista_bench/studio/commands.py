@@ -248,12 +248,25 @@ class StudioCommands:
                 remedy = "put it into the folder and name it from there, or use the terminal"
                 raise DataError(f"{name}: {value!r} leads out of the studio's folder. Remedy: {remedy}")
         elif field.kind == "anywhere":
+            refuse_tilde(value)
             if not (self.folder / value).is_dir():
                 raise DataError(f"{name}: there is no folder {value!r}. Remedy: name a folder of this machine")
         elif field.kind in ("input", "new"):
-            path = confined(self.folder, value)
+            path = path_below(self.folder, value)
             if field.kind == "input" and not path.exists():
                 raise DataError(f"{name}: there is no {value!r} in {self.folder}. Remedy: choose what is there")
+
+
+def refuse_tilde(path: str) -> None:
+    """Raise DataError for a path that only a shell understands: here it would be a folder that is called `~`."""
+    if path.startswith("~"):
+        raise DataError(f"{path[:80]!r}: only a shell knows whose folder ~ is. Remedy: write the path out")
+
+
+def path_below(folder: Path, *parts: str) -> Path:
+    """A path in the studio's folder that the page names. Raises DataError for one that leads out of it."""
+    refuse_tilde(parts[0])
+    return confined(folder, *parts)
 
 
 def _parameters(program: Any, step: CommandStep) -> Mapping[str, Any]:  # noqa: ANN401  (as above)

@@ -15,7 +15,7 @@ from barista_bench.files.reading import confined, name_problem
 from barista_bench.files.writing import atomic_write
 from barista_bench.media.video import open_reader
 from barista_bench.media.video.index import VIDEO_SUFFIXES
-from barista_bench.studio.commands import StudioCommands
+from barista_bench.studio.commands import StudioCommands, path_below
 from barista_bench.studio.jobs import Jobs
 from barista_bench.studio.workspace import Json, View, find_folders, sent_as
 
@@ -114,7 +114,7 @@ class Making(View):
             raise DataError(f"{name[:80]!r}: {problem}. Remedy: rename the file")
         if folder.startswith("-"):
             raise DataError(f"{folder[:80]!r}: begins with a dash. Remedy: give another name")
-        target = confined(self._commands.folder, folder, name)
+        target = path_below(self._commands.folder, folder, name)
         if target.exists():
             raise DataError(f"{folder}/{name}: is there already. Remedy: rename the file, or take another folder")
         return target

@@ -38,10 +38,10 @@ class _KeptFiles(StaticFiles):
 
 def _page(request: Request) -> Response:
     """index.html, which names all modules: a browser asks for them at once, not for one after the other it reads."""
-    folder = f"/static/{_files_version()}/"
+    folder = f"static/{_files_version()}/"
     names = (path.name for path in sorted(STATIC.glob("*.js")) if path.name not in _LOADED_OTHERWISE)
     modules = "".join(f'<link rel="modulepreload" href="{folder}{name}">\n' for name in names)
-    page = (STATIC / "index.html").read_text(encoding="utf-8").replace("/static/", folder)
+    page = (STATIC / "index.html").read_text(encoding="utf-8").replace("static/", folder)
     return HTMLResponse(page.replace("</head>", f"{modules}</head>"))
 
 

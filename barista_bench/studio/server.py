@@ -1,8 +1,9 @@
 """The studio's web server: pages and files of the package, JSON about what is open, and who may ask for it.
 
 It listens on this machine alone. The address that is printed holds a token, which becomes a cookie at the first visit;
-without it nothing is answered. The `Host` header must name this server (a foreign name that leads here is an attack), a
-request of another page's script is refused by its `Origin`, and the content policy lets the page load from here only.
+without it nothing is answered. The cookie is of a path that no other server of the machine knows (`web.home_of`). The
+`Host` header must name this server (a foreign name that leads here is an attack), a request of another page's script is
+refused by its `Origin`, and the content policy lets the page load from here only.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from barista_bench.studio.pages import page_routes
 from barista_bench.studio.people import Answering
 from barista_bench.studio.posters import poster
 from barista_bench.studio.rating import RatingAnswers
-from barista_bench.studio.web import HOST, UVICORN, WRITTEN, OwnGuard, body_of, bound_socket, depth_error, json_response
+from barista_bench.studio.web import HANDLERS, HOST, UVICORN, WRITTEN, OwnGuard, body_of, bound_socket, json_response
 from barista_bench.studio.workspace import ConflictError, Json, Query, View, Workspace, whole_number, with_folder
 
 if TYPE_CHECKING:
@@ -204,7 +205,7 @@ class Server:
         self._opening = threading.Lock()
         port, token = listener.getsockname()[1], secrets.token_urlsafe(24)
         guard = Middleware(OwnGuard, token=token, port=port)
-        handlers = {BaristaError: _refusal, RecursionError: depth_error, OSError: _failure}
+        handlers = {**HANDLERS, BaristaError: _refusal, OSError: _failure}
         app = self._app = Starlette(routes=self._studio.routes(), middleware=[guard], exception_handlers=handlers)
         self.address = f"http://{HOST}:{port}/?token={token}"
         self._server, self._listener = uvicorn.Server(uvicorn.Config(app, **UVICORN)), listener

@@ -38,7 +38,7 @@ from barista_bench.reporting.html import page_style
 from barista_bench.studio.pages import STATIC
 from barista_bench.studio.participants import ParticipantSessions, RefusedAnswer, SentAnswer
 from barista_bench.studio.study import Address
-from barista_bench.studio.web import HOST, UVICORN, Guard, body_of, bound_socket, depth_error, json_response
+from barista_bench.studio.web import HANDLERS, HOST, UVICORN, Guard, body_of, bound_socket, json_response
 from barista_bench.studio.workspace import Json, sent_as
 
 log = logging.getLogger(__name__)
@@ -63,8 +63,9 @@ _IPV6_NETWORK = 64
 _SECURITY_SECONDS = 30 * 24 * 3600
 _TROUBLE = "This cannot be done now. Please try again later, or tell whoever sent you the link."
 _WELCOME = (
-    '<!doctype html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=/">'
-    '<link rel="icon" href="/static/icon.svg"><title>Study</title><p><a href="/">Go on to the study</a></p></html>'
+    '<!doctype html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={home}">'
+    '<link rel="icon" href="{home}static/icon.svg"><title>Study</title>'
+    '<p><a href="{home}">Go on to the study</a></p></html>'
 )
 """A page, and no redirect: the browser then sends the cookie also where the link was opened from another site."""
 
@@ -114,9 +115,14 @@ class ParticipantGuard(Guard):
         return self._sessions.name_of(token)
 
     def welcome(self, token: str) -> Response:
-        page = HTMLResponse(_WELCOME)
-        page.set_cookie(self._cookie, token, secure=self._is_shared, httponly=True, samesite="strict")
+        home = self.home(token)
+        page = HTMLResponse(_WELCOME.format(home=home))
+        page.set_cookie(self._cookie, token, path=home, secure=self._is_shared, httponly=True, samesite="strict")
         return page
+
+    def home(self, token: str) -> str:
+        """Beyond this machine there is TLS, and a cookie of this host's name alone has no path."""
+        return "/" if self._is_shared else super().home(token)
 
     def may_come_from_elsewhere(self, request: Request) -> bool:
         """A link may be in a letter or on a page; nothing but a window that goes there may follow it."""
@@ -238,7 +244,7 @@ def _failure(request: Request, error: Exception) -> Response:
     return json_response({"error": _TROUBLE}, 500)
 
 
-_HANDLERS = {RefusedAnswer: _refusal, RecursionError: depth_error, BaristaError: _failure, OSError: _failure}
+_HANDLERS = {**HANDLERS, RefusedAnswer: _refusal, BaristaError: _failure, OSError: _failure}
 
 
 @contextmanager

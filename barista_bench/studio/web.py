@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import socket
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
 import msgspec
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
@@ -43,6 +44,15 @@ _WRITTEN_POLICY = (
 """Policy of reports that lie in a folder: whoever wrote them, they are of no origin, least of all of the studio's."""
 
 
+def home_of(token: str) -> str:
+    """The path of the pages of whoever has this token, which tells nothing of the token itself.
+
+    Cookies know no port: one of the path `/` goes to every server of this machine that a browser asks, and whoever runs
+    one could use it here. No other server knows this path.
+    """
+    return f"/{hashlib.sha256(token.encode()).hexdigest()[:32]}/"
+
+
 class Guard:
     """Refuses whoever does not come from a server's own page, before anything is read.
 
@@ -63,7 +73,7 @@ class Guard:
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                headers["Content-Security-Policy"] = _policy(scope["path"])
+                headers["Content-Security-Policy"] = _policy(scope["path"].removeprefix(scope["root_path"]))
                 headers["X-Content-Type-Options"] = "nosniff"
                 headers["Referrer-Policy"] = "no-referrer"
                 headers["Cross-Origin-Resource-Policy"] = "same-origin"
@@ -72,6 +82,10 @@ class Guard:
             await send(message)
 
         await (self._refusal(Request(scope)) or self.app)(scope, receive, send_guarded)
+
+    def home(self, token: str) -> str:
+        """The path that the pages of whoever has this token lie below."""
+        return home_of(token)
 
     def add_headers(self, headers: MutableHeaders) -> None:
         """Add the headers that this server alone sends."""
@@ -109,11 +123,11 @@ class Guard:
             return Response("This request comes from another page: refused.", 403)
         if link_visitor:
             return self.welcome(link_token)
-        if not visitor:
+        if not visitor or not request.url.path.startswith(self.home(cookie_token)):
             return Response(self.stranger_text, 403)
         if request.method != "GET" and origin is None:
             return Response("No origin: refused.", 403)
-        request.scope["visitor"] = visitor
+        request.scope.update(visitor=visitor, root_path=self.home(cookie_token)[:-1])
         return None
 
     stranger_text = "Open the address that the command printed: it holds the token."
@@ -132,8 +146,8 @@ class OwnGuard(Guard):
         return "owner" if hmac.compare_digest(token.encode(), self._token.encode()) else None
 
     def welcome(self, token: str) -> Response:
-        welcome = RedirectResponse("/", 303)
-        welcome.set_cookie(self._cookie, token, httponly=True, samesite="strict")
+        welcome = RedirectResponse(self.home(token), 303)
+        welcome.set_cookie(self._cookie, token, path=self.home(token), httponly=True, samesite="strict")
         return welcome
 
 
@@ -166,9 +180,20 @@ def json_response(value: object, status: int = 200) -> Response:
     return Response(msgspec.json.encode(value), status, media_type="application/json")
 
 
-def depth_error(request: Request, error: Exception) -> Response:
-    """The answer to a body at which a parser raised RecursionError."""
+def _depth_error(request: Request, error: Exception) -> Response:
     return json_response({"error": "what was sent is nested too deeply. Remedy: load the page again"}, 400)
+
+
+def _broken_off(request: Request, error: Exception) -> Response:
+    """Nobody reads this: whoever sent the body has gone."""
+    return Response(status_code=400)
+
+
+HANDLERS: dict[Any, Callable[[Request, Exception], Response]] = {
+    RecursionError: _depth_error,  # of a parser, at a body
+    ClientDisconnect: _broken_off,
+}
+"""What every server answers to faults of those who ask."""
 
 
 @contextmanager

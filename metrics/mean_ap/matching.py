@@ -115,7 +115,7 @@ def match_greedily(examples: Examples, shapes: Shapes, grouped: Grouped, *, sing
 
 
 def single_precision_thresholds() -> tuple[Floats, Floats]:
-    """IoU thresholds (10,) and recalls (101,) as torch.linspace gives them in single precision.
+    """IoU thresholds (10,) and recalls (101,) as torch.linspace gives them in single precision, with AVX2 or AVX-512.
 
     torch steps up from the start to the middle and down from the end after it, and rounds once (fused
     multiply-add). Some come out a little high: a recall of 7 / 100 falls short of the eighth.

@@ -5,7 +5,7 @@ import pytest
 
 from barista_bench.annotate.project import Project, VideoFiles
 from barista_bench.media.video import FrameReader, open_reader
-from tests.annotate.projects import annotated, started
+from tests.annotate.projects import asked, started, tracked
 from tests.annotate.scenes import write_scene
 from tests.conftest import MadeOnce
 
@@ -41,4 +41,10 @@ def project(small_kitchen: Path, tmp_path: Path) -> Project:
 @pytest.fixture
 def video(small_kitchen: Path, project: Project) -> VideoFiles:
     """Annotated, not propagated."""
-    return annotated(small_kitchen, project)
+    return asked(small_kitchen, project.folder.parent)
+
+
+@pytest.fixture
+def tracked_video(small_kitchen: Path, tmp_path: Path) -> VideoFiles:
+    """Annotated and propagated."""
+    return tracked(small_kitchen, tmp_path)

@@ -31,8 +31,13 @@ def started(kitchen: Path, folder: Path, propagator: str = "copy_nearest") -> Pr
     return _copied(_made(kitchen, propagator), folder)
 
 
+def asked(kitchen: Path, folder: Path) -> VideoFiles:
+    """The video of such a project, annotated where it asks for it."""
+    return _copied(_asked(kitchen), folder).video(VIDEO)
+
+
 def tracked(kitchen: Path, folder: Path) -> VideoFiles:
-    """The video of such a project, annotated and propagated."""
+    """The same, propagated."""
     return _copied(_tracked(kitchen), folder).video(VIDEO)
 
 
@@ -44,9 +49,16 @@ def _copied(made: Path, folder: Path) -> Project:
 
 
 @functools.cache
+def _asked(kitchen: Path) -> Path:
+    folder = kitchen.parent / f"asked {os.getpid()}"
+    annotated(kitchen, started(kitchen, folder))
+    return folder
+
+
+@functools.cache
 def _tracked(kitchen: Path) -> Path:
     folder = kitchen.parent / f"tracked {os.getpid()}"
-    propagated(annotated(kitchen, started(kitchen, folder)))
+    propagated(asked(kitchen, folder))
     return folder
 
 

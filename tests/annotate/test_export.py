@@ -6,6 +6,7 @@ import av
 import msgspec
 import numpy as np
 import pytest
+from click.testing import Result
 from typer.testing import CliRunner
 
 from barista_bench.annotate import exporting
@@ -17,9 +18,11 @@ from barista_bench.annotate.records import AcceptedLayersFile, LayerAttribute, L
 from barista_bench.annotate.running import run_video
 from barista_bench.cli import app
 from barista_bench.errors import ConfigError
+from barista_bench.interchange.mask_formats import write_mask_tracks
 from barista_bench.media.video import open_reader
-from barista_bench.scene_graph.masks import mask_ious
-from tests.annotate.projects import VIDEO, annotated, only, propagated, reference, started
+from barista_bench.scene_graph import SceneGraph
+from barista_bench.scene_graph.masks import MaskTracks, mask_ious
+from tests.annotate.projects import VIDEO, annotated, only, propagated, reference, started, tracked
 
 
 def test_layers_are_exported_once_a_person_accepts_them_and_their_terms_are_known(
@@ -39,18 +42,20 @@ def test_layers_are_exported_once_a_person_accepts_them_and_their_terms_are_know
     assert export(project.folder, tmp_path / "c").videos[VIDEO].relations == 2
 
 
-def test_two_annotators_who_say_the_same_agree_wholly(small_kitchen: Path, video: VideoFiles, tmp_path: Path) -> None:
-    propagated(video)
+def test_two_annotators_who_say_the_same_agree_wholly(
+    small_kitchen: Path, tracked_video: VideoFiles, tmp_path: Path
+) -> None:
     other = annotated(small_kitchen, started(small_kitchen, tmp_path / "second"), by="ben")
-    result = export(video.folder.parent, tmp_path / "same", second=other.folder.parent).videos[VIDEO].agreement
+    result = export(tracked_video.folder.parent, tmp_path / "same", second=other.folder.parent).videos[VIDEO].agreement
     assert result is not None
     figures = msgspec.structs.asdict(result)
-    assert figures.pop("keyframes") == len(video.asked_segments())
+    assert figures.pop("keyframes") == len(tracked_video.asked_segments())
     assert set(figures.values()) == {1.0}
 
 
-def test_agreement_falls_where_annotators_differ(small_kitchen: Path, video: VideoFiles, tmp_path: Path) -> None:
-    propagated(video)
+def test_agreement_falls_where_annotators_differ(
+    small_kitchen: Path, tracked_video: VideoFiles, tmp_path: Path
+) -> None:
     project = started(small_kitchen, tmp_path / "second")
     other = annotated(small_kitchen, project, by="ben")
     keyframe = other.accepted().keyframes[0]
@@ -58,11 +63,10 @@ def test_agreement_falls_where_annotators_differ(small_kitchen: Path, video: Vid
     accept(project, Decisions(video=VIDEO, keyframes=[DecidedKeyframe(frame=keyframe.frame, masks=fewer)]), "ben")
     accept(project, Decisions(video=VIDEO, contacts=[(20, 60)]), "ben")
     run_video(project.folder, VIDEO)
-    result = export(video.folder.parent, tmp_path / "out", second=project.folder).videos[VIDEO].agreement
+    result = export(tracked_video.folder.parent, tmp_path / "out", second=project.folder).videos[VIDEO].agreement
     assert result is not None
-    masks = [
-        len(k.masks) for k in video.accepted().keyframes if k.frame in {k.frame for k in other.accepted().keyframes}
-    ]
+    both = {keyframe.frame for keyframe in other.accepted().keyframes}
+    masks = [len(keyframe.masks) for keyframe in tracked_video.accepted().keyframes if keyframe.frame in both]
     missing = masks[0] - len(fewer)
     assert result.mask_iou == pytest.approx(1 - missing / sum(masks), abs=1e-6)
     assert result.segment_iou is not None
@@ -107,12 +111,11 @@ def test_a_copied_video_keeps_its_pictures_and_loses_sound_place_and_device(
         assert (before.read([0, 70]) == after.read([0, 70])).all()
 
 
-def test_export_never_writes_into_a_folder_that_holds_something(video: VideoFiles, tmp_path: Path) -> None:
-    propagated(video)
+def test_export_never_writes_into_a_folder_that_holds_something(tracked_video: VideoFiles, tmp_path: Path) -> None:
     (tmp_path / "graphs").mkdir()
     (tmp_path / "graphs" / "mine.txt").write_text("mine")
     with pytest.raises(ConfigError, match=r"mine\.txt"):
-        exporting.export(video.folder.parent, tmp_path / "graphs")
+        exporting.export(tracked_video.folder.parent, tmp_path / "graphs")
 
 
 @pytest.mark.full
@@ -159,6 +162,54 @@ def test_the_command_says_what_it_does_and_what_it_waits_for(small_kitchen: Path
         for line, other in zip(*pair, strict=True):
             if name != "davis":
                 assert {n: m.counts for n, m in line.masks.items()} == {n: m.counts for n, m in other.masks.items()}
+
+
+def test_an_import_removes_no_accepted_mask_unless_told_and_says_what_it_left_out(
+    small_kitchen: Path, tmp_path: Path
+) -> None:
+    video = annotated(small_kitchen, started(small_kitchen, tmp_path))
+    before = {keyframe.frame: keyframe for keyframe in video.accepted().keyframes}
+    frame = min(before)
+    width, height = video.source.width, video.source.height
+    image = f'<image id="{frame}" name="f" width="{width}" height="{height}">'
+    cup = '<box label="coffee cup" xtl="5" ytl="5" xbr="25" ybr="25"/>'
+    path = tmp_path / f"{VIDEO}.mp4.xml"
+    path.write_text(f"<annotations>{image}{cup}<polyline points='1,1;2,2' label='cup'/></image></annotations>")
+
+    def imported(*flags: str) -> Result:
+        source = ["import", str(video.project.folder), "--from", str(path), "--format", "cvat", "--by", "ben"]
+        return CliRunner().invoke(app, ["annotate", *source, *flags])
+
+    done = imported()
+    assert done.exit_code == 1, "a shape was left out"
+    assert "left out: 1 x shapes without an area: polyline" in done.output
+    after = {keyframe.frame: keyframe for keyframe in video.accepted().keyframes}
+    assert before[frame].masks.items() < after[frame].masks.items()
+    assert len(after[frame].masks) == len(before[frame].masks) + 1
+    path.write_text(f"<annotations>{image}{cup}</image></annotations>")
+    done = imported()
+    assert done.exit_code == 0, done.output
+    assert f"{len(before[frame].masks)} masks accepted earlier, which the file lacks, were kept" in done.output
+    assert imported("--replace").exit_code == 0
+    (replaced,) = (keyframe for keyframe in video.accepted().keyframes if keyframe.frame == frame)
+    assert (len(replaced.masks), replaced.complete) == (1, True)
+
+
+def test_masks_of_another_number_of_frames_are_refused(small_kitchen: Path, tmp_path: Path) -> None:
+    video = annotated(small_kitchen, started(small_kitchen, tmp_path))
+    tracks = MaskTracks(VIDEO, video.source.width, video.source.height, {}, {0: {}}, 3)
+    write_mask_tracks([tracks], tmp_path / "masks", "coco_video")
+    source = ["import", str(video.project.folder), "--from", str(tmp_path / "masks"), "--format", "coco_video"]
+    done = CliRunner().invoke(app, ["annotate", *source, "--by", "ben"])
+    assert done.exit_code == 1
+    assert "masks of 3 frames for a video of" in done.output
+
+
+def test_an_object_that_has_a_uuid_keeps_it_on_export(small_kitchen: Path, tmp_path: Path) -> None:
+    video = tracked(small_kitchen, tmp_path)
+    export(video.project.folder, tmp_path / "out")
+    ids = {item.id for item in SceneGraph(tmp_path / "out")[VIDEO].objects}
+    assert ids <= {item.id for item in reference(small_kitchen).objects}
 
 
 def only_release(kitchen: Path, folder: Path) -> Path:

@@ -10,7 +10,7 @@ from PIL import Image
 
 from barista_bench import annotate
 from barista_bench.annotate import flow_propagation
-from barista_bench.annotate.blending import colour_table, refine
+from barista_bench.annotate.blending import NeighbourFlows, colour_table, maps_to_keyframe, refine
 from barista_bench.annotate.flow_propagation import FlowPropagator
 from barista_bench.annotate.propagation import CopyNearest, FrameMasks, Keyframes, Propagator
 from barista_bench.errors import DataError, ModelError
@@ -73,6 +73,25 @@ def test_the_same_masks_come_whatever_the_number_of_threads(scene: FrameReader) 
     finally:
         cv2.setNumThreads(before)
     assert results[0] == results[1]
+
+
+def test_neighbours_are_compared_once_for_the_keyframes_on_both_sides(scene: FrameReader) -> None:
+    grays = {frame: cv2.cvtColor(image, cv2.COLOR_RGB2GRAY) for frame, image in enumerate(scene.read(range(4)))}
+    flows, compared = NeighbourFlows(grays), []
+    calc = flows.method.calc
+
+    class Counted:
+        def calc(self, *pictures: object) -> object:
+            compared.append(1)
+            return calc(*pictures)
+
+    flows.method = Counted()  # type: ignore[assignment]
+    from_the_right = list(maps_to_keyframe(flows, range(3, -1, -1)))
+    assert len(compared) == 9  # of three pairs back, forth, and what is left to correct
+    list(maps_to_keyframe(flows, range(4)))
+    assert len(compared) == 9 + 3
+    (alone,) = [view for view in maps_to_keyframe(NeighbourFlows(grays), range(3, -1, -1)) if view.frame == 0]
+    assert np.array_equal(alone.positions, from_the_right[-1].positions)
 
 
 def test_keyframes_too_far_apart_are_refused(scene: FrameReader, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,20 +48,18 @@ def test_a_video_becomes_a_release_that_validates(small_kitchen: Path, tmp_path:
     assert [a.name for a in graph.activities()] == [a.name for a in original.activities()]
 
 
-def test_masks_of_keyframes_are_those_that_were_accepted(video: VideoFiles) -> None:
-    propagated(video)
-    lines = {line.frame: line for line in video.tracks()}
-    assert sorted(lines) == list(range(video.source.frames))
-    for keyframe in video.accepted().keyframes:
+def test_masks_of_keyframes_are_those_that_were_accepted(tracked_video: VideoFiles) -> None:
+    lines = {line.frame: line for line in tracked_video.tracks()}
+    assert sorted(lines) == list(range(tracked_video.source.frames))
+    for keyframe in tracked_video.accepted().keyframes:
         given = {name: mask.rle.counts for name, mask in keyframe.masks.items()}
         assert {name: mask.counts for name, mask in lines[keyframe.frame].masks.items()} == given
 
 
-def test_a_run_that_changes_nothing_makes_nothing(video: VideoFiles) -> None:
-    propagated(video)
-    before = contents(video)
-    assert propagated(video) == []
-    assert contents(video) == before
+def test_a_run_that_changes_nothing_makes_nothing(tracked_video: VideoFiles) -> None:
+    before = contents(tracked_video)
+    assert propagated(tracked_video) == []
+    assert contents(tracked_video) == before
 
 
 @pytest.fixture(scope="session")
@@ -134,27 +132,26 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> list[range]:
 
 
 def test_a_correction_propagates_only_its_segment_again(
-    video: VideoFiles, project: Project, monkeypatch: pytest.MonkeyPatch
+    tracked_video: VideoFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    propagated(video)
-    first, *_, last = video.accepted().keyframes
+    first, *_, last = tracked_video.accepted().keyframes
     name = next(iter(first.masks))
     other = next(rle for key, rle in first.masks.items() if key != name)
     mask = msgspec.Raw(msgspec.json.encode(other.rle))
     frame = last.frame + 5
     accept(
-        project,
+        tracked_video.project,
         Decisions(video=VIDEO, keyframes=[DecidedKeyframe(frame=frame, complete=False, masks={name: mask})]),
         "ben",
     )
     spans = watched(monkeypatch)
-    propagated(video)
-    assert [span.stop for span in spans] == [video.source.frames]
+    propagated(tracked_video)
+    assert [span.stop for span in spans] == [tracked_video.source.frames]
     assert spans[0].start > first.frame
-    lines = {line.frame: line for line in video.tracks()}
+    lines = {line.frame: line for line in tracked_video.tracks()}
     assert lines[frame].masks[name].counts == other.rle.counts
     assert len(lines[frame].masks) > 1  # others are bridged: the correction does not mention them
-    assert video.accepted().corrections == 1
+    assert tracked_video.accepted().corrections == 1
 
 
 @pytest.mark.full
@@ -239,29 +236,29 @@ def test_a_video_that_is_replaced_or_goes_costs_that_video(small_kitchen: Path, 
     assert SceneGraph(tmp_path / "graphs").video_ids == (videos[2],)
 
 
-def test_a_damaged_line_of_tracks_costs_that_video(video: VideoFiles, tmp_path: Path) -> None:
-    propagated(video)
-    path = video.file(TrackLine)
+def test_a_damaged_line_of_tracks_costs_that_video(tracked_video: VideoFiles, tmp_path: Path) -> None:
+    path = tracked_video.file(TrackLine)
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:7], b'{"frame": 6, "masks": 1}\n', *lines[8:]]))
     with pytest.raises(DataError, match="line 8"):
-        export(video.folder.parent, tmp_path / "graphs")
+        export(tracked_video.folder.parent, tmp_path / "graphs")
     assert not (tmp_path / "graphs").exists()
-    assert "line 8" in run_video(video.folder.parent, VIDEO).problem
+    assert "line 8" in run_video(tracked_video.folder.parent, VIDEO).problem
     path.unlink()
-    assert "tracks" in propagated(video)
+    assert "tracks" in propagated(tracked_video)
 
 
 @pytest.mark.parametrize("file", ["accepted.json", "tracks.jsonl"])
-def test_a_mask_that_would_overrun_its_frame_costs_that_video(file: str, video: VideoFiles, tmp_path: Path) -> None:
-    propagated(video)
-    path = video.folder / file
-    counts = next(iter(video.accepted().keyframes[0].masks.values())).rle.counts
+def test_a_mask_that_would_overrun_its_frame_costs_that_video(
+    file: str, tracked_video: VideoFiles, tmp_path: Path
+) -> None:
+    path = tracked_video.folder / file
+    counts = next(iter(tracked_video.accepted().keyframes[0].masks.values())).rle.counts
     assert counts in path.read_text()
     path.write_text(path.read_text().replace(counts, encode_mask(np.ones((720, 1280), dtype=np.bool_)).counts))
-    assert "no run lengths" in run_video(video.folder.parent, VIDEO).problem
+    assert "no run lengths" in run_video(tracked_video.folder.parent, VIDEO).problem
     with pytest.raises(DataError, match="no run lengths"):
-        export(video.folder.parent, tmp_path / "graphs")
+        export(tracked_video.folder.parent, tmp_path / "graphs")
 
 
 def test_two_processes_do_not_write_one_project(video: VideoFiles, project: Project) -> None:

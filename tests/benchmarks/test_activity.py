@@ -315,7 +315,27 @@ def test_answers_are_read_as_released(answer: str, choice: str | None) -> None:
     assert (parsed.value["choice_id"] if isinstance(parsed, Prediction) else None) == choice
 
 
-@pytest.mark.parametrize("answer", ["**ANSWER:** B", "ANSWER: (B)", "ANSWER: **B**", 'ANSWER: "B"', "ANSWER: <<B>>"])
-def test_the_papers_protocol_passes_over_punctuation(answer: str) -> None:
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *("**ANSWER:** B", "ANSWER: (B)", "ANSWER: **B**", 'ANSWER: "B"', "ANSWER: <<B>>", "B", "The answer is B."),
+        *(
+            "<CHOICE_ID_B>",
+            "ANSWER: <CHOICE_ID>B",
+            "ANSWER: CHOICE_B",
+            "ANSWER: CHOICE_ID: B",
+            "Answer: I think it is B",
+        ),
+    ],
+)
+def test_by_the_papers_protocol_a_choice_may_be_named_in_any_form(answer: str) -> None:
     task = Activity(options={"protocol": "paper"})
     assert task.parse(answer, FOUR, DEFAULT_BOX_FORMAT) == Prediction({"choice_id": "B"})
+
+
+def test_by_the_papers_protocol_a_pronoun_is_no_choice() -> None:
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXY"
+    choices = [{**FOUR["choices"][0], "choice_id": letter, "text": f"Lift {letter}"} for letter in letters]  # type: ignore[index]
+    for answer, letter in (("Answer: I think it is B", "B"), ("Answer: I", "I"), ("Answer: I cannot tell", None)):
+        parsed = Activity(options={"protocol": "paper"}).parse(answer, {"choices": choices}, DEFAULT_BOX_FORMAT)
+        assert (parsed.value["choice_id"] if isinstance(parsed, Prediction) else None) == letter

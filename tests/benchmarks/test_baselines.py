@@ -19,8 +19,9 @@ from barista_bench.core.deriving import GraphTask
 from barista_bench.core.options import Sampling
 from barista_bench.core.task import Example, Task
 from barista_bench.errors import ConfigError
-from tests.answering import answer_all, derived, read
+from tests.answering import answer_all, examples_of, read
 from tests.conformance.task_examples import SMALL
+from tests.graph_examples import opened
 
 GRID = BoxFormat()
 FORMATS = [GRID, BoxFormat("yxyx", 1000), BoxFormat("xyxy", 1), BoxFormat("xyxy", None)]
@@ -40,7 +41,7 @@ def drawn(small_kitchen: Path) -> dict[str, tuple[Example, ...]]:
     for kind in TASKS:
         task = kind()
         sampling: Sampling = replace(task.sampling, limit=60, **SMALL.get(task.name, {}))
-        by_task[task.name] = tuple(sampling.sample(derived(task, small_kitchen, sampling)))
+        by_task[task.name] = tuple(sampling.sample(examples_of(task, opened(small_kitchen), sampling)))
     return by_task
 
 
@@ -157,7 +158,7 @@ def test_the_images_begin_with_the_frames(task: Task, drawn: dict[str, tuple[Exa
 
 @every_task
 def test_real_clips_are_answered_by_the_oracle_and_not_by_chance(task: GraphTask, real_release: Path) -> None:
-    examples = derived(task, real_release)
+    examples = examples_of(task, opened(real_release))
     if not examples and task.name == "activity":
         pytest.skip("too few classes in these clips for a question")
     assert scores(task, examples, lambda e: task.reference_answer(e, GRID)) == pytest.approx(1)

@@ -72,7 +72,7 @@ def test_one_process_of_several_gives_a_cluster_no_work(
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(ConfigError, match="one process gives a cluster its work"):
-        run(dataset, tmp_path, model="chance", cluster="auto")
+        run(dataset, tmp_path, model="chance", task="relations", cluster="auto")
 
 
 def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,7 +99,9 @@ def test_a_copy_looks_at_its_own_frames_and_answers_every_request_for_each_seed(
     linked_dataset: Path, small_release: Path, tmp_path: Path
 ) -> None:
     shutil.copytree(small_release, tmp_path / "videos")
-    config = RunConfig(data=str(linked_dataset), out=tmp_path, model="chance", root=tmp_path / "videos")
+    config = RunConfig(
+        data=str(linked_dataset), out=tmp_path, model="chance", task=("relations",), root=tmp_path / "videos"
+    )
     copy = copy_of(config)
     copy.load()
     requests = requests_of(config)
@@ -113,7 +115,7 @@ def test_a_copy_looks_at_its_own_frames_and_answers_every_request_for_each_seed(
 
 
 def test_a_copy_refuses_other_examples_than_the_drivers(dataset: Path, tmp_path: Path) -> None:
-    config = RunConfig(data=str(dataset), out=tmp_path, model="chance")
+    config = RunConfig(data=str(dataset), out=tmp_path, model="chance", task=("relations",))
     with pytest.raises(DataError, match="holds other examples"):
         ModelCopy(config, ["0" * 64], str(Path.cwd())).load()
 

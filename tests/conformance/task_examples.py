@@ -7,9 +7,8 @@ from pathlib import Path
 from barista_bench.benchmarks import BENCHMARKS
 from barista_bench.core.deriving import GraphTask, ReleaseTask
 from barista_bench.core.task import Example, Task
-from barista_bench.scene_graph import SceneGraph
 from barista_bench.testing.laws import choices_of_rules
-from tests.graph_examples import graph_examples
+from tests.graph_examples import graph_examples, opened
 
 TASKS: tuple[type[Task], ...] = tuple(task for name in BENCHMARKS for task in BENCHMARKS[name].tasks)
 MOST = 6
@@ -51,7 +50,7 @@ class Releases:
     def _examples(self, task: Task) -> list[Example]:
         sampling = task.sampling.with_overrides({"limit": MOST, **SMALL.get(task.name, {})})
         if isinstance(task, GraphTask):
-            items = graph_examples(task, SceneGraph(self.root(type(task))), sampling)
+            items = graph_examples(task, opened(self.root(type(task))), sampling)
         else:
             assert isinstance(task, ReleaseTask)
             open_release = BENCHMARKS[task.benchmark].open_release

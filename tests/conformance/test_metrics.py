@@ -148,7 +148,7 @@ def strangers(tmp_path_factory):
     request = json.dumps([str(METRICS), ["barista_bench", "metrics", *FOLDERS], jobs])
     env = os.environ | {"HF_HOME": str(folder / "home"), "HF_HUB_OFFLINE": "1"}
     command = [sys.executable, "-I", "-c", STRANGER]
-    done = subprocess.run(command, input=request, env=env, cwd=folder, capture_output=True, text=True, timeout=240)
+    done = subprocess.run(command, input=request, env=env, cwd=folder, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     results = json.loads((folder / "results.json").read_text())
     return {case.id: result for case, result in zip(CASES, results, strict=True)}
@@ -238,7 +238,7 @@ def test_combine_reports_the_metric_beside_others(name, sample, loaded):
 def test_two_processes_pool_their_examples(name, sample, loaded, tmp_path):
     def member(rank):
         options = {"cache_dir": str(tmp_path), "num_process": 2, "process_id": rank, "experiment_id": "two"}
-        metric = loaded.metric(name, sample, keep_in_memory=False, timeout=30, **options)
+        metric = loaded.metric(name, sample, keep_in_memory=False, timeout=300, **options)
         metric.add_batch(**rows_of(sample.columns, range(rank, size(sample), 2)))
         results[rank] = metric.compute()
 
@@ -247,7 +247,7 @@ def test_two_processes_pool_their_examples(name, sample, loaded, tmp_path):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=60)
+        thread.join(timeout=300)
     one_after_the_other = [*range(0, size(sample), 2), *range(1, size(sample), 2)]
     assert_same(results[0], loaded.compute(name, sample, rows_of(sample.columns, one_after_the_other)))
     assert results[1] is None

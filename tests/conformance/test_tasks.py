@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import ParseError, Prediction, Task
+from barista_bench.runs.ask.catalog import asks_for_boxes
 from barista_bench.testing import check_task, check_version
 from barista_bench.testing.laws import BOX_FORMATS
 from tests.conformance.task_examples import TASKS, Releases, options_of
@@ -73,3 +74,15 @@ def test_any_text_is_read_and_scored_or_is_a_parse_error(
         assert all(map(math.isfinite, instance.score(example, answer).values()))
     else:
         assert isinstance(answer, ParseError)
+
+
+BOXES_IN_ANSWERS = {"barista-grounding", "barista-hand_object", "tog_bench-t_stvg"}
+
+
+@every_task
+def test_a_file_of_answers_has_to_say_how_boxes_are_written_only_where_answers_hold_boxes(
+    task: type[Task], releases: Releases
+) -> None:
+    made, examples = task(options=options_of(task)), releases.examples(task)
+    name = f"{task.benchmark}-{task.name}"
+    assert asks_for_boxes(made, examples) is (name in BOXES_IN_ANSWERS)

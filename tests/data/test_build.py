@@ -237,6 +237,7 @@ def test_a_bad_video_costs_its_examples_and_marks_that_cannot_be_drawn_one_and_b
     assert sum(config.rows.values()) == 7
     videos = [lost.example_id.split(":")[1] for lost in config.lost]
     assert Counter(videos) == {"a": 1, "b": 4, "c": 4}
+    assert made.lost_videos == ("b", "c"), "of which no example is left"
     assert "cannot be drawn: the object has no usable mask" in config.lost[videos.index("a")].reason
     assert len(read_manifest(made.folder)["configs"][0]["lost"]) == 9
 
@@ -251,6 +252,22 @@ def test_a_split_that_lost_all_its_examples_is_left_out_and_a_build_that_lost_al
     made = build(tmp_path / "root", tmp_path / "out", **settings)
     assert list(named(made).rows.values()) == [4]
     assert sum(map(len, load(made.folder, "relations", tmp_path).values())) == 4
+
+
+def test_a_release_without_a_usable_video_is_refused_and_a_table_without_a_row_left_out(tmp_path: Path) -> None:
+    write_release(tmp_path / "bad", "v1", b"{")
+    for configs in (None, ["graph_frames"], ["relations", "graph_steps"]):
+        with pytest.raises(DataError, match=r"none of its 1 videos can be used. First: .*v1.*not valid JSON.*Remedy"):
+            build(tmp_path / "bad", tmp_path / "out", configs=configs, cache=False)
+    content = document()
+    content["process_steps"] = []
+    write_release(tmp_path / "root", "v1", content)
+    settings = {"sampling": SAMPLING, "cache": False}
+    made = build(tmp_path / "root", tmp_path / "out", configs=["relations", "graph_steps"], **settings)
+    assert ([config.name for config in made.configs], made.empty) == (["relations"], ("graph_steps",))
+    assert not (made.folder / "graph_steps").exists()
+    with pytest.raises(DataError, match="graph_steps: the release has none"):
+        build(tmp_path / "root", tmp_path / "out", configs=["graph_steps"], **settings)
 
 
 def test_overrides_hold_for_all_tasks_or_for_one(small_release: Path, tmp_path: Path) -> None:
@@ -318,4 +335,5 @@ def test_the_card_says_what_the_folder_holds_and_nothing_names_this_machine(
 def test_real_clips_build(real_release: Path, tmp_path: Path) -> None:
     made = build(real_release, tmp_path / "barista", configs=["relations", "graph_steps"], cache=False)
     assert sum(named(made).rows.values()) == 5
-    assert json.loads((made.folder / "barista_bench.json").read_text())["problems"] == {"errors": 0, "warnings": 0}
+    problems = json.loads((made.folder / "barista_bench.json").read_text())["problems"]
+    assert problems == {"errors": 0, "warnings": 0, "lost_videos": 0}

@@ -15,8 +15,8 @@ from barista_bench.core.task import Example
 from barista_bench.data.folder import build
 from barista_bench.data.manifest import BuiltDataset
 from barista_bench.data.origin import TEST, TRAIN, split_videos
-from barista_bench.data.plan import Plans, plan_task, plan_tasks
-from barista_bench.errors import DataError
+from barista_bench.data.plan import Plans, plan_task, plan_tasks, task_overrides
+from barista_bench.errors import ConfigError, DataError
 from barista_bench.scene_graph import SceneGraph
 from tests.graph_examples import graph_examples
 from tests.releases import CUP, document, relation, write_release
@@ -161,6 +161,21 @@ def test_a_task_without_examples_is_named_and_costs_no_other(tmp_path: Path) -> 
         f"{tmp_path}: no example for barista/temporal_vqa with spacing=40: there is none to ask about. "
         "Remedy: loosen the sampling, or check the release"
     )
+
+
+def test_an_empty_task_names_the_switches_of_its_sampling_that_may_be_to_blame(tmp_path: Path) -> None:
+    content = document()
+    content["activities"] = []
+    write_release(tmp_path, "v0", content, video=False)
+    task = get_task("barista", "grounding")
+    plan = plan_tasks(SceneGraph(tmp_path), [(task, task.sampling)], split=split_videos)
+    assert "Remedy: loosen the sampling (--sampling grounding.in_activities=false or" in str(plan.empty["grounding"])
+
+
+@pytest.mark.parametrize(("key", "near"), [("groundng", "grounding"), ("limitt", "limit")])
+def test_a_mistyped_sampling_is_told_the_nearest_task_or_parameter(key: str, near: str) -> None:
+    with pytest.raises(ConfigError, match=f"did you mean {near}"):
+        task_overrides("barista", "grounding", ("grounding", "relations"), {key: {"limit": 3}})
 
 
 def test_the_message_of_an_empty_task_counts_why_candidates_were_left_out(tmp_path: Path) -> None:

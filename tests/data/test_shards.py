@@ -2,6 +2,7 @@
 
 import random
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,6 +17,14 @@ from barista_bench.data.folder import build
 from tests.conftest import MadeOnce
 
 SETTINGS = {"configs": ["relations"], "sampling": {"frame_step": 10}, "cache": False}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _four_files() -> Iterator[None]:
+    """As many as users get."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(folders, "FEWEST_SHARDS", 4)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ def letter_of(text: str, choices: dict[str, str] = CHOICES) -> str | None:
         ("Answer: B left hand", "B", ""),
         ("It is held.\n<answer>B</answer>", "B", "It is held."),
         ("<answer> b </answer>", "B", ""),
-        ("It is held, so $\\boxed{C}$.", "C", "It is held, so"),
+        ("It is held, so $\\boxed{C}$.", "C", "It is held,"),
         ("It is held.\nFinal answer: \\boxed{\\text{D}}", "D", "It is held."),
         ("<answer>B</answer> It is held.", "B", "It is held."),
         ("$$\\boxed{ \\mathrm{B} }$$\nIt is held.", "B", "It is held."),
@@ -35,9 +35,11 @@ def letter_of(text: str, choices: dict[str, str] = CHOICES) -> str | None:
         ("**Final Answer:**\n\n$$\\boxed{B}$$\nIt is held.", "B", "It is held."),
         ("## Answer\n<Answer>B</Answer>\nIt is held.", "B", "It is held."),
         ("It is held.\nFinal answer:--------ANSWER: B", "B", "It is held."),
-        ("It is held.\nFinal answer:---------ANSWER: B", "B", "It is held.\nFinal answer:---------"),
+        ("It is held.\nFinal answer:---------ANSWER: B", "B", "It is held."),
         ("\\boxed{B. left hand}", "B", ""),
         ("<answer>B: left hand</answer>", "B", ""),
+        ("<answer>left hand</answer>", "B", ""),
+        ("Answer: the left hand, I think", "B", "I think"),
         ("B", "B", ""),
         ("(B)", "B", ""),
         ("B. left hand\nIt is held.", "B", "It is held."),
@@ -59,9 +61,9 @@ def test_letter_and_rationale_are_read_apart(text: str, letter: str, reasoning: 
 @pytest.mark.parametrize(
     "text",
     [
-        *("Answer: a left hand, I think", "Answer: A pot is held", "A hand is seen."),  # an article is not a letter
+        *("Answer: A pot is held", "A hand is seen."),  # an article is not a letter
         *("", "The left hand holds it.", "I am not sure.", "Answer: E", "Answer: AB", "Answer:", "Answers: none"),
-        *('{"answer": 2}', '{"reasoning": "B"}', "<answer>left hand</answer>", "\\boxed{12}"),
+        *('{"answer": 2}', '{"reasoning": "B"}', "\\boxed{12}"),
         *("\\boxed{A, B}", "\\boxed{A; B}", "<answer>A,B</answer>", "<answer>A or B</answer>"),
         '{"predicted_answer": "", "reasoning": "so the final answer: B."}',
         '{"predicted_answer": "Z", "reasoning": "Answer: B"}',

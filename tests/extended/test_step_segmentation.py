@@ -79,6 +79,7 @@ def test_figures_equal_labels_made_frame_by_frame_on_500_random_answers(example:
         text = json.dumps([[name, start / 10, end / 10] for name, start, end in cuts])
         is_lost = rng.random() < 0.05
         samples.append(answered(TASK, example, "I cannot tell." if is_lost else text))
+        is_lost |= bool(cuts) and all(start >= 300 for _, start, _ in cuts)  # beyond the clip: no entry can be read
         answer: list[str | None] = [None] * 900
         for name, start, end in cuts:
             for frame in range(start * 3, min(end * 3, 900)):
@@ -99,7 +100,8 @@ def test_figures_equal_labels_made_frame_by_frame_on_500_random_answers(example:
         ('[["Brew coffee", 1, 99], ["Rinse", 1, 2], ["Brew coffee", 3], ["Brew coffee", 5, 5]]',
          [("Brew coffee", 30, 900)], 3),
         ("[]", [], 0),
-        (json.dumps([["Rinse", 1, 2]] * MAX_ENTRIES + [["Brew coffee", 1, 2]]), [], MAX_ENTRIES + 1),
+        (json.dumps([["Rinse", 1, 2]] * MAX_ENTRIES + [["Brew coffee", 1, 2]]), None, 0),
+        (json.dumps([["Froth milk", 1, 2]] + [["Rinse", 1, 2]] * MAX_ENTRIES), [("Froth milk", 30, 60)], MAX_ENTRIES),
         ("[1, 2]", None, 0),
         ("Brew coffee, 1-2 s", None, 0),
     ],

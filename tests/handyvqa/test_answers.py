@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, strategies as st
 
-from barista_bench.benchmarks.handyvqa.choice_tasks import LetterReading, parse_letters, strict_letters
+from barista_bench.benchmarks.handyvqa.choice_tasks import RELEASED, LetterReading, parse_letters, strict_letters
 from barista_bench.core.example import write_scores
 from barista_bench.core.task import ParseError
 from tests.handyvqa.made import CUPS
@@ -39,24 +39,24 @@ AWKWARD: list[tuple[str, str, str]] = [
 
 @pytest.mark.parametrize(("text", "released", "strict"), AWKWARD, ids=[repr(case[0])[:40] for case in AWKWARD])
 def test_awkward_answers_are_read_as_expected_by_hand(text: str, released: str, strict: str) -> None:
-    parsed = parse_letters(text, CUPS)
+    parsed = parse_letters(text, CUPS, RELEASED, several=False)
     if not released:
         assert isinstance(parsed, ParseError)
         assert strict_letters(text, CUPS) is None
         return
     assert not isinstance(parsed, ParseError)
     reading = LetterReading.of(parsed)
-    assert "".join(reading.released) == released
+    assert "".join(reading.letters) == released
     assert "".join(reading.strict or ()) == strict
     assert reading.scores is None
 
 
 def test_scores_choose_the_highest_in_both_readings() -> None:
     text = write_scores({"A": 0.1, "B": 0.4, "C": -0.2, "D": 0.4, "E": 0.0})
-    parsed = parse_letters(text, CUPS)
+    parsed = parse_letters(text, CUPS, RELEASED, several=False)
     assert not isinstance(parsed, ParseError)
     reading = LetterReading.of(parsed)
-    assert reading.released == reading.strict == ["B", "D"]
+    assert reading.letters == reading.strict == ["B", "D"]
     assert reading.scores == [0.1, 0.4, -0.2, 0.4, 0.0]
 
 
@@ -67,12 +67,12 @@ def test_a_bare_letter_is_not_the_text_of_a_blank_option() -> None:
 
 @given(st.text(max_size=300) | st.text(alphabet="(ABab).: \n", max_size=300))
 def test_any_text_is_read_or_refused_and_strict_letters_are_released_ones(text: str) -> None:
-    parsed = parse_letters(text, CUPS)
+    parsed = parse_letters(text, CUPS, RELEASED, several=False)
     lowered = text.strip().lower().replace(".", "")
     by_scan = {a for a, b in pairwise(lowered) if b == ")" and a in "abcde"}
     if isinstance(parsed, ParseError):
         assert not by_scan
         return
     reading = LetterReading.of(parsed)
-    assert reading.released == sorted(letter.upper() for letter in by_scan)
-    assert set(reading.strict or ()) <= set(reading.released) & set("ABCDE")
+    assert reading.letters == sorted(letter.upper() for letter in by_scan)
+    assert set(reading.strict or ()) <= set(reading.letters) & set("ABCDE")

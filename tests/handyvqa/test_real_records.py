@@ -69,7 +69,7 @@ def test_awkward_real_outputs_are_read_as_a_person_reads_the_rules(recorded: dic
                 reading = LetterReading.of(parsed)
                 right = "".join("ABCDEFGHIJK"[index] for index in example.target["correct"])  # type: ignore[union-attr]
                 strict = "".join(sorted(reading.strict or ()))
-                readings[answer.example_id] = ("".join(reading.released), strict, right)
+                readings[answer.example_id] = ("".join(reading.letters), strict, right)
     assert readings == BY_HAND
 
 

@@ -111,8 +111,9 @@ def test_a_damaged_mask_is_dropped_and_costs_no_other(entry: object) -> None:
 
 @pytest.mark.parametrize("frame", [-1, FRAMES, 10**30, "x", None, True, 1.5])
 def test_a_frame_that_was_not_shown_is_dropped(frame: object) -> None:
-    text = json.dumps({"masks": [{"frame": frame, "rle": rle(FIRST)}]})
-    assert read(text).dropped == 1
+    unshown, shown = ({"frame": number, "rle": rle(FIRST)} for number in (frame, 1))
+    assert read(json.dumps({"masks": [unshown, shown]})).dropped == 1
+    assert isinstance(TASK.parse(json.dumps({"masks": [unshown]}), EXAMPLE.inputs, BOXES), ParseError)
 
 
 @pytest.mark.parametrize("text", ["", "no", "[1, 2]", '{"masks": "none"}', '{"masks": [{"frame": 1}]}', "[" * 10_000])
@@ -223,7 +224,7 @@ def test_a_mask_of_the_image_shown_is_brought_to_the_size_annotated() -> None:
     half = rectangle(5, 5, 20, 15, (32, 48))
     masks = pixels(read(said((1, half)), EXAMPLE, thin))
     np.testing.assert_array_equal(masks[1], FIRST)
-    assert read(said((1, half)), EXAMPLE, TASK).dropped == 1
+    assert isinstance(TASK.parse(said((1, half)), EXAMPLE.inputs, BOXES), ParseError)
 
 
 def test_overlays_are_the_boxes_of_masks_on_the_images_shown() -> None:

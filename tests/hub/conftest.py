@@ -1,14 +1,19 @@
 """Two honest runs, made once and never changed: one that the task scores, and one that a judge scores."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import pytest
 
 from barista_bench.benchmarks import get_task
 from barista_bench.core.boxes import BoxFormat
+from barista_bench.core.training_videos import videos_digest
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
+from barista_bench.data.rows import video_hashes
 from barista_bench.judging import session
 from barista_bench.models.base import ScriptedModel
 from barista_bench.runs.ask import runner
@@ -20,10 +25,28 @@ from tests.one_run import run
 from tests.releases import eventful, write_release
 
 
-def run_of(data: Path, out: Path, task: str, answer: Callable[[str, int], str], **settings: object) -> Path:
-    """A scored run of a scripted model that is called `MODEL`; two repetitions unless `settings` say otherwise."""
+def run_of(
+    data: Path,
+    out: Path,
+    task: str,
+    answer: Callable[[str, int], str],
+    training: frozenset[str] = frozenset(),
+    *,
+    model_settings: Mapping[str, Any] = MappingProxyType({}),
+    **settings: object,
+) -> Path:
+    """A scored run of a scripted model that is called `MODEL`; two repetitions unless `settings` say otherwise.
+
+    Args:
+        training: the videos that it was trained on, as a checkpoint says it.
+        model_settings: of its identity.
+    """
+    model = ScriptedModel(MODEL, answer)
+    digests = {"training_videos": videos_digest(training)} if training else {}
+    model.identity = replace(model.identity, settings={**model_settings, **digests})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runner, "load_model", lambda *args, **kwargs: ScriptedModel(MODEL, answer))
+        patch.setattr(runner, "load_model", lambda *args, **kwargs: model)
+        patch.setattr(runner, "trained_videos", lambda *args: training)
         run(data, out, task=(task,), model=MODEL, **{"runs": 2, **settings})
     score(out)
     return out
@@ -50,6 +73,15 @@ def honest_data(small_release: Path, made_once: MadeOnce) -> Path:
 def honest_run(honest_data: Path, made_once: MadeOnce) -> Path:
     answers = some_right(honest_data, "relations")
     return made_once("honest/run", lambda out: run_of(honest_data, out, "relations", answers))
+
+
+@pytest.fixture(scope="session")
+def trained_run(honest_data: Path, made_once: MadeOnce) -> Path:
+    """A run of a model that was trained on its videos and on two others."""
+    seen = {sha256 for hashes in video_hashes(honest_data).values() for sha256 in hashes.values()}
+    training = frozenset({*seen, "0f" * 32, "ff" * 32})
+    answers = some_right(honest_data, "relations")
+    return made_once("honest/trained_run", lambda out: run_of(honest_data, out, "relations", answers, training))
 
 
 @pytest.fixture(scope="session")

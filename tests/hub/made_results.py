@@ -2,13 +2,13 @@
 
 import statistics
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from barista_bench.benchmarks import task_class
 from barista_bench.hub.checks import checked
 from barista_bench.hub.rows import SubmissionRow
 from barista_bench.hub.submission import Submission, SubmissionTarget, submission_of
-from barista_bench.judging.results import JudgedCoverage, JudgedResults, JudgeInfo, RubricInfo
+from barista_bench.judging.results import CategoryFigures, JudgedCoverage, JudgedResults, JudgeInfo, RubricInfo
 from barista_bench.runs.score.costs import Cost
 from barista_bench.runs.score.results import (
     BoxFormatInfo,
@@ -35,7 +35,7 @@ def figure(values: list[float], low: float | None = None, high: float | None = N
 def results(
     task: str = "relations",
     values: tuple[float, ...] = (0.41, 0.43, 0.42),
-    interval: tuple[float, float] | None = (0.4, 0.44),
+    interval: tuple[float, float] | Literal["about"] | None = "about",
     *,
     model: str = MODEL,
     examples: int = 100,
@@ -50,8 +50,10 @@ def results(
     revision: str | None = "c" * 40,
 ) -> Results:
     cls = task_class("barista", task)
+    examples = min(examples, limit or examples)
     expected = examples * len(values)
-    low, high = interval or (None, None)
+    mean = statistics.fmean(values)
+    low, high = (mean - 0.02, mean + 0.02) if interval == "about" else interval or (None, None)
     scored = expected - missing
     return Results(
         barista_bench="0.1.0",
@@ -80,18 +82,18 @@ def results(
         primary=cls.primary,
         figures={cls.primary: figure(list(values), low, high)},
         breakdowns={},
-        details=[{}],
+        details=[{cls.primary: value} for value in values],
         versions={"numpy": "2.4.6"},
         timing=Timing(
             sessions=1,
             seconds={"generate": 1.0},
-            input_tokens=1,
-            output_tokens=1,
+            input_tokens=0,
+            output_tokens=15 * scored,
             cost=12.5,
             costs={
-                "output_tokens": Cost(total=1500, mean=7.5, samples=200),
-                "seconds": Cost(total=50.0, mean=0.25, samples=200),
-                "dollars": Cost(total=12.5, mean=12.5 / 200, samples=200),
+                "output_tokens": Cost(total=15 * scored, mean=15.0, samples=scored),
+                "seconds": Cost(total=scored / 4, mean=0.25, samples=scored),
+                "dollars": Cost(total=12.5, mean=12.5 / scored, samples=scored),
             },
         ),
     )
@@ -100,6 +102,7 @@ def results(
 def judged(
     of: Results, judge: str = "maker/judge", value: float = 0.61, unjudged: int = 0, **changes: Any
 ) -> JudgedResults:
+    scored = of.coverage.scored
     results = JudgedResults(
         barista_bench="0.1.0",
         method="g-eval",
@@ -119,15 +122,17 @@ def judged(
             expected=of.coverage.expected,
             finished=of.coverage.scored,
             answered=of.coverage.answered,
-            judged=of.coverage.expected - unjudged,
-            verdicts={"ok": 3},
+            judged=scored - unjudged,
+            verdicts={"ok": 3 * (scored - unjudged), "parse_error": 3 * unjudged},
         ),
-        scoring={"plain": 3},
+        scoring={"plain": 3 * (scored - unjudged)},
         figures={"mean": figure([value] * of.runs)},
         sd_draws={},
-        per_category={},
-        input_tokens=1,
-        output_tokens=1,
+        per_category={
+            "one": CategoryFigures(examples=of.dataset.examples, expected=scored, judged=scored - unjudged, figures={})
+        },
+        input_tokens=0,
+        output_tokens=0,
         cost=3.5,
     )
     return results.model_copy(update=changes)

@@ -61,7 +61,7 @@ def test_what_submit_writes_is_shown_with_intervals_and_ranks(tmp_path: Path) ->
     assert relations.heads[:5] == ("rank", "model", "value", "95% low", "95% high")
     took = relations.heads.index("output tokens a sample")
     assert relations.heads[took : took + 3] == ("output tokens a sample", "seconds a sample", "revision")
-    assert {row[took : took + 2] for row in relations.values} == {(7.5, 0.25)}  # and no dollars
+    assert {row[took : took + 2] for row in relations.values} == {(15.0, 0.25)}  # and no dollars
     assert [row[:5] for row in relations.values] == [
         (1, "a/first", 60.0, 55.0, 65.0),
         (1, "a/tied", 58.0, 52.0, 63.0),
@@ -166,8 +166,10 @@ def test_results_on_other_examples_stand_in_a_table_of_their_own_or_are_refused_
 def test_verdicts_that_are_missing_cost_the_rank_though_every_answer_has_some(tmp_path: Path) -> None:
     made = results("referring", model="a/one")
     part = judged(made)
-    part = part.model_copy(update={"coverage": part.coverage.model_copy(update={"verdicts": {"ok": 3, "missing": 1}})})
-    with pytest.raises(DataError, match=r"1 verdicts missing.*Remedy"):
+    verdicts = {"ok": 675, "missing": 225}
+    coverage = part.coverage.model_copy(update={"verdicts": verdicts})
+    part = part.model_copy(update={"coverage": coverage, "scoring": {"plain": 675}})
+    with pytest.raises(DataError, match=r"225 verdicts missing.*Remedy"):
         submission(row(made, part), model_repo="a/one")
     put(tmp_path, submission(row(made, part), model_repo="a/one", allow_incomplete=True))
     (entry,) = read_board(tmp_path / "board").entries

@@ -217,7 +217,10 @@ def broken(results: Results, **changes: Any) -> Results:
         (broken(results(), figures={"micro_f1": figure([0.4] * 5)}), "values of 5 runs out of 3"),
         (broken(results(), runs=4), "coverage.expected: is 300"),
         (results(content_hash="no hash"), "content_hash: is not a SHA-256"),
-        (broken(results(), coverage=results().coverage.model_copy(update={"answered": 301})), "301 answered of 300"),
+        (
+            broken(results(), coverage=results().coverage.model_copy(update={"answered": 301})),
+            "coverage.answered: is 301",
+        ),
     ],
 )
 def test_results_that_contradict_themselves_are_refused(run: Results, said: str) -> None:

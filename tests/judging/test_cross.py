@@ -14,6 +14,7 @@ from barista_bench.cli import app
 from barista_bench.cli.judge_commands import judged_line
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.text_out import echo
+from barista_bench.judging import session
 from barista_bench.judging.cross import CrossJudge, compare, cross_judge, model_labels
 from barista_bench.judging.cross_text import as_markdown
 from barista_bench.judging.human import Rating, human_agreement, read_ratings
@@ -22,50 +23,54 @@ from barista_bench.judging.scoring import all_judged
 from barista_bench.judging.session import judge
 from barista_bench.models import Failure
 from barista_bench.runs.score.scoring import score
+from tests.conftest import MadeOnce
 from tests.judging.judges import ONE_CRITERION, VQA, ScriptedJudge, criterion, material, verdict
+from tests.six_tasks import SPOKEN
 
 STRICT = {"accuracy": -3, "completeness": -1}
 
 
-_KEPT: list[Path] = []
-"""The runs of `two_judges`, once they are made."""
-
-
-@pytest.fixture
-def two_judges(
-    make_run: Callable, use: Callable, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> list[JudgedRun]:
-    """Two models and two judges: the strict one takes three points from accuracy and one from completeness."""
-    if not _KEPT:
-        folder = tmp_path_factory.mktemp("judged")
-        _KEPT.extend(Path(shutil.copytree(run, folder / run.name)) for run in _judged_by_two(make_run, use))
-    runs = [tmp_path / kept.name for kept in _KEPT]
-    for kept, run in zip(_KEPT, runs, strict=True):
-        shutil.copytree(kept, run, dirs_exist_ok=True)
-    return [judged for run in runs for judged in all_judged(score(run))]
-
-
-def _judged_by_two(make_run: Callable, use: Callable) -> list[Path]:
-    runs = [
-        make_run(VQA, lambda example, seed: f"Answer: long {example}", runs=1, name="qwen-good"),
-        make_run(VQA, lambda example, seed: f"Answer: {example}", runs=1, name="gpt-bad"),
-    ]
+@pytest.fixture(scope="module")
+def judged_runs(six_runs: Path, made_once: MadeOnce) -> Path:
+    """The runs of `SPOKEN`, each under two judges: the strict one takes three points from accuracy and one from
+    completeness."""
 
     def grade(off: dict[str, int]) -> Callable:
         def give(request, draw):
-            base = 8 if material(request)["answer"].startswith("long") else 5
+            base = {"long": 8, "shor": 5}[material(request)["answer"][:4]]
             return verdict(base + off.get(criterion(request), 0))
 
         return give
 
-    for name, off in (("gemini-judge", {}), ("gpt-judge", STRICT)):
-        use(ScriptedJudge(grade(off), name=name))
-        for run in runs:
-            judge(run, name, draws=2)
-    return runs
+    def make(out: Path) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            for folder in SPOKEN:
+                shutil.copytree(six_runs / folder, out / folder)
+                for name, off in (("gemini-judge", {}), ("gpt-judge", STRICT)):
+                    scripted = ScriptedJudge(grade(off), name=name)
+                    patch.setattr(session, "load_model", lambda *args, scripted=scripted, **kwargs: scripted)
+                    judge(out / folder / VQA, name, draws=2)
+
+    return made_once("six_judged", make)
 
 
-@pytest.fixture
+def judged_in(folders: Path, *names: str) -> list[JudgedRun]:
+    return [judged for name in names for judged in all_judged(score(folders / name / VQA))]
+
+
+@pytest.fixture(scope="module")
+def two_judges(judged_runs: Path) -> list[JudgedRun]:
+    """Two models and two judges."""
+    return judged_in(judged_runs, "qwen-good", "gpt-bad")
+
+
+@pytest.fixture(scope="module")
+def two_namesakes(judged_runs: Path) -> list[JudgedRun]:
+    """Two runs of one model in folders of one name, three points apart, each under two judges."""
+    return judged_in(judged_runs, "ra", "rb")
+
+
+@pytest.fixture(scope="module")
 def comparison(two_judges: list[JudgedRun]) -> CrossJudge:
     return cross_judge(two_judges)
 
@@ -78,7 +83,7 @@ def test_scores_stand_side_by_side_with_tau_shift_and_spread(comparison: CrossJu
     assert dict(zip(accuracy.models, accuracy.second, strict=True)) == pytest.approx({"qwen-good": 0.5, "gpt-bad": 0.2})
     assert (accuracy.tau, accuracy.shift, accuracy.shift_sd) == pytest.approx((1.0, -0.3, 0.0))
     assert by_metric["temporal_vqa: mean"].shift == pytest.approx(-0.2)
-    assert comparison.scores["temporal_vqa / state_change: mean"]["gpt-judge"]["qwen-good"] == pytest.approx(0.6)
+    assert comparison.scores["temporal_vqa / relation_change: mean"]["gpt-judge"]["qwen-good"] == pytest.approx(0.6)
     assert comparison.coverage["gpt-judge"]["temporal_vqa: gpt-bad"] == 1.0
 
 
@@ -131,28 +136,11 @@ def test_two_settings_of_one_judge_are_two_judges(make_run: Callable, use: Calla
     assert all(name.startswith("same (") for name in judges)
 
 
-@pytest.fixture
-def two_namesakes(make_run: Callable, use: Callable, tmp_path: Path) -> list[JudgedRun]:
-    """Two runs of one model in folders of one name, four points apart, each under two judges."""
-    folders = []
-    for parent, length in (("ra", "long"), ("rb", "short")):
-        folders.append(tmp_path / parent / VQA)
-        made = make_run(VQA, lambda example, seed, length=length: f"Answer: {length} {example}", runs=1)
-        folders[-1].parent.mkdir()
-        shutil.move(made, folders[-1])
-    for name, off in (("gemini-judge", 0), ("gpt-judge", -1)):
-        scores = {"long": 8 + off, "shor": 4 + off}
-        use(ScriptedJudge(lambda r, _, scores=scores: verdict(scores[material(r)["answer"][:4]]), name=name))
-        for folder in folders:
-            judge(folder, name, draws=1)
-    return [judged for folder in folders for judged in all_judged(score(folder))]
-
-
 def test_runs_of_one_model_in_folders_of_one_name_do_not_overwrite_each_other(two_namesakes: list[JudgedRun]) -> None:
     comparison = cross_judge(two_namesakes)
     assert comparison.scores["temporal_vqa: mean"] == {
-        "gemini-judge": pytest.approx({"student (temporal_vqa) (1)": 0.8, "student (temporal_vqa) (2)": 0.4}),
-        "gpt-judge": pytest.approx({"student (temporal_vqa) (1)": 0.7, "student (temporal_vqa) (2)": 0.3}),
+        "gemini-judge": pytest.approx({"student (temporal_vqa) (1)": 0.8, "student (temporal_vqa) (2)": 0.5}),
+        "gpt-judge": pytest.approx({"student (temporal_vqa) (1)": 0.6, "student (temporal_vqa) (2)": 0.3}),
     }
     samples = sum(len(judged.verdicts) for judged in two_namesakes) // 2
     assert {criterion.n for criterion in comparison.agreement} == {samples}
@@ -168,10 +156,10 @@ def test_the_order_of_the_runs_changes_nothing(two_namesakes: list[JudgedRun], t
 
 def test_ratings_name_runs_as_the_tables_do(two_namesakes: list[JudgedRun]) -> None:
     example = next(iter(two_namesakes[0].verdicts))[0]
-    rating = Rating(example, "accuracy", 4, model="student (temporal_vqa) (2)")
+    rating = Rating(example, "accuracy", 5, model="student (temporal_vqa) (2)")
     for order in (two_namesakes, two_namesakes[::-1]):
         agreement = {row.judge: (row.rated, row.exact, row.shift) for row in human_agreement(order, [rating])}
-        assert agreement == {"gemini-judge": (1, 1.0, 0.0), "gpt-judge": (1, 0.0, -1.0)}
+        assert agreement == {"gemini-judge": (1, 1.0, 0.0), "gpt-judge": (1, 0.0, -3.0)}
     with pytest.raises(ConfigError, match="no rating is about"):
         human_agreement(two_namesakes, [Rating(example, "accuracy", 4, model="student")])
 
@@ -357,14 +345,14 @@ def test_the_commands_judge_and_compare(make_run: Callable, tmp_path: Path) -> N
 
 
 def test_the_commands_explain_what_is_wrong(tmp_path: Path) -> None:
-    runner = CliRunner()
+    runner, more = CliRunner(), ["--source", str(tmp_path), "--model", "tiny", "--out", str(tmp_path)]
     for arguments, why in (
         (["judge", str(tmp_path), "--judge", "lexical"], "no run here"),
         (["judge", str(tmp_path), "--judge", "chance"], "cannot grade"),
         (["judge", str(tmp_path)], "judge is missing"),
         (["judges", str(tmp_path)], "no run here"),
         (["judges", str(tmp_path), "--family", "x"], "names no vendor"),
-        (f"questions --source {tmp_path} --model tiny --sampling nothing --out {tmp_path}".split(), "not a setting"),
+        (["questions", *more, "--sampling", "nothing"], "not a setting"),
     ):
         done = runner.invoke(app, arguments)
         assert done.exit_code == 1, arguments

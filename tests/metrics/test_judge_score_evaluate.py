@@ -66,5 +66,5 @@ from judge_score import judge_score
 print(judge_score([None, {"accuracy": [7, 9]}])["mean"])
 """
     command = [sys.executable, "-I", "-c", code, str(METRICS)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert (done.returncode, done.stdout.strip()) == (0, "0.8"), done.stderr

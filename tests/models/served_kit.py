@@ -1,13 +1,16 @@
 """A served model before a server that stands in for a real one, and what its tests ask."""
 
 import json
+import threading
 from collections.abc import Callable, Iterable, Sequence
 
+import pytest
 from PIL import Image
 
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.errors import ModelError
 from barista_bench.models import AnsweredRequest, Completion, Failure, GenerationConfig, Request
+from barista_bench.models.served import client as served_client
 from barista_bench.models.served.model import ServedModel
 from tests.served_standin import Call, Fault, ServedStandIn
 
@@ -20,7 +23,7 @@ def request(number: int = 0, seeds: tuple[int, ...] = (11, 12, 13), schema: dict
 
 
 def load(server: ServedStandIn, **settings: object) -> ServedModel:
-    return ServedModel.load("m", **{"base_url": server.url, "api_key_env": None, "timeout": 5.0, **settings})
+    return ServedModel.load("m", **{"base_url": server.url, "api_key_env": None, "timeout": 60.0, **settings})
 
 
 def ask(
@@ -48,6 +51,18 @@ def only(number: int, fault: Fault) -> Callable[[Call], Fault | None]:
 
 def texts(answers: list[list[Completion | Failure]]) -> list[list[str]]:
     return [[entry.text if isinstance(entry, Completion) else entry.error for entry in entries] for entries in answers]
+
+
+def count_outcomes(monkeypatch: pytest.MonkeyPatch) -> threading.Semaphore:
+    """Is released whenever the answer of a request, or its error, is there to be handed out."""
+    there, start = threading.Semaphore(0), served_client.Calls.start
+
+    def counted(calls: served_client.Calls, number: int, request: Request) -> None:
+        start(calls, number, request)
+        calls._futures[number].add_done_callback(lambda done: there.release())
+
+    monkeypatch.setattr(served_client.Calls, "start", counted)
+    return there
 
 
 def drain(stream: Iterable[AnsweredRequest]) -> tuple[list[AnsweredRequest], ModelError | None]:

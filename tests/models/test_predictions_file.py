@@ -120,6 +120,7 @@ def test_a_file_without_a_header_needs_to_be_told_the_box_format(tmp_path: Path)
         PredictionsModel.load(path)
     model = PredictionsModel.load(path, box_format=PIXELS)
     assert (model.box_format, ask(model, "a")) == (PIXELS, [Completion("x")])
+    assert ask(PredictionsModel.load(path, has_boxes=lambda: False), "a") == [Completion("x")]
 
 
 def test_blank_lines_are_passed_over_and_counted(tmp_path: Path) -> None:
@@ -164,7 +165,7 @@ def test_a_bad_line_is_refused_by_its_number(tmp_path: Path, line: Any, problem:
     [
         ({**HEADER, "format": "barista_bench.predictions/2"}, "line 1: Invalid enum value"),
         ({**HEADER, "boxes": "xyxy"}, "line 1: Object contains unknown field `boxes`"),
-        ({**HEADER, "box_format": "xywh/pixels"}, "line 1: box_format 'xywh/pixels' is unknown"),
+        ({**HEADER, "box_format": "xxyy/pixels"}, "line 1: box_format 'xxyy/pixels' is unknown"),
         ({**HEADER, "box_format": "xyxy/0"}, "line 1: box_format 'xyxy/0' is unknown"),
         ({**HEADER, "model": ""}, "line 1: Expected `str` of length >= 1"),
     ],
@@ -275,5 +276,5 @@ def test_the_documented_way_from_rows_to_a_report_works_for_every_kind_of_answer
         assert run.results.coverage.statuses["ok"] == len(run.samples)
     for sample in action.samples:
         texts = dict(zip("ABCDE", sample.example.inputs["options"], strict=True))
-        assert sample.prediction.value["released"][0] == max(texts, key=lambda label: len(texts[label]))
+        assert sample.prediction.value["letters"][0] == max(texts, key=lambda label: len(texts[label]))
     assert 0 < masks.results.figures["J"].mean < 1

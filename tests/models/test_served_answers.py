@@ -34,6 +34,20 @@ ANSWERS = {
         ("", "or", "thinking"),
     ),
     "an answer in parts": ({"content": PARTS}, {}, ("left", None, "stop")),
+    "a reason in capitals": ({"content": "left", "finish_reason": "STOP"}, {}, ("left", None, "stop")),
+    "a reason with a prefix": (
+        {"content": "le", "finish_reason": "FinishReason.MAX_TOKENS"},
+        {},
+        ("le", None, "length"),
+    ),
+    "a reason in an object": ({"content": "left", "finish_reason": {"type": "stop"}}, {}, ("left", None, "stop")),
+    "an unknown reason": ({"content": "left", "finish_reason": "zorp"}, {}, ("left", None, "stop")),
+    "a filter without content": ({"content": None, "finish_reason": "SAFETY"}, {}, ("", None, "refusal")),
+    "a call of a tool": ({"content": None, "finish_reason": "tool_calls"}, {}, ("", None, "stop")),
+    "all of it in reasoning": ({"content": None, "reasoning_content": "It is."}, {}, ("", "It is.", "stop")),
+    "log-probabilities of another form": ({"content": "left", "logprobs": {"tokens": [1]}}, {}, ("left", None, "stop")),
+    "tags of another model": ({"content": "[THINK]Hm.[/THINK]left"}, {}, ("left", "Hm.", "stop")),
+    "cut off within tags of another model": ({"content": "<thinking>or", **CUT}, {}, ("", "or", "thinking")),
 }
 """Changes of the reply; settings; text, reasoning and finish reason."""
 
@@ -42,6 +56,89 @@ ANSWERS = {
 def test_text_reasoning_and_end_of_an_answer(changes, settings, read):
     entry = answer(Fault("reply", change=change_message(**changes)), **settings)
     assert (entry.text, entry.reasoning, entry.finish_reason) == read
+
+
+FILTERS = [{"prompt_index": 0, "content_filter_results": {"hate": {"filtered": True, "severity": "high"}}}]
+FILTER_RESULTS = {"content_filter_results": {"hate": {"filtered": True}}}
+REFUSED = {
+    "without a message": {"choices": [{"finish_reason": "content_filter"}]},
+    "with a message of null": {"choices": [{"finish_reason": "content_filter", "message": None}]},
+    "by a reason of another name": {"choices": [{"finishReason": "SAFETY", "message": {"content": None}}]},
+    "by a stop reason": {"choices": [{"finish_reason": None, "stop_reason": "refusal", "message": {"content": ""}}]},
+    "with results of filters": {"choices": [{"message": {"content": None}, "finish_reason": "stop", **FILTER_RESULTS}]},
+    "with the provider's word": {
+        "choices": [{"message": {"content": ""}, "finish_reason": "stop", "native_finish_reason": "SAFETY"}]
+    },
+    "of the prompt, by Azure": {"choices": [], "prompt_filter_results": FILTERS},
+    "of the prompt, by an earlier Azure": {"choices": [], "prompt_annotations": FILTERS},
+    "of the prompt, by Gemini's library": {"prompt_feedback": {"block_reason": "SAFETY"}},
+    "of the prompt, by Gemini": {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}},
+    "in the error of a choice": {
+        "choices": [{"message": {"content": ""}, "finish_reason": "error", "error": {"code": "content_filter"}}]
+    },
+    "in an error without a status": {"error": {"message": "policy", "code": "content_filter"}},
+}
+
+
+@pytest.mark.parametrize("body", REFUSED.values(), ids=REFUSED)
+def test_a_refusal_within_a_reply_is_one_for_every_sample_and_is_never_asked_again(body):
+    fault = Fault("raw", body=json.dumps(body).encode())
+    answers, calls = ask(lambda call: fault, [request(seeds=(1,)), request(1, (1,))], SAMPLED)
+    assert answers == [[Completion("", finish_reason="refusal")]] * 2
+    assert len(calls) == 2
+
+
+def test_prompt_filters_that_stopped_nothing_are_no_refusal_where_the_answer_is_missing():
+    results = [{"content_filter_results": {"hate": {"filtered": False}}}]
+    body = {"choices": [], "prompt_filter_results": results}
+    assert isinstance(answer(Fault("raw", body=json.dumps(body).encode())), Failure)
+
+
+def test_one_refusal_in_the_place_of_three_choices_does_not_end_the_calls_for_several(caplog):
+    def one_refusal(reply):
+        reply["choices"] = [{"finish_reason": "content_filter"}]
+
+    answers, calls = ask(
+        only(0, Fault("reply", change=one_refusal)), [request(0), request(1)], SAMPLED, max_concurrency=1
+    )
+    assert [entry.finish_reason for entry in answers[0]] == ["refusal"] * 3
+    assert calls[-1].body["n"] == 3
+    assert "going on with a call for each sample" not in caplog.text
+
+
+def test_a_choice_that_cannot_be_read_costs_no_other_of_its_call():
+    def odd_choices(reply):
+        reply["choices"][0]["message"] = "no"
+        reply["choices"][1]["finish_reason"] = ["stop"]
+
+    [entries], calls = ask(only(0, Fault("reply", change=odd_choices)), [request(0)], SAMPLED, max_attempts=2)
+    assert [isinstance(entry, Failure) for entry in entries] == [True, False, False]
+    assert [call.body.get("n", 1) for call in calls] == [3, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "note"),
+    [
+        ({"finish_reason": "zorp"}, "ended with 'zorp'"),
+        ({"finish_reason": "tool_calls"}, "ended with 'tool_calls'"),
+        ({"finish_reason": {"weather": 1}}, "ended with \"{'weather': 1}\""),
+        ({"finish_reason": None}, None),
+        ({"finish_reason": "end_turn"}, None),
+    ],
+)
+def test_an_answer_that_ended_in_an_odd_way_has_a_note_and_is_warned_of_once(changes, note, caplog):
+    fault = Fault("reply", change=change_message(content="left", **changes))
+    answers, calls = ask(lambda call: fault, [request(n, (1,)) for n in range(3)], GREEDY)
+    assert [(entry.text, entry.note) for [entry] in answers] == [("left", note)] * 3
+    assert len(calls) == 3
+    assert caplog.text.count("it counts as a whole one") == bool(note)
+
+
+@pytest.mark.parametrize("reason", ["abort", "error", "ERROR", {"type": "abort"}])
+def test_what_broke_off_is_asked_again(reason):
+    broken = Fault("reply", change=change_message(content="le", finish_reason=reason))
+    [[entry]], calls = ask(lambda call: broken if call.attempt == 1 else None, [request(seeds=(1,))], GREEDY)
+    assert (entry.finish_reason, len(calls)) == ("stop", 2)
 
 
 @pytest.mark.parametrize(

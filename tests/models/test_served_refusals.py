@@ -3,7 +3,7 @@
 import json
 import logging
 import re
-import time
+import threading
 import traceback
 
 import pytest
@@ -11,9 +11,10 @@ import pytest
 from barista_bench.errors import ModelError
 from barista_bench.models import Completion, Failure, GenerationConfig
 from barista_bench.models.served import client as served_client
+from barista_bench.models.served.errors import status_error
 from barista_bench.models.served.model import ServedModel
 from barista_bench.models.served.state import FIRST_LIMIT
-from tests.models.served_kit import GREEDY, SAMPLED, ask, drain, load, only, request
+from tests.models.served_kit import GREEDY, SAMPLED, ask, count_outcomes, drain, load, only, request
 from tests.served_standin import Fault, ServedStandIn, change_message
 
 pytestmark = pytest.mark.usefixtures("short_waits")
@@ -49,10 +50,10 @@ def test_a_403_of_a_moderator_refuses_that_request_even_if_it_comes_first(how):
 
 @pytest.mark.parametrize("how", ["status", "raw"])
 def test_another_403_after_an_answer_fails_that_request_alone_and_at_once(how):
-    fault = Fault(how, 403, body=b'{"error": {"message": "image blocked by safety system", "code": 403}}')
+    fault = Fault(how, 403, body=b'{"error": {"message": "pictures of this size are for members only", "code": 403}}')
     answers, calls = ask(only(3, fault), [request(n, (1,)) for n in range(6)], GREEDY, max_concurrency=1)
     assert [isinstance(entries[0], Failure) for entries in answers] == [n == 3 for n in range(6)]
-    assert "refused the request with 403: image blocked by safety system" in answers[3][0].error
+    assert "refused the request with 403: pictures of this size are for members only" in answers[3][0].error
     assert len(calls) == 6
 
 
@@ -90,15 +91,24 @@ def test_what_every_request_would_meet_stops_the_run_and_loses_no_answer(status,
 
 
 @pytest.mark.full
-def test_after_a_refusal_nothing_more_is_sent_and_what_still_comes_is_handed_out_before_it_is_raised():
+def test_after_a_refusal_nothing_more_is_sent_and_what_still_comes_is_handed_out_before_it_is_raised(monkeypatch):
+    all_sent, refused, outcomes = threading.Barrier(FIRST_LIMIT), threading.Event(), count_outcomes(monkeypatch)
+
+    def read_refusal(*args, **options):
+        refused.set()
+        return status_error(*args, **options)
+
+    monkeypatch.setattr(served_client, "status_error", read_refusal)
+
     def decide(call):
-        refused = call is server.calls[0]
-        time.sleep(0.4 if refused else 0.8)
-        return Fault("status", 401) if refused else None
+        all_sent.wait(60)
+        if call is server.calls[0]:
+            return Fault("status", 401)
+        assert refused.wait(60)
 
     def source():
         yield from (request(n, (1,)) for n in range(6))  # more than are sent at once
-        time.sleep(1.5)  # all that were sent have come back when the next one is to be taken
+        assert all(outcomes.acquire(timeout=60) for _ in range(6))  # before the next one is to be taken
 
     with ServedStandIn(decide) as server:
         got, error = drain(load(server).stream(source(), GREEDY))

@@ -1,6 +1,7 @@
 """Replies and errors are hostile input: whatever a server sends, it becomes a completion or one of our errors."""
 
 import json
+import re
 
 import pytest
 from hypothesis import assume, given, strategies as st
@@ -149,9 +150,19 @@ def test_another_403_is_about_the_key_until_the_server_has_answered_and_then_abo
         ("invalid_prompt", "This prompt violates our usage policy.", DeclinedError),
         ("invalid_prompt", "messages[0] has no content", RejectedError),
         ("invalid_value", "the parameter was flagged as deprecated", RejectedError),
+        (
+            "400",
+            "The response was filtered due to the prompt triggering Azure OpenAI's content management",
+            DeclinedError,
+        ),
+        ("invalid_request_error", "Output blocked by content filtering policy", DeclinedError),
+        ("data_inspection_failed", "Input data may contain inappropriate content.", DeclinedError),
+        ("SAFETY", "no", DeclinedError),
+        ("bad", "Your account was suspended for violating our usage policies.", RejectedError),
+        ("bad", "unknown field: content_filter", RejectedError),
     ],
 )
-def test_an_invalid_prompt_is_a_refusal_where_it_is_against_a_policy(code, message, kind):
+def test_an_error_is_a_refusal_where_a_policy_or_a_filter_stopped_what_was_asked(code, message, kind):
     assert type(error_for(400, {"message": message, "code": code})) is kind
 
 
@@ -163,17 +174,61 @@ def test_what_an_answer_says_nothing_of_stays_fatal_after_one(status):
 @pytest.mark.parametrize(
     ("said", "remedy"),
     [
-        ("Unsupported: 'max_tokens'. Use 'max_completion_tokens'.", "token_limit_field=max_completion_tokens"),
-        ("extra fields not permitted: max_completion_tokens", "token_limit_field=max_tokens"),
-        ("'temperature' does not support 0 with this model", "omit=temperature"),
-        ("Invalid schema for response_format 'answer'", "structured_output"),
+        ("Unsupported: 'max_tokens'. Use 'max_completion_tokens'.", "give token_limit_field=max_completion_tokens"),
+        ("extra fields not permitted: max_completion_tokens", "give token_limit_field=max_tokens"),
+        ("'temperature' does not support 0 with this model", "give omit=temperature"),
+        ("Invalid schema for response_format 'answer'", "leave structured_output off"),
+        ("max_tokens=4096 cannot be greater than max_model_len=max_total_tokens=2048.", "a smaller max_new_tokens"),
+        (
+            "'max_tokens' or 'max_completion_tokens' is too large: 9. This model's maximum context length is 4",
+            "a smaller",
+        ),
+        ("This model's maximum context length is 8192 tokens. However, you requested 9000 tokens", "--max-model-len"),
+        ("The decoder prompt (length 9) is longer than the maximum model length of 4.", "--max-model-len"),
+        ("prompt is too long: 208310 tokens > 200000 maximum", "--max-model-len"),
+        ("input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000", "a smaller max_new_tokens"),
+        ("The input token count (9) exceeds the maximum number of tokens allowed (4).", "a smaller max_new_tokens"),
+        ("`inputs` tokens + `max_new_tokens` must be <= 2048. Given: 3000 `inputs` tokens", "a smaller max_new_tokens"),
+        ("the request exceeds the available context size. try increasing the context size", "--max-model-len"),
+        ("Requested token count exceeds the model's maximum context length of 4 tokens.", "--max-model-len"),
+        ("max_tokens is too large: 9. This model supports at most 4 completion tokens", "give another max_new_tokens"),
+        ("At most 1 image(s) may be provided in one request.", "--limit-mm-per-prompt"),
+        ("Too many images provided. This model supports up to 5 images", "ask for fewer frames"),
+        ("'data:image/jpeg;base64,/9j/4AA...' is not a valid absolute URI", "max_image_side"),
+        ("Invalid URI: The Uri string is too long.", "max_image_side"),
+        ("messages.0.content.1: image exceeds 5 MB maximum", "max_image_side"),
+        ("m is not a multimodal model", "text_only:MODEL"),
+        ("Unsupported parameter: 'reasoning_effort' is not supported with this model.", "reasoning_field"),
+        ("Unrecognized request argument supplied: top_k", "top_k"),
+        ("'logprobs' is not supported by this model", "top_logprobs=0"),
     ],
 )
 def test_a_refusal_that_a_setting_can_answer_names_the_setting(said, remedy):
-    assert remedy in str(error_for(400, {"message": said}))
+    assert remedy in str(error_for(400, {"message": said})).partition("Remedy: ")[2]
 
 
-SHAPES = [{"error": {"message": "why"}}, {"error": "why"}, {"message": "why"}, {"detail": "why"}]
+def test_a_field_that_was_just_sent_is_not_advised_and_a_models_name_is_no_field():
+    said = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+    assert "token_limit_field" not in str(error_for(400, {"message": said}, sent={"max_completion_tokens": 9}))
+    assert "token_limit_field" in str(error_for(400, {"message": said}, sent={"max_tokens": 9}))
+    seed = Endpoint("lab/seed-video", "http://host/v1", None)
+    error = status_error(400, {}, b'{"error": {"message": "lab/seed-video is busy dreaming"}}', seed)
+    assert "Remedy" not in str(error)
+
+
+@pytest.mark.parametrize("ending", [".", "..", "...", "!", ""])
+def test_what_a_server_says_and_the_remedy_are_two_sentences(ending):
+    error = error_for(400, {"message": f"no temperature{ending}"})
+    assert re.search(r"\.\.(?<!\.\.\.) Remedy|\.{4,} Remedy", str(error)) is None
+
+
+SHAPES = [
+    [{"error": {"message": "why"}}],
+    {"error": {"message": "why"}},
+    {"error": "why"},
+    {"message": "why"},
+    {"detail": "why"},
+]
 
 
 @pytest.mark.parametrize("body", [*SHAPES, {"error": {"detail": "why"}}])

@@ -161,10 +161,10 @@ def test_reasoning_is_sent_in_the_field_that_is_named(settings, sent):
 @pytest.mark.parametrize(
     ("settings", "remedy"),
     [
-        ({"reasoning": "on"}, "say off, low, medium or high, or name another reasoning_field"),
-        ({"reasoning": "low", "reasoning_field": "chat_template_kwargs.thinking"}, "say on or off"),
+        ({"reasoning": "on"}, "say --reasoning off, low, medium or high, or name another --reasoning-field"),
+        ({"reasoning": "low", "reasoning_field": "chat_template_kwargs.thinking"}, "say --reasoning on or off"),
         ({"reasoning": "low", "extra_body": {"reasoning_effort": "high"}}, "leave one of them out"),
-        ({"reasoning": "max"}, "give another value"),
+        ({"reasoning": "max"}, "give another --reasoning"),
     ],
 )
 def test_reasoning_that_a_field_cannot_say_is_refused(settings, remedy):

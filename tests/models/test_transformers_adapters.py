@@ -52,7 +52,7 @@ def test_answers_are_those_of_peft_and_not_of_the_bare_model(folders, adapter, l
     for request in requests:
         model.generate([request], GREEDY)
         inputs = model._engine.encoder.encode(request).tensors
-        made = reference.generate(**inputs, max_new_tokens=16, do_sample=False)
+        made = reference.generate(**inputs, max_new_tokens=GREEDY.max_new_tokens, do_sample=False)
         assert rows[-1] == made[0, inputs["input_ids"].shape[1] :].tolist()
     assert texts(model.generate(requests, GREEDY)) != texts(loaded["gemma3"].generate(requests, GREEDY))
 

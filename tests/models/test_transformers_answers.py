@@ -1,6 +1,7 @@
 """Where an answer ends, and what was only thought."""
 
 import shutil
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +9,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
+
+from transformers import AutoTokenizer  # noqa: E402
 
 from barista_bench.errors import ModelError  # noqa: E402
 from barista_bench.models.answers import AnswerReader, GeneratedRow  # noqa: E402
@@ -75,6 +78,25 @@ def test_special_tokens_without_a_role_are_no_text_of_an_answer(any_model):
     assert answer.text == "the cup and the jug" == "".join(token.token for token in answer.logprobs)
 
 
+def test_thoughts_between_special_tokens_of_another_model_are_none_of_the_answer(model):
+    tokenizer = deepcopy(model._engine.encoder.tokenizer)
+    tokenizer.add_special_tokens({"additional_special_tokens": ["[THINK]", "[/THINK]", "[INST]"]})
+    reader = AnswerReader.of(tokenizer, TAGS, model._engine.model.generation_config)
+    answer = reader.read(generated(reader, "[THINK]the cup[/THINK]jug[INST]"), ())
+    assert (answer.reasoning, answer.text, answer.finish_reason) == ("the cup", "jug", "stop")
+    assert answer.thinking_tokens < answer.output_tokens
+    cut_off = reader.read(generated(reader, "[THINK]the cup", ended=False), ())
+    assert (cut_off.text, cut_off.finish_reason) == ("", "thinking")
+
+
+def test_tags_that_the_vocabulary_knows_are_the_models_own(copy):
+    tokenizer = AutoTokenizer.from_pretrained(copy)
+    tokenizer.add_special_tokens({"additional_special_tokens": ["[THINK]", "[/THINK]"]})
+    tokenizer.save_pretrained(copy)
+    encoder = TransformersModel.load(str(copy))._engine.encoder
+    assert (encoder.tags, encoder.thinks) == (("[THINK]", "[/THINK]"), True)
+
+
 def test_no_answer_holds_a_mark_of_the_chat_template_that_the_model_wrote(model, monkeypatch):
     rows = written_tokens(monkeypatch)
     answers = model.generate(many_requests(seeds=range(16)), GenerationConfig(temperature=50.0, max_new_tokens=24))
@@ -88,10 +110,10 @@ def test_stop_texts_end_the_answer_and_are_no_part_of_it(model):
     full = model.generate(requests, GREEDY)
     written = full[0][0].text
     stop = next(written[n : n + 2] for n in range(4, len(written)) if written[n : n + 2] not in full[1][0].text)
-    answers = model.generate(requests, GenerationConfig(0, max_new_tokens=16, stop=(stop, "never written")))
+    answers = model.generate(requests, replace(GREEDY, stop=(stop, "never written")))
     assert answers[0][0].text == full[0][0].text[: full[0][0].text.index(stop)]
     assert answers[0][0].finish_reason == "stop"
-    assert answers[0][0].output_tokens < 16
+    assert answers[0][0].output_tokens < GREEDY.max_new_tokens
     assert answers[1] == full[1]
 
 
@@ -99,7 +121,7 @@ def test_a_prompt_that_ends_like_a_stop_text_stops_nothing(model):
     request = request_of(0, 1, "cup")
     [[full]] = model.generate([request], GREEDY)
     first = full.text[0]
-    [[answer]] = model.generate([request], GenerationConfig(0, max_new_tokens=16, stop=("assistant\n" + first,)))
+    [[answer]] = model.generate([request], replace(GREEDY, stop=("assistant\n" + first,)))
     assert answer == full
 
 
@@ -129,7 +151,7 @@ def test_thinking_closes_when_its_budget_is_spent(thinker, monkeypatch):
     longest_first = rows[:8]
     for budget in (0, 1, 6):
         rows.clear()
-        answers = thinker.generate(requests, replace(GREEDY, max_new_tokens=40, thinking_budget=budget))
+        answers = thinker.generate(requests, replace(GREEDY, max_new_tokens=24, thinking_budget=budget))
         for row, unlimited in zip(rows[:8], longest_first, strict=True):
             assert row[:budget] == unlimited[:budget]
             assert row[budget : budget + len(closing)] == closing

@@ -28,8 +28,9 @@ def test_a_model_that_is_right_in_batches_stays_in_batches(any_model):
 
 def test_it_is_right_in_bfloat16_too(folders):
     model = TransformersModel.load(str(folders["gemma3"]), dtype="bfloat16")
-    model.generate(mixed_requests(), GREEDY)
-    assert 1e-4 < model._engine.batch_check.distance < model._engine.batch_check.tolerance < 0.1
+    assert {answer.batch_size for [answer] in model.generate(mixed_requests(), GREEDY)} == {4}
+    assert model._engine.batch_check.agrees  # some processors round both alike, others do not
+    assert model._engine.batch_check.tolerance == tolerance_of(torch.bfloat16)
 
 
 def exchange_images(self: PromptEncoder, encoded: list, batch=PromptEncoder.batch) -> dict:

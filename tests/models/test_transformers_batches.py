@@ -335,5 +335,6 @@ def test_the_seconds_of_all_requests_add_up_to_those_of_generation(model, monkey
 
     monkeypatch.setattr(model._engine.model, "generate", timed)
     model.batch_size = 2
+    begun = time.perf_counter()
     total = sum(answer.seconds for answer in model.stream(many_requests(seeds=(1, 2)), SAMPLED))
-    assert sum(spent) <= total <= 3 * sum(spent)
+    assert sum(spent) <= total <= time.perf_counter() - begun

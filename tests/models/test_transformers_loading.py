@@ -160,9 +160,15 @@ def test_weights_in_shards_are_those_of_one_file(copy, loaded):
     [
         ({"attn_implementation": "flash_attention_2"}, r"FlashAttention2.*Remedy: install flash-attn, or leave"),
         ({"attn_implementation": "quick"}, r'"quick"` is not supported.*Remedy: leave attn_implementation out'),
-        ({"device": "cuda"}, r"device 'cuda': this machine, as torch sees it, has 0 CUDA GPUs. Remedy: give auto"),
-        ({"device": "cuda:1"}, r"device 'cuda:1': this machine, as torch sees it, has 0 CUDA GPUs. Remedy: give auto"),
-        ({"device": "gpu"}, r"device 'gpu': .*Remedy: give auto, cpu, cuda or cuda:0"),
+        (
+            {"device": "cuda"},
+            r"device 'cuda': this machine, as torch sees it, has 0 CUDA GPUs. Remedy: give --device auto",
+        ),
+        (
+            {"device": "cuda:1"},
+            r"device 'cuda:1': this machine, as torch sees it, has 0 CUDA GPUs. Remedy: give --device auto",
+        ),
+        ({"device": "gpu"}, r"device 'gpu': .*Remedy: give --device auto, cpu, cuda or cuda:0"),
         ({"quantization": "8bit"}, r"8bit quantisation needs a CUDA GPU. Remedy: "),
         ({"max_pixels": 10_000}, r"has no max_pixels. Remedy: leave it out"),
         ({"revision": "main"}, "a folder has no revisions"),

@@ -139,20 +139,20 @@ def test_one_candidate_is_greedy_decoding(any_model):
 
 def test_greedy_answers_and_the_penalty_are_those_of_transformers_own_generation(any_model, monkeypatch):
     """Beside `generate` without anything of ours, on one request at a time."""
-    rows = written_tokens(monkeypatch)
+    rows, config = written_tokens(monkeypatch), replace(GREEDY, max_new_tokens=16)  # long enough to repeat itself
     encoder, plain = any_model._engine.encoder, any_model._engine.model
     for penalty in (1.0, 1.7):
         for request in mixed_requests()[:3]:
             inputs = encoder.encode(request).tensors
             made = plain.generate(
                 **inputs,
-                max_new_tokens=16,
+                max_new_tokens=config.max_new_tokens,
                 do_sample=False,
                 repetition_penalty=penalty,
                 eos_token_id=sorted(any_model._engine.reader.end_ids),
                 pad_token_id=encoder.tokenizer.pad_token_id,
             )
-            any_model.generate([request], replace(GREEDY, repetition_penalty=penalty))
+            any_model.generate([request], replace(config, repetition_penalty=penalty))
             assert rows[-1] == made[0, inputs["input_ids"].shape[1] :].tolist()
     assert rows[:3] != rows[3:]
 

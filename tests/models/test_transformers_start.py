@@ -80,7 +80,7 @@ def test_thinking_is_switched_off_by_a_variable_of_the_template_or_by_the_one_se
     assert {"template_kwargs", "reasoning"}.isdisjoint(plain.identity.settings)
     assert off.identity.settings["template_kwargs"] == '{"enable_thinking": false}'
     assert same.identity.settings["reasoning"] == "off"
-    with pytest.raises(ModelError, match=r"no switch for reasoning high. Remedy: say off, on"):
+    with pytest.raises(ModelError, match=r"no switch for reasoning high. Remedy: say --reasoning off, on"):
         TransformersModel.load(str(copy), reasoning="high")
     with pytest.raises(ModelError, match=r"sets \['enable_thinking'\], as reasoning does"):
         TransformersModel.load(str(copy), reasoning="off", template_kwargs={"enable_thinking": False})

@@ -18,7 +18,7 @@ STANDIN = Path(__file__).with_name("vllm_standin.py")
 def make(tmp_path):
     engines = []
 
-    def made(*, timeout: float = 20.0, capacity: int = 4, command=(sys.executable, "-I", STANDIN), **variables: str):
+    def made(*, timeout: float = 60.0, capacity: int = 4, command=(sys.executable, "-I", STANDIN), **variables: str):
         environment = {**os.environ, "STANDIN": str(tmp_path), **variables}
         engines.append(VllmEngine("m", command, environment, {"model": "m"}, capacity=capacity, timeout=timeout))
         return engines[-1]
@@ -78,7 +78,7 @@ def test_no_more_calls_than_its_capacity_are_at_an_engine(make):
 @pytest.mark.full
 @pytest.mark.parametrize("how", ["crash", "garbage", "stranger", "hang"])
 def test_a_death_costs_a_restart_and_no_answer(make, tmp_path, caplog, how):
-    engine = make(timeout=2.5 if how == "hang" else 20.0)
+    engine = make(timeout=8.0 if how == "hang" else 60.0)
     engine.start()
     texts = ["what?"] * 10
     texts[5] = f"{how} once"
@@ -117,10 +117,10 @@ def test_a_restart_that_fails_blames_no_prompt(make, tmp_path):
 
 @pytest.mark.full
 def test_slow_work_that_shows_life_is_waited_for(make, tmp_path):
-    engine = make(timeout=1.5)
+    engine = make(timeout=8.0)
     begun = time.monotonic()
     assert ask(engine, ["slow", "what?"]) == {0: "ok", 1: "ok"}
-    assert time.monotonic() - begun > 1.9
+    assert time.monotonic() - begun > 8.0
     assert len(lives(tmp_path)) == 1
 
 

@@ -12,6 +12,7 @@ pytest.importorskip("transformers")
 from barista_bench.errors import ConfigError, ModelError
 from barista_bench.models import Completion, Failure, GenerationConfig, Request
 from barista_bench.models.base import repeated
+from barista_bench.models.served.remedies import engine_remedy_for
 from barista_bench.models.vllm import model as vllm_model
 from barista_bench.models.vllm.engine import Call, EngineOutput
 from barista_bench.models.vllm.model import VllmModel
@@ -130,6 +131,21 @@ def test_an_answer_is_held_by_a_grammar_of_its_own_and_a_free_one_by_none(load):
     assert (entry.text, entry.reasoning, entry.finish_reason) == ('["<think>"]', None, "stop")
     [[failure]] = model.generate([replace(asked, schema={"uniqueItems": True})], GREEDY)
     assert "uniqueItems" in failure.error
+
+
+def test_why_an_answer_ended_is_read_as_servers_say_it_and_a_refused_prompt_says_what_to_change(load):
+    model = load()
+    call, tokens = call_of(model, GREEDY), tokens_of(model, "the cup")
+    entries = {
+        ended: model._completion(EngineOutput(tokens, ended), call, 4, GREEDY)
+        for ended in ("stop", "length", "repetition", "pooled", "abort", "error")
+    }
+    assert [entries[ended].finish_reason for ended in list(entries)[:4]] == ["stop", "length", "length", "stop"]
+    assert [entries[ended].note for ended in list(entries)[:4]] == [None, None, None, "ended with 'pooled'"]
+    assert all(isinstance(entries[ended], Failure) for ended in ("abort", "error"))
+    assert "max_model_len" in engine_remedy_for("The prompt (length 9) is longer than the maximum model length of 4")
+    assert "limit_mm_per_prompt" in engine_remedy_for("ValueError: At most 1 image(s) may be provided in one prompt.")
+    assert engine_remedy_for("out of luck") == ""
 
 
 def test_held_answers_have_the_backend_of_vllm_that_is_used_beside_transformers(load, starts):

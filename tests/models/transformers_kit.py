@@ -14,8 +14,8 @@ from PIL import Image
 from barista_bench.core.prompt import ImagePart, Prompt, TextPart
 from barista_bench.models.base import Completion, Failure, GenerationConfig, Request
 
-GREEDY = GenerationConfig(temperature=0, max_new_tokens=16)
-SAMPLED = GenerationConfig(temperature=0.7, max_new_tokens=16)
+GREEDY = GenerationConfig(temperature=0, max_new_tokens=8)
+SAMPLED = GenerationConfig(temperature=0.7, max_new_tokens=8)
 
 
 def change_json(file: Path, **changes: object) -> None:

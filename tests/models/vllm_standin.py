@@ -46,7 +46,7 @@ def main():
         if happens("hang", text):
             time.sleep(600)
         if happens("slow", text):
-            for _ in range(20):
+            for _ in range(90):
                 time.sleep(0.1)
                 say()
         if "refused" in text:

@@ -13,8 +13,8 @@ from PIL import Image
 
 from barista_bench.errors import DataError
 from barista_bench.other_graphs.importing import import_graphs
-from barista_bench.other_graphs.source import rles_of
 from barista_bench.scene_graph import encode_mask
+from barista_bench.scene_graph.shapes import masks_of_labels
 from tests.other_graphs.stand_ins import imported
 from tests.releases import write_video
 
@@ -92,7 +92,7 @@ def test_masks_are_those_of_each_number_as_an_encoder_writes_them(size: tuple[in
     for most in (1, 2, 256):
         labels = rng.integers(0, most, size).astype(np.uint8)
         labels[-1, -1] = most - 1
-        rles = rles_of(labels)
+        rles = masks_of_labels(labels)
         assert rles == {number: encode_mask(labels == number) for number in set(labels.ravel().tolist()) - {0}}
 
 
@@ -129,9 +129,8 @@ def test_of_a_video_the_frames_nearest_in_time_are_annotated(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        (lambda row: row["meta"].update(num_frames=7), "0006.png: missing"),
         (lambda row: row["meta"].update(num_frames=10**9), "num_frames"),
-        (lambda row: row["meta"].update(width=64), "no frame has a mask"),
+        (lambda row: row["meta"].update(width=64), "no picture of masks can be used"),
         (lambda row: row.pop("objects"), "objects"),
         (lambda row: row["objects"][0].update(object_id=300), "object_id"),
         (lambda row: row["objects"][0].update(category="c" * 1000), "category"),
@@ -160,18 +159,47 @@ def test_bad_records_cost_themselves_and_are_counted(tmp_path: Path) -> None:
     save(Image.new("P", (640, 480)), masks / "0001.png")
     save(Image.new("RGB", SIZE), masks / "0002.png")
     save(Image.fromarray(np.full((SIZE[1], SIZE[0]), 200, np.uint8), mode="L"), masks / "0003.png")
+    huge = masks / "0004.png"  # a head that claims more pixels than Pillow opens
+    huge.write_bytes(huge.read_bytes()[:16] + b"\x00\x00\x60\x00" * 2 + huge.read_bytes()[24:])
     graph, report = imported("pvsg", source)
-    assert graph.coverage.annotated_frames(0, 6).tolist() == [3, 4, 5]
+    assert graph.coverage.annotated_frames(0, 6).tolist() == [3, 5]
     assert not graph.coverage.covers_category("cup", 3, 4)  # what the unlisted number is, nobody knows
-    assert graph.coverage.covers_category("cup", 4, 6)
-    left_out = +report.tally.left_out
-    assert left_out["relations that are not [number, number, name, spans]"] == 2
-    assert left_out["relations of an object that is not listed, or with itself"] == 2
-    assert left_out["spans of relations that end before they begin, or begin after the video"] == 1
-    assert left_out["ends of relations past the end of the video"] == 1
-    assert left_out["masks of a number that is not listed"] == 1
-    assert sum(count for what, count in left_out.items() if what.startswith("frames without masks")) == 3
-    assert any(line.startswith("left out: ") for line in report.lines())
+    assert graph.coverage.covers_category("cup", 5, 6)
+    assert report.tally.left_out["ends of relations past the end of the video"] == 1
+    lost = +report.tally.lost
+    assert lost["relations that are not [number, number, name, spans]"] == 2
+    assert lost["relations of an object that is not listed, or with itself"] == 2
+    assert lost["spans of relations that end before they begin, or begin after the video"] == 1
+    assert lost["masks of a number that is not listed"] == 1
+    assert sum(count for what, count in lost.items() if what.startswith("pictures of masks: ")) == 4
+    assert any(line.startswith("lost: ") for line in report.lines())
+
+
+def test_a_picture_that_is_missing_costs_its_frame(tmp_path: Path) -> None:
+    source = write(tmp_path / "source", video(relations=[[1, 2, "on", [[0, 5]]]]))
+    (source / "data" / "vidor" / "frames" / "v1" / "0002.png").unlink()
+    graph, report = imported("pvsg", source)
+    assert graph.frame_count == 5
+    assert report.tally.lost["frames whose picture is missing"] == 1
+    assert [(row.start, row.end) for row in graph.relations()] == [(0, 5)]
+    assert not report.is_whole
+
+
+def test_names_of_pictures_that_count_from_one_are_read_from_there(tmp_path: Path) -> None:
+    source = write(tmp_path / "source", video())
+    straight, _ = imported("pvsg", write(tmp_path / "straight" / "source", video()))
+    for kind in ("frames", "masks"):
+        folder = source / "data" / "vidor" / kind / "v1"
+        for path in sorted(folder.iterdir(), reverse=True):
+            path.rename(folder / f"{int(path.stem) + 1:04d}.png")
+    graph, report = imported("pvsg", source)
+    assert report.tally.guessed["folders whose names count from 1"] == 2
+    assert [graph.boxes(frame) for frame in range(6)] == [straight.boxes(frame) for frame in range(6)]
+
+
+def test_a_preposition_that_says_the_same_is_the_domains_word(tmp_path: Path) -> None:
+    graph, _ = imported("pvsg", write(tmp_path / "source", video(relations=[[1, 2, "in", [[0, 1]]]])))
+    assert [(row.type, row.value) for row in graph.relations()] == [("position", "inside")]
 
 
 NAMELESS = '{"objects": {"thing": [], "stuff": []}, "split": {}, "data": [1]}'

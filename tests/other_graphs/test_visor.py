@@ -81,14 +81,29 @@ def test_a_name_in_a_subsequence_is_one_thing_by_guess_and_a_hand_one_in_the_vid
     assert not graph.coverage.covers_category("left hand")
 
 
-def test_a_name_that_stands_twice_has_no_identity(tmp_path: Path) -> None:
-    twice = [entity("a", "cup", 0), entity("b", "cup", 500, exhaustive="n")]
-    graph, report = imported(
-        "visor", write(tmp_path / "source", twice, [entity("a", "cup", 0)], [entity("a", "cup", 0)])
-    )
-    assert [graph.frames_of(at).tolist() for at in range(len(graph.objects))] == [[0], [0], [1], [2]]
-    assert report.tally.left_out["identities of things whose name stands twice on a picture"] == 3
-    assert [graph.coverage.covers_category("cup", at, at + 1) for at in range(3)] == [False, True, True]
+def test_things_of_one_name_on_a_picture_are_told_apart_by_overlap(tmp_path: Path) -> None:
+    first = [entity("a", "plate", 0), entity("b", "plate", 500), entity("c", "plate", 900, exhaustive="n")]
+    then = [entity("d", "plate", 520), entity("e", "plate", 10)]
+    graph, report = imported("visor", write(tmp_path / "source", first, then))
+    boxes = [graph.boxes(frame) for frame in (0, 1)]
+    lefts = {
+        item.id: [frame_boxes[item.id][0] for frame_boxes in boxes if item.id in frame_boxes] for item in graph.objects
+    }
+    assert sorted(lefts.values()) == [[0, 3], [125, 130], [225]]
+    assert report.is_whole
+    assert [graph.coverage.covers_category("plate", at, at + 1) for at in range(2)] == [False, True]
+
+
+def test_a_polygon_inside_of_another_one_is_a_hole(tmp_path: Path) -> None:
+    square, hole = ([[x, y] for x, y in corners] for corners in (_corners(100, 500), _corners(200, 397)))
+    ring = {**entity("a", "ring", 0), "segments": [square, hole, []]}
+    graph, report = imported("visor", write(tmp_path / "source", [ring]))
+    assert graph.mask(graph.instances(0)[0]).sum() == 100**2 - 49**2
+    assert report.is_whole
+
+
+def _corners(low: int, high: int) -> list[tuple[int, int]]:
+    return [(low, low), (high, low), (high, high), (low, high)]
 
 
 def test_contacts_are_relations_and_unknown_ones_are_unknown(tmp_path: Path) -> None:
@@ -148,10 +163,10 @@ def test_a_bad_picture_costs_that_picture_and_a_bad_mask_itself(tmp_path: Path) 
     path.write_text(json.dumps(content))
     graph, report = imported("visor", source)
     assert graph.frame_count == 2
-    left_out = +report.tally.left_out
-    assert left_out["pictures without a frame number, or of another video"] == 2
-    assert left_out["pictures whose file is missing"] == 1
-    assert left_out["things whose id stands twice on a picture"] == 1
-    assert sum(count for what, count in left_out.items() if what.startswith("pictures whose record is wrong")) == 1
-    assert sum(count for what, count in left_out.items() if what.startswith("masks: ")) == 1
+    lost = +report.tally.lost
+    assert lost["pictures without a frame number, or of another video"] == 2
+    assert lost["pictures whose file is missing"] == 1
+    assert lost["things whose id is on a picture twice"] == 1
+    assert sum(count for what, count in lost.items() if what.startswith("pictures whose record is wrong")) == 1
+    assert sum(count for what, count in lost.items() if what.startswith("masks: ")) == 1
     assert not graph.coverage.covers_category("lid", 0, 1)

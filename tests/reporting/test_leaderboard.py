@@ -22,8 +22,8 @@ class Seed(Fruit):
     name = "seed"
 
 
-def report(*runs: ScoredRun, resamples: int = 50) -> Report:
-    return build_report(runs, analyses=analyse(runs, resamples=resamples))
+def report(*runs: ScoredRun, permutations: int = 50) -> Report:
+    return build_report(runs, analyses=analyse(runs, permutations=permutations))
 
 
 def test_models_stand_by_score_and_people_and_baselines_below_them_unranked() -> None:
@@ -70,7 +70,7 @@ def test_coverage_is_told_only_where_it_is_incomplete() -> None:
 
 def test_a_finding_says_who_leads_how_surely_and_what_goes_wrong() -> None:
     (section,) = report(answering("strong", "apple"), answering("weak", "kiwi")).sections
-    measured = "0.667, 0.667 more [0.667, 0.667], p 0.020 on 10 resampling units"
+    measured = "0.667, 0.667 more [0.153, 0.769], p 0.020 on 10 resampling units"
     assert section.finding == f"strong leads weak ({measured}). Failures: 20 of 20 missed."
     (section,) = report(answering("one", "apple"), answering("two", "apple"), answering("chance", "apple")).sections
     said = "one is level with two, at 0.667. It is the same with chance."
@@ -79,21 +79,32 @@ def test_a_finding_says_who_leads_how_surely_and_what_goes_wrong() -> None:
     assert section.finding == "No model was asked."
 
 
-def test_a_difference_with_an_interval_apart_from_0_is_likely_where_no_permutation_of_few_videos_can_be_sure() -> None:
-    runs = [answering(name, answer, MadeExamples(5)) for name, answer in (("good", "apple"), ("bad", "kiwi"))]
-    made = report(*runs, answering("chance", "kiwi", MadeExamples(5)), resamples=200)
+def test_a_difference_is_likely_where_only_the_correction_of_many_comparisons_doubts_it() -> None:
+    answers = {"good": "apple, pear", "fair": "apple", "bad": "kiwi"}
+    made = report(*(answering(name, answer, MadeExamples(6)) for name, answer in answers.items()), permutations=200)
     (board,), (section,) = made.boards, made.sections
     gap = board.table.rows[0][1].gap
     assert gap is not None
-    assert (gap.certainty, gap.p) == ("likely", 2 / 2**5)
-    measured = "0.667, 0.667 more [0.667, 0.667], p 0.062 on 5 resampling units"
-    said = f"good is likely ahead of bad ({measured}). It is likely above chance (+0.667)."
-    assert section.finding.startswith(said)
+    assert (gap.certainty, gap.p) == ("likely", 2 * 2 / 2**6)
+    assert section.finding.startswith("good is likely ahead of fair (1.000, 0.333 more [")
+
+
+def test_of_few_videos_nothing_is_likely() -> None:
+    """Of 5 videos no p-value can be below 0.05, however much better a model is."""
+    runs = [answering(name, answer, MadeExamples(5)) for name, answer in (("good", "apple"), ("bad", "kiwi"))]
+    made = report(*runs, answering("chance", "kiwi", MadeExamples(5)), permutations=200)
+    (board,), (section,) = made.boards, made.sections
+    gap = board.table.rows[0][1].gap
+    assert gap is not None
+    assert (gap.certainty, gap.p) == ("too few", 2 / 2**5)
+    measured = "0.667, 0.667 more [−0.203, 0.841], p 0.062 on 5 resampling units"
+    said = f"good is ahead of bad ({measured}): too few videos to tell. "
+    assert section.finding.startswith(f"{said}It is not to be told (too few videos) from chance (+0.667).")
 
 
 def test_a_finding_says_which_baselines_the_best_model_is_above_and_below() -> None:
     baselines = answering("chance", "kiwi"), answering("prior", "apple, pear")
-    (section,) = report(answering("trained", "apple"), *baselines, resamples=200).sections
+    (section,) = report(answering("trained", "apple"), *baselines, permutations=200).sections
     assert section.finding.startswith("trained has 0.667. It is above chance (+0.667); below prior (−0.333).")
     (section,) = report(answering("mine", "plum"), answering("oracle", "apple, pear")).sections
     assert not {"ahead", "oracle"} & set(section.finding.split()), "a lone model is ahead of none"

@@ -165,7 +165,7 @@ def test_neighbours_are_compared_and_what_cannot_be_is_named() -> None:
     bad = made_run(examples, name="bad", statuses=[Status.OK], answer="plum", folder="b")
     again = made_run(examples, name="bad", statuses=[Status.OK], answer="plum", folder="c")
     chance = made_run(examples, name="chance", statuses=[Status.OK], answer="apple", folder="d")
-    analysis = analyse([bad, again, chance, good], resamples=50)
+    analysis = analyse([bad, again, chance, good], permutations=50)
     assert [(folder.name, c.first, c.second) for folder, c in analysis.comparisons.items()] == [
         ("a", "good", "bad (b)"),
         ("b", "bad (b)", "bad (c)"),

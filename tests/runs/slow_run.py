@@ -34,4 +34,4 @@ def slow_run(
         return ScriptedModel("chance", answer, batch_size=batch_size)
 
     runner.load_model = slow_model
-    run(dataset, out, model="chance", workers=workers)
+    run(dataset, out, task="relations", model="chance", workers=workers)

@@ -62,7 +62,7 @@ def test_a_broken_file_is_named(copied: Path) -> None:
 def test_an_unknown_config_and_an_unknown_split_are_refused(copied: Path) -> None:
     with pytest.raises(DataError, match="no config 'referring'"):
         opened(copied, "referring")
-    with pytest.raises(ConfigError, match=r"no split 'validation'. Remedy: use one of all, "):
+    with pytest.raises(ConfigError, match=r"no split 'validation'. Remedy: use --split all, or one of "):
         opened(copied, split="validation")
 
 
@@ -110,8 +110,8 @@ def test_a_folder_may_be_called_as_patterns_are(copied: Path, tmp_path: Path) ->
 
 
 def test_a_missing_file_of_a_split_is_noticed(copied: Path) -> None:
-    (copied / "relations/test-00002-of-00004.parquet").unlink()
-    with pytest.raises(DataError, match="3 of 4 files of test are here"):
+    (copied / "relations/test-00001-of-00002.parquet").unlink()
+    with pytest.raises(DataError, match="1 of 2 files of test are here"):
         opened(copied)
 
 

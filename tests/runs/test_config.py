@@ -13,7 +13,7 @@ from barista_bench.errors import ConfigError
 from barista_bench.models import GenerationConfig
 from barista_bench.runs.ask.config import ENVIRONMENT_PREFIX, RunConfig, checked, resolve
 
-NEEDED = {"data": "barista", "out": "runs/x"}
+NEEDED = {"data": "barista", "model": "oracle", "out": "runs/x"}
 OTHERS = {
     "task": "grounding,relations",
     "model": "chance",
@@ -71,7 +71,7 @@ def test_a_keyword_goes_before_the_environment_and_that_before_the_file(tmp_path
     file.write_text("runs: 1\nlimit: 1\nmodel: chance\n")
     config = resolve(
         RunConfig,
-        {**NEEDED, "runs": 3},
+        {"data": "barista", "out": "runs/x", "runs": 3},
         file=file,
         environment={f"{ENVIRONMENT_PREFIX}RUNS": "2", f"{ENVIRONMENT_PREFIX}LIMIT": "2"},
         defaults={"model": "prior", "split": "train"},
@@ -103,7 +103,7 @@ UNUSABLE: dict[str, tuple[object, ...]] = {
     ("setting", "what"),
     [
         *(({name: value}, name) for name, values in UNUSABLE.items() for value in values),
-        ({"box_format": "xywh/1000"}, "box format"),
+        ({"box_format": "xxyy/1000"}, "box format"),
         ({"max_cost": 1.0}, "prices"),
     ],
 )
@@ -113,8 +113,10 @@ def test_a_value_that_cannot_be_used_is_named_with_a_remedy(setting: dict[str, o
 
 
 def test_a_missing_setting_says_where_to_give_it() -> None:
-    with pytest.raises(ConfigError, match=f"out is missing.*{ENVIRONMENT_PREFIX}OUT"):
-        checked(RunConfig, {"data": "barista"})
+    for name in NEEDED:
+        others = {other: value for other, value in NEEDED.items() if other != name}
+        with pytest.raises(ConfigError, match=f"{name} is missing.*{ENVIRONMENT_PREFIX}{name.upper()}"):
+            checked(RunConfig, others)
 
 
 NO_RUN_FILES = (

@@ -1,11 +1,10 @@
 """The cache below the frame store, made once and kept within its bytes; and the seconds of a run's stages."""
 
 import threading
-import time
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, strategies as st
@@ -53,19 +52,28 @@ def test_it_keeps_what_a_naive_least_recently_used_cache_keeps(max_bytes: int, a
 
 def test_threads_that_want_the_same_at_once_make_it_once() -> None:
     cache: SharedCache[int, bytes] = SharedCache(0, len)  # nothing is kept: only the joining counts
-    all_here, made = threading.Barrier(4), []
+    all_here, made, joined = threading.Barrier(4), [], threading.Semaphore(0)
+
+    class Watched(dict[int, Any]):
+        """Notes who finds that a value is being made."""
+
+        def __getitem__(self, key: int) -> Any:
+            joined.release()
+            return super().__getitem__(key)
+
+    cache._futures = Watched()
 
     def slow(mine: list[int], further: list[int]) -> dict[int, bytes]:
         made.extend(mine)
-        time.sleep(0.5)  # the others come in the meantime
+        assert all(joined.acquire(timeout=60) for _ in range(3 * 2)), "the three others make their own"
         return make(mine, further)
 
     def ask() -> dict[int, bytes]:
-        all_here.wait(10)
+        all_here.wait(60)
         return cache.get([5, 6], slow)
 
     with ThreadPoolExecutor(4) as pool:
-        results = [future.result(10) for future in [pool.submit(ask) for _ in range(4)]]
+        results = [future.result(120) for future in [pool.submit(ask) for _ in range(4)]]
     assert results == [{5: bytes(5), 6: bytes(6)}] * 4
     assert sorted(made) == [5, 6]
     assert cache.made_count == 2

@@ -180,3 +180,12 @@ def test_a_video_under_another_id_is_no_other_video_unless_it_is_missing_which_i
     (release / "other/video.mp4").unlink()
     assert others_of_first(built / "frozen/relations.jsonl", root=release) == {"again", "other"}
     assert "by their ids alone" in caplog.text
+
+
+def test_a_folder_of_datasets_is_told_how_to_name_one_or_take_all(vista: Path, dataset: Path, tmp_path: Path) -> None:
+    for name, folder in (("barista", dataset), ("vista", vista)):
+        (tmp_path / name).symlink_to(folder)
+    with pytest.raises(
+        ConfigError, match=r"2 datasets are here \(barista, vista\). Remedy: name one, .*--benchmark all"
+    ):
+        names(tmp_path)

@@ -132,7 +132,9 @@ def test_a_file_of_answers_to_each_run_answers_every_step(data: Path, tmp_path: 
 
 
 def test_an_estimate_says_what_it_cannot_count(data: Path, tmp_path: Path) -> None:
-    estimated = estimate(RunConfig(data=str(data), out=tmp_path, benchmark="words", task=("choose",), runs=2))
+    estimated = estimate(
+        RunConfig(data=str(data), out=tmp_path, benchmark="words", task=("choose",), model="oracle", runs=2)
+    )
     assert (estimated.samples, estimated.images, estimated.asks_in_steps) == (10, 10, ("choose",))
     assert "choose: questions that depend on answers are not counted" in estimate_text(estimated)
 

@@ -1,6 +1,7 @@
 """Runs over a served model: faults on the way move no score, and the key stands nowhere."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -8,12 +9,15 @@ import pytest
 from barista_bench.core.example import Status
 from barista_bench.models.served import client as served_client
 from barista_bench.reporting import write_report
+from barista_bench.reporting.analyses import analyse
+from barista_bench.reporting.view import build_report
 from barista_bench.runs.ask.config import RunConfig, checked
 from barista_bench.runs.ask.runner import estimate, estimate_text
+from barista_bench.runs.score.results import ALL_REASONING, summary_line
 from barista_bench.runs.score.scoring import score
 from tests.one_run import run
 from tests.runs.made_logs import read_folder
-from tests.served_standin import Fault, ServedStandIn, random_faults
+from tests.served_standin import Call, Fault, ServedStandIn, change_message, random_faults
 
 KEY = "sk-planted-0123456789abcdef"
 RETRIED = [
@@ -81,3 +85,31 @@ def test_a_dry_run_estimates_tokens_and_cost_and_sends_nothing(dataset: Path, tm
     blind = estimate(checked(RunConfig, values | {"model": "text_only:served:m"}))
     assert (blind.requests, blind.images) == (24, 0)
     assert blind.input_tokens < estimated.input_tokens
+
+
+def test_refusals_count_odd_answers_are_told_and_none_of_them_is_asked_again(dataset: Path, tmp_path: Path) -> None:
+    def of_its_turn(call: Call) -> Fault | None:
+        return odd_replies[int(call.digest, 16) % len(odd_replies)]
+
+    odd_replies = [
+        Fault("raw", body=json.dumps({"choices": [{"finish_reason": "SAFETY", "message": None}]}).encode()),
+        Fault("raw", body=json.dumps({"promptFeedback": {"blockReason": "SAFETY"}}).encode()),
+        Fault("reply", change=change_message(finish_reason="FinishReason.STOP")),
+        Fault("reply", change=change_message(finish_reason="zorp")),
+        Fault("reply", change=change_message(content=None, reasoning_content="It is the cup.")),
+    ]
+    with ServedStandIn(of_its_turn) as server:
+        session = run(dataset, tmp_path / "run", runs=1, **settings(server))
+        run(dataset, tmp_path / "run", runs=1, **settings(server))
+    turns = Counter(int(call.digest, 16) % len(odd_replies) for call in server.calls)
+    assert (session.asked, session.failed, len(server.calls)) == (24, 0, 24)
+    scored = score(tmp_path / "run")
+    statuses, notes = scored.results.coverage.statuses, scored.results.notes
+    assert (statuses["refused"], statuses["infra_error"]) == (turns[0] + turns[1], 0)
+    assert notes == {"ended with 'zorp'": turns[3], ALL_REASONING: turns[4]}
+    assert scored.results.coverage.is_complete
+    line = summary_line(scored.results)
+    assert f"all text of {turns[4]} answers is in reasoning_content" in line
+    assert f"{turns[3]} answers ended with 'zorp'" in line
+    report = build_report([scored], analyses=analyse([scored], compare=False))
+    assert f"all text of {turns[4]} answers is in reasoning_content" in " ".join(report.warnings)

@@ -74,13 +74,15 @@ def test_seconds_are_dealt_out_whole(three_tasks: Path, tmp_path: Path) -> None:
 
 def test_a_task_named_twice_is_refused(three_tasks: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="names one twice"):
-        run(three_tasks, tmp_path, task=("relations", "relations"))
+        run(three_tasks, tmp_path, model="oracle", task=("relations", "relations"))
     with pytest.raises(ConfigError, match="all and more"):
-        run(three_tasks, tmp_path, task=("relations", "all"))
+        run(three_tasks, tmp_path, model="oracle", task=("relations", "all"))
 
 
 def test_a_dry_run_counts_and_asks_nothing(three_tasks: Path, tmp_path: Path) -> None:
-    config = checked(RunConfig, {"data": str(three_tasks), "out": tmp_path / "run", "task": TASKS, "runs": 2})
+    config = checked(
+        RunConfig, {"data": str(three_tasks), "model": "oracle", "out": tmp_path / "run", "task": TASKS, "runs": 2}
+    )
     estimated = estimate(config)
     examples = {task: len(list((three_tasks / f"frozen/{task}.jsonl").open())) for task in TASKS}
     assert estimated.tasks == examples

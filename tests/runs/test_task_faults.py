@@ -160,7 +160,7 @@ def two_tasks(small_release: Path, made_once: MadeOnce) -> Path:
     return made_once("faults/two_tasks", lambda out: build(small_release, out, **settings))
 
 
-SETTINGS = {"task": "relations", "limit": EXAMPLES, "runs": 1}
+SETTINGS = {"task": "relations", "model": "oracle", "limit": EXAMPLES, "runs": 1}
 
 
 @pytest.mark.parametrize("model_class", [Reciter, StreamingReciter])
@@ -207,10 +207,10 @@ def test_the_commands_name_the_task_and_the_example_and_end_with_an_error(
     break_method(monkeypatch, Relations, "parse", marked)
     flags = ["--task", "relations", "--limit", str(EXAMPLES), "--runs", "1", "--no-progress"]
     commands = [
-        ["run", str(dataset), "--out", str(tmp_path), *flags],
+        ["run", str(dataset), "--model", "oracle", "--out", str(tmp_path), *flags],
         ["score", str(tmp_path / "relations")],
         ["report", str(tmp_path / "relations"), "--out", str(tmp_path / "report")],
-        ["evaluate", str(dataset), "--out", str(tmp_path), *flags],
+        ["evaluate", str(dataset), "--model", "oracle", "--out", str(tmp_path), *flags],
     ]
     for command in commands:
         ended = CliRunner().invoke(app, command)
@@ -336,7 +336,7 @@ def test_a_baseline_that_raises_fails_for_that_example_alone(
 ) -> None:
     model = {"reference_answer": "oracle", "random_answer": "chance", "prior_answer": "prior"}[method]
     break_method(monkeypatch, Relations, method, of_example(next(iter(answers))))
-    session = run(dataset, tmp_path, model=model, **SETTINGS)
+    session = run(dataset, tmp_path, **{**SETTINGS, "model": model})
     assert (session.asked, session.failed) == (EXAMPLES - 1, 1)
     assert f"{method} raised IndexError" in session.first_failure
     assert read_scored(tmp_path / "relations").results.coverage.statuses["task_error"] == 1
@@ -345,7 +345,14 @@ def test_a_baseline_that_raises_fails_for_that_example_alone(
 def test_several_tasks_of_one_start_lose_nothing_to_one_of_them(
     two_tasks: Path, use: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = {"data": str(two_tasks), "out": tmp_path / "runs", "task": "all", "limit": EXAMPLES, "runs": 1}
+    settings = {
+        "data": str(two_tasks),
+        "out": tmp_path / "runs",
+        "task": "all",
+        "model": "oracle",
+        "limit": EXAMPLES,
+        "runs": 1,
+    }
     config = checked(RunConfig, settings)
     opened = open_tasks(config)
     answers = {

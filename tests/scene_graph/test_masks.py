@@ -7,7 +7,7 @@ from hypothesis.extra import numpy as numpy_strategies
 from pycocotools import mask as coco_mask
 
 from barista_bench.scene_graph import Rle, decode_mask, encode_mask, masks as masks_module
-from barista_bench.scene_graph.masks import mask_ious, run_problems
+from barista_bench.scene_graph.masks import encode_object_map, mask_ious, run_problems
 from tests.metrics.conftest import least_cpu
 
 masks = numpy_strategies.arrays(np.bool_, st.tuples(st.integers(1, 40), st.integers(1, 40)))
@@ -24,6 +24,19 @@ def test_codes_are_those_of_pycocotools_pass_and_decode_to_the_same_pixels(mask:
     assert pixels.flags.f_contiguous
     assert np.array_equal(pixels, mask)
     assert np.array_equal(pixels, coco_mask.decode(theirs))
+
+
+@given(
+    numpy_strategies.arrays(np.uint8, st.tuples(st.integers(1, 12), st.integers(1, 12)), elements=st.integers(0, 3)),
+    st.sampled_from([1, 40]),
+)
+def test_an_object_map_gives_each_object_the_mask_that_pycocotools_gives_it(small: np.ndarray, scale: int) -> None:
+    owners = np.asfortranarray(small.repeat(scale, 0).repeat(scale, 1))
+    expected = {}
+    for owner in np.unique(owners[owners > 0]).tolist():
+        theirs = coco_mask.encode(np.asfortranarray(owners == owner, dtype=np.uint8))
+        expected[owner] = Rle(theirs["counts"].decode(), owners.shape)
+    assert encode_object_map(owners) == expected
 
 
 def test_numbers_written_longer_than_they_need_be_are_decoded() -> None:

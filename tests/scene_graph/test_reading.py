@@ -10,6 +10,7 @@ import pytest
 
 from barista_bench.errors import DataError
 from barista_bench.scene_graph import SceneGraph, VideoGraph, release_bytes, write_release as write_back
+from barista_bench.scene_graph.reading import ProblemLog, read_release
 from tests.releases import FRAMES, MACHINE, document, span, write_release
 
 
@@ -195,7 +196,7 @@ ODD_RECORDS: list[tuple[str, Breakage, str, str]] = [
     ),
     (
         "two categories that differ in case",
-        lambda c: c["categories"].append({"id": "c-x", "name": "Coffee  Cup"}),
+        lambda c: c["categories"].append({"id": "c-x", "name": "Coffee Cup"}),
         "categories[5].name",
         "also the name of categories[1], 'coffee cup'",
     ),
@@ -295,3 +296,27 @@ def test_videos_come_sorted_and_cached(tmp_path: Path) -> None:
     scene = SceneGraph(tmp_path, cache_videos=1)
     assert [graph.video_id for graph in scene.videos(reversed(scene.video_ids))] == ["a", "b", "c"]
     assert scene["a"] is scene["a"]
+
+
+def test_names_are_read_without_stray_blanks_and_say_so(tmp_path: Path) -> None:
+    content = document()
+    hand = next(row for row in content["categories"] if row["name"].lower().startswith("right"))
+    plain = read(tmp_path / "plain", content).hand_contacts((0, 40))
+    hand["name"] = f" {hand['name'].replace(' ', '  ')} "
+    graph = read(tmp_path / "blanks", content)
+    assert plain
+    assert len(graph.hand_contacts((0, 40))) == len(plain)
+    assert [problem.what for problem in graph.problems] == [f"the name {hand['name']!r} is read as 'right hand'"]
+
+
+MARKS = {"BOM": (b"\xef\xbb\xbf", None), "gzip": (b"\x1f\x8b", "compressed"), "UTF-16": (b"\xff\xfe", "UTF-16")}
+
+
+@pytest.mark.parametrize(("mark", "complaint"), MARKS.values(), ids=MARKS)
+def test_a_file_that_is_no_plain_text_says_what_it_is(tmp_path: Path, mark: bytes, complaint: str | None) -> None:
+    data = mark + json.dumps(document()).encode()
+    if complaint is None:
+        assert read_release(data, ProblemLog("v1")).release.annotations
+        return
+    with pytest.raises(DataError, match=f"v1: is {complaint}.*Remedy"):
+        read_release(data, ProblemLog("v1"))

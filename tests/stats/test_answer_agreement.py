@@ -20,7 +20,8 @@ from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.stats import answer_agreement
 from barista_bench.stats.agreement import krippendorff_alpha
-from tests.stats.conftest import Runs, renamed
+from tests.six_tasks import Runs
+from tests.stats.conftest import renamed
 
 BOXES = BoxFormat()
 SAME_AS_TRUTH = ("relations", "grounding", "hand_object", "rvos_objects", "rvos_parts")

@@ -12,7 +12,7 @@ from barista_bench import Evaluation, compare, evaluate, load_results
 from barista_bench.cli import app
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.stats import breakdown, compare_runs
-from tests.stats.conftest import Runs
+from tests.six_tasks import Runs
 
 
 def test_evaluate_runs_and_scores_and_asks_nothing_twice(six_tasks: Path, tmp_path: Path) -> None:
@@ -55,25 +55,25 @@ def test_frames_hold_what_results_and_logs_hold(scored: Runs) -> None:
     )  # fmt: skip
     assert len(loaded.samples) == len(run.samples)
     assert_allclose(loaded.samples.f1, [s.scores["f1"] for s in run.samples])
-    table = loaded.breakdown(["preparation"], resamples=0)
-    assert_allclose(table["mean"], [row.figure.mean for row in breakdown(run, "preparation", resamples=0)])
+    table = loaded.breakdown(["preparation"], intervals=False)
+    assert_allclose(table["mean"], [row.figure.mean for row in breakdown(run, "preparation", intervals=False)])
 
 
 def test_compare_takes_folders_runs_and_evaluations(scored: Runs) -> None:
     strong, weak = scored["strong", "activity"], scored["weak", "activity"]
     tables = [
-        compare([strong.folder, weak.folder], resamples=200),
-        compare([strong, weak], resamples=200),
-        compare([load_results(strong.folder), weak], resamples=200),
+        compare([strong.folder, weak.folder], permutations=200),
+        compare([strong, weak], permutations=200),
+        compare([load_results(strong.folder), weak], permutations=200),
     ]
     for table in tables:
         pd.testing.assert_frame_equal(table, tables[0])
-    assert_allclose(table.difference, compare_runs([strong, weak], resamples=200)[0].difference)
+    assert_allclose(table.difference, compare_runs([strong, weak], permutations=200)[0].difference)
 
 
 def test_the_compare_command_tells_each_pair_and_writes_its_table(scored: Runs, tmp_path: Path) -> None:
     folders = [str(scored[model, "activity"].folder) for model in ("strong", "fair", "weak")]
-    done = CliRunner().invoke(app, ["compare", *folders, "--resamples", "200", "--csv", str(tmp_path / "pairs.csv")])
+    done = CliRunner().invoke(app, ["compare", *folders, "--permutations", "200", "--csv", str(tmp_path / "pairs.csv")])
     assert done.exit_code == 0, done.output
     assert "activity, accuracy: strong" in done.output
     assert "Holm" in done.output
@@ -91,14 +91,14 @@ def test_the_analyse_command_writes_every_table_that_the_runs_allow(scored: Runs
         for model in ("strong", "fair", "weak", "chance")
         for task in ("relations", "activity")
     ]
-    done = CliRunner().invoke(app, ["analyse", *folders, "--out", str(tmp_path / "out"), "--resamples", "100"])
+    done = CliRunner().invoke(app, ["analyse", *folders, "--out", str(tmp_path / "out"), "--permutations", "100"])
     assert done.exit_code == 0, done.output
     names = {path.stem for path in (tmp_path / "out").glob("*.csv")}
     assert names == {
         "figures", "breakdowns", "failures", "consistency", "comparisons", "rank_agreement",
         "answer_agreement", "propagation", "baselines",
     }  # fmt: skip
-    done = CliRunner().invoke(app, ["analyse", folders[0], "--out", str(tmp_path / "one"), "--resamples", "100"])
+    done = CliRunner().invoke(app, ["analyse", folders[0], "--out", str(tmp_path / "one"), "--permutations", "100"])
     assert "no comparisons: no two runs are of the same task" in done.output
     assert "no rank_agreement" in done.output
 

@@ -26,7 +26,8 @@ from barista_bench.stats import (
 )
 from barista_bench.stats.comparison import holm, p_value, swapped_sides, swaps
 from tests.one_run import run as run_model
-from tests.stats.conftest import TASKS, Runs, renamed
+from tests.six_tasks import TASKS, Runs
+from tests.stats.conftest import renamed
 
 
 def frame(run: ScoredRun) -> pd.DataFrame:
@@ -47,7 +48,7 @@ def joined(first: ScoredRun, second: ScoredRun) -> pd.DataFrame:
 
 @pytest.mark.parametrize("task", TASKS)
 def test_sample_scores_are_compared_as_pandas_and_scipy_do(scored: Runs, task: str) -> None:
-    comparison = compare_pair(scored["strong", task], scored["weak", task], resamples=600)
+    comparison = compare_pair(scored["strong", task], scored["weak", task], permutations=600)
     table = joined(scored["strong", task], scored["weak", task])
     table["gap"] = table.score_a - table.score_b
     assert_allclose(comparison.sample_difference, table.gap.mean(), atol=1e-12)
@@ -68,7 +69,7 @@ def test_the_primary_figure_is_tested_as_by_swapping_videos_one_way_after_anothe
     """Every way to exchange the first four videos' answers, each aggregated by the task itself."""
     keep = {f"v{i}" for i in range(4)}
     first, second = (restricted(scored[model, task], keep) for model in ("fair", "weak"))
-    comparison = compare_pair(first, second, resamples=200)
+    comparison = compare_pair(first, second, permutations=200)
     metric = first.task
     gaps = []
     for flip in product((False, True), repeat=4):
@@ -106,7 +107,7 @@ def test_a_better_model_is_told_from_a_worse_one_and_a_model_equals_itself(score
 
 
 def test_all_pairs_of_all_tasks_are_corrected_together(runs_of: Callable[..., list[ScoredRun]]) -> None:
-    comparisons = compare_runs(runs_of(tasks=("relations", "activity")), resamples=200)
+    comparisons = compare_runs(runs_of(tasks=("relations", "activity")), permutations=200)
     assert [(c.task, c.first, c.second) for c in comparisons] == [
         (task, *pair)
         for task in ("relations", "activity")
@@ -134,7 +135,7 @@ def lacking(run: ScoredRun, missing: int) -> ScoredRun:
 def test_of_two_runs_the_incomplete_one_is_named(scored: Runs) -> None:
     """Nobody else's comparison is called so, and fewer repetitions lack nothing."""
     whole = [scored["strong", "activity"], scored["fair", "activity"]]
-    pairs = compare_runs([*whole, lacking(scored["weak", "activity"], 2)], resamples=100)
+    pairs = compare_runs([*whole, lacking(scored["weak", "activity"], 2)], permutations=100)
     assert [pair.missing_by_model for pair in pairs] == [{}, {"weak": 2}, {"weak": 2}]
     lines = [comparison_line(pair) for pair in pairs]
     assert all("36 examples in 9 resampling units," in line for line in lines)

@@ -27,7 +27,8 @@ from barista_bench.stats import (
 )
 from barista_bench.stats.agreement import agreement_of
 from barista_bench.stats.propagation import _edge, odds_ratio
-from tests.stats.conftest import SKILLS, TASKS, Runs, renamed
+from tests.six_tasks import SKILLS, TASKS, Runs
+from tests.stats.conftest import renamed
 from tests.stats.made import Quiz, quiz_example, quiz_run, quiz_sample
 
 
@@ -40,7 +41,7 @@ def aggregated(run: ScoredRun, samples) -> list[float]:
 @pytest.mark.parametrize("task", TASKS)
 def test_breakdown_by_preparation_is_that_of_each_preparations_samples(scored: Runs, task: str) -> None:
     run = scored["fair", task]
-    rows = breakdown(run, "preparation", resamples=100)
+    rows = breakdown(run, "preparation")
     assert [row.value for row in rows] == ["capsule", "fully automatic", "portafilter"]
     for row in rows:
         members = [s for s in run.samples if s.example.metadata["preparation"] == row.value]
@@ -54,10 +55,10 @@ def test_breakdown_by_preparation_is_that_of_each_preparations_samples(scored: R
 def test_breakdowns_together_are_those_of_each_key_alone(scored: Runs) -> None:
     run = scored["weak", "grounding"]
     keys = breakdown_keys(run)
-    together = breakdowns(run, keys, resamples=0)
+    together = breakdowns(run, keys, intervals=False)
     assert len(keys) > 3
-    assert together == {key: breakdown(run, key, resamples=0) for key in keys}
-    assert breakdowns(run, [], resamples=0) == {}
+    assert together == {key: breakdown(run, key, intervals=False) for key in keys}
+    assert breakdowns(run, [], intervals=False) == {}
 
 
 def test_a_group_without_the_figure_has_no_row() -> None:
@@ -69,12 +70,12 @@ def test_a_group_without_the_figure_has_no_row() -> None:
     examples = [replace(quiz_example(i, f"v{i}"), metadata={"kind": k}) for i, k in enumerate(("asked", "not"))]
     samples = [quiz_sample(example, True) for example in examples]
     run = quiz_run(samples, Odd())
-    assert [row.value for row in breakdown(run, "kind", resamples=0)] == ["asked"]
+    assert [row.value for row in breakdown(run, "kind", intervals=False)] == ["asked"]
 
 
 def test_an_example_with_several_values_counts_in_each_of_their_groups(scored: Runs) -> None:
     run = scored["fair", "relations"]
-    rows = {row.value: row for row in breakdown(run, "relation_value", resamples=0)}
+    rows = {row.value: row for row in breakdown(run, "relation_value", intervals=False)}
     for value in ("part of", "holds", "under"):
         members = [s for s in run.samples if any(item["value"] == value for item in s.example.target["relations"])]
         assert_allclose(rows[value].figure.runs, aggregated(run, members))
@@ -89,7 +90,7 @@ def test_numbers_fall_into_quantile_bins_that_hold_every_sample_once(frames: lis
         example = replace(quiz_example(index, "v"), frames=refs, metadata={"frame_count": 100})
         samples.append(quiz_sample(example, frame % 2 == 0))
     run = quiz_run(samples)
-    rows = breakdown(run, "position", resamples=0)
+    rows = breakdown(run, "position", intervals=False)
     assert sum(row.samples for row in rows) == len(frames)
     if len(set(frames)) <= 8:
         assert len(rows) == len(set(frames))
@@ -206,17 +207,18 @@ def test_a_task_that_always_errs_tells_nothing_of_another() -> None:
 
 
 def test_a_few_telling_videos_are_no_certainty() -> None:
-    """Two of nine videos hold all right answers: a resample without them says nothing; the interval keeps 1."""
+    """Two of nine videos hold all right answers: without them nothing is said; the interval keeps 1."""
     tables = {f"v{n}": np.array([3.0, 0, 0, 0]) for n in range(7)}
     tables |= {f"w{n}": np.array([2.0, 0, 0, 3]) for n in range(2)}
-    edge = _edge("a", "b", tables, 1000)
+    edge = _edge("a", "b", tables)
     assert edge.odds_ratio is not None
     assert edge.odds_ratio > 100
-    assert edge.low == 1.0
+    assert edge.low is not None
+    assert edge.low < 1
 
 
 def test_a_model_that_knows_nothing_has_edges_without_an_odds_ratio(scored: Runs) -> None:
-    graph = propagation([scored["chance", "grounding"], scored["chance", "relations"]], resamples=100)
+    graph = propagation([scored["chance", "grounding"], scored["chance", "relations"]])
     assert graph.edges
     for edge in graph.edges:
         defined = min(edge.both + edge.source_only, edge.target_only + edge.neither) > 0
@@ -228,7 +230,7 @@ def test_a_model_that_knows_nothing_has_edges_without_an_odds_ratio(scored: Runs
 def test_a_graph_is_of_one_model_and_sources_choose_its_edges(scored: Runs) -> None:
     with pytest.raises(DataError, match="fair, strong"):
         propagation([scored["strong", "relations"], scored["fair", "activity"]])
-    graph = propagation([scored["weak", task] for task in TASKS], sources=["grounding"], resamples=100)
+    graph = propagation([scored["weak", task] for task in TASKS], sources=["grounding"])
     assert {edge.source for edge in graph.edges} == {"grounding"}
     assert {edge.target for edge in graph.edges} >= {"relations", "hand_object", "activity"}
 
@@ -241,7 +243,7 @@ def test_a_model_is_set_against_its_own_baselines_only(scored: Runs) -> None:
         renamed(scored["weak", "relations"], "text_only:strong"),
         renamed(scored["weak", "activity"], "text_only:strong"),
     ]
-    gaps = baseline_gaps(runs, resamples=200)
+    gaps = baseline_gaps(runs, permutations=200)
     kinds = [("strong", "chance"), ("strong", "text_only"), ("fair", "chance")]
     assert [(gap.model, gap.kind) for gap in gaps] == kinds
     blind = gaps[1].comparison

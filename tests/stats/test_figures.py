@@ -20,7 +20,8 @@ from barista_bench.reporting.figures import OTHER, UNREAD, confusion, figures_of
 from barista_bench.runs.score.costs import Cost
 from barista_bench.runs.score.scoring import ScoredRun
 from barista_bench.tables import Cell, Drawing, Ranged, Table, chart, to_csv
-from tests.stats.conftest import Runs, renamed
+from tests.six_tasks import Runs
+from tests.stats.conftest import renamed
 
 TASKS = ("activity", "grounding", "relations")
 NAMES = {

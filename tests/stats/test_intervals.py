@@ -3,15 +3,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from scipy.stats import bootstrap
+from scipy.stats import beta, binomtest, norm, t as student
 
 from barista_bench.core.example import Status
-from barista_bench.core.resampling import interval, ratio_interval, unit_resamples
+from barista_bench.core.resampling import DIFFERENCE, SCORE, Bounds, Interval, ratio_interval
 from barista_bench.core.task import FrameRef
 from barista_bench.runs.score.results import RESULTS_FILE, read_results
 from barista_bench.runs.score.samples import counted_samples, intervals
 from barista_bench.runs.score.scoring import interval_of
-from tests.stats.conftest import TASKS, Runs
+from tests.six_tasks import TASKS, Runs
 from tests.stats.made import Quiz, quiz_example, quiz_sample, video_effects
 
 VIDEOS, EACH, RUNS = 60, 4, 1000
@@ -33,7 +33,7 @@ def test_clustered_intervals_cover_the_truth_where_unclustered_ones_do_not() -> 
         right = video_effects(rng, VIDEOS, EACH).ravel().tolist()
         for kind, pairs in enumerate(made if number % 5 == 0 else made[:1]):
             samples = [pair[hit] for pair, hit in zip(pairs, right, strict=True)]
-            figure = intervals(counted_samples(task, samples), resamples=400)["accuracy"]
+            figure = intervals(counted_samples(task, samples))["accuracy"]
             covered[kind] += figure.low <= 0.5 <= figure.high
             counts[kind] += 1
     by_video, by_sample = covered / counts
@@ -42,27 +42,73 @@ def test_clustered_intervals_cover_the_truth_where_unclustered_ones_do_not() -> 
     assert by_sample < 0.93
 
 
-def test_the_interval_is_scipys_bca() -> None:
-    rng = np.random.default_rng(3)
-    values = rng.exponential(size=40)
-    resamples = 20_000
-    resampled = unit_resamples(40, resamples, 1) @ values / 40
-    left_out = (1 - np.eye(40)) @ values / 39
-    ours = interval(float(values.mean()), resampled, left_out, units=40)
-    theirs = bootstrap((values,), np.mean, n_resamples=resamples, method="BCa", rng=np.random.default_rng(2))
-    assert ours is not None
-    assert ours.method == "bca"
-    width = theirs.confidence_interval.high - theirs.confidence_interval.low
-    assert abs(ours.low - theirs.confidence_interval.low) < 0.03 * width
-    assert abs(ours.high - theirs.confidence_interval.high) < 0.03 * width
+def ends_of(values: list[float], bounds: Bounds = SCORE, size: float = 1.0) -> Interval | None:
+    """The interval of a mean over units that have these means and this many samples."""
+    units = [f"u{at}" for at in range(len(values))]
+    sums = size * np.array(values)
+    return ratio_interval(sums, np.full(len(values), size), runs=[0] * len(units), units=units, bounds=bounds)
 
 
-def test_a_figure_that_never_varies_has_an_interval_of_itself_and_one_that_no_draw_has_none() -> None:
-    estimate = interval(1.0, np.ones(50), np.ones(4), units=4)
-    assert estimate is not None
-    assert (estimate.low, estimate.high, estimate.method) == (1.0, 1.0, "percentile")
-    assert interval(0.5, np.full(10, np.nan), None, units=4) is None
-    assert interval(float("nan"), np.ones(10), None, units=4) is None
+@pytest.mark.parametrize(("units", "low"), [(2, 0.1581), (3, 0.2924), (4, 0.3976), (5, 0.4782), (12, 0.7354)])
+def test_units_that_are_all_right_or_all_wrong_are_so_many_trials(units: int, low: float) -> None:
+    """Clopper and Pearson's interval of the units, however many samples each has: never [1, 1]."""
+    right, wrong = ends_of([1.0] * units, size=100), ends_of([0.0] * units, size=100)
+    assert right is not None
+    assert wrong is not None
+    assert (right.low, right.high) == (pytest.approx(low, abs=5e-5), 1.0)
+    assert (right.low, right.high) == pytest.approx(
+        (binomtest(units, units).proportion_ci(method="exact").low, 1.0), abs=1e-9
+    )
+    assert (1 - wrong.high, 1 - wrong.low) == pytest.approx((right.low, right.high))
+    assert (right.method, right.units) == ("unseen units", units)
+
+
+def test_units_of_one_value_between_the_bounds_may_hide_others_on_either_side() -> None:
+    unseen = 1 - 0.025 ** (1 / 3)
+    half, same = ends_of([0.5] * 3), ends_of([0.0] * 3, DIFFERENCE)
+    assert half is not None
+    assert same is not None
+    assert (half.low, half.high) == pytest.approx((0.5 - unseen / 2, 0.5 + unseen / 2))
+    assert (same.low, same.high) == pytest.approx((-unseen, unseen))
+
+
+def test_units_that_differ_are_the_trials_of_their_variance() -> None:
+    """Korn and Graubard's interval: Clopper and Pearson's of n trials, fewer by (z / t) squared."""
+    values = [0.5, 0.7, 0.9, 0.4, 0.8, 0.6]
+    found = ends_of(values)
+    assert found is not None
+    trials = 0.65 * 0.35 / (np.var(values, ddof=1) / 6) * (norm.ppf(0.975) / student.ppf(0.975, 5)) ** 2
+    hits = 0.65 * trials
+    assert found.low == pytest.approx(beta.ppf(0.025, hits, trials - hits + 1))
+    assert found.high == pytest.approx(beta.ppf(0.975, hits + 1, trials - hits))
+    assert found.method == "effective trials"
+
+
+def test_a_figure_without_bounds_has_students_interval() -> None:
+    found = ends_of([3.0, 4.0, 8.0], None)
+    margin = student.ppf(0.975, 2) * np.std([3, 4, 8], ddof=1) / np.sqrt(3)
+    assert found is not None
+    assert (found.low, found.high, found.method) == (pytest.approx(5 - margin), pytest.approx(5 + margin), "student")
+    assert ends_of([3.0, 4.0, 8.0]) == found, "beyond the bounds of a score"
+    assert ends_of([2.0] * 5, None) is None, "nothing says how far off another may be"
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=15), st.floats(0.1, 1000))
+def test_an_interval_holds_its_figure_and_stays_within_the_bounds(values: list[float], size: float) -> None:
+    found = ends_of(values, size=size)
+    assert found is not None
+    assert 0 <= found.low <= np.mean(values) + 1e-9
+    assert np.mean(values) - 1e-9 <= found.high <= 1
+    assert found.high - found.low > 0
+
+
+def test_only_units_that_have_the_figure_count() -> None:
+    """A fraction of hands rests on the videos that show hands."""
+    part, whole = np.array([1.0, 1, 0, 0, 0]), np.array([1.0, 1, 0, 0, 0])
+    of_two = ratio_interval(part, whole, runs=[0] * 5, units=list("abcde"))
+    assert of_two is not None
+    assert (of_two.units, of_two.low) == (2, pytest.approx(0.1581, abs=5e-5))
+    assert ratio_interval(np.eye(5)[0], np.eye(5)[0], runs=[0] * 5, units=list("abcde")) is None, "of one video"
     assert intervals(counted_samples(Quiz(), [quiz_sample(quiz_example(i, "one video"), True) for i in (1, 2)])) == {}
 
 
@@ -70,15 +116,7 @@ def test_failed_infrastructure_is_left_out_of_intervals() -> None:
     right = [quiz_sample(quiz_example(i, f"v{i}"), True) for i in range(6)]
     lost = [quiz_sample(quiz_example(9, "v9"), False, status=Status.INFRA_ERROR)]
     figure = intervals(counted_samples(Quiz(), [*right, *lost]))["accuracy"]
-    assert (figure.low, figure.high, figure.units) == (1.0, 1.0, 6)
-
-
-@given(st.integers(2, 12), st.integers(0, 2**32))
-def test_each_draw_takes_as_many_videos_as_there_are(videos: int, seed: int) -> None:
-    resampled = unit_resamples(videos, 7, seed)
-    assert resampled.shape == (7, videos)
-    assert (resampled.sum(axis=1) == videos).all()
-    assert (resampled == unit_resamples(videos, 7, seed)).all()
+    assert (figure.low, figure.high, figure.units) == (pytest.approx(0.025 ** (1 / 6)), 1.0, 6)
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -110,9 +148,8 @@ def test_the_interval_of_a_mean_is_that_of_the_figure_which_is_that_mean(seed: i
         np.ones(len(samples)),
         runs=[s.record.run for s in samples],
         units=[s.example.video_id for s in samples],
-        resamples=200,
     )
-    expected = intervals(counted_samples(Quiz(), samples), resamples=200)["accuracy"]
+    expected = intervals(counted_samples(Quiz(), samples))["accuracy"]
     assert estimate is not None
     assert (estimate.low, estimate.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
 
@@ -120,7 +157,8 @@ def test_the_interval_of_a_mean_is_that_of_the_figure_which_is_that_mean(seed: i
 def test_a_ratio_is_of_sums_and_has_no_interval_of_one_cluster() -> None:
     estimate = ratio_interval(np.array([1.0, 0, 3]), np.array([1.0, 0, 9]), runs=[0] * 3, units=["a", "b", "c"])
     assert estimate is not None
-    assert 1 / 3 - 1e-12 <= estimate.low <= 4 / 10 <= estimate.high <= 1  # never the 0/0 of b alone
+    assert 0 <= estimate.low <= 4 / 10 <= estimate.high <= 1
+    assert estimate.units == 2, "b has nothing to divide by"
     assert ratio_interval(np.ones(3), np.ones(3), runs=[0] * 3, units=["a"] * 3) is None
 
 

@@ -13,7 +13,8 @@ from barista_bench.stats import baseline_gaps, compare_runs, propagation, rank_a
 from barista_bench.stats.comparison import compare_pair, swapped_sides
 from barista_bench.stats.tables import analysis_tables
 from tests.reporting.made_runs import MadeExamples, made_run
-from tests.stats.conftest import Runs, renamed
+from tests.six_tasks import Runs
+from tests.stats.conftest import renamed
 
 
 def placed(run: ScoredRun, folder: str) -> ScoredRun:
@@ -52,23 +53,23 @@ def test_every_analysis_calls_models_by_the_same_labels(scored: Runs) -> None:
     ]
     labels = {"weak (cold)", "weak (warm)", "fair", "strong"}
     assert set(rank_agreement(runs).models) == labels
-    tables, _ = analysis_tables(runs, resamples=100)
+    tables, _ = analysis_tables(runs, permutations=100)
     for name in ("figures", "breakdowns", "failures", "consistency", "propagation"):
         assert set(tables[name].model) == labels
     assert {*tables["comparisons"]["first"], *tables["comparisons"]["second"]} == labels
-    assert {pair.first for pair in compare_runs(runs[:4], resamples=100)} == {"weak (cold)"}
-    assert propagation(runs[:2], resamples=100, label="named").model == "named"
+    assert {pair.first for pair in compare_runs(runs[:4], permutations=100)} == {"weak (cold)"}
+    assert propagation(runs[:2], label="named").model == "named"
 
 
 @pytest.mark.parametrize("task", ["relations", "grounding"])
 def test_a_comparison_turned_round_is_that_of_the_pair_turned_round(scored: Runs, task: str) -> None:
     first, other = scored["strong", task], scored["weak", task]
-    turned_pair = swapped_sides(compare_pair(first, other, resamples=200))
-    expected = compare_pair(other, first, resamples=200)
+    turned_pair = swapped_sides(compare_pair(first, other, permutations=200))
+    expected = compare_pair(other, first, permutations=200)
     assert turned_pair.first == expected.first
     for name in (*_NUMBERS, "wins", "ties", "losses", "p_value"):
         assert getattr(turned_pair, name) == pytest.approx(getattr(expected, name), abs=1e-9), name
-    assert swapped_sides(turned_pair) == compare_pair(first, other, resamples=200)
+    assert swapped_sides(turned_pair) == compare_pair(first, other, permutations=200)
 
 
 _NUMBERS = ("first_value", "second_value", "difference", "low", "high", "sample_low", "sample_high", "effect_size")
@@ -91,21 +92,21 @@ def test_a_model_with_an_adapter_is_another_model_everywhere(scored: Runs) -> No
     assert list(run_labels([*plain, *tuned]).values()) == ["weak", "weak", name, name]
     other = with_adapter(plain[0], "other", "6e" * 32)
     assert run_labels([tuned[0], other])[Path("other")] == "weak + adapter 6e6e6e6e6e6e"
-    tables, _ = analysis_tables([*plain, *tuned], resamples=100)
+    tables, _ = analysis_tables([*plain, *tuned], permutations=100)
     for table in ("figures", "failures", "consistency", "propagation"):
         assert set(tables[table].model) == {"weak", name}, table
-    pair = compare_pair(plain[0], tuned[0], resamples=100)
+    pair = compare_pair(plain[0], tuned[0], permutations=100)
     assert (pair.first, pair.second) == ("weak", name)
     assert f"relations, {name}: " in summary_line(tuned[0].results)
     with pytest.raises(DataError, match=r"one model .*, not weak, weak \+ adapter"):
-        propagation([plain[0], tuned[1]], resamples=100)
+        propagation([plain[0], tuned[1]])
 
 
 def test_an_ablation_is_the_baseline_of_the_model_with_the_same_adapter(scored: Runs) -> None:
     run = scored["weak", "relations"]
     blind = placed(renamed(run, "text_only:weak"), "blind")
     tuned, blind_tuned = with_adapter(run, "tuned"), with_adapter(blind, "blind-tuned")
-    gaps = baseline_gaps([run, tuned, blind, blind_tuned], resamples=100)
+    gaps = baseline_gaps([run, tuned, blind, blind_tuned], permutations=100)
     assert [(gap.comparison.first, gap.comparison.second) for gap in gaps] == [
         ("weak", "text_only:weak"),
         ("weak + adapter 5f5f5f5f5f5f", "text_only:weak + adapter 5f5f5f5f5f5f"),

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from barista_bench.core.task import Scored
 from barista_bench.runs.score.scoring import ScoredRun
-from tests.stats.conftest import SKILLS, TASKS, Runs
+from tests.six_tasks import SKILLS, TASKS, Runs
 from tests.stats.made import drawn_out
 
 

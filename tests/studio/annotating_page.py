@@ -26,7 +26,7 @@ def page_of(chromium: Browser, address: str, route: str = f"#/project/{VIDEO}") 
         watched = Watched(page)
         page.goto(address)
         page.locator("main h2").first.wait_for()
-        page.goto(address.partition("?")[0] + route)
+        page.goto(page.url.partition("#")[0] + route)
         yield page
         assert not watched.console
         assert not watched.dialogs
@@ -76,7 +76,7 @@ def draw_box(page: Page, category: str, corner: tuple[float, float], size: float
 
 def at_rest(page: Page) -> None:
     """The stages behind the last decision are made."""
-    expect(page.locator(".next progress")).to_have_count(0, timeout=60_000)
+    expect(page.locator(".next progress")).to_have_count(0, timeout=300_000)
 
 
 def at_frame(page: Page, frame: int) -> None:

@@ -1,12 +1,13 @@
 """The studio's server in a thread of the test, and requests to it as its page sends them."""
 
+import functools
 import json
 import ssl
 import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,17 @@ import typer
 
 from barista_bench.cli import app
 from barista_bench.studio.server import studio_server
+from barista_bench.studio.web import home_of
 from barista_bench.studio.workspace import Workspace, open_workspace
+
+program = functools.cache(lambda: typer.main.get_command(app))
+"""All commands, made of their functions once: as much work as the rest of a studio's start."""
 
 
 @contextmanager
 def studio_at(workspace: Workspace) -> Iterator[str]:
     """The address with the token, as the command prints it."""
-    with studio_server(workspace, program=typer.main.get_command(app)) as server:
+    with studio_server(workspace, program=program()) as server:
         thread = threading.Thread(target=server.run, daemon=True)
         thread.start()
         yield server.address
@@ -38,6 +43,13 @@ def visiting(
         yield Visitor(address)
 
 
+def until(holds: Callable[[], bool], seconds: float = 120) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "it does not come to hold"
+        time.sleep(0.02)
+
+
 class Visitor:
     """Whoever asks a server: `answer(path)` is (status, body); headers can be those of an attacker."""
 
@@ -45,16 +57,18 @@ class Visitor:
         self.base, _, self.token = address.partition("/?token=")
         self.host, self._tls = self.base.partition("://")[2], tls
         self.cookie = f"studio-{self.host.rpartition(':')[2]}={self.token}"
+        self.home = home_of(self.token)
 
     def answer(self, path: str, body: object = None, **headers: str) -> tuple[int, bytes, dict[str, str]]:
         data = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
         usual = {"Cookie": self.cookie} | ({} if data is None else {"Origin": self.base})
         given = {name.replace("_", "-"): value for name, value in headers.items()}
         sent = {name: value for name, value in {**usual, **given}.items() if value}
-        request = urllib.request.Request(self.base + path, data, sent)
+        below = "" if path.startswith("/?") else self.home.rstrip("/")
+        request = urllib.request.Request(self.base + below + path, data, sent)
         opener = urllib.request.build_opener(_NoRedirect, urllib.request.HTTPSHandler(context=self._tls))
         try:
-            with opener.open(request, timeout=30) as response:
+            with opener.open(request, timeout=120) as response:
                 return response.status, response.read(), dict(response.headers)
         except urllib.error.HTTPError as error:
             return error.code, error.read(), dict(error.headers)
@@ -72,7 +86,7 @@ class Visitor:
 
     def with_copies(self, video: str) -> dict[str, Any]:
         """The facts of a release's video once its copies are made."""
-        for _ in range(600):
+        for _ in range(2400):
             state: dict[str, Any] = self.json(f"/api/footage?kind=graph&video={video}")
             if state["copy"]["state"] == "done":
                 return state

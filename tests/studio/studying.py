@@ -68,7 +68,7 @@ class Participant(Visitor):
     def __init__(self, link: str, tls: Tls | None = None) -> None:
         super().__init__(link, ssl.create_default_context(cafile=tls[0]) if tls else None)
         if tls:
-            self.cookie = f"__Host-study={self.token}"
+            self.cookie, self.home = f"__Host-study={self.token}", "/"
         else:
             self.cookie = f"study-{self.host.rpartition(':')[2]}={self.token}"
 

@@ -43,7 +43,7 @@ def test_a_checker_of_accessibility_has_no_serious_fault_to_report(
         for tab in ("This frame", "Graph", "Questions"):
             page.get_by_role("button", name=tab).click()
             assert serious_faults(page, axe) == [], tab
-        page.goto(address.partition("?")[0] + "#/search?text=left+hand")
+        page.goto(page.url.partition("#")[0] + "#/search?text=left+hand")
         expect(page.get_by_role("status")).to_contain_text("6 of 6 videos")
         assert serious_faults(page, axe) == []
 
@@ -63,7 +63,7 @@ def test_home_make_and_a_conflict_in_the_dark_have_no_serious_fault(
         page.get_by_role("link", name="Make", exact=True).click()
         expect(page.get_by_role("button", name="run", exact=True).locator("visible=true")).to_be_visible()
         assert serious_faults(page, axe) == []
-        page.goto(f"{address.partition('?')[0]}#/project/{VIDEO}")
+        page.goto(f"{page.url.partition('#')[0]}#/project/{VIDEO}")
         at_frame(page, frame)
         draw_box(page, "coffee cup", (20, 20))
         whole = msgspec.Raw(msgspec.json.encode(encode_mask(np.ones((HEIGHT, WIDTH), dtype=bool))))

@@ -1,6 +1,7 @@
 """What the page of a project may ask for and hand in: decisions, drafts, frames; and what it may not."""
 
 import json
+import shlex
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,7 +34,7 @@ def standing(visitor: Visitor) -> dict[str, Any]:
 
 def at_rest(visitor: Visitor) -> dict[str, Any]:
     """The progress of the stages in the background, once they are made."""
-    for _ in range(600):
+    for _ in range(2400):
         progress: dict[str, Any] = visitor.json(f"/api/project/progress?video={VIDEO}")
         if progress["state"] in ("done", "failed"):
             return progress
@@ -53,6 +54,15 @@ def cup_on(project: Project, frame: int) -> dict[str, Any]:
     """Decisions: a cup on one keyframe."""
     keyframe = {"frame": frame, "masks": {"cup-1": rectangle(project, 8)}}
     return {"video": VIDEO, "objects": {"cup-1": "coffee cup"}, "keyframes": [keyframe]}
+
+
+def test_the_command_that_the_page_offers_names_a_folder_whose_name_has_spaces(
+    small_kitchen: Path, tmp_path: Path, out: Path
+) -> None:
+    project = started(small_kitchen, tmp_path / "my videos")
+    with visiting(project.folder, out=out) as visitor:
+        command = standing(visitor)["export"]
+    assert shlex.split(command) == ["barista-bench", "annotate", "export", str(project.folder), "--out", "graphs"]
 
 
 def test_a_decision_of_the_page_is_the_persons_who_started_the_studio(project: Project, anna: Visitor) -> None:

@@ -29,7 +29,7 @@ def test_a_box_and_clicks_ask_the_segmenter(tmp_path: Path, project: Project, an
         asked: list[dict[str, Any]] = []
         page.on("request", lambda sent: asked.append(sent.post_data_json) if sent.url.endswith("/segment") else None)
         drag(page, [(20, 20), (60, 60)])
-        expect(page.get_by_role("button", name="points")).to_have_attribute("aria-pressed", "true", timeout=60_000)
+        expect(page.get_by_role("button", name="points")).to_have_attribute("aria-pressed", "true", timeout=300_000)
         assert asked[-1]["points"] == []
         with page.expect_response(lambda got: got.url.endswith("/draft") and len(asked[-1]["points"]) == 2):
             drag(page, [(30, 30), (40, 40)], press=False)
@@ -85,11 +85,11 @@ def test_a_first_decision_is_undone_and_done_again_by_keys(project: Project, ann
         at_frame(page, later)
         at_rest(page)
         page.keyboard.press("Control+z")
-        expect(page.locator("#status")).to_have_text(f"undone: frame {frame}", timeout=60_000)
+        expect(page.locator("#status")).to_have_text(f"undone: frame {frame}", timeout=300_000)
         at_rest(page)
         assert not project.video(VIDEO).accepted().keyframes
         page.keyboard.press("U")
-        expect(page.locator("#status")).to_have_text(f"done again: frame {frame}", timeout=60_000)
+        expect(page.locator("#status")).to_have_text(f"done again: frame {frame}", timeout=300_000)
         at_rest(page)
         page.keyboard.press("p")
         expect(page.locator(".facts-list small").first).to_have_text("draft")

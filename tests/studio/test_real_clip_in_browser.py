@@ -162,7 +162,7 @@ def correct(person: Person, video: VideoFiles, frame: int, name: str, truth: Mas
         person.think()
         if number == 0 and not is_chosen:
             things = page.locator(".facts-list .thing")
-            expect(things.and_(page.get_by_title(name, exact=True))).to_be_visible(timeout=60_000)
+            expect(things.and_(page.get_by_title(name, exact=True))).to_be_visible(timeout=300_000)
             at = [thing.get_attribute("title") for thing in things.all()].index(name)
             person.keys(str(at + 1), "c")
             expect(page.locator(".thing[aria-pressed=true]")).to_have_attribute("title", name)
@@ -181,14 +181,14 @@ def state_what_holds(person: Person) -> None:
     for _ in range(RELATIONS):
         person.think()
         offer = offers.first.get_attribute("aria-label") or ""
-        with page.expect_response("**/api/project/accept", timeout=60_000):
+        with page.expect_response("**/api/project/accept", timeout=300_000):
             person.click(offers.first)
-        expect(page.get_by_role("button", name=offer, exact=True)).to_have_count(0, timeout=60_000)
-        expect(page.locator("#status")).to_have_text("accepted: statements", timeout=60_000)
+        expect(page.get_by_role("button", name=offer, exact=True)).to_have_count(0, timeout=300_000)
+        expect(page.locator("#status")).to_have_text("accepted: statements", timeout=300_000)
         at_rest(page)
     person.think()
     person.click(page.get_by_label("name", exact=True))
-    with page.expect_response("**/api/project/accept", timeout=60_000):
+    with page.expect_response("**/api/project/accept", timeout=300_000):
         person.keys(*"pour coffee", "Enter")
 
 
@@ -208,7 +208,7 @@ def test_a_clip_of_ten_seconds_takes_few_actions_and_its_masks_are_good(
         person.drag_lane(
             page.locator(".line").filter(has=page.get_by_title("hands touch things")).locator(".lane"), 0, 1
         )
-        expect(page.locator(".next")).to_contain_text("Next keyframe", timeout=60_000)
+        expect(page.locator(".next")).to_contain_text("Next keyframe", timeout=300_000)
         at_rest(page)
         person.keys("n")
         known: dict[str, str] = {}
@@ -219,7 +219,7 @@ def test_a_clip_of_ten_seconds_takes_few_actions_and_its_masks_are_good(
             truth = truths(graph, frame)
             if frame != asked[0]:
                 offer = page.get_by_role("button", name=re.compile("^accept suggestion")).first
-                expect(offer).to_be_visible(timeout=60_000)
+                expect(offer).to_be_visible(timeout=300_000)
                 with changing(video, frame):
                     person.keys("a")
             for category, mask in truth.items():
@@ -230,7 +230,7 @@ def test_a_clip_of_ten_seconds_takes_few_actions_and_its_masks_are_good(
                     known[category] = (drawn(video, frame).keys() - here.keys()).pop()
                 correct(person, video, frame, known[category], mask, is_chosen=is_chosen)
             person.keys("Enter")
-            expect(page.locator("#status")).to_have_text(f"accepted: frame {frame}", timeout=60_000)
+            expect(page.locator("#status")).to_have_text(f"accepted: frame {frame}", timeout=300_000)
         at_rest(page)
         state_what_holds(person)
         at_rest(page)

@@ -7,7 +7,9 @@ import os
 import re
 import socket
 import threading
+import urllib.request
 from collections.abc import Iterator
+from http.cookiejar import CookieJar
 from pathlib import Path
 
 import pytest
@@ -32,9 +34,31 @@ def visitor(small_release: Path, out: Path) -> Iterator[Visitor]:
 def test_the_token_of_the_address_becomes_a_cookie_that_scripts_cannot_read(visitor: Visitor) -> None:
     token = visitor.cookie.partition("=")[2]
     status, _, headers = visitor.answer(f"/?token={token}", Cookie="")
-    assert (status, headers["location"]) == (303, "/")
-    assert {"HttpOnly", "SameSite=strict"} <= set(headers["set-cookie"].split("; "))
+    assert (status, headers["location"]) == (303, visitor.home)
+    assert {"HttpOnly", "SameSite=strict", f"Path={visitor.home}"} <= set(headers["set-cookie"].split("; "))
     assert visitor.answer("/")[0] == 200
+
+
+def test_the_cookie_goes_to_no_other_server_of_this_machine(visitor: Visitor) -> None:
+    """Browsers send cookies to every port of a host, but only below their path, which tells nothing of the token."""
+    jar = CookieJar()
+    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
+    with opener.open(f"{visitor.base}/?token={visitor.token}") as page:
+        assert page.url == visitor.base + visitor.home
+    assert visitor.token not in visitor.home
+    for path in ("/", "/any/", "/static/x.js", "/api/studio"):
+        request = urllib.request.Request(f"http://127.0.0.1:1{path}")
+        jar.add_cookie_header(request)
+        assert not request.has_header("Cookie"), path
+    request = urllib.request.Request(f"{visitor.base}{visitor.home}api/studio")
+    jar.add_cookie_header(request)
+    assert request.get_header("Cookie") == visitor.cookie
+
+
+def test_nothing_lies_outside_of_the_cookies_path(visitor: Visitor) -> None:
+    visitor.home = "/"
+    for path in ("/", "/api/studio", "/report", "//"):
+        assert visitor.answer(path)[0] == 403
 
 
 def test_nothing_is_answered_without_the_token(visitor: Visitor) -> None:

@@ -1,6 +1,7 @@
 """Reports that lie in the studio's folder are opened from the home page, and reach nothing else of the studio."""
 
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -87,7 +88,7 @@ def test_nothing_else_is_served_and_nothing_outside(folder: Path, out: Path) -> 
     secret = folder.parent / "secret" / "report.html"
     with visiting(out=out, folder=folder) as anna:
         for name in OUTSIDE:
-            status, body, headers = anna.answer("/written/" + name.format(secret=secret))
+            status, body, headers = anna.answer("/written/" + name.format(secret=quote(str(secret))))
             assert (status, b"NOT FOR YOU" in body) == (404, False), name
             assert "default-src 'none'" in headers["content-security-policy"]
     with visiting(out=out) as ben:  # no folder to look in

@@ -60,9 +60,9 @@ def test_figures_by_other_options_lie_beside_and_replace_nothing(runs: Path) -> 
 
 
 COMMANDS: list[list[str]] = [
-    ["compare", "{runs}/oracle", "{runs}/chance", "--resamples", "100"],
+    ["compare", "{runs}/oracle", "{runs}/chance", "--permutations", "100"],
     ["report", "{runs}/oracle", "{runs}/chance", "--out", "{out}", "--no-compare"],
-    ["analyse", "{runs}", "--out", "{out}", "--resamples", "100"],
+    ["analyse", "{runs}", "--out", "{out}", "--permutations", "100"],
     ["diff", "{runs}/oracle", "{runs}/chance"],
 ]
 

@@ -52,4 +52,4 @@ def test_analysis_groups_by_what_a_problem_set_has_in_common_alone(dataset: Path
     assert {"environment", "level", "type", "problem_set", "release_type", "set_videos"} <= keys
     assert not {"label", "fitting_descriptions", "shared_prefix", "frame_count"} & keys
     for key in keys:
-        assert {row.figure.mean for row in breakdown(run, key, resamples=0)} == {1.0}, key
+        assert {row.figure.mean for row in breakdown(run, key, intervals=False)} == {1.0}, key

@@ -13,7 +13,7 @@ import random
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, zip_longest
+from itertools import chain, pairwise, zip_longest
 from typing import Any
 
 from barista_bench.benchmarks.barista.activity_choices import (
@@ -32,8 +32,8 @@ from barista_bench.benchmarks.barista.common import (
     frame_metadata,
     frozen_sentence,
 )
-from barista_bench.benchmarks.kinds.choice import NO_CHOICE, ChoiceTask, ChosenLetter, read_letter
-from barista_bench.benchmarks.parsing import MAX_ANSWER, MAX_STARTS
+from barista_bench.benchmarks.kinds.choice import ChoiceTask, ChosenLetter, read_choice
+from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, Int64, SkippedExample, per_example, read_scores
@@ -58,12 +58,13 @@ from barista_bench.scene_graph import Segment, VideoGraph
 FEWEST_CHOICES = 4
 """A question with fewer choices is not asked."""
 
-_TAIL = 500
-"""Characters after `answer:` in which the choice must begin."""
-_ANSWER = re.compile(r"\b(?:final )?answer:", re.IGNORECASE)
-_PLACEHOLDER = re.compile(r"<\s*CHOICE_ID\s*>|CHOICE_(?:ID_)?", re.IGNORECASE)
+NO_LETTER = ParseError("no line `ANSWER: <letter>` names one of the choices")
+_MARKER = re.compile(r"\b(?:final\s+)?answer\s*:\s*", re.IGNORECASE)
+_BEFORE = re.compile(r"(?:answer\s*+:\s*+)?(?:<CHOICE_ID>\s*+)?<?(?:CHOICE_ID[_:\s]*+|CHOICE_)?\s*+", re.IGNORECASE)
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+")
-_TAG = re.compile(r"<CHOICE_ID_([A-Za-z0-9_-]+)>", re.IGNORECASE)
+_TAG = re.compile(r"<CHOICE_ID[_:\s]++([A-Za-z0-9_-]++)\s*+>", re.IGNORECASE)
+_PLACEHOLDER = re.compile(r"<\s*CHOICE_ID\s*>|CHOICE_(?:ID[_: ])?", re.IGNORECASE)
+"""What the prompt's placeholder leaves in answers."""
 
 
 class ActivityMetadata(FrameMetadata):
@@ -90,7 +91,7 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
     benchmark = "barista"
     name = "activity"
     upstream_name = "activity_mcq"
-    version = 2
+    version = 3
     sampling = ActivitySampling(limit=500, seed=42, frames=4, choices=25, per_class=20, same_verb=4)
     prompt_package = PROMPT_PACKAGE
     row_note = "frames of one activity, its lettered choices, and the right one"
@@ -194,23 +195,11 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         return {choice.choice_id: choice.text for choice in ActivityInputs.of(example).choices}
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """The choice that `read_letter` finds.
-
-        By the paper's protocol, punctuation between `answer:` and the choice's letter is passed over as the prompt's
-        placeholder is: the first word decides, so an `answer:` followed by a sentence says nothing.
-        """
-        labels = [choice.choice_id for choice in ActivityInputs.read(inputs).choices]
-        if not self.follows_paper or read_scores(text, labels) is not None:
-            return read_letter(text, labels)
-        text = text[-MAX_ANSWER:]
-        label_of = {label.casefold(): label for label in labels}
-        tails = [text[match.end() : match.end() + _TAIL] for match in list(_ANSWER.finditer(text))[-MAX_STARTS:]]
-        first_words = (_TOKEN.search(_PLACEHOLDER.sub("", tail)) for tail in reversed(tails))
-        tags = reversed(_TAG.findall(text)[-MAX_STARTS:])
-        for token in chain((match[0] for match in first_words if match), tags):
-            if token.casefold() in label_of:
-                return Prediction({"choice_id": label_of[token.casefold()]})
-        return NO_CHOICE
+        """The choice that an answer names: by the release's rule, by the paper's protocol as `read_choice` does."""
+        choices = {choice.choice_id: choice.text for choice in ActivityInputs.read(inputs).choices}
+        if not self.follows_paper:
+            return read_released(text, list(choices))
+        return read_choice(_PLACEHOLDER.sub("", text), choices)
 
     def statistics(self, samples: Sequence[Scored]) -> SumStatistics:
         """Accuracy over all samples and over the readable ones, by class and by verb, and what is mistaken for what."""
@@ -258,6 +247,30 @@ class Activity(ChoiceTask, GraphTask[ActivitySampling]):
         counts = class_counts(others)
         ranked = sorted(ActivityInputs.of(example).choices, key=lambda choice: (-counts[choice.class_id], choice.text))
         return self.answer_text([ranked[0].choice_id], example)
+
+
+def read_released(text: str, labels: Sequence[str]) -> Prediction | ParseError:
+    """A `ChosenLetter`: the best-scored label, else the one that the text names last, as the release reads it.
+
+    That is the last `answer:` right after which one of the labels stands, else the last tag `<CHOICE_ID_x>` with one
+    (docs/upstream/barista.md).
+    """
+    scores = read_scores(text, labels)
+    if scores is not None:
+        return Prediction({"choice_id": max(scores, key=lambda label: scores[label])})
+    text = text[-MAX_ANSWER:]
+    tokens = (_token(text, match.end()) for match in reversed(list(_MARKER.finditer(text))))
+    for token in chain(tokens, reversed(_TAG.findall(text))):
+        if token.upper() in labels:
+            return Prediction({"choice_id": token.upper()})
+    return NO_LETTER
+
+
+def _token(text: str, position: int) -> str:
+    """The word that stands at a position, but for what the prompt's own placeholder may leave before it."""
+    before = _BEFORE.match(text, position)
+    token = _TOKEN.match(text, before.end() if before else position)
+    return token[0] if token else ""
 
 
 @per_example
@@ -313,11 +326,12 @@ def _overlapping_places(segments: Sequence[Segment]) -> frozenset[int]:
     """Places of the segments that share time with another one; what only touches does not."""
     by_start = sorted(range(len(segments)), key=lambda number: segments[number].start)
     crowded: set[int] = set()
-    for rank, number in enumerate(by_start):
-        for later in by_start[rank + 1 :]:
-            if segments[later].start >= segments[number].end:
-                break
-            crowded |= {number, later}
+    longest = by_start[:1]  # of those before, the one that ends last
+    for earlier, number in pairwise(by_start):
+        longest = [max(*longest, earlier, key=lambda place: segments[place].end)]
+        for other in (earlier, *longest):
+            if segments[number].start < segments[other].end:
+                crowded |= {other, number}
     return frozenset(crowded)
 
 

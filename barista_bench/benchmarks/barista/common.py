@@ -6,11 +6,12 @@ measures: it knows how the true answers of other videos are distributed, and of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, wraps
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,32 +116,39 @@ def cached_by_set(make: Callable[[Sequence[Example]], Result]) -> Callable[[Sequ
 
 
 Bools = NDArray[np.bool_]
+Ints = NDArray[np.integer[Any]]
 Frames = NDArray[np.int64]
+_PART_CELLS = 2**22
 
 
 class FrameArrays:
-    """`position[object, frame]` is the position of that object's box in the instances table, or -1.
+    """Which box stands where, and which ranges hold on which frames; frames without a box take no memory.
 
-    Of an object that is annotated twice on a frame it is the last one, as released. `pixels`, `grid` and `row` say of
-    the box at a position: its corners in pixels as annotated, its corners on the grid of 0..`scale`, and its row in the
-    file.
+    `pixels`, `grid` and `row` say of the box at a position in the instances table: its corners in pixels as annotated,
+    its corners on the grid of 0..`scale`, and its row in the file.
     """
 
     def __init__(self, video: VideoGraph, scale: int = GRID) -> None:
         table = video.instances_table
         self.video = video
-        self.position = np.full((len(video.objects), video.frame_count), -1, dtype=np.int32)
-        self.position[table.object, table.frame] = np.arange(len(table.frame))
-        self.is_boxed: Bools = self.position >= 0
+        self._boxed_frames = np.unique(table.frame)
+        # The last column is that of all frames without a box.
+        self._is_boxed: Bools = np.zeros((len(video.objects), len(self._boxed_frames) + 1), dtype=bool)
+        self._is_boxed[table.object, np.searchsorted(self._boxed_frames, table.frame)] = True
         corners = np.hstack([table.bbox[:, :2], table.bbox[:, :2] + table.bbox[:, 2:]])
         size = np.array([video.video.width, video.video.height] * 2)
         # The array form of boxes.to_grid: rint rounds halves to even, as Python's round does.
         self._grid = np.clip(np.rint(corners / size * scale), 0, scale).astype(np.int64)
         self._pixels = corners
         segments = (*video.activities(), *video.steps())
-        boundaries = np.array(sorted({end for part in segments for end in (part.start, part.end)}), dtype=np.int64)
-        self._run: list[int] = np.searchsorted(boundaries, np.arange(video.frame_count), side="right").tolist()
+        self._boundaries = sorted({end for part in segments for end in (part.start, part.end)})
         self._metadata: dict[int, Fields] = {}
+
+    def position(self, item: int, frame: int) -> int:
+        """The position of an object's box on a frame, or -1: of several the last, as released. `item` is its index."""
+        places = self.positions_at(frame)
+        found = np.flatnonzero(self.video.instances_table.object[places.start : places.stop] == item)
+        return places[int(found[-1])] if len(found) else -1
 
     def pixels(self, position: int) -> list[float]:
         return self._pixels[position].tolist()
@@ -156,18 +164,37 @@ class FrameArrays:
         part = self.video.instances_table.slice(frame)
         return range(part.start, part.stop)
 
-    def active_relations(self, positions: Sequence[int]) -> Bools:
+    def is_boxed(self, items: Ints, frames: Ints) -> Bools:
+        """(items, frames) whether each of the objects, by index, has a box on each of the frames."""
+        columns = np.searchsorted(self._boxed_frames, frames)
+        columns[np.append(self._boxed_frames, -1)[columns] != frames] = -1
+        return self._is_boxed[np.ix_(items, columns)]
+
+    def active_relations(self, positions: Sequence[int], frames: Ints) -> Bools:
         """(positions, frames) whether the relation range at each position holds with both its ends boxed."""
-        table = self.video.relations_table
-        active = self._active(table, positions)
-        rows = np.asarray(positions, dtype=np.intp)
-        active &= self.is_boxed[table.source[rows]]
-        active &= self.is_boxed[table.target[rows]]
+        table, rows = self.video.relations_table, np.asarray(positions, dtype=np.intp)
+        active = _covers(table, rows, frames)
+        active &= self.is_boxed(table.source[rows], frames)
+        active &= self.is_boxed(table.target[rows], frames)
         return active
 
-    def active_attributes(self, positions: Sequence[int]) -> Bools:
-        """(positions, frames) whether the attribute range at each position holds, its object seen or not."""
-        return self._active(self.video.attributes_table, positions)
+    def active_attributes(self, positions: Sequence[int], frames: Ints) -> Bools:
+        """(positions, frames) whether the attribute range at each position holds while its object is boxed."""
+        table, rows = self.video.attributes_table, np.asarray(positions, dtype=np.intp)
+        active = _covers(table, rows, frames)
+        active &= self.is_boxed(table.source[rows], frames)
+        return active
+
+    def with_boxes(self, frames: Frames) -> Frames:
+        """Those of the frames on which something has a box."""
+        return frames[np.isin(frames, self._boxed_frames)]
+
+    def related(self, positions: Sequence[int], frames: Frames) -> Frames:
+        """Those of the frames on which one of the relation ranges at these positions holds with both its ends boxed."""
+        parts = in_parts(self.with_boxes(frames), len(positions))
+        return np.concatenate(
+            [np.arange(0), *(part[self.active_relations(positions, part).any(axis=0)] for part in parts)]
+        )
 
     def frames(self, sampling: FrameSampling, *, in_activities: bool = False) -> Frames:
         """Frames in the sampled range, at the sampled step, and only those inside an activity where it says so.
@@ -186,16 +213,20 @@ class FrameArrays:
 
     def metadata(self, frame: int) -> Fields:
         """`frame_metadata`, computed once for all frames between two segment ends. Do not change it in place."""
-        run = self._run[frame]
+        run = bisect_right(self._boundaries, frame)
         if run not in self._metadata:
             self._metadata[run] = frame_metadata(self.video, frame)
         return self._metadata[run]
 
-    def _active(self, table: Ranges, positions: Sequence[int]) -> Bools:
-        active = np.zeros((len(positions), self.video.frame_count), dtype=bool)
-        for line, position in enumerate(positions):
-            active[line, table.start[position] : table.end[position]] = True
-        return active
+
+def in_parts(frames: Frames, rows: int) -> Iterator[Frames]:
+    """The frames in parts, of each of which a table of so many rows takes a few megabytes."""
+    length = max(1, _PART_CELLS // max(1, rows))
+    return (frames[start : start + length] for start in range(0, len(frames), length))
+
+
+def _covers(table: Ranges, rows: NDArray[np.intp], frames: Ints) -> Bools:
+    return (table.start[rows, None] <= frames) & (frames < table.end[rows, None])
 
 
 def thinned(frames: Frames, fraction: float) -> Frames:

@@ -32,6 +32,7 @@ from barista_bench.benchmarks.barista.common import (
     FrameSampling,
     cached_by_set,
     domain_called,
+    in_parts,
     thinned,
 )
 from barista_bench.benchmarks.barista.phrases import (
@@ -135,7 +136,7 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
     benchmark = "barista"
     name = "grounding"
     upstream_name = "grounding"
-    version = 2
+    version = 3
     sampling = GroundingSampling(
         limit=1000, seed=42, in_activities=True, with_relations=True, fraction=0.1, min_area=100.0
     )
@@ -155,18 +156,17 @@ class Grounding(BoxTask, GraphTask[GroundingSampling]):
         described, -1 where that has none.
         """
         view = _View(video, sampling)
-        keys, colors = view.counts()
         objects, is_large = video.instances_table.object, view.is_large
         categories = [item.category for item in video.objects]
-        for frame in view.frames(sampling).tolist():
+        for frame, keys, colors in view.counts(view.frames(sampling)):
             groups: dict[str, list[int]] = defaultdict(list)
             for position in view.arrays.positions_at(frame):
                 number = int(objects[position])
                 if is_large[position] and categories[number].lower() != UNNAMED:
                     groups[categories[number]].append(number)
             for category in sorted(groups):
-                counts = [int(keys[number, frame]) for number in groups[category]]
-                hues = [int(colors[number, frame]) for number in groups[category]]
+                counts = [int(keys[number]) for number in groups[category]]
+                hues = [int(colors[number]) for number in groups[category]]
                 if any(counts) or any(hues):
                     subject = subject_index(counts, hues)
                     place = sum(count > 0 for count in counts[:subject]) if counts[subject] else -1
@@ -260,8 +260,8 @@ def usual_boxes_by_category(examples: Sequence[Example]) -> dict[str, Boxes]:
 class _View:
     """One video as grounding asks of it: what holds on which frame, and the phrase of a candidate.
 
-    `keys` and `colors` are what phrases may name, in the order of the file: the frames on which a range holds, the
-    object's index, and the key, or the colour and its row.
+    `keys` and `colors` are what phrases may name, in the order of the file: the position of a range, the object's
+    index, and the key, or the colour and its row.
     """
 
     def __init__(self, video: VideoGraph, sampling: GroundingSampling) -> None:
@@ -271,56 +271,60 @@ class _View:
             raise ConfigError(
                 f"{sampling.domain}: phrases: not there. Remedy: write it as the package's domain.yaml does"
             )
-        self.relations = self.arrays.active_relations(range(len(video.relations_table.start)))
-        self.keys: list[tuple[Bools, int, RelationKey]] = [
-            (frames, *key)
-            for position, frames in enumerate(self.relations)
-            for key in range_keys(video, position, rules)
+        self.relations = range(len(video.relations_table.start))
+        self.keys: list[tuple[int, int, RelationKey]] = [
+            (position, *key) for position in self.relations for key in range_keys(video, position, rules)
         ]
         table = video.attributes_table
+        self.attributes = range(len(table.start))
         kinds = [i for i, (kind, _) in enumerate(table.labels) if kind == "color"]
-        ranges: list[int] = np.flatnonzero(np.isin(table.label, kinds)).tolist()
-        self.colors: list[tuple[Bools, int, str, int]] = []
-        for position, frames in zip(ranges, self.arrays.active_attributes(ranges), strict=True):
+        self.colors: list[tuple[int, int, str, int]] = []
+        for position in np.flatnonzero(np.isin(table.label, kinds)).tolist():
             (_, value, _, _, row), number = table.entry(position), int(table.source[position])
             if is_color(value, video.objects[number].category, rules):
-                self.colors.append((frames, number, value, row))
+                self.colors.append((position, number, value, row))
         box = video.instances_table.bbox
         self.is_large: Bools = box[:, 2] * box[:, 3] >= sampling.min_area
 
     def frames(self, sampling: GroundingSampling) -> Frames:
         frames = self.arrays.frames(sampling, in_activities=sampling.in_activities)
         if sampling.with_relations:
-            frames = frames[np.logical_or.reduce(self.relations)[frames]]
+            frames = self.arrays.related(self.relations, frames)
         return thinned(frames, sampling.fraction)
 
-    def counts(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """(objects, frames) how many keys an object has, and how many colours of it a phrase may use."""
-        color_frames: dict[tuple[int, str], Bools] = {}
-        for frames, number, value, _ in self.colors:
-            color_frames[number, value] = color_frames.get((number, value), np.False_) | frames
-        keys, colors = np.zeros((2, len(self.video.objects), self.video.frame_count), dtype=np.int32)
-        for frames, number, _ in self.keys:
-            keys[number] += frames
-        for (number, _), frames in color_frames.items():
-            colors[number] += frames
-        return keys, colors
+    def counts(self, frames: Frames) -> Iterator[tuple[int, NDArray[np.int32], NDArray[np.int32]]]:
+        """Each frame with boxes, and (objects,) how many keys and how many colours for a phrase an object has there."""
+        objects = len(self.video.objects)
+        for part in in_parts(self.arrays.with_boxes(frames), objects + len(self.relations) + len(self.attributes)):
+            related = self.arrays.active_relations(self.relations, part)
+            stated = self.arrays.active_attributes(self.attributes, part)
+            color_frames: dict[tuple[int, str], Bools] = {}
+            for position, number, value, _ in self.colors:
+                color_frames[number, value] = color_frames.get((number, value), np.False_) | stated[position]
+            keys, colors = np.zeros((2, objects, len(part)), dtype=np.int32)
+            for position, number, _ in self.keys:
+                keys[number] += related[position]
+            for (number, _), holds in color_frames.items():
+                colors[number] += holds
+            yield from zip(part.tolist(), keys.T, colors.T, strict=True)
 
     def phrase(self, candidate: Candidate) -> Phrase:
         """The phrase of a candidate whose key has been sampled."""
-        frame, category = candidate.frame, candidate.group
+        frame, category = np.array([candidate.frame]), candidate.group
+        related = self.arrays.active_relations(self.relations, frame)[:, 0]
+        stated = self.arrays.active_attributes(self.attributes, frame)[:, 0]
         keys: dict[int, list[RelationKey]] = defaultdict(list)
-        for frames, number, key in self.keys:
-            if frames[frame]:
+        for position, number, key in self.keys:
+            if related[position]:
                 keys[number].append(key)
         colors: dict[int, dict[str, int]] = defaultdict(dict)
-        for frames, number, value, row in self.colors:
-            if frames[frame]:
+        for position, number, value, row in self.colors:
+            if stated[position]:
                 colors[number].setdefault(value, row)
         numbers = self.video.instances_table.object
         group = [
             DescribedObject(self.video.objects[number], position, colors[number], keys[number])
-            for position in self.arrays.positions_at(frame)
+            for position in self.arrays.positions_at(candidate.frame)
             for number in [int(numbers[position])]
             if self.video.objects[number].category == category and self.is_large[position]
         ]

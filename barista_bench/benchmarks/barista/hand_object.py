@@ -160,18 +160,16 @@ class HandObject(GraphTask[HandObjectSampling]):
     def candidates(self, video: VideoGraph, sampling: HandObjectSampling) -> Iterator[Candidate]:
         """Frames on which a hand acts on an object, of the video's frames, evenly thinned."""
         arrays = FrameArrays(video)
-        is_acted_on = np.logical_or.reduce(arrays.active_relations(contact_ranges(video, sampling.relation_type)))
-        for frame in thinned(arrays.frames(sampling), sampling.fraction).tolist():
-            if is_acted_on[frame]:
-                yield Candidate(video.video_id, frame)
+        frames = thinned(arrays.frames(sampling), sampling.fraction)
+        for frame in arrays.related(contact_ranges(video, sampling.relation_type), frames).tolist():
+            yield Candidate(video.video_id, frame)
 
     def build(
         self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: HandObjectSampling
     ) -> Iterator[Example]:
         arrays, contacts = FrameArrays(video, sampling.box_scale), contact_ranges(video, sampling.relation_type)
-        active = arrays.active_relations(contacts)
         for candidate in candidates:
-            actions = actions_at(video, candidate.frame, contacts, active)
+            actions = actions_at(arrays, candidate.frame, contacts)
             yield _example(arrays, candidate.frame, actions, sampling.box_scale)
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
@@ -309,7 +307,7 @@ class HandObject(GraphTask[HandObjectSampling]):
 def _example(arrays: FrameArrays, frame: int, actions: Sequence[HandAction], scale: int) -> Example:
     video = arrays.video
     numbers = {number for action in actions for number in (action.target, *action.hands)}
-    positions = {number: int(arrays.position[number, frame]) for number in numbers}
+    positions = {number: arrays.position(number, frame) for number in numbers}
     interactions = [
         TrueInteraction(
             object_id=video.objects[action.target].id,

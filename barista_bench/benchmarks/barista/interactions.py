@@ -14,7 +14,7 @@ from typing import cast
 
 import numpy as np
 
-from barista_bench.benchmarks.barista.common import Bools, cached_by_set
+from barista_bench.benchmarks.barista.common import FrameArrays, cached_by_set
 from barista_bench.benchmarks.barista.released_json import refuse_unbounded, released_array, released_body
 from barista_bench.benchmarks.kinds.box_answers import (
     on_usual_grid,
@@ -134,15 +134,15 @@ def contact_ranges(video: VideoGraph, relation_type: str = HAND_RELATION) -> lis
     return np.flatnonzero(np.isin(table.label, kinds) & np.isin(table.source, hands)).tolist()
 
 
-def actions_at(video: VideoGraph, frame: int, contacts: Sequence[int], active: Bools) -> list[HandAction]:
+def actions_at(arrays: FrameArrays, frame: int, contacts: Sequence[int]) -> list[HandAction]:
     """All that hands do on a frame, by the object acted on: several hands on one object are one interaction.
 
-    `contacts` as `contact_ranges` gives them, `active` (contacts, frames) whether each holds.
+    `contacts` as `contact_ranges` gives them.
     """
     by_target: dict[int, list[int]] = defaultdict(list)
-    for number in np.flatnonzero(active[:, frame]).tolist():
-        by_target[int(video.relations_table.target[contacts[number]])].append(contacts[number])
-    return [_action(video, target, positions) for target, positions in by_target.items()]
+    for number in np.flatnonzero(arrays.active_relations(contacts, np.array([frame]))).tolist():
+        by_target[int(arrays.video.relations_table.target[contacts[number]])].append(contacts[number])
+    return [_action(arrays.video, target, positions) for target, positions in by_target.items()]
 
 
 def _action(video: VideoGraph, target: int, positions: Sequence[int]) -> HandAction:

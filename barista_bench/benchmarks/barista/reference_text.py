@@ -17,14 +17,13 @@ object's own relations are told without those to the described object.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from barista_bench.benchmarks.barista.common import FrameArrays
+from barista_bench.benchmarks.barista.common import FrameArrays, Frames, in_parts
 from barista_bench.benchmarks.lexical import stem
 from barista_bench.scene_graph import SceneObject
 from barista_bench.scene_graph.domain import Domain
@@ -80,32 +79,30 @@ class RelationClause:
         return f"{self.subject} {self.value} {other}" if self.is_source else f"{other} {self.value} {self.subject}"
 
 
-def frame_facts(arrays: FrameArrays, frames: NDArray[np.int64]) -> list[FrameFacts]:
-    """Facts of each of the `frames`, one pass over the ranges of the video.
+def frame_facts(arrays: FrameArrays, frames: Frames) -> Iterator[FrameFacts]:
+    """Facts of each of the `frames`.
 
     Ranges are half-open, and a relation holds on a frame only if both its ends have a box there. An attribute record
     counts once even if two of its ranges hold; a relation counts once for every range.
     """
-    video = arrays.video
-    facts = [FrameFacts(video.objects) for _ in frames]
-    table = video.attributes_table
-    active = arrays.active_attributes(range(len(table.start)))[:, frames]
-    active &= arrays.is_boxed[np.ix_(table.source, frames)]
-    for position, column in np.argwhere(active).tolist():
-        kind, value, _, _, row = table.entry(position)
-        source = int(table.source[position])
-        properties = facts[column].properties.setdefault(source, [])
-        if not properties or properties[-1].row != row:
-            properties.append(Property(kind, value, row))
-    table = video.relations_table
-    for position, column in np.argwhere(arrays.active_relations(range(len(table.start)))[:, frames]).tolist():
-        kind, value, _, _, row = table.entry(position)
-        source, target = int(table.source[position]), int(table.target[position])
-        links = facts[column].links
-        links.setdefault(source, []).append(Link(target, True, kind, value, row))
-        if target != source:
-            links.setdefault(target, []).append(Link(source, False, kind, value, row))
-    return facts
+    attributes, relations = arrays.video.attributes_table, arrays.video.relations_table
+    for part in in_parts(frames, len(attributes.start) + len(relations.start)):
+        stated = arrays.active_attributes(range(len(attributes.start)), part)
+        related = arrays.active_relations(range(len(relations.start)), part)
+        for column in range(len(part)):
+            facts = FrameFacts(arrays.video.objects)
+            for position in np.flatnonzero(stated[:, column]).tolist():
+                kind, value, _, _, row = attributes.entry(position)
+                properties = facts.properties.setdefault(int(attributes.source[position]), [])
+                if not properties or properties[-1].row != row:
+                    properties.append(Property(kind, value, row))
+            for position in np.flatnonzero(related[:, column]).tolist():
+                kind, value, _, _, row = relations.entry(position)
+                source, target = int(relations.source[position]), int(relations.target[position])
+                facts.links.setdefault(source, []).append(Link(target, True, kind, value, row))
+                if target != source:
+                    facts.links.setdefault(target, []).append(Link(source, False, kind, value, row))
+            yield facts
 
 
 def relation_clauses(facts: FrameFacts, index: int) -> list[RelationClause]:

@@ -15,7 +15,7 @@ from msgspec.structs import astuple
 
 from barista_bench.benchmarks.barista.common import cached_by_set
 from barista_bench.benchmarks.barista.released_json import refuse_unbounded, released_array, released_body
-from barista_bench.benchmarks.parsing import integer, is_text, json_arrays, unfenced, whole_array
+from barista_bench.benchmarks.parsing import NOTHING_READ, integer, is_text, json_arrays, unfenced, whole_array
 from barista_bench.benchmarks.truncated import cut_array
 from barista_bench.core.example import Inputs, PixelBox, Target, TypedFields
 from barista_bench.core.failures import FailureKind
@@ -239,6 +239,8 @@ def read_by_paper(text: str) -> Prediction | ParseError:
     if answer is None and (cut := cut_array(text)):
         parsed = _prediction(cut.entries, _strict_relation)
         answer = replace(parsed, dropped=parsed.dropped + cut.unfinished) if parsed.value["relations"] else None
+    if answer is not None and answer.dropped and not answer.value["relations"]:
+        return NOTHING_READ
     return answer or _NO_LIST
 
 

@@ -102,7 +102,7 @@ class Relations(GraphTask[RelationsSampling]):
     benchmark = "barista"
     name = "relations"
     upstream_name = "relation_extraction"
-    version = 2
+    version = 3
     primary = "micro_f1"
     primary_note = "F1 of relations over all frames; right when objects, type and value agree."
     sample_score = "f1"
@@ -128,19 +128,16 @@ class Relations(GraphTask[RelationsSampling]):
     def candidates(self, video: VideoGraph, sampling: RelationsSampling) -> Iterator[Candidate]:
         """Frames with a relation, at the stride."""
         arrays = FrameArrays(video)
-        has_relation = np.logical_or.reduce(arrays.active_relations(range(len(video.relations_table.start))))
-        frames = arrays.frames(sampling)
-        for frame in frames[has_relation[frames]].tolist():
+        for frame in arrays.related(range(len(video.relations_table.start)), arrays.frames(sampling)).tolist():
             yield Candidate(video.video_id, frame)
 
     def build(
         self, video: VideoGraph, candidates: Sequence[Candidate], vocabulary: Vocabulary, sampling: RelationsSampling
     ) -> Iterator[Example]:
-        arrays = FrameArrays(video)
-        active = arrays.active_relations(range(len(video.relations_table.start)))
+        arrays, ranges = FrameArrays(video), range(len(video.relations_table.start))
         entries = vocabulary_entries(vocabulary)
         for candidate in candidates:
-            positions = np.flatnonzero(active[:, candidate.frame]).tolist()
+            positions = np.flatnonzero(arrays.active_relations(ranges, np.array([candidate.frame]))).tolist()
             yield _example(video, candidate.frame, positions, entries, sampling)
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
@@ -157,7 +154,7 @@ class Relations(GraphTask[RelationsSampling]):
         (frame,) = frames
         inputs = RelationInputs.of(example)
         size = (inputs.frame_width, inputs.frame_height)
-        marks = [Mark(item.mark, _mask(item, size, example.example_id)) for item in inputs.objects]
+        marks = (Mark(item.mark, _mask(item, size, example.example_id)) for item in inputs.objects)
         look = inputs.marks.write()
         return Image.fromarray(frame), draw_marks(frame, marks, size, **look, darken_inside=not self.follows_paper)
 

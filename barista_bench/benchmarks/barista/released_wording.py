@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -148,7 +148,7 @@ class _Clone:
                 texts[f"{task} system text, {order}"] = partial(self._system_text, task, order)
         return texts
 
-    def _system_text(self, task: str, order: Literal["yxyx", "xyxy"]) -> str:
+    def _system_text(self, task: str, order: BoxOrder) -> str:
         system, user, extra = self.wordings[task]()
         fields = box_fields(PromptTexts(0, system, user, "", extra), BoxFormat(order, 1000))
         return fill(system, fields)

@@ -7,7 +7,8 @@ rationale (`rationale`; R and SCR), and `evidence_check.py` holds its claims aga
 What the sources do not say, and what is done here:
 * how many frames models saw: 16, evenly spread, the first and the last among them; `frames` or `rate` change it. Their
   times are written as the annotations write theirs;
-* how the letter is found in free text: `answers.py`. An answer that cannot be read is wrong, and its rationale missing;
+* how the letter is found in free text: `kinds/choice_reading.py`. An answer that cannot be read is wrong, and its
+  rationale missing;
 * aggregation pools samples, which is what reproduces the published tables (docs/upstream/egocot.md).
 
 Answers of the public test split are hidden: it can be run and submitted (`submission.py`), and never scored.
@@ -99,7 +100,7 @@ class Cot(ChoiceTask, ReleaseTask[CotSampling]):
     benchmark = "egocot"
     name = "cot"
     upstream_name = "egocot"
-    version = 1
+    version = 2
     sampling = CotSampling()
     prompt_package = "barista_bench.benchmarks.egocot"
     row_note = "frames of a video, a question, its lettered choices, and the right one with its reasons"

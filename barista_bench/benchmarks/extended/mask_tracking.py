@@ -41,7 +41,7 @@ from barista_bench.benchmarks.kinds.masks import (
     union,
     usual_box,
 )
-from barista_bench.benchmarks.parsing import integer
+from barista_bench.benchmarks.parsing import NOTHING_READ, integer
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, Vocabulary
 from barista_bench.core.example import Evidence, Inputs, Int64, Target, TypedFields, content_seed
@@ -124,7 +124,7 @@ class TrackingSampling(ClipSampling):
 
 class MaskTracking(ClipTask[TrackingSampling]):
     name = upstream_name = "mask_tracking"
-    version = 1
+    version = 3
     primary = sample_score = "J_and_F"
     primary_note = "Mean of J, the IoU of masks, and F, the F-measure of their contours, over the objects followed."
     sampling = TrackingSampling(limit=200, seed=42, frames=8, spacing=12, per_frame=8)
@@ -147,7 +147,7 @@ class MaskTracking(ClipTask[TrackingSampling]):
         instances = [
             ((number, frame), video.instance(position))
             for number, item in enumerate(items, start=1)
-            for frame, position in enumerate(index.position[item, keyframes].tolist())
+            for frame, position in enumerate(index.position(item, keyframe) for keyframe in keyframes)
             if position >= 0
         ]
         masks = dict[ObjectFrame, Rle]()
@@ -188,6 +188,8 @@ class MaskTracking(ClipTask[TrackingSampling]):
                 dropped += 1
             else:
                 counts[number, frame].append(mask.counts)
+        if entries and not counts:
+            return NOTHING_READ
         return Prediction(
             _track_masks({key: union(parts, question.size) for key, parts in counts.items()}).write(), dropped
         )
@@ -249,10 +251,11 @@ def _choose_objects(index: FrameArrays, keyframes: Keyframes, sampling: Tracking
 
     Raises DataError where no object has a mask on the first frame, or a mask there cannot be used.
     """
-    video, positions = index.video, index.position[:, keyframes[0]]
-    visible = np.flatnonzero(positions >= 0).tolist()
+    video = index.video
+    positions = {int(video.instances_table.object[place]): place for place in index.positions_at(keyframes[0])}
+    visible = sorted(positions)
     masked_items = []
-    for item, mask in zip(visible, video.rles([video.instance(int(positions[item])) for item in visible]), strict=True):
+    for item, mask in zip(visible, video.rles([video.instance(positions[item]) for item in visible]), strict=True):
         if isinstance(mask, DataError):
             raise mask
         if bounds(mask):

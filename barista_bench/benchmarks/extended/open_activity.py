@@ -37,7 +37,7 @@ from barista_bench.core.example import Inputs, SkippedExample
 from barista_bench.core.model_samples import ModelSamples
 from barista_bench.core.options import Option, protocol, rules_of
 from barista_bench.core.prompt import Prompt
-from barista_bench.core.resampling import ratio_interval
+from barista_bench.core.resampling import DIFFERENCE, ratio_interval
 from barista_bench.core.task import Example, Fields, Judged, ParseError, Prediction
 from barista_bench.scene_graph import VideoGraph
 from barista_bench.tables import Ranged, Table
@@ -145,7 +145,7 @@ def paper_tables(models: Sequence[ModelSamples]) -> list[Table]:
     columns = ("model", "clips", "multiple choice", "own words", "gap")
     note = (
         "Accuracy on the same clips, mean over runs; the gap is what multiple choice adds. Names are compared as the "
-        "option matcher of open_activity says. 95% intervals: bootstrap over videos."
+        "option matcher of open_activity says. 95% intervals over videos."
     )
     return [Table.of("Activities by multiple choice and in own words", columns, rows, note)] if rows else []
 
@@ -159,7 +159,9 @@ def _gap_row(choices: ModelSamples, openly: ModelSamples) -> tuple[str, int, flo
     with_choices, own_words = (np.array([accuracy[clip] for clip in clips]) for accuracy in scores)
     gap = float((with_choices - own_words).mean())
     videos = [clip.partition(":")[0] for clip in clips]
-    interval = ratio_interval(with_choices - own_words, np.ones(len(clips)), runs=[0] * len(clips), units=videos)
+    interval = ratio_interval(
+        with_choices - own_words, np.ones(len(clips)), runs=[0] * len(clips), units=videos, bounds=DIFFERENCE
+    )
     ranged_gap = Ranged(gap, interval.low, interval.high) if interval else gap
     return openly.model, len(clips), float(with_choices.mean()), float(own_words.mean()), ranged_gap
 

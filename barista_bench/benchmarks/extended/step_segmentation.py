@@ -19,7 +19,7 @@ import msgspec
 
 from barista_bench.benchmarks.barista.common import FrameMetadata, cached_by_set, frame_metadata
 from barista_bench.benchmarks.kinds.spans import read_seconds, timed_frames
-from barista_bench.benchmarks.parsing import MAX_ENTRIES, last_array, rows_schema
+from barista_bench.benchmarks.parsing import MAX_ENTRIES, NOTHING_READ, last_array, rows_schema
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.deriving import Candidate, GraphTask, Vocabulary
 from barista_bench.core.example import Evidence, Inputs, Int64, SkippedExample, Target, TypedFields
@@ -99,7 +99,7 @@ class StepSampling(Sampling):
 class StepSegmentation(GraphTask[StepSampling]):
     benchmark = "extended"
     name = upstream_name = "step_segmentation"
-    version = 1
+    version = 2
     primary = sample_score = "f1_50"
     primary_note = "F1 of steps over all clips; right when name and time agree, with an overlap of half or more."
     sampling = StepSampling(limit=300, seed=42, frames=32)
@@ -177,6 +177,8 @@ class StepSegmentation(GraphTask[StepSampling]):
         steps = [
             step for entry in entries[:MAX_ENTRIES] if isinstance(entry, list) and (step := _read_step(entry, question))
         ]
+        if entries and not steps:
+            return NOTHING_READ
         return Prediction(TimedSteps(steps).write(), dropped=len(entries) - len(steps))
 
     def answer_schema(self, example: Example) -> Fields:

@@ -211,8 +211,7 @@ def _clip_graph(index: FrameArrays, keyframes: Keyframes) -> tuple[list[int], Cl
     """Positions of the ranges that hold on some keyframe between things with a name, and the relations that they make,
     by first frame, last frame and names."""
     table, frames = index.video.relations_table, np.array(keyframes)
-    is_active = (table.start[:, None] <= frames) & (frames < table.end[:, None])
-    is_active &= index.is_boxed[table.source][:, frames] & index.is_boxed[table.target][:, frames]
+    is_active = index.active_relations(range(len(table.start)), frames)
     names = [normalise(item.category) for item in index.video.objects]
     is_named = np.array([name != UNNAMED for name in names], dtype=bool)
     is_active &= (is_named[table.source] & is_named[table.target])[:, None]

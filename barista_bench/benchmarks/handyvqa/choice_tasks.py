@@ -8,12 +8,15 @@ names its letter and 0 otherwise, or by the score of a model that scores; averag
 questions without an answer left out (`average_precision`). Beside it the same with those counted as naming nothing
 (`average_precision_counted`), and exact match and F1 of the sets named, by either reading, unanswered 0.
 
-Letters in an answer are read in two ways.
+Letters in an answer to a question of the release are read in two ways.
 Released: any letter before a closing bracket anywhere in the text counts if it has an option, in alphabetical order
 (`metrics.choice_accuracy.handyvqa_letters`). Strict: only lines that begin with a bracketed capital count, and an
 answer that names a letter without an option, or another option's text behind a letter, is none.
 
-Models that score the options (`read_scores` of `core/example.py`) choose the highest score, in either reading.
+Questions of the user's own are read plainly (`kinds/choice_reading.py`), which is then the strict reading too. The
+option `reading` sets either for all questions.
+
+Models that score the options (`read_scores` of `core/example.py`) choose the highest score, in every reading.
 """
 
 from __future__ import annotations
@@ -23,34 +26,43 @@ import re
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from string import ascii_uppercase
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from barista_bench.benchmarks.handyvqa.base_task import ClipFrames, HandyvqaTask
 from barista_bench.benchmarks.handyvqa.release import HandyvqaQuestion
-from barista_bench.benchmarks.kinds.choice import ChoiceTask
+from barista_bench.benchmarks.kinds.choice import NO_CHOICE, ChoiceTask
+from barista_bench.benchmarks.kinds.choice_reading import read_choices
 from barista_bench.benchmarks.parsing import MAX_ANSWER
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Inputs, Target, TypedFields, read_scores
+from barista_bench.core.options import Option
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.statistics import Figures, Floats, Row, SampleStatistics, Sums, SumStatistics, fraction
 from barista_bench.core.task import Example, Fields, ParseError, Prediction, Scored
 from barista_bench.metrics.choice_accuracy.inputs import handyvqa_letters
 from barista_bench.metrics.choice_accuracy.multiple import drawn_average_precision
 
+RELEASED, PLAIN = "released", "plain"
+READING = Option(
+    default=None,
+    help="how answers are read: as the released script does, or plainly; off: by where the question comes from",
+    changes="scores",
+    choices=(RELEASED, PLAIN),
+    kind=str,
+)
 _LABEL = re.compile(r"\(([A-Z])\)")
 
 
 class LetterReading(TypedFields):
     """One parsed answer.
 
-    `released` are the letters that the released script reads, capitals in alphabetical order; `strict` those of the
-    strict reading in the order of the answer, all with an option, None for none; `scores` one an option, of models that
-    score.
+    `letters` are those that count, in alphabetical order; `strict` those of the strict reading in the order of the
+    answer, all with an option, None for none; `scores` one an option, of models that score.
     """
 
-    released: list[str]
+    letters: list[str]
     strict: list[str] | None = None
     scores: list[float] | None = None
 
@@ -65,14 +77,21 @@ def letters(count: int) -> Sequence[str]:
     return [*ascii_uppercase[:count], *map(str, range(len(ascii_uppercase) + 1, count + 1))]
 
 
-def parse_letters(text: str, options: Sequence[str]) -> Prediction | ParseError:
-    """Read an answer to a question with these options. Where the released script finds none of them, there is none."""
+def parse_letters(text: str, options: Sequence[str], reading: str, *, several: bool) -> Prediction | ParseError:
+    """Read an answer to a question with these options, of which one is asked for or `several`.
+
+    `reading` is `RELEASED`: where the released script finds no letter, there is none; or `PLAIN`.
+    """
     labels = letters(len(options))
     scores = read_scores(text, labels)
     if scores is not None:
         highest = max(scores.values())
         best_labels = [label for label in labels if scores[label] == highest]
         return Prediction(LetterReading(best_labels, best_labels, [scores[label] for label in labels]).write())
+    if reading == PLAIN:
+        answer = read_choices(text, dict(zip(labels, options, strict=True)), several=several)
+        named = sorted(answer.labels, key=labels.index) if answer else []
+        return Prediction(LetterReading(named, named).write()) if named else NO_CHOICE
     text = text[:MAX_ANSWER]
     released = [letter.upper() for letter in handyvqa_letters(text, len(options))]
     if not released:
@@ -103,10 +122,11 @@ def write_letters(labels: Sequence[str], options: Sequence[str]) -> str:
 
 
 class OptionsInputs(Inputs):
-    """`options` in the order asked, A first."""
+    """`options` in the order asked, A first; `reading` is how answers are read, by the source of the question."""
 
     question: str
     options: list[str]
+    reading: str = RELEASED  # sets of before version 3 have none
 
 
 class RightOptions(Target):
@@ -118,7 +138,9 @@ class RightOptions(Target):
 class OptionsTask(ChoiceTask, HandyvqaTask):
     """A category of multiple-choice questions."""
 
-    version = 2
+    version = 3
+    options: ClassVar[Mapping[str, Option]] = {**HandyvqaTask.options, "reading": READING}
+    takes_several: ClassVar[bool] = False
     inputs_type = OptionsInputs
     target_type = RightOptions
 
@@ -128,7 +150,8 @@ class OptionsTask(ChoiceTask, HandyvqaTask):
     @staticmethod
     def choice_columns(question: HandyvqaQuestion) -> tuple[OptionsInputs, RightOptions]:
         """`inputs` and `target`, which do not depend on the clip."""
-        return OptionsInputs(question.question, list(question.options)), RightOptions(list(question.correct))
+        reading = RELEASED if question.is_released else PLAIN
+        return OptionsInputs(question.question, list(question.options), reading), RightOptions(list(question.correct))
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         inputs, count = OptionsInputs.of(example), len(example.frames)
@@ -143,12 +166,14 @@ class OptionsTask(ChoiceTask, HandyvqaTask):
         return correct_labels(example)
 
     def answered_choices(self, prediction: Prediction) -> Sequence[str]:
-        """The labels of an answer that count, by the released reading."""
-        return LetterReading.of(prediction).released
+        """The labels of an answer that count."""
+        return LetterReading.of(prediction).letters
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """The letters of both readings, and the scores of models that score."""
-        return parse_letters(text, OptionsInputs.read(inputs).options)
+        """The letters of an answer, read as the option `reading` or else the question says, or a model's scores."""
+        question = OptionsInputs.read(inputs)
+        reading = str(self.chosen["reading"] or question.reading)
+        return parse_letters(text, question.options, reading, several=self.takes_several)
 
     def facets(self, example: Example) -> Fields:
         return {"options": len(options_of(example))}
@@ -223,9 +248,9 @@ def _answer_row(sample: Scored) -> Row:
     count, correct = len(options_of(sample.example)), correct_labels(sample.example)
     reading = LetterReading.of(sample.prediction)
     # By the strict reading an answer that names two options is none; of scores that tie, the first counts.
-    strict = reading.released[:1] if reading.scores is not None else reading.strict or []
+    strict = reading.letters[:1] if reading.scores is not None else reading.strict or []
     strict = strict if len(strict) == 1 else []
-    is_right = float(any(label in correct for label in reading.released[:1]))
+    is_right = float(any(label in correct for label in reading.letters[:1]))
     row: dict[Hashable, float] = {
         "right": is_right,
         "strict": float(bool(strict) and strict[0] in correct),
@@ -269,6 +294,7 @@ class Objects(OptionsTask):
     """Questions which objects the hands use."""
 
     name = upstream_name = "objects"
+    takes_several = True
     primary = "average_precision"
     primary_note = "Average precision over all options of all questions together."
     sample_score = "f1"
@@ -365,9 +391,9 @@ def _ranked_question(sample: Scored) -> AnsweredQuestion:
     labels, reference = letters(len(options_of(sample.example))), set(correct_labels(sample.example))
     reading = LetterReading.of(sample.prediction)
     correct = np.array([label in reference for label in labels], dtype=np.float64)
-    ranks = np.array(reading.scores or [label in reading.released for label in labels], dtype=np.float64)
+    ranks = np.array(reading.scores or [label in reading.letters for label in labels], dtype=np.float64)
     row: dict[Any, float] = {}
-    for suffix, named in (("", set(reading.released)), ("_strict", set(reading.strict or ()))):
+    for suffix, named in (("", set(reading.letters)), ("_strict", set(reading.strict or ()))):
         row[f"f1{suffix}"] = 2 * len(named & reference) / (len(named) + len(reference)) if reference else 0.0
         row[f"exact_match{suffix}"] = float(bool(reference) and named == reference)
     row |= {

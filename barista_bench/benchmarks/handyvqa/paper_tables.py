@@ -24,7 +24,7 @@ from barista_bench.benchmarks.handyvqa.release import MCQ_CATEGORIES, RVOS_CATEG
 from barista_bench.benchmarks.handyvqa.segmentation import SegmentationTarget
 from barista_bench.benchmarks.kinds.masks import frame_masks
 from barista_bench.core.model_samples import ModelSamples
-from barista_bench.core.resampling import RESAMPLES, ResampledRun, figures_of, interval_weights, resampled_interval
+from barista_bench.core.resampling import ResampledRun, figure_interval, figures_of, interval_weights
 from barista_bench.core.task import Example
 from barista_bench.scene_graph import Rle, decode_mask
 from barista_bench.tables import Ranged, Table, Value, chart, words
@@ -83,13 +83,13 @@ def mean_figures(tasks: Sequence[ScoredTask]) -> RangedFigures:
     if not runs or not all(run.units for run in runs):
         return {}
     units = sorted({unit for run in runs for unit in run.units})
-    weights = interval_weights(units, RESAMPLES) if len(units) > 1 else np.ones((1, 1))
+    weights = interval_weights(len(units))
     by_task = [figures_of(task.runs, units, weights) for task in tasks]
     means: RangedFigures = {}
     for name in by_task[0]:
         if all(name in figures for figures in by_task):
             values = np.mean([figures[name] for figures in by_task], axis=0)
-            ends = resampled_interval(values, len(units)) if len(units) > 1 else None
+            ends = figure_interval(values)
             if not np.isnan(values[0]):
                 means[name] = Ranged(float(values[0]), ends.low, ends.high) if ends else float(values[0])
     return means

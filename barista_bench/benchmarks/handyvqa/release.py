@@ -110,7 +110,10 @@ RecordT_co = TypeVar("RecordT_co", bound=ItemRecord, covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class RecordInFile(Generic[RecordT_co]):
-    """One record and where it stands: `file` relative to the folder read, `key` in it, `row` from 0."""
+    """One record and where it stands: `file` relative to the folder read, `key` in it, `row` from 0.
+
+    `is_released`: it holds a model's output, as every public file of the benchmark does and no user's own question.
+    """
 
     item_id: str
     category: str
@@ -118,6 +121,7 @@ class RecordInFile(Generic[RecordT_co]):
     file: str
     key: str
     row: int
+    is_released: bool
 
 
 HALF_WINDOW_S = 2.5
@@ -181,6 +185,7 @@ class HandyvqaQuestion:
     annotated: tuple[AnnotatedFrame, ...]
     file: str
     row: int
+    is_released: bool
 
 
 @dataclass(slots=True)
@@ -274,7 +279,8 @@ def _read_record(file: _RecordFile, record_type: type[RecordT], placed: PlacedRe
     item_id = content.id or (Path(file.name).stem if file.is_single else f"{category}_{placed.row:04d}")
     if wrong := name_problem(item_id):
         raise RecordError("id", f"{item_id[:60]!r} is not a name ({wrong})", "use letters, digits and _")
-    return RecordInFile(item_id, category, content, file.name, placed.key, placed.row)
+    is_released = isinstance(placed.value, dict) and "inference" in placed.value
+    return RecordInFile(item_id, category, content, file.name, placed.key, placed.row, is_released)
 
 
 def checked_questions(records: Sequence[RecordInFile[ItemRecord]], problems: list[Problem]) -> list[HandyvqaQuestion]:
@@ -309,6 +315,7 @@ def _checked_question(record: RecordInFile[ItemRecord], log: ProblemLog) -> Hand
         annotated=_annotated_frames(content) if has_masks else (),
         file=record.file,
         row=record.row,
+        is_released=record.is_released,
     )
 
 

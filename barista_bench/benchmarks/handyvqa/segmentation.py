@@ -94,7 +94,7 @@ class SegmentationTarget(Target):
 class SegmentationTask(HandyvqaTask):
     """A category of questions that are answered by masks."""
 
-    version = 1
+    version = 2
     primary = "J_and_F"
     primary_note = "Mean of J, the IoU of masks, and F, the F-measure of their contours."
     sample_score = "J_and_F"

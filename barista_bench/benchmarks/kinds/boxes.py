@@ -28,7 +28,7 @@ from barista_bench.benchmarks.kinds.box_answers import (
     read_pixels,
     write_grid,
 )
-from barista_bench.benchmarks.parsing import object_schema, unfenced
+from barista_bench.benchmarks.parsing import NOTHING_READ, object_schema, unfenced
 from barista_bench.benchmarks.truncated import cut_object
 from barista_bench.core.boxes import BoxFormat, as_xyxy, four_numbers, write_box
 from barista_bench.core.example import Inputs, PixelBox, TypedFields
@@ -79,6 +79,8 @@ def read_boxes(text: str, inputs: Fields, box_format: BoxFormat) -> Prediction |
         return NO_BOXES
     parsed = [four_numbers(entry[:4]) if isinstance(entry, list) else None for entry in entries]
     boxes = [numbers for numbers in parsed if numbers is not None]
+    if entries and not boxes:
+        return NOTHING_READ
     if box_format.scale != 1:
         boxes = [[float(round(number)) for number in numbers] for numbers in boxes]
     dropped = len(entries) - len(boxes) + unfinished

@@ -9,14 +9,12 @@ these.
 from __future__ import annotations
 
 import random
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
 from string import ascii_uppercase
 from typing import ClassVar
 
-from barista_bench.benchmarks.parsing import MAX_ANSWER
+from barista_bench.benchmarks.kinds.choice_reading import read_choices
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Inputs, Target, TypedFields, read_scores
 from barista_bench.core.prompt import Prompt
@@ -33,11 +31,7 @@ from barista_bench.core.task import (
     evidence_objects,
 )
 
-NO_CHOICE = ParseError("no line `ANSWER: <letter>` names one of the choices")
-_MARKER = re.compile(r"\b(?:final\s+)?answer\s*:\s*", re.IGNORECASE)
-_BEFORE = re.compile(r"(?:answer\s*+:\s*+)?(?:<CHOICE_ID>\s*+)?<?(?:CHOICE_ID[_:\s]*+|CHOICE_)?\s*+", re.IGNORECASE)
-_TOKEN = re.compile(r"[A-Za-z0-9_-]+")
-_TAG = re.compile(r"<CHOICE_ID[_:\s]++([A-Za-z0-9_-]++)\s*+>", re.IGNORECASE)
+NO_CHOICE = ParseError("it names none of the choices, or several")
 
 
 class LetteredChoice(TypedFields):
@@ -104,8 +98,8 @@ class ChoiceTask(Task):
         )
 
     def parse(self, text: str, inputs: Fields, box_format: BoxFormat) -> Prediction | ParseError:
-        """The choice that `read_letter` finds; of a model that scores the choices, the best one."""
-        return read_letter(text, [choice.choice_id for choice in ChoiceInputs.read(inputs).choices])
+        """The choice that an answer names (`choice_reading.py`); of a model that scores the choices, the best one."""
+        return read_choice(text, {choice.choice_id: choice.text for choice in ChoiceInputs.read(inputs).choices})
 
     def statistics(self, samples: Sequence[Scored]) -> SampleStatistics:
         """Accuracy over all samples, an answer that cannot be read being wrong, and coverage."""
@@ -156,25 +150,10 @@ class ChoiceTask(Task):
         )
 
 
-def read_letter(text: str, labels: Sequence[str]) -> Prediction | ParseError:
-    """A `ChosenLetter`: the best-scored label, else the one that the text names last, as BARISTA's release reads it.
-
-    That is the last `answer:` right after which one of the labels stands, else the last tag `<CHOICE_ID_x>` with one
-    (docs/upstream/barista.md).
-    """
-    scores = read_scores(text, labels)
+def read_choice(text: str, choices: Mapping[str, str]) -> Prediction | ParseError:
+    """A `ChosenLetter`: the best-scored choice, else the one that `read_choices` finds."""
+    scores = read_scores(text, choices)
     if scores is not None:
-        return Prediction({"choice_id": max(scores, key=lambda label: scores[label])})
-    text = text[-MAX_ANSWER:]
-    tokens = (_token(text, match.end()) for match in reversed(list(_MARKER.finditer(text))))
-    for token in chain(tokens, reversed(_TAG.findall(text))):
-        if token.upper() in labels:
-            return Prediction({"choice_id": token.upper()})
-    return NO_CHOICE
-
-
-def _token(text: str, position: int) -> str:
-    """The word that stands at a position, but for what the prompt's own placeholder may leave before it."""
-    before = _BEFORE.match(text, position)
-    token = _TOKEN.match(text, before.end() if before else position)
-    return token[0] if token else ""
+        return Prediction(ChosenLetter(max(scores, key=lambda label: scores[label])).write())
+    reading = read_choices(text, choices)
+    return Prediction(ChosenLetter(reading.labels[0]).write()) if reading else NO_CHOICE

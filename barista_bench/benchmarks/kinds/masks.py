@@ -20,12 +20,13 @@ from PIL import Image
 from pycocotools import mask as coco_mask
 
 from barista_bench.benchmarks.kinds.box_answers import CENTRE_FRACTIONS
-from barista_bench.benchmarks.parsing import integer, last_array, object_schema, unfenced
+from barista_bench.benchmarks.parsing import NOTHING_READ, integer, last_array, object_schema, unfenced
 from barista_bench.core.example import TypedFields
 from barista_bench.core.task import Explanation, Fields, ParseError, Prediction, Verdict
 from barista_bench.metrics.region_boundary.scoring import boundary_f, region_j
 from barista_bench.scene_graph import Rle, decode_mask, encode_mask
 from barista_bench.scene_graph.masks import mask_boxes, run_problems
+from barista_bench.scene_graph.shapes import mask_of_runs
 
 Size = tuple[int, int]
 """(height, width) in pixels, as in COCO's run lengths."""
@@ -214,6 +215,8 @@ def parse_masks(
             dropped += 1
         elif image_frames[image] in annotated_frames:
             masks[image_frames[image]].append(resized(mask, sizes[0]))
+    if entries and dropped == len(entries):
+        return NOTHING_READ
     answer = MaskAnswer(
         [MaskFields.of(frame, union([m.counts for m in parts], sizes[0])) for frame, parts in sorted(masks.items())]
     )
@@ -236,6 +239,9 @@ def sound_mask(rle: object, sizes: Sequence[Size]) -> Rle | None:
     counts, (height, width) = rle.get("counts"), (integer(side) for side in rle["size"])
     if height is None or width is None or (height, width) not in sizes:
         return None
+    if isinstance(counts, list) and len(counts) <= MAX_COUNTS and all(type(run) is int for run in counts):
+        mask = mask_of_runs(counts, (height, width))
+        return mask if isinstance(mask, Rle) else None
     if not isinstance(counts, str) or len(counts) > MAX_COUNTS or damage([counts], (height, width)):
         return None
     return Rle(counts=counts, size=(height, width))

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 
 from barista_bench.benchmarks.kinds.spans import MAX_INTERVALS, MAX_NESTED, first_of, is_span, read_spans, read_time
 from barista_bench.benchmarks.name_matching import plain_name
-from barista_bench.benchmarks.parsing import MAX_ANSWER, is_text, json_objects, unfenced
+from barista_bench.benchmarks.parsing import MAX_ANSWER, NOTHING_READ, is_text, json_objects, unfenced
 from barista_bench.benchmarks.tog_bench.columns import AnsweredBox, AnsweredObject, AnsweredObjects
 from barista_bench.benchmarks.tog_bench.release import MAX_OBJECTS
 from barista_bench.benchmarks.truncated import cut_object
 from barista_bench.core.boxes import BoxFormat, Xyxy, four_numbers, read_box
-from barista_bench.core.task import Prediction
+from barista_bench.core.task import ParseError, Prediction
 
 NAMES = ("explicit_object", "implicit_object")
 TEMPORAL, SPATIAL = "temporal_grounding", "spatial_tracking"
@@ -57,7 +57,7 @@ class ObjectDraft:
     is_malformed: bool = False
 
 
-def read_answer(text: str, frames: ShownFrames) -> Prediction | None:
+def read_answer(text: str, frames: ShownFrames) -> Prediction | ParseError | None:
     """The objects of the last JSON object with one of the fields that name objects; None where there is none.
 
     `dropped` counts entries that belong to no object or could not be read.
@@ -84,7 +84,7 @@ class _Reader:
         self.dropped = 0
         self.boxes = 0
 
-    def read(self, answer: Mapping[str, object], broken_off: int) -> Prediction:
+    def read(self, answer: Mapping[str, object], broken_off: int) -> Prediction | ParseError:
         for key in NAMES:
             self._add_names(answer.get(key), key.partition("_")[0])
         for item in self.objects.values():  # once: entries may be many, and look their object up several times each
@@ -93,6 +93,8 @@ class _Reader:
             self._add_intervals(owner, value)
         for owner, value in self._owned_entries(answer.get(SPATIAL), self._is_track):
             self._add_track(owner, value)
+        if self.dropped and not self.objects:
+            return NOTHING_READ
         objects = []
         for item in self.objects.values():
             intervals = [] if item.is_broken else [list(interval) for interval in item.intervals]
@@ -105,6 +107,7 @@ class _Reader:
         for item in value if isinstance(value, list) else [value]:
             text = first_of(item, _OBJECT_KEYS) if isinstance(item, Mapping) else item
             if text is None:
+                self.dropped += isinstance(item, Mapping)
                 continue
             if not is_text(text):
                 self.dropped += 1

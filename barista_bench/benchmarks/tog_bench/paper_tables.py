@@ -1,6 +1,6 @@
 """The counterparts of the paper's tables and figures, and the sweep over thresholds that it leaves open.
 
-Each figure is the mean over a model's runs; bootstrapped intervals stand in the report's general tables.
+Each figure is the mean over a model's runs; intervals stand in the report's general tables.
 """
 
 from __future__ import annotations

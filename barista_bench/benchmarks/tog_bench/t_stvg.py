@@ -81,7 +81,7 @@ ENOUGH = 0.5
 class TSTVG(BaselineAnswers):
     benchmark = "tog_bench"
     name = upstream_name = "t_stvg"
-    version = 1
+    version = 2
     primary = "T-m_vIoU"
     primary_note = "Mean over tasks of the IoU of boxes over time, of objects named and found."
     sample_score = "T-m_vIoU"

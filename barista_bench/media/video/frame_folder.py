@@ -23,7 +23,7 @@ from barista_bench.files.hashes import file_sha256, read_sha256
 from barista_bench.files.reading import confined
 
 MAX_SIDE = 8192  # pixels
-MAX_PIXELS = 64 * 1024 * 1024  # one RGB frame of this size takes 192 MiB
+MAX_PIXELS = 2**25  # a little more than 8K UHD; one RGB frame of this size takes 96 MiB
 REMUX = "remux it: ffmpeg -i IN -c copy OUT.mp4 (or re-encode it when that does not help)"
 MAX_FRAMES = 200_000
 """Images of one folder: almost two hours at 30 a second."""
@@ -42,7 +42,8 @@ _REFETCH = "fetch the folder's images again"
 def check_size(name: str, width: int, height: int, remedy: str = REMUX) -> None:
     """Raise VideoError for a frame size (pixels) that is missing or absurd, before memory is taken for it."""
     if width < 1 or height < 1:
-        raise VideoError(f"{name}: the header gives no frame size. Remedy: {remedy}")
+        what = f"the header gives no frame size, or the pictures have more than {MAX_PIXELS // 2**20} Mpx"
+        raise VideoError(f"{name}: {what}. Remedy: {remedy}")
     if max(width, height) > MAX_SIDE or width * height > MAX_PIXELS:
         limit = f"{MAX_SIDE} px a side and {MAX_PIXELS // 2**20} Mpx"
         raise VideoError(

@@ -22,6 +22,7 @@ import numpy as np
 from av.container import InputContainer
 from av.sidedata.sidedata import SideData
 from av.stream import Discard, Disposition
+from av.video.codeccontext import VideoCodecContext
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
@@ -36,13 +37,17 @@ Ticks = NDArray[np.int64]
 
 # Only real video containers: FFmpeg would also open playlists that name other files, and draw plain text as video.
 _FORMATS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,mpegts,mpeg,avi,flv,asf,ogg"
-_OPTIONS = {"format_whitelist": _FORMATS, "protocol_whitelist": "file"}
-# Opening is 10 to 50 times faster when FFmpeg decodes nothing to guess the stream's parameters.
-_NO_PROBING = {"analyzeduration": "1", "skip_frame": "all"}
+# The decoder's own limit holds for pictures that are larger than their header says.
+_OPTIONS = {"format_whitelist": _FORMATS, "protocol_whitelist": "file", "max_pixels": str(MAX_PIXELS)}
+# No decoder is called "none". Opening is 10 to 50 times faster when FFmpeg decodes nothing to guess the stream's
+# parameters, and no memory is taken for a picture before its size is known.
+_NO_PROBING = {"analyzeduration": "1", "codec_whitelist": "none"}
 
 _SEEKABLE = ("mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm")  # FFmpeg's names; only these can seek exactly
 _CACHE_LIMIT = 256  # an index takes about 60 KB for 2,500 frames
 
+_UNDECODABLE = f"cannot be decoded, or has more than {MAX_PIXELS // 2**20} Mpx"
+"""What a decoder says of a picture that is larger than its header told."""
 REDOWNLOAD = "fetch the file again, or check that it is the video you meant"
 
 VIDEO_SUFFIXES = frozenset({".mp4", ".mov", ".m4v", ".mkv", ".webm", ".avi"})
@@ -102,7 +107,9 @@ def open_video(name: str, *, threads: int = 1, probe: bool = False) -> tuple[Inp
     with ExitStack() as stack:
         stack.callback(container.close)
         stream = _video_stream(container, name)
-        context = stream.codec_context
+        context: VideoCodecContext | None = stream.codec_context
+        if context is None:
+            raise VideoError(f"{name}: no decoder for its pictures is known. Remedy: {REDOWNLOAD}")
         if not probe and not (context.width and stream.time_base):
             return open_video(name, threads=threads, probe=True)
         check_size(name, context.width, context.height)
@@ -354,7 +361,7 @@ def _first_frame(
         for frame in container.decode(stream):
             return _shape_of(frame, name)
     except (*AV_ERRORS, StopIteration) as error:
-        raise VideoError(f"{name}: frame 0 cannot be decoded ({reason(error)}). Remedy: {REMUX}") from error
+        raise VideoError(f"{name}: frame 0 {_UNDECODABLE} ({reason(error)}). Remedy: {REMUX}") from error
     raise VideoError(f"{name}: no frame can be decoded. Remedy: {REMUX}")
 
 
@@ -375,7 +382,8 @@ def _scan(name: str) -> VideoIndex:
                 shape = shape or _shape_of(frame, name)
                 times.append(frame.pts if frame.pts is not None else len(times))
         except AV_ERRORS as error:
-            text = f"{name}: frame {len(times)} cannot be decoded ({reason(error)}). Remedy: {REDOWNLOAD}"
+            what = f"frame {len(times)} {'cannot be decoded' if times else _UNDECODABLE}"
+            text = f"{name}: {what} ({reason(error)}). Remedy: {REDOWNLOAD}"
             raise VideoError(text) from error
         if shape is None:
             raise VideoError(f"{name}: it holds no frame that can be decoded. Remedy: {REDOWNLOAD}")

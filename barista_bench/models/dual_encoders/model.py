@@ -124,7 +124,7 @@ class DualEncoder:
             return Failure(f"{request.request_id}: {_OUT_OF_MEMORY}")
         cosines = self._towers.cosines([embeddings[key] for key in unit_keys], [embeddings[key] for key in text_keys])
         if not all(map(math.isfinite, cosines)):
-            remedy = "use a wider dtype (float32)"
+            remedy = "give --dtype float32"
             return Failure(f"{request.request_id}: an embedding is zero or not finite. Remedy: {remedy}")
         return Completion(write_scores(dict(zip(request.choices, cosines, strict=True))))
 

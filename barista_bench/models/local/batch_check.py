@@ -69,7 +69,7 @@ def first_steps(
     model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], *, pad_id: int, end_ids: Collection[int]
 ) -> list[Steps]:
     """The first steps of each row's greedy answer, up to its end."""
-    outputs = model.generate(  # type: ignore[operator]
+    outputs = model.generate(
         **inputs,
         max_new_tokens=_STEPS,
         do_sample=False,

@@ -311,13 +311,13 @@ def decode_after_shared_prefill(
     Returns:
         Prompts and continuations, shape (samples, columns).
     """
-    outputs = model._prefill(input_ids, generation_config, model_kwargs)  # type: ignore[operator]
+    outputs = model._prefill(input_ids, generation_config, model_kwargs)
     model_kwargs = _next_inputs(model, outputs, model_kwargs)
     model_kwargs = _take_rows(model_kwargs, rows, prompts=input_ids.shape[0])
     sequences, logits = input_ids[rows], outputs.logits[:, -1].to(rows.device, torch.float32)[rows]
     pad_id = torch.as_tensor(generation_config.pad_token_id, device=sequences.device)
     running = torch.ones(len(rows), dtype=torch.bool, device=sequences.device)
-    with model._optimize_model_for_decode():  # type: ignore[operator]
+    with model._optimize_model_for_decode():
         while True:
             scores = logits_processor(cast("torch.LongTensor", sequences), cast("torch.FloatTensor", logits))
             chosen = torch.where(running, scores.argmax(dim=-1), pad_id)
@@ -326,16 +326,14 @@ def decode_after_shared_prefill(
             if not running.any():
                 return cast("torch.LongTensor", sequences)
             del outputs  # frees the logits before the next ones are made
-            step = model.prepare_inputs_for_generation(  # type: ignore[operator]
-                sequences, next_sequence_length=1, **model_kwargs
-            )
+            step = model.prepare_inputs_for_generation(sequences, next_sequence_length=1, **model_kwargs)
             outputs = model(**step, return_dict=True)
             model_kwargs = _next_inputs(model, outputs, model_kwargs)
             logits = outputs.logits[:, -1].to(sequences.device, torch.float32, copy=True)
 
 
 def _next_inputs(model: PreTrainedModel, outputs: object, kwargs: dict[str, object]) -> dict[str, object]:
-    return model._update_model_kwargs_for_generation(  # type: ignore[operator]
+    return model._update_model_kwargs_for_generation(
         outputs,
         kwargs,
         is_encoder_decoder=False,  # Llama 3.2 Vision has no default for it

@@ -276,7 +276,7 @@ class Engine:
             closing = tokenizer(f"{tags[1]}\n", add_special_tokens=False)["input_ids"]
             allows = {"allows": masks.allows} if masks else {}
             processors.append(decoding.ThinkingBudget(thoughts, config.thinking_budget, closing, **allows))
-        sequences = self.model.generate(  # type: ignore[operator]
+        sequences = self.model.generate(
             **inputs,
             max_new_tokens=config.max_new_tokens,
             do_sample=False,  # our processors sample

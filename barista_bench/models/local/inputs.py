@@ -20,7 +20,7 @@ from transformers import ProcessorMixin
 from barista_bench.core.example import FrameTimes
 from barista_bench.core.prompt import ImagePart, TextPart
 from barista_bench.errors import ModelError
-from barista_bench.models.answers import THINK_TAGS
+from barista_bench.models.answers import OTHER_TAGS, THINK_TAGS
 from barista_bench.models.base import Request, VideoClip, knows_one_rate, parts_with_clips
 from barista_bench.models.local.processors import TextProcessor, template_variables
 from barista_bench.models.settings import GeneratorSettings
@@ -85,7 +85,7 @@ class PromptEncoder:
         template_kwargs: further variables of the chat template.
 
     Attributes:
-        thinks: the tags were given, or the model knows those that most models use.
+        thinks: the tags were given, or the model knows some that models use.
 
     Raises:
         ModelError: the processor has no chat template, or none that reads `template_kwargs` or has a switch for
@@ -103,7 +103,6 @@ class PromptEncoder:
         self.tokenizer = processor.tokenizer
         self.name, self._video_fps, self._warned_of_rate = name, settings.video_fps, False
         self.takes_video = settings.frames_as == "video"
-        self.tags = settings.tags or THINK_TAGS
         self._input_names = frozenset(getattr(processor, "model_input_names", ()))
         self.knows_one_rate = knows_one_rate(self._input_names)
         self.reads_text_alone = isinstance(processor, TextProcessor)
@@ -127,8 +126,10 @@ class PromptEncoder:
         self.tokenizer = copy.deepcopy(self.tokenizer)
         self.system_style = self._find_system_style()
         templates, vocabulary = f"{processor.chat_template}{self.tokenizer.chat_template}", self.tokenizer.get_vocab()
-        knows_tags = all(tag in vocabulary or tag in templates for tag in self.tags)
-        self.thinks = settings.tags is not None or knows_tags
+        pairs = (THINK_TAGS, *OTHER_TAGS)
+        known = (pair for pair in pairs if all(tag in vocabulary or tag in templates for tag in pair))
+        tags = settings.tags or next(known, None)
+        self.tags, self.thinks = tags or THINK_TAGS, tags is not None
 
     def parts(self, request: Request) -> list[TextPart | ImagePart | VideoClip]:
         """The user turn, with the images that the model is given as a video.

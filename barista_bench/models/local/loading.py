@@ -67,7 +67,7 @@ def load_checkpoint(
     )
     if settings.adapter and adapter:
         add_adapter(model, adapter, settings.adapter)
-        model.eval()  # type: ignore[no-untyped-call]
+        model.eval()
     return model, processor
 
 
@@ -225,10 +225,8 @@ def quantization_config(name: str, settings: TransformersSettings) -> BitsAndByt
         # transformers would keep to the checkpoint's own, and results would name the wrong one.
         raise ModelError(f"{subject} of a checkpoint that is quantised already. Remedy: leave quantization out")
     if settings.quantization == "8bit":
-        return BitsAndBytesConfig(load_in_8bit=True)  # type: ignore[no-untyped-call]
-    return BitsAndBytesConfig(  # type: ignore[no-untyped-call]
-        load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.bfloat16
-    )
+        return BitsAndBytesConfig(load_in_8bit=True)
+    return BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.bfloat16)
 
 
 _CONFIG, _WEIGHTS = "adapter_config.json", "adapter_model.safetensors"

@@ -268,7 +268,7 @@ def template_variables(
     if reasoning and not switches:
         levels = [level for level in REASONING if reasoning_switches(template, level)]
         problem = f"its chat template has no switch for reasoning {reasoning}"
-        remedy = f"say {', '.join(levels)}" if levels else "leave reasoning out"
+        remedy = f"say --reasoning {', '.join(levels)}" if levels else "leave reasoning out"
         raise ModelError(f"model {name}: {problem}. Remedy: {remedy}")
     if doubled := sorted(switches.keys() & template_kwargs.keys()):
         raise ModelError(f"model {name}: template_kwargs sets {doubled}, as reasoning does. Remedy: leave one out")

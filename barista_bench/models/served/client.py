@@ -24,7 +24,6 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, sto
 
 from barista_bench.errors import ModelError
 from barista_bench.files.text_out import is_local
-from barista_bench.models.answers import THINK_TAGS
 from barista_bench.models.base import AnsweredRequest, Completion, Failure, GenerationConfig, Request, repeated
 from barista_bench.models.served.errors import (
     CallError,
@@ -76,7 +75,7 @@ class Calls:
     ) -> None:
         self._settings, self._config, self._state, self._portal = settings, config, state, portal
         self._endpoint = endpoint
-        self._rules = ReadingRules(settings.tags or THINK_TAGS, settings.prompt_opens_thinking, config.stop)
+        self._rules = ReadingRules(settings.tags, settings.prompt_opens_thinking, config.stop)
         self._done_futures: queue.SimpleQueue[tuple[int, AnswerFuture]] = queue.SimpleQueue()
         self._futures: dict[int, AnswerFuture] = {}
         self._fatal_error: BaseException | None = None
@@ -172,10 +171,10 @@ class Calls:
                     self._state.give_up_n(f"it answers {error.status} to n = {len(seeds)}", self._endpoint)
                     return [entry]
             return [self._failed_entry(error)] * len(seeds)
-        if len(reply.choices) < len(seeds):
-            self._state.give_up_n(f"it gave {len(reply.choices)} of {len(seeds)} choices", self._endpoint)
-        else:
+        if len(reply.choices) == len(seeds):
             self._state.proven_n = max(self._state.proven_n, len(seeds))
+        elif not reply.is_refusal:  # of which servers give one, however many choices were wanted
+            self._state.give_up_n(f"it gave {len(reply.choices)} of {len(seeds)} choices", self._endpoint)
         return [
             choice if isinstance(choice, Completion) else await self._ask_alone(query, seed)
             for choice, seed in zip(reply.choices, seeds, strict=False)
@@ -259,7 +258,8 @@ class Calls:
             return TransientError(f"{self._endpoint}: {problem}", congestion="timeout")
         except openai.APIStatusError as error:
             headers, content = error.response.headers, error.response.content
-            return status_error(error.status_code, headers, content, self._endpoint, answered=self._state.answered)
+            answered = self._state.answered
+            return status_error(error.status_code, headers, content, self._endpoint, answered=answered, sent=body)
         except (openai.APIConnectionError, httpx2.HTTPError, httpx2.InvalidURL) as error:
             cause = error.__cause__ or error
             quoted = self._endpoint.quote(f"{type(cause).__name__}: {cause}")
@@ -273,7 +273,7 @@ class Calls:
             reply = read_reply(response.content, self._rules, self._endpoint, choices, answered=self._state.answered)
         except (TransientError, RejectedError, DeclinedError, ModelError) as error:
             return error.with_traceback(None)
-        self._state.count_reply(reply)
+        self._state.count_reply(reply, self._endpoint)
         if held_to_schema:
             self._state.check_json(reply, self._endpoint)
         tokens = (reply.input_tokens or 0) + (reply.output_tokens or 0)

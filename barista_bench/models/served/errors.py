@@ -7,14 +7,18 @@ whose request carries the key in its headers.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from typing import NamedTuple
 
-from barista_bench.errors import ModelError
+from barista_bench.errors import ModelError, with_remedy
 from barista_bench.files.reading import json_value
+from barista_bench.models.finish_reasons import meaning_of
+from barista_bench.models.served.remedies import remedy_for
 
 MAX_PAUSE = 120.0
 """The longest pause in seconds that a server may ask for; after it the server is asked again."""
@@ -25,14 +29,24 @@ _MAX_HEADER = 64  # characters
 _MAX_QUOTED = 300  # characters of a server's message that are repeated
 _SECRET_LENGTH = 8  # shorter "keys" (EMPTY, none) are placeholders, and cutting them out would spoil texts
 
-_POLICY_CODES = frozenset({"content_filter", "content_policy_violation", "responsibleaipolicyviolation"}) | frozenset(
-    {"moderation_blocked", "cyber_policy_violation", "bio_policy_violation", "safety"}
+_POLICY_CODES = frozenset(
+    {"content_policy_violation", "responsibleaipolicyviolation", "moderation_blocked", "cyber_policy_violation"}
+    | {"bio_policy_violation", "data_inspection_failed", "datainspectionfailed"}
 )
+"""Codes of content policies, beside those that say as a finish reason that an answer was filtered."""
 _FLAGGED = re.compile(r"requires moderation|\bflagged\b")
 _AGAINST_POLICY = re.compile(r"\bflagged\b|usage polic(?:y|ies)")
+# What Azure, Anthropic, OpenAI, xAI and DashScope say of their filters; gateways repeat it without the code.
+_FILTER = r"content[ _](?:management|filter|safety|moderation|policy)"
+_FILTER_WORDS = re.compile(
+    rf"\b(?:blocked|filtered|rejected|stopped|triggering)\b.{{0,80}}?(?:{_FILTER}|safety (?:system|filter))"
+    rf"|violat\w+ (?:\w+ ){{0,3}}?(?:{_FILTER}|usage (?:polic|guideline))|\binappropriate content"
+    r"|contentpolicyviolation"
+)
 # Here our account is flagged, and not what was asked: no request would be answered, and the model refuses none.
 _OURS = r"\b(?:account|key|organi[sz]ation|project|ip|address)\b"
-_ACCOUNT_FLAGGED = re.compile(rf"{_OURS}[^.]*\bflagged\b|\bflagged {_OURS}")
+_PUNISHED = r"\b(?:flagged|blocked|suspended|banned|disabled|deactivated)\b"
+_ACCOUNT_FLAGGED = re.compile(rf"{_OURS}[^.]*{_PUNISHED}|\bflagged {_OURS}")
 _KEY_WORDS = re.compile(r"key|token|credential|authori[sz]|bearer")
 _MAX_SEARCHED = 1000  # characters of a message that are looked through
 _NO_SUCH_MODEL = frozenset({"model_not_found", "deploymentnotfound", "unknown_model"})
@@ -100,18 +114,25 @@ class Endpoint:
 
 
 def status_error(
-    status: int, headers: Mapping[str, str], body: bytes, endpoint: Endpoint, *, answered: bool = False
+    status: int,
+    headers: Mapping[str, str],
+    body: bytes,
+    endpoint: Endpoint,
+    *,
+    answered: bool = False,
+    sent: Collection[str] = (),
 ) -> CallError | ModelError:
     """The error that stands for an HTTP status that is no success.
 
     Args:
         answered: the server has answered other requests to this model, so a 403 is about this request, not our key.
+        sent: fields of the call, which no remedy advises again.
     """
-    codes, text, is_moderated = _read_error(body)
-    message = endpoint.quote(text)
-    if _declines(status, codes, text, is_moderated=is_moderated):
+    said = _read_error(body)
+    message = endpoint.quote(said.message)
+    if _declines(status, said):
         return DeclinedError(message)
-    if (fatal := _fatal_error(status, codes, message, endpoint, answered=answered)) is not None:
+    if (fatal := _fatal_error(status, said.codes, message, endpoint, answered=answered)) is not None:
         return fatal
     if status == 403 and _KEY_WORDS.search(message.lower()):
         message = "(not repeated, since it speaks of keys)"  # servers repeat parts of ours there
@@ -122,17 +143,44 @@ def status_error(
             wait=retry_after(headers),
             rate_limited=status == 429,
         )
-    return RejectedError(f"{endpoint}: refused the request with {status}: {message}{_hint(status, message)}", status)
+    problem = f"{endpoint}: refused the request with {status}: {message}"
+    remedy = remedy_for(status, re.sub(rf"(?<!\w){re.escape(endpoint.model)}(?!\w)", "", said.message), sent)
+    return RejectedError(with_remedy(problem, remedy) if remedy else problem, status)
 
 
-def _declines(status: int, codes: frozenset[str], text: str, *, is_moderated: bool) -> bool:
-    """Whether a content policy, and not the key or the form of the request, is what stands in the way."""
-    if status not in (400, 403, 451):
-        return False
-    if codes & _POLICY_CODES or (status == 403 and is_moderated):
+def error_in_reply(error: object, endpoint: Endpoint, *, answered: bool = False) -> CallError | ModelError:
+    """The error that stands for one that came with a status of 200; its code may be an HTTP status."""
+    fields = error if isinstance(error, Mapping) else {}
+    codes = (str(fields.get(name)) for name in ("code", "status", "status_code"))
+    status = next((int(code) for code in codes if re.fullmatch("[45][0-9][0-9]", code)), 502)
+    return status_error(status, {}, json.dumps({"error": error}).encode(), endpoint, answered=answered)
+
+
+def names_filter(value: object, depth: int = 8) -> bool:
+    """Whether results of Azure's content filters, up to so deep, say that one of them stopped something."""
+    if isinstance(value, Mapping) and value.get("filtered") is True:
         return True
-    is_invalid = status == 400 and "invalid_prompt" in codes
-    return is_invalid and _AGAINST_POLICY.search(text[:_MAX_SEARCHED].lower()) is not None
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    return depth > 0 and any(names_filter(each, depth - 1) for each in inner)
+
+
+class _SaidError(NamedTuple):
+    """What a body says of an error: lower-case codes, the message (the whole text where there is none), and evidence
+    that a filter stopped what was asked: its results, or a moderator's word on it."""
+
+    codes: frozenset[str]
+    message: str
+    is_filtered: bool = False
+    is_moderated: bool = False
+
+
+def _declines(status: int, said: _SaidError) -> bool:
+    """Whether a content policy, and not the key or the form of the request, is what stands in the way."""
+    if said.is_filtered or said.codes & _POLICY_CODES or "filtered" in map(meaning_of, said.codes):
+        return True
+    if "invalid_prompt" in said.codes and _AGAINST_POLICY.search(said.message[:_MAX_SEARCHED].lower()) is not None:
+        return True
+    return status == 403 and said.is_moderated
 
 
 def _fatal_error(
@@ -158,49 +206,30 @@ def _fatal_error(
     return None
 
 
-def _hint(status: int, message: str) -> str:
-    """A remedy for the refusals that a setting can answer."""
-    lower = message.lower()
-    if status == 413:
-        return ". Remedy: send smaller images (max_image_side, jpeg_quality)"
-    if "response_format" in lower or "json_schema" in lower:
-        return ". Remedy: this server or model cannot be held to a schema so: leave structured_output off"
-    if "media_io_kwargs" in lower or "video" in lower:
-        return ". Remedy: leave frames_as=video out, or ask vLLM, started with --trust-request-mm-kwargs"
-    # The refused field is named first, perhaps followed by the one to use.
-    positions = sorted((lower.find(name), name) for name in ("max_tokens", "max_completion_tokens") if name in lower)
-    if positions:
-        other = "max_tokens" if positions[0][1] == "max_completion_tokens" else "max_completion_tokens"
-        return f". Remedy: try token_limit_field={other}, or another max_new_tokens"
-    for name in ("temperature", "top_p", "seed"):
-        if name in lower:
-            return f". Remedy: if the model does not take {name}, give omit={name}"
-    return ""
+def _read_error(body: bytes) -> _SaidError:
+    """What a body says of an error; one in none of the shapes that servers use is itself the message.
 
-
-def _read_error(body: bytes) -> tuple[frozenset[str], str, bool]:
-    """Lower-case error codes of a body, its message, and whether it is the word of a moderator on what was asked.
-
-    A body in none of the shapes that servers use is itself the message.
+    A moderator's word on what was asked stands in `error.metadata`, which gives reasons (OpenRouter), or else in the
+    message. Only JSON is read: a firewall's page may say `flagged` too, and means our address.
     """
     text = body[: 64 * 1024].decode("utf-8", "replace")
     data = json_value(text)
+    if isinstance(data, list) and data:  # Gemini's endpoint wraps its errors
+        data = data[0]
     if not isinstance(data, dict):
-        return frozenset(), text, False
-    return _error_codes(data), _message(data) or text, _is_moderation(data)
-
-
-def _is_moderation(data: Mapping[str, object]) -> bool:
-    """Whether an error is a moderator's: by `error.metadata`, which gives reasons (OpenRouter), or else by its words.
-
-    Only JSON is read: a firewall's page may say `flagged` too, and means our address.
-    """
+        return _SaidError(frozenset(), text)
     error = data.get("error")
-    metadata = error.get("metadata") if isinstance(error, dict) else None
-    if isinstance(metadata, dict) and any(metadata.get(key) for key in ("reasons", "flagged_input")):
-        return True
+    fields = error if isinstance(error, dict) else {}
+    metadata = fields.get("metadata")
+    has_reasons = isinstance(metadata, dict) and any(metadata.get(key) for key in ("reasons", "flagged_input"))
     words = _message(data)[:_MAX_SEARCHED].lower()
-    return _FLAGGED.search(words) is not None and _ACCOUNT_FLAGGED.search(words) is None
+    is_ours = _ACCOUNT_FLAGGED.search(words) is not None
+    return _SaidError(
+        codes=_error_codes(data),
+        message=_message(data) or text,
+        is_filtered=names_filter(fields.get("innererror")) or (_FILTER_WORDS.search(words) is not None and not is_ours),
+        is_moderated=has_reasons or (_FLAGGED.search(words) is not None and not is_ours),
+    )
 
 
 def _error_codes(data: Mapping[str, object]) -> frozenset[str]:

@@ -118,10 +118,12 @@ class ServedSettings(GeneratorSettings):
             return None
         value = switch_value(self.reasoning_field.rpartition(".")[2], self.reasoning)
         if value is None:
-            remedy = "say off, low, medium or high" if self.reasoning == "on" else "say on or off"
+            remedy = (
+                "say --reasoning off, low, medium or high" if self.reasoning == "on" else "say --reasoning on or off"
+            )
             raise ConfigError(
                 f"reasoning is {self.reasoning!r}, which the field {self.reasoning_field} cannot say. "
-                f"Remedy: {remedy}, or name another reasoning_field"
+                f"Remedy: {remedy}, or name another --reasoning-field"
             )
         return value
 

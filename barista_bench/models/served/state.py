@@ -141,12 +141,18 @@ class ServerState:
         self.answered = False
         self.served_as: list[str] = []
         self._warned_of_schema = False
+        self._notes: set[str] = set()
         self._failures_in_a_row = 0
         self._max_failures = max(20, 2 * max_concurrency)
 
-    def count_reply(self, reply: Reply) -> None:
-        """Take note of one readable answer."""
+    def count_reply(self, reply: Reply, endpoint: Endpoint) -> None:
+        """Take note of one readable answer. Warns of what is odd about it, of each oddity once."""
         self._failures_in_a_row, self.answered = 0, True
+        notes = {choice.note for choice in reply.choices if isinstance(choice, Completion) and choice.note}
+        if len(self._notes) < _MAX_NAMES:
+            for note in sorted(notes - self._notes):
+                log.warning("%s: an answer %s: it counts as a whole one", endpoint, note)
+            self._notes |= notes
         if reply.served_as and reply.served_as not in self.served_as and len(self.served_as) < _MAX_NAMES:
             if self.served_as:
                 log.warning("the server now answers as %s, before as %s", reply.served_as, self.served_as[-1])

@@ -26,7 +26,7 @@ import numpy as np
 from PIL import Image
 
 from barista_bench.core.boxes import BoxFormat
-from barista_bench.errors import ConfigError, ModelError, require_extra
+from barista_bench.errors import ConfigError, ModelError, flag_of, require_extra
 from barista_bench.files.checkpoints import Pretrained, load_pretrained, loading_of, require_libraries, revision_of
 from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.models.local.batching import is_out_of_memory
@@ -84,9 +84,9 @@ class Sam3Grounder:
         thresholds = {"threshold": threshold, "mask_threshold": mask_threshold}
         for name, value in thresholds.items():
             if not 0 <= value <= 1:
-                raise ConfigError(f"{name} is {value}. Remedy: give a number from 0 to 1")
+                raise ConfigError(f"{name} is {value}. Remedy: give {flag_of(name)} from 0 to 1")
         if batch_size < 1:
-            raise ConfigError(f"batch_size is {batch_size}. Remedy: give 1 or more")
+            raise ConfigError(f"batch_size is {batch_size}. Remedy: give --batch-size 1 or more")
         self.identity = ModelIdentity(identity.name, identity.revision, {**identity.settings, **thresholds})
         self.box_format, self.batch_size = BoxFormat("xyxy", None), batch_size
         self._model, self._processor, self._thresholds = model, processor, thresholds

@@ -11,11 +11,12 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from barista_bench.core.prompt import ImagePart
-from barista_bench.errors import ConfigError, ModelError
+from barista_bench.errors import ConfigError, ModelError, with_remedy
 from barista_bench.files.checkpoints import GGUF, fetch_checkpoint, naming_cause, require_libraries
 from barista_bench.files.text_out import first_line, one_line
 from barista_bench.models.answers import AnswerReader, GeneratedRow
@@ -31,7 +32,9 @@ from barista_bench.models.base import (
     repeated,
     video_settings,
 )
+from barista_bench.models.finish_reasons import meaning_of
 from barista_bench.models.local.loading import answer_holder, box_format_of_checkpoint, template_hash
+from barista_bench.models.served.remedies import engine_remedy_for
 from barista_bench.models.settings import VllmSettings, checked
 from barista_bench.models.vllm.engine import WORKER, Call, EngineOutput, Outcome, VllmEngine
 
@@ -209,7 +212,9 @@ class VllmModel(NumberedStream):
     def _read_outcome(self, request: Request, outcome: Outcome, config: GenerationConfig) -> AnsweredRequest:
         call, message, seeds = outcome.call, outcome.message, len(request.seeds)
         if message.error is not None:
-            failure = Failure(f"request {request.request_id}: {one_line(message.error)[:_MAX_ERROR]}")
+            problem = f"request {request.request_id}: {one_line(message.error)[:_MAX_ERROR]}"
+            remedy = engine_remedy_for(message.error)
+            failure = Failure(with_remedy(problem, remedy) if remedy else problem)
             return AnsweredRequest(request, [failure] * seeds, 0.0)
         entries = [self._completion(sample, call, message.prompt_tokens, config) for sample in message.samples]
         # Greedy decoding has a single answer for all seeds.
@@ -221,20 +226,23 @@ class VllmModel(NumberedStream):
     ) -> Completion | Failure:
         from barista_bench.models.local.decoding import TokenScores
 
-        if sample.ended not in ("stop", "length"):
+        meaning = meaning_of(sample.ended)
+        if meaning == "broken off":
             return Failure(f"vLLM ended the answer with {sample.ended!r}")
         scores = None if sample.logprobs is None else TokenScores(*map(list, zip(*sample.logprobs, strict=True)))
         row = GeneratedRow(
             tokens=sample.tokens,
             opens_thinking=call.opens_thinking,
-            stop_length=len(sample.tokens) if sample.met_stop_text or sample.ended == "stop" else None,
+            stop_length=len(sample.tokens) if sample.met_stop_text or meaning != "length" else None,
             prompt_tokens=prompt_tokens,
             cached=sample.cached,
             rows=None,
             scores=scores,
             is_held=call.head["grammar"] is not None,
         )
-        return self._reader.read(row, config.stop)
+        completion = self._reader.read(row, config.stop)
+        is_known = meaning in ("finished", "length")
+        return completion if is_known else replace(completion, note=f"ended with {sample.ended!r}")
 
 
 def _read_checkpoint(
@@ -282,7 +290,7 @@ def _environment(settings: VllmSettings) -> dict[str, str]:
     variables = {name: value for name, value in os.environ.items() if not name.startswith(_LAUNCHER)}
     device_type, _, number = settings.device.partition(":")
     if device_type not in ("auto", "cuda", "cpu") or not (number or "0").isdecimal():
-        remedy = "give auto, cpu, cuda or cuda:1; tensor_parallel spreads the weights"
+        remedy = "give --device auto, cpu, cuda or cuda:1; --tensor-parallel spreads the weights"
         raise ConfigError(f"device {settings.device!r}: vLLM takes none such. Remedy: {remedy}")
     if device_type == "cpu":
         variables["CUDA_VISIBLE_DEVICES"] = ""

@@ -10,8 +10,8 @@ const UNRANKED = "Not ranked (people, baselines, models that were trained on the
 const MARKS =
   "▲: ahead of the model with the next lower figure by more than chance (p below 0.05, permutation of resampling " +
   "units, Holm); " +
-  "△: likely, for the 95% interval of the difference is apart from 0, but of few units, or among many comparisons, " +
-  "no p is below 0.05; ≈: the two cannot be told apart.";
+  "△: likely, for p is below 0.05 only before Holm's correction; ≈: the two cannot be told apart; too few videos: " +
+  "of 5 units or fewer no p can be below 0.05.";
 const MEANS = "The tasks' figures measure different things: their mean gives a rough order.";
 
 /**

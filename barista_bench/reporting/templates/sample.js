@@ -145,7 +145,7 @@ function relatedSamples(sampleData) {
 /** From a report that the studio serves to the frame in the video. @param {string} id */
 function momentLink(id) {
   if (!("studio" in document.documentElement.dataset)) return null;
-  const link = { href: `/#/example/${encodeURIComponent(id)}`, class: "button" };
+  const link = { href: `./#/example/${encodeURIComponent(id)}`, class: "button" };
   return node("p", {}, node("a", link, "see this moment of the video"));
 }
 

@@ -66,7 +66,7 @@ export interface GapToNext {
   below: string;
   difference: number;
   p: number;
-  certainty: "sure" | "likely" | "unclear" | "none";
+  certainty: "sure" | "likely" | "unclear" | "too few" | "none";
   better: number;
   worse: number;
 }

@@ -44,9 +44,13 @@ function gapOf({ below, difference, p, certainty, better, worse }) {
   const chance = p < 0.001 ? "p < 0.001" : `p ${short(p)}`;
   const counts = `better on ${better} examples, worse on ${worse}`;
   const title = `${short(difference)} ahead of ${below}, ${chance} (Holm): ${counts}`;
-  const gapWord = { sure: "▲ ahead, ", likely: "△ likely ahead, ", unclear: "≈ like next, ", none: "= next, " }[
-    certainty
-  ];
+  const gapWord = {
+    sure: "▲ ahead, ",
+    likely: "△ likely ahead, ",
+    unclear: "≈ like next, ",
+    "too few": "too few videos, ",
+    none: "= next, ",
+  }[certainty];
   return node("span", { class: `gap ${certainty}`, title }, gapWord, chance);
 }
 

@@ -154,7 +154,7 @@ _CUT = {
 
 def answer_fields(completion: Completion | Failure) -> dict[str, Any]:
     """The fields of a completion that a record takes as they are; of a failure there is no text."""
-    names = ("text", "reasoning", "finish_reason", *TOKEN_COUNTS, "batch_size")
+    names = ("text", "reasoning", "finish_reason", *TOKEN_COUNTS, "batch_size", "note")
     return {"text": None} if isinstance(completion, Failure) else {name: getattr(completion, name) for name in names}
 
 
@@ -188,6 +188,7 @@ def with_steps(steps: Sequence[SampleRecord], last: SampleRecord) -> SampleRecor
         status=cut_step.status,
         error=cut_step.error,
         finish_reason=cut_step.finish_reason,
+        note=next((part.note for part in parts if part.note), None),
         **{name: total(getattr(part, name) for part in parts) for name in TOKEN_COUNTS},
     )
 

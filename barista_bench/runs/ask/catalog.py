@@ -7,7 +7,7 @@ import difflib
 import json
 import logging
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,13 +18,14 @@ from barista_bench.core.guarding import Method, guarded
 from barista_bench.core.model_names import ABLATIONS, BASELINES, HUMAN, SCRIPTED
 from barista_bench.core.plugins import load_plugin, plugin_entries
 from barista_bench.core.task import Example, Task
+from barista_bench.core.training_videos import TrainingVideos, videos_digest
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError, TaskError
 from barista_bench.files.checkpoints import GGUF
 from barista_bench.models import Model
 from barista_bench.models.answer_schemas import complaint, require_llguidance
 from barista_bench.models.base import ScriptedModel, reads_text_alone
-from barista_bench.models.local.loading import checkpoint_of
+from barista_bench.models.local.loading import adapter_videos, checkpoint_of, checkpoint_videos
 from barista_bench.models.served.settings import ServedSettings
 from barista_bench.models.settings import CheckpointSettings, TransformersSettings, VllmSettings, part_of
 from barista_bench.runs.ask.config import ModelSettings
@@ -150,7 +151,7 @@ def _scripted_model(name: str, tasks: TaskExamples) -> ScriptedModel | None:
             if not task.has_answer(example):
                 raise ConfigError(
                     f"oracle: the answer of {example.example_id} is hidden (split {example.metadata.get('split')}). "
-                    "Remedy: run a split whose answers are known"
+                    "Remedy: name a --split whose answers are known"
                 )
     elif name != "chance":
         for task, examples in tasks:  # a task without this baseline says so before anything is asked
@@ -255,8 +256,23 @@ def _load_predictions(config: ModelSettings, name: str, tasks: TaskExamples) -> 
         name,
         example_ids=task_of,
         box_format=config.box_format,
+        has_boxes=lambda: any(asks_for_boxes(task, examples.examples) for task, examples in tasks),
         seeds_of=lambda example_id, run: sample_seeds(task_of[example_id], example_id, run),
     )
+
+
+def asks_for_boxes(task: Task, examples: Iterable[Example]) -> bool:
+    """Whether answers hold boxes: the reference depends on how they are written, or the prompt, where it is hidden."""
+    formats = (BoxFormat("xyxy", None), BoxFormat("yxyx", 1000))
+
+    def texts(example: Example) -> set[str]:
+        with guarded(task, "reference_answer", example):
+            if task.has_answer(example):
+                return {task.reference_answer(example, box_format) for box_format in formats}
+        with guarded(task, "prompt", example):
+            return {task.prompt(example, box_format).as_text() for box_format in formats}
+
+    return any(len(texts(example)) > 1 for example in examples)
 
 
 def _load_sam3(config: ModelSettings, name: str, tasks: TaskExamples) -> Model:
@@ -316,9 +332,20 @@ def _load_checkpoint(config: ModelSettings) -> Model:
         from barista_bench.models.local.model import TransformersModel
 
         model = TransformersModel.load(path, **part_of(config, TransformersSettings))
+    settings = dict(model.identity.settings)
+    if videos := frozenset[str]().union(*(record.videos for record in training_records(config).values())):
+        settings["training_videos"] = videos_digest(videos)
     # The folder of the embedded model differs between machines; its content hash stands in the revision.
-    model.identity = dataclasses.replace(model.identity, name=config.model)
+    model.identity = dataclasses.replace(model.identity, name=config.model, settings=settings)
     return model
+
+
+def training_records(config: ModelSettings) -> dict[str, TrainingVideos]:
+    """The videos that checkpoint and adapter were trained on, as far as they say so, by what errors call the two."""
+    records = {f"model {config.model}": checkpoint_videos(checkpoint_of(without_ablations(config.model)))}
+    if config.adapter:
+        records[f"adapter {config.adapter}"] = adapter_videos(config.adapter, config.adapter_revision)
+    return {name: record for name, record in records.items() if record}
 
 
 def _refuse_unsupported(config: ModelSettings) -> None:

@@ -308,12 +308,14 @@ def placements(device: str, nodes: Sequence[ClusterNode]) -> list[tuple[ClusterN
         ConfigError: the nodes do not have the device, or it says which GPU, which is Ray's to choose.
     """
     if device.startswith("cuda:"):
-        raise ConfigError(f"device is {device}, and Ray chooses among a cluster's GPUs. Remedy: give auto or cuda")
+        what = f"device is {device}, and Ray chooses among a cluster's GPUs"
+        raise ConfigError(f"{what}. Remedy: give --device auto or cuda")
     with_gpus = [node for node in nodes if node.gpus]
     if device == "cpu" or (device == "auto" and not with_gpus):
         return [(node, node.cpus, 0) for node in nodes]
     if not with_gpus:
-        raise ConfigError(f"device is {device}, and the cluster has no GPU. Remedy: give auto or cpu, or join a node")
+        what = f"device is {device}, and the cluster has no GPU"
+        raise ConfigError(f"{what}. Remedy: give --device auto or cpu, or join a node")
     if device == "split":
         return [(node, node.cpus, node.gpus) for node in with_gpus]
     return [(node, max(1, node.cpus // node.gpus), 1) for node in with_gpus for _ in range(node.gpus)]

@@ -61,10 +61,9 @@ class AskingSettings(SettingsTable):
     """Settings of the model that is asked, and of how it generates; `GenerationConfig` holds their ranges."""
 
     model: str = Field(
-        "oracle",
         description="oracle, chance, prior, centre_box, copy_first_mask, kitchen, tiny, a local checkpoint folder, "
         "a Hub id, served:NAME, sam3:NAME, dual:NAME or predictions:FILE; text_only:, first_frame: or shuffled_frames: "
-        "before any of them.",
+        "before any of them."
     )
     temperature: float = Field(0.7, description="0 for greedy decoding.")
     max_new_tokens: int = Field(4096, description="The most tokens an answer may take, reasoning included.")
@@ -144,11 +143,7 @@ class RunConfig(SpendingSettings, ModelSettings):
     option: OptionPairs = Field(
         (), description="Of a task, name=value or task.name=value; may be given several times.", max_length=100
     )
-    task: Names = Field(
-        ("relations",),
-        description="Configs to run, with commas, or all, as `evaluate` and sets without relations do by default.",
-        min_length=1,
-    )
+    task: Names = Field(("all",), description="Tasks to run, with commas between, or all.", min_length=1)
     split: str = Field(
         "all",
         description="all, train, test, ...: the published numbers use all; a trained model wants test.",

@@ -136,22 +136,28 @@ def benchmarks_in(folder: str | Path) -> dict[str, Path]:
         DataError: there is none, or two are of one benchmark.
     """
     datasets: dict[str, Path] = {}
-    for path in sorted(Path(folder).glob(f"[!.]*/{MANIFEST}")):  # hidden ones are what a killed build leaves
-        name = str(read_manifest(path.parent).get("benchmark", DEFAULT_BENCHMARK))
+    for path in (Path(folder) / name for name in _dataset_names(str(folder))):
+        name = str(read_manifest(path).get("benchmark", DEFAULT_BENCHMARK))
         if name not in BENCHMARKS:
-            log.warning("left out: %s: is of %r, which this version does not know", path.parent, name)
+            log.warning("left out: %s: is of %r, which this version does not know", path, name)
             continue
         if name in datasets:
-            both = f"{datasets[name].name} and {path.parent.name}"
-            raise DataError(f"{folder}: {both} are both of {name}. Remedy: keep one of them here")
-        datasets[name] = path.parent
+            raise DataError(
+                f"{folder}: {datasets[name].name} and {path.name} are both of {name}. Remedy: keep one of them here"
+            )
+        datasets[name] = path
     if not datasets:
         raise DataError(f"{folder}: no built dataset in it. Remedy: name the folder in which `build` wrote datasets")
     return {name: datasets[name] for name in BENCHMARKS if name in datasets}
 
 
+def _dataset_names(folder: str) -> list[str]:
+    """The built datasets that lie directly in a folder; hidden ones are what a killed build leaves."""
+    return [path.parent.name for path in sorted(Path(folder).glob(f"[!.]*/{MANIFEST}"))]
+
+
 def _choices_of_all_benchmarks(config: RunConfig) -> Iterator[_TaskChoice]:
-    if config.task not in ((ALL,), RunConfig.model_fields["task"].default):
+    if config.task != (ALL,):
         raise ConfigError("all benchmarks have all of their tasks run. Remedy: leave task out, or name one benchmark")
     if config.root is not None:
         raise ConfigError("root is the folder of one dataset's videos. Remedy: leave it out, or name one benchmark")
@@ -164,6 +170,10 @@ def _choices_of_all_benchmarks(config: RunConfig) -> Iterator[_TaskChoice]:
 
 def _choices_of_one_benchmark(config: RunConfig) -> Iterator[_TaskChoice]:
     benchmark = config.benchmark
+    if len(datasets := _dataset_names(config.data)) > 1:
+        what = f"{len(datasets)} datasets are here ({', '.join(datasets)})"
+        remedy = f"name one, such as {Path(config.data) / datasets[0]}, or give --benchmark all"
+        raise ConfigError(f"{config.data}: {what}. Remedy: {remedy}")
     if "benchmark" not in config.model_fields_set and (Path(config.data) / MANIFEST).is_file():
         benchmark = str(read_manifest(config.data).get("benchmark", benchmark))
         if benchmark not in BENCHMARKS:
@@ -171,7 +181,7 @@ def _choices_of_one_benchmark(config: RunConfig) -> Iterator[_TaskChoice]:
             raise DataError(f"{config.data}: is of {benchmark!r}, which this version does not know. {remedy}")
     known_names = task_names(benchmark)
     names = tuple(name.removeprefix(f"{benchmark}/") for name in config.task)
-    if names == (ALL,) or ("task" not in config.model_fields_set and names[0] not in known_names):
+    if names == (ALL,):
         names = _present_tasks(benchmark, config.data)
     elif ALL in names and ALL not in known_names:
         raise ConfigError("task names all and more. Remedy: give one or the other")

@@ -220,7 +220,10 @@ def reply_status(reply: Completion | Failure, read_reply: ReadReply) -> tuple[St
     if not isinstance(content, Unusable):
         return Status.OK, None
     status, why = answer_status(reply)
-    return (Status.PARSE_ERROR, content.why) if status is Status.OK else (status, why)
+    if status is not Status.OK:
+        return status, why
+    is_thoughts = reply.reasoning and not reply.text.strip()
+    return Status.PARSE_ERROR, "all its text is in reasoning_content" if is_thoughts else content.why
 
 
 def read_object(text: str) -> dict[str, object] | Unusable:

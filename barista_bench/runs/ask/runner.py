@@ -18,15 +18,20 @@ from barista_bench.files.writing import name_full_disk
 from barista_bench.models import Model, ModelIdentity, Request
 from barista_bench.models.ablations import unwrap_ablations
 from barista_bench.models.base import tells_own_times
-from barista_bench.models.local.loading import adapter_videos, checkpoint_of, checkpoint_videos
 from barista_bench.runs.ask.answers import Spending, logged_tokens, prices_of
 from barista_bench.runs.ask.asking import Asker, TaskRun
-from barista_bench.runs.ask.catalog import TaskExamples, load_model, refuse_mistyped, without_ablations
+from barista_bench.runs.ask.catalog import (
+    TaskExamples,
+    load_model,
+    refuse_mistyped,
+    training_records,
+    without_ablations,
+)
 from barista_bench.runs.ask.config import ModelSettings, RunConfig, Shard, checked
 from barista_bench.runs.ask.opening import OpenedTask, open_tasks
 from barista_bench.runs.ask.session import Session
 from barista_bench.runs.log.inputs import AskedInput, asked_inputs, asks_in_steps, claim_inputs, prompts_digest
-from barista_bench.runs.log.log_reader import StepLog, read_steps, step_files
+from barista_bench.runs.log.log_reader import StepLog, answers_only, read_steps, step_files
 from barista_bench.runs.log.sample_log import SampleLog, log_files, running_elsewhere
 from barista_bench.runs.run_folder import claim, data_location, package_versions, run_description
 
@@ -155,7 +160,8 @@ def claimed_run(
         training_videos=sorted(training),
         trained_on=sorted(training.intersection(opened.examples.video_hashes().values())) if training else [],
     )
-    claim(opened.folder, description)
+    asked = {example.example_id: own.fingerprint for example, own in zip(opened.examples.examples, inputs, strict=True)}
+    claim(opened.folder, description, lambda: answers_only(opened.folder, description, asked))
     inputs = claim_inputs(opened.folder, opened.examples, inputs)
     rank = None if shard.is_alone else shard.rank
     task_run = TaskRun(opened.task, opened.examples, inputs, opened.folder, sample_log, rank)
@@ -172,18 +178,14 @@ def trained_videos(config: ModelSettings, box_format: BoxFormat) -> frozenset[st
 
     Raises ConfigError where one of them writes boxes otherwise.
     """
-    checkpoint = checkpoint_of(without_ablations(config.model))
-    records = [(f"model {config.model}", checkpoint_videos(checkpoint))]
-    if config.adapter:
-        records.append((f"adapter {config.adapter}", adapter_videos(config.adapter, config.adapter_revision)))
-    trainings = [(name, training) for name, training in records if training]
-    for name, training in trainings:
+    trainings = training_records(config)
+    for name, training in trainings.items():
         if training.box_format not in (None, str(box_format)):
             raise ConfigError(
                 f"{name}: was trained to write boxes as {training.box_format}, and is asked for {box_format}. "
                 f"Remedy: say --box-format {training.box_format}"
             )
-    return frozenset[str]().union(*(training.videos for _, training in trainings))
+    return frozenset[str]().union(*(training.videos for training in trainings.values()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,12 +51,16 @@ class AskedInput:
         return self.media != UNREADABLE and isinstance(self.question, Prompt)
 
 
-def asked_inputs(task: Task, examples: ExampleSet, box_format: BoxFormat, *, timed: bool = False) -> list[AskedInput]:
+def asked_inputs(
+    task: Task, examples: ExampleSet, box_format: BoxFormat, *, timed: bool = False, linked: bool | None = None
+) -> list[AskedInput]:
     """What is asked about each example, one entry an example. Decodes nothing.
 
     Args:
         timed: the model is told when frames were filmed, which is then part of what it is asked.
+        linked: whether media are identified as a linked set does; None as this set does.
     """
+    linked = examples.is_linked if linked is None else linked
     inputs = []
     # What the first prompt does not say: pictures that options change, and questions that depend on answers.
     shared_parts: list[object] = [options] if (options := prompt_options(task)) else []
@@ -71,7 +75,7 @@ def asked_inputs(task: Task, examples: ExampleSet, box_format: BoxFormat, *, tim
         except TaskError as error:
             question, prompt = error, UNREADABLE
         try:
-            media = examples[index].media_digest
+            media = examples.media_digest(index, linked=linked)
             if timed:
                 times = examples.frame_times(index, task)
                 parts = [*shared_parts, times and [times.fps, times.indices, times.frame_count]]

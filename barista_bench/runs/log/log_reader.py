@@ -197,6 +197,28 @@ def run_records(folder: Path, description: RunDescription) -> LogReader:
     return LogReader(folder, sample_of, keep=True)
 
 
+def answers_only(folder: Path, description: RunDescription, asked: Mapping[str, str]) -> bool:
+    """Whether a folder asked this and nothing else, and holds answers of this model by these settings and no others.
+
+    `asked` is what a run asks, example id to fingerprint.
+    """
+    try:
+        if read_inputs(folder) != asked:
+            return False
+    except DataError:
+        return False
+    key_of = sample_keys(description.identity.model.asked_as, description.identity.generation)
+    count = 0
+    with ExitStack() as stack:
+        for path, file in _open_logs(folder, stack):
+            for record in (record for _, record in records_of(path, file) if record.is_finished):
+                count += 1
+                key = key_of(record.example_id, record.fingerprint, record.run)
+                if record.key != key or asked.get(record.example_id) != record.fingerprint:
+                    return False
+    return count > 0
+
+
 def _fingerprints(folder: Path) -> Mapping[str, str | None]:
     """Example id to the fingerprint of what is asked; None for all of an imported run, which was asked elsewhere."""
     own_examples = folder / OWN_EXAMPLES
@@ -331,12 +353,7 @@ class StepLog:
 
     def logged_steps(self, key: str, fingerprint: str, example_id: str, run: int) -> tuple[SampleRecord, ...]:
         """The steps of a sample that earlier starts have logged."""
-        steps: tuple[SampleRecord, ...] = ()
-        while True:
-            record = self.earlier_steps.get(sample_digest(step_key(key, steps), fingerprint, example_id, run))
-            if record is None or record.text is None:
-                return steps
-            steps += (record,)
+        return logged_steps(self.earlier_steps, key, fingerprint, example_id, run)
 
     def append(self, record: SampleRecord, steps: Sequence[SampleRecord]) -> None:
         """Log `record`, which has the key of its sample, as the step after `steps`."""
@@ -350,6 +367,18 @@ def read_steps(folder: Path) -> dict[bytes, SampleRecord]:
         for record in read_records(path):
             steps.setdefault(record_digest(record), record)
     return steps
+
+
+def logged_steps(
+    logged: Mapping[bytes, SampleRecord], key: str, fingerprint: str, example_id: str, run: int
+) -> tuple[SampleRecord, ...]:
+    """The steps of a sample, in order, of those that `read_steps` found."""
+    steps: tuple[SampleRecord, ...] = ()
+    while True:
+        record = logged.get(sample_digest(step_key(key, steps), fingerprint, example_id, run))
+        if record is None or record.text is None:
+            return steps
+        steps += (record,)
 
 
 def step_files(folder: Path) -> list[Path]:

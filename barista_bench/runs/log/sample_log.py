@@ -80,6 +80,7 @@ class SampleRecord(msgspec.Struct, frozen=True, gc=False):
         logprobs: of the answer's tokens, where they were asked for and given.
         earlier: answers to the questions before the last one, of tasks that ask in several steps; tokens and seconds
             are then those of all steps.
+        note: as of `Completion`.
     """
 
     key: str
@@ -102,6 +103,7 @@ class SampleRecord(msgspec.Struct, frozen=True, gc=False):
     earlier: tuple[str, ...] | None = None
     thinking_tokens: int | None = None
     cached_tokens: int | None = None
+    note: str | None = None
 
     @property
     def is_finished(self) -> bool:
@@ -109,6 +111,7 @@ class SampleRecord(msgspec.Struct, frozen=True, gc=False):
 
 
 _DECODER = msgspec.json.Decoder(SampleRecord)
+_MAX_SECONDS = 1e9
 _MAX_TOKENS = 2**53
 """Up to here sums and rates of tokens are exact; no answer has as many."""
 
@@ -162,13 +165,17 @@ def encode_record(record: SampleRecord) -> bytes:
 def decode_record(line: bytes) -> SampleRecord | None:
     """The record of one line; None where it is damaged, or none.
 
-    Absurd counts of tokens are None: a server may say anything, and its answer still counts.
+    Absurd counts of tokens are None, and absurd seconds 0: a server may say anything, and its answer still counts.
     """
     record = _decode_json(line) if is_whole(line) else None
     if record is None:
         return None
     counts = ((name, getattr(record, name)) for name in TOKEN_COUNTS)
-    absurd = {name: None for name, count in counts if count is not None and not 0 <= count <= _MAX_TOKENS}
+    absurd: dict[str, float | None] = {
+        name: None for name, count in counts if count is not None and not 0 <= count <= _MAX_TOKENS
+    }
+    if not 0 <= record.seconds <= _MAX_SECONDS:
+        absurd["seconds"] = 0.0
     return msgspec.structs.replace(record, **absurd) if absurd else record
 
 

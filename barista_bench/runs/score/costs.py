@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
 
 from barista_bench.errors import ConfigError
-from barista_bench.files.reading import Strict, first_complaint, load_yaml, read_bounded
+from barista_bench.files.reading import Amount, Count, Strict, first_complaint, load_yaml, read_bounded
 
 if TYPE_CHECKING:
     from barista_bench.runs.log.sample_log import SampleRecord
@@ -26,9 +26,9 @@ class Cost(Strict):
     Repetitions of a greedy answer, which is generated once, count 0.
     """
 
-    total: int | float
-    mean: float
-    samples: int
+    total: Count | Amount
+    mean: Amount
+    samples: Count
 
 
 def costs_of(records: Sequence[SampleRecord], prices: Prices) -> dict[str, Cost]:
@@ -108,7 +108,7 @@ class Prices(BaseModel):
         if self.input is None or self.output is None:
             return None
         cached = self.input if self.cached_input is None else self.cached_input
-        new_tokens = input_tokens - cached_tokens
+        new_tokens = max(0, input_tokens - cached_tokens)
         return round((new_tokens * self.input + cached_tokens * cached + output_tokens * self.output) / 1e6, 6)
 
 

@@ -22,7 +22,7 @@ from pydantic import (
 
 from barista_bench.core.boxes import BoxFormat, BoxOrder
 from barista_bench.core.prompt import WORDING_PATTERN
-from barista_bench.files.reading import Strict, read_model
+from barista_bench.files.reading import Amount, Count, Line, Strict, read_model
 from barista_bench.files.text_out import decimal
 from barista_bench.files.writing import write_whole
 from barista_bench.runs.score.comparability import SHORT, Comparability
@@ -31,6 +31,8 @@ from barista_bench.runs.score.costs import Cost
 RESULTS_FILE = "results.json"
 SCORES_FILE = "scores.jsonl"
 """Figures of every sample, beside `RESULTS_FILE`. Both are of the options that the run was started with."""
+ALL_REASONING = "have all their text in reasoning_content or within think tags"
+"""The note on answers that hold thoughts only, as a wrong reasoning parser or think tag makes them."""
 
 
 class RecordedFigures(Strict, ABC):
@@ -68,6 +70,7 @@ _PUBLIC_SETTINGS: Final = frozenset(
         *("dtype", "attn_implementation", "quantization", "adapter", "repetition_penalty", "min_pixels", "max_pixels"),
         *("frames_as", "video_times", "box_format", "think_tags", "structured_output", "image_format", "jpeg_quality"),
         *("reasoning", "max_image_side", "image_detail", "threshold", "mask_threshold", "prompt_opens_thinking"),
+        "training_videos",
     }
 )
 
@@ -97,7 +100,7 @@ Wording: TypeAlias = Annotated[str, StringConstraints(pattern=WORDING_PATTERN)]
 class PromptsInfo(Strict):
     """The prompts that were asked; `sha256` is of the prompt file."""
 
-    version: int
+    version: Annotated[int, Field(ge=-(2**63), le=2**63)]
     sha256: str
     wording: Wording
 
@@ -107,11 +110,11 @@ class DatasetInfo(Strict):
 
     benchmark: str
     task: str
-    task_version: int
+    task_version: Count
     config: str
     split: str
-    limit: int | None
-    examples: int
+    limit: Count | None
+    examples: Count
     content_hash: str
 
 
@@ -124,7 +127,7 @@ class Figure(Strict):
     """
 
     mean: float
-    std: float | None
+    std: Amount | None
     runs: list[float]
     low: float | None = None
     high: float | None = None
@@ -132,12 +135,14 @@ class Figure(Strict):
 
 class SampleCoverage(Strict):
     """Samples by what became of them. `expected` = examples x runs; `scored` leaves out infrastructure errors and
-    samples not yet run; `answered` are those with a readable answer."""
+    samples not yet run; `answered` are those with a readable answer. `dropped` counts the entries of these answers that
+    could not be read and are left out."""
 
-    expected: int
-    scored: int
-    answered: int
-    statuses: dict[str, int]
+    expected: Count
+    scored: Count
+    answered: Count
+    statuses: dict[str, Count]
+    dropped: Count = 0
 
     @property
     def missing(self) -> int:
@@ -148,10 +153,49 @@ class SampleCoverage(Strict):
         return not self.missing
 
 
+BoxFormatText: TypeAlias = Annotated[str, StringConstraints(pattern=r"\A(xyxy|yxyx|xywh)/(pixels|[1-9][0-9]{0,5})\z")]
+FEWEST_BOXES = 6
+"""Answers with boxes, or boxes, below which nothing is said of them."""
+
+
+class BoxFit(Strict):
+    """How the boxes of up to 200 answers fit the reference as they are read, and a format in which they fit far better.
+
+    `mean_best_iou` is over the fewer of true and answered boxes. `without_area` are those narrower or lower than a
+    pixel, `outside` those that reach out of the frame.
+    """
+
+    format: BoxFormatText
+    answers: Count
+    mean_best_iou: Amount
+    boxes: Count
+    without_area: Count
+    outside: Count
+    better_format: BoxFormatText | None
+    better_iou: Amount | None
+
+    @property
+    def in_words(self) -> str:
+        """One clause on boxes that are not written as they are read, with what to do; empty where they fit."""
+        if self.better_format is not None and self.better_iou is not None:
+            return (
+                f"its boxes are read as {self.format} (mean best IoU {self.mean_best_iou:.2f}) and fit far better as "
+                f"{self.better_format} ({self.better_iou:.2f}). "
+                f"Remedy: run again with --box-format {self.better_format}"
+            )
+        for count, what in ((self.without_area, "have no area"), (self.outside, "reach out of the frame")):
+            if self.boxes >= FEWEST_BOXES and count > self.boxes / 2:
+                return (
+                    f"{count} of {self.boxes} boxes {what}, read as {self.format}, and no known format fits them. "
+                    "Remedy: look at some answers, and name the format that the model writes with --box-format"
+                )
+        return ""
+
+
 class Breakdown(Strict):
     """The primary figure for the examples that share a metadata value."""
 
-    examples: int
+    examples: Count
     figure: Figure
 
 
@@ -163,13 +207,13 @@ class Timing(Strict):
     `COST_NAMES`, leave it out, and have no entry where it says nothing.
     """
 
-    sessions: int
-    seconds: dict[str, float]
-    input_tokens: int
-    output_tokens: int
-    samples_per_second: float | None = None
-    output_tokens_per_second: float | None = None
-    cost: float | None = None
+    sessions: Count
+    seconds: dict[str, Amount]
+    input_tokens: Count
+    output_tokens: Count
+    samples_per_second: Amount | None = None
+    output_tokens_per_second: Amount | None = None
+    cost: Amount | None = None
     costs: dict[str, Cost] = Field(default_factory=dict)
 
 
@@ -177,22 +221,24 @@ class Results(RecordedFigures):
     """The results.json that `score` writes: a run's figures, their coverage, and the conditions they hold under."""
 
     schema_version: Literal[2] = 2
-    barista_bench: str
-    protocol: str
+    barista_bench: Line
+    protocol: Literal["release", "paper"]
     options: dict[str, JsonValue] = Field(default_factory=dict, description="the task's options")
     changed_options: dict[str, JsonValue] = Field(default_factory=dict, description="those other than its defaults")
     model: ModelInfo
     dataset: DatasetInfo
     prompts: PromptsInfo
     generation: dict[str, JsonValue]
-    runs: int
-    trained_on: int = Field(default=0, description="videos of these examples that the model was trained on")
+    runs: Count
+    trained_on: Count = Field(default=0, description="videos of these examples that the model was trained on")
     coverage: SampleCoverage
+    notes: dict[str, Count] = Field(default_factory=dict, description="what is odd about answers that count: how many")
+    box_fit: BoxFit | None = None
     primary: str
     figures: dict[str, Figure]
     breakdowns: dict[str, dict[str, Breakdown]] = Field(description="metadata key -> value -> primary figure")
     details: list[dict[str, JsonValue]] = Field(description="the task's whole aggregate, one entry a run")
-    versions: dict[str, str]
+    versions: dict[Line, Line]
     timing: Timing
 
     @computed_field  # type: ignore[prop-decorator]
@@ -217,6 +263,16 @@ class Results(RecordedFigures):
     def primary_figure(self) -> Figure | None:
         """The figure that ranks; None where the run has none of that name."""
         return self.figures.get(self.primary)
+
+    @property
+    def notes_in_words(self) -> list[str]:
+        """One clause for each of the notes: "2 answers ended with 'odd'", and one on boxes that are read wrongly."""
+        counts = {note: f"{count} answer{'s' * (count != 1)}" for note, count in self.notes.items()}
+        all_thoughts = "is in reasoning_content or within think tags"
+        return [
+            f"all text of {count} {all_thoughts}" if note == ALL_REASONING else f"{count} {note}"
+            for note, count in counts.items()
+        ] + ([self.box_fit.in_words] if self.box_fit is not None and self.box_fit.in_words else [])
 
     @property
     def circumstances(self) -> dict[str, JsonValue]:
@@ -254,20 +310,21 @@ def tie_spread(results: Results) -> str:
 
 
 def summary_line(results: Results) -> str:
-    """One line with the primary figure, its spread, the coverage, and what the order of the examples decides of it."""
+    """One line: the primary figure, its spread, the coverage, what the order of the examples decides, odd answers."""
     figure, coverage = results.figures[results.primary], results.coverage
     std = f" ± {decimal(figure.std)}" if figure.std is not None else ""
     statuses = ", ".join(f"{name} {count}" for name, count in coverage.statuses.items() if count)
     incomplete = "" if coverage.is_complete else " INCOMPLETE"
     incomplete += f" TRAINED ON {results.trained_on} OF ITS VIDEOS: NO RANK" if results.trained_on else ""
     options = f", {words}" if (words := results.comparability.options_in_words) else ""
+    dropped = f", {coverage.dropped} entries dropped" if coverage.dropped else ""
     spread = tie_spread(results)
     order = f"; all scores are equal, so that the order of the examples decides: {spread}" if spread else ""
     return (
         f"{results.dataset.benchmark}/{results.dataset.task}, {results.model.label}: "
         f"{results.primary} {decimal(figure.mean)}{std} over {len(figure.runs)} run(s), "
-        f"{coverage.answered}/{coverage.expected} answered ({statuses}){incomplete}, "
-        f"wording {results.prompts.wording}{options}{order}"
+        f"{coverage.answered}/{coverage.expected} answered ({statuses}){dropped}{incomplete}, "
+        f"wording {results.prompts.wording}{options}{order}{''.join(f'; {note}' for note in results.notes_in_words)}"
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
@@ -14,19 +14,20 @@ from typing import TypeAlias
 
 import msgspec
 import numpy as np
+from huggingface_hub import try_to_load_from_cache
 
 from barista_bench.benchmarks import task_class
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Status
 from barista_bench.core.guarding import guarded
-from barista_bench.core.resampling import RESAMPLES, Interval, ResampledRun, run_intervals
+from barista_bench.core.resampling import Interval, ResampledRun, run_intervals
 from barista_bench.core.task import Example, ParseError, Prediction, Scored, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError, DataError, TaskError
 from barista_bench.runs.log.log_reader import run_records
 from barista_bench.runs.log.sample_log import SampleRecord
 from barista_bench.runs.run_folder import CONFIG_FILE, Place, RunDescription, open_run_examples, read_run
-from barista_bench.runs.score.results import Figure
+from barista_bench.runs.score.results import ALL_REASONING, Figure
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +56,13 @@ class ScoredSample:
         return self.record.is_finished or (self.counts_unanswered and self.record.status is Status.INFRA_ERROR)
 
     @property
+    def oddity(self) -> str | None:
+        """What is odd about an answer that came: its `note`, or that it is all thoughts, whoever took them out."""
+        record = self.record
+        is_thoughts = record.finish_reason == "stop" and record.reasoning and not (record.text or "").strip()
+        return record.note or (ALL_REASONING if is_thoughts else None)
+
+    @property
     def as_scored(self) -> Scored:
         """The sample as a task's statistics take it."""
         return Scored(self.example, self.prediction)
@@ -69,6 +77,8 @@ class ReadRun:
     task: Task
     examples: ExampleSet
     samples: tuple[ScoredSample, ...]
+    left_out: int
+    """Finished records in the logs that are not of this run."""
 
 
 TaskOptions: TypeAlias = Mapping[str, object] | None
@@ -90,7 +100,8 @@ def read_samples(folder: str | Path, *, data: Place = None, root: Place = None, 
     if unknown is not None:
         raise DataError(
             f"{folder / CONFIG_FILE}: its {len(by_example)} examples do not hold {unknown!r:.200}, which was asked. "
-            "Remedy: undo what was changed there (data.limit, identity.split), or run again with another --out"
+            "Remedy: undo what was changed there (data.limit, identity.split), or start the run with the same command "
+            "again"
         )
     if not description.imported:
         # Of an imported run the order of the log is that of the original, on which the release's figures depend.
@@ -100,7 +111,7 @@ def read_samples(folder: str | Path, *, data: Place = None, root: Place = None, 
     for _, answers in groupby(records, lambda record: record.example_id):
         readings: dict[str, Prediction | ParseError] = {}  # repetitions often give one answer
         samples += [read_sample(task, box_format, by_example[each.example_id], each, readings) for each in answers]
-    return ReadRun(folder, description, task, examples, tuple(samples))
+    return ReadRun(folder, description, task, examples, tuple(samples), log_reader.left_out)
 
 
 def run_task(description: RunDescription, options: Mapping[str, object]) -> Task:
@@ -123,7 +134,40 @@ def run_task(description: RunDescription, options: Mapping[str, object]) -> Task
             raise ConfigError(
                 f"option {name} changes what is asked: this run was asked with {asked_by[name]!r}. Remedy: run it anew"
             )
-    return task_type(description.wording, options={**description.options, **asked_by, **options})
+    chosen = {**description.options, **asked_by, **options}
+    refuse_unfetched(task_type, chosen, known=options)
+    return task_type(description.wording, options=chosen)
+
+
+def refuse_unfetched(task: type[Task], chosen: Mapping[str, object], *, known: Collection[str] = ()) -> None:
+    """Refuse options of a run folder that would have something fetched from the Hub: it may be a stranger's.
+
+    What is a default, a folder, or in the cache of the hub client is taken.
+
+    Args:
+        known: names of options that the user gave.
+
+    Raises:
+        ConfigError: there is one; names it.
+    """
+    for name in chosen.keys() & task.options.keys() - set(known):
+        option, value = task.options[name], str(chosen[name])
+        if option.fetched_with is None or value == option.default or Path(value).expanduser().is_dir():
+            continue
+        other, reading_value = option.fetched_with
+        if chosen.get(other, task.options[other].default) == reading_value and not _is_cached(value):
+            others = " or ".join(f"{other}={each}" for each in task.options[other].choices if each != reading_value)
+            raise ConfigError(
+                f"option {name}: {value!r:.200} is not on this machine, and what only a run folder names is not "
+                f"fetched. Remedy: say --option {name}={value:.200} if you trust it, or --option {others}"
+            )
+
+
+def _is_cached(name: str) -> bool:
+    try:
+        return isinstance(try_to_load_from_cache(name, "config.json"), str)
+    except ValueError:  # no name of a repository
+        return False
 
 
 def read_sample(
@@ -233,13 +277,13 @@ def by_repetition(samples: Iterable[ScoredSample]) -> dict[int, list[ScoredSampl
 
 
 def group_figure(
-    task: Task, counted: Counted, group: Iterable[ScoredSample], *, resamples: int = RESAMPLES
+    task: Task, counted: Counted, group: Iterable[ScoredSample], *, intervals: bool = True
 ) -> Figure | None:
     """The primary figure of a group of samples, over its repetitions, with its interval over its resampling units.
 
     Args:
         counted: all samples of the run that count.
-        resamples: of the bootstrap, 0 for no interval.
+        intervals: whether the figure has its interval.
 
     Returns:
         None where no sample of the group counts, or where one of its repetitions has no such figure.
@@ -253,7 +297,7 @@ def group_figure(
     values = [float(part.statistics.figures(np.ones((1, part.statistics.size)))[name][0]) for part in parts]
     if not values or np.isnan(values).any():
         return None
-    return figure(values, run_intervals(parts, resamples=resamples).get(name) if resamples else None)
+    return figure(values, run_intervals(parts).get(name) if intervals else None)
 
 
 def figure(values: Sequence[float], interval: Interval | None = None, *, is_even: bool = True) -> Figure:
@@ -267,6 +311,6 @@ def figure(values: Sequence[float], interval: Interval | None = None, *, is_even
     )
 
 
-def intervals(counted: Counted, *, resamples: int = RESAMPLES) -> dict[str, Interval]:
+def intervals(counted: Counted) -> dict[str, Interval]:
     """Intervals of all figures, as `run_intervals` gives them."""
-    return run_intervals([group.resampled for group in counted.values()], resamples=resamples)
+    return run_intervals([group.resampled for group in counted.values()])

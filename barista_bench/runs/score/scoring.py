@@ -12,7 +12,7 @@ import json
 import logging
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,10 +29,12 @@ from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import BaristaError, ConfigError, DataError, TaskError
 from barista_bench.files.writing import atomic_write
 from barista_bench.runs.log.inputs import digest
-from barista_bench.runs.run_folder import Place, other_options, read_run
+from barista_bench.runs.run_folder import CONFIG_FILE, Place, other_options, read_run
+from barista_bench.runs.score.box_fit import box_fit
 from barista_bench.runs.score.costs import Prices, costs_of, token_sums
 from barista_bench.runs.score.results import (
     RESULTS_FILE,
+    BoxFit,
     Breakdown,
     DatasetInfo,
     Figure,
@@ -57,6 +59,7 @@ from barista_bench.runs.score.samples import (
     intervals,
     mark_faulty,
     read_samples,
+    refuse_unfetched,
 )
 from barista_bench.version import __version__
 
@@ -104,7 +107,8 @@ def score(folder: str | Path, *, data: Place = None, root: Place = None, options
     """
     run = _scored_run(folder, data, root, options)
     results_file, scores_file = claim_result_files(run.folder, run.results)
-    _write_scores(run.samples, scores_file)
+    with atomic_write(scores_file) as partial, partial.open("w", encoding="utf-8") as file:
+        file.writelines(score_lines(run.samples))
     write_results(run.results, results_file)
     return run
 
@@ -150,7 +154,9 @@ def _scored_run(folder: str | Path, data: Place, root: Place, options: TaskOptio
     if not any(s.record.is_finished for s in samples):
         if faults:
             raise TaskError(faults[0])
-        raise DataError(f"{folder}: no finished sample to score. Remedy: start the run again")
+        others = f"; {run.left_out} are not of the run that {CONFIG_FILE} describes" if run.left_out else ""
+        remedy = "start the run with the same command again, which keeps its answers"
+        raise DataError(f"{folder}: no finished sample to score{others}. Remedy: {remedy}")
     with_scores = {sample.name: sample for group in counted.values() for sample in group.samples}
     samples = tuple(with_scores.get(sample.name, sample) for sample in samples)
     results = _results(run, samples, counted, known_count)
@@ -201,13 +207,16 @@ def _results(run: ReadRun, samples: Sequence[ScoredSample], counted: Counted, kn
         ),
         generation=identity.generation,
         runs=description.runs,
-        trained_on=len(description.trained_on),
+        trained_on=_count_trained_on(run),
         coverage=SampleCoverage(
             expected=known_count * description.runs,
             scored=sum(s.record.is_finished for s in samples),
             answered=sum(s.prediction is not None for s in scored),
             statuses=status_counts(s.record.status for s in samples),
+            dropped=sum(s.prediction.dropped for s in scored if s.prediction is not None),
         ),
+        notes=dict(Counter(note for s in samples if s.record.is_finished and (note := s.oddity)).most_common()),
+        box_fit=_box_fit(run, scored),
         prompts=PromptsInfo(version=task.prompts.version, sha256=task.prompts.sha256, wording=task.prompts.wording),
         primary=task.primary,
         figures=_figures(counted, details),
@@ -216,6 +225,20 @@ def _results(run: ReadRun, samples: Sequence[ScoredSample], counted: Counted, kn
         versions=description.versions,
         timing=_timing(run.folder, samples, description.prices),
     )
+
+
+def _count_trained_on(run: ReadRun) -> int:
+    """How many of the run's videos its model was trained on, by their content; what `run.json` says of it is passed
+    over."""
+    training = set(run.description.training_videos)
+    return len(training.intersection(run.examples.video_hashes().values())) if training else 0
+
+
+def _box_fit(run: ReadRun, samples: Sequence[ScoredSample]) -> BoxFit | None:
+    try:
+        return box_fit(run.task, run.description.identity.model.box_format.format, samples)
+    except TaskError:  # of what is for people: whoever draws these samples says so
+        return None
 
 
 def _figures(counted: Counted, details: Sequence[Mapping[str, Json]]) -> dict[str, Figure]:
@@ -286,18 +309,18 @@ class _SessionLine(msgspec.Struct):
     seconds: dict[str, Annotated[float, msgspec.Meta(ge=0, le=1e9)]]
 
 
-def _write_scores(samples: Sequence[ScoredSample], path: Path) -> None:
+def score_lines(samples: Sequence[ScoredSample]) -> Iterator[str]:
+    """The lines of `scores.jsonl`."""
     encode = json.JSONEncoder(sort_keys=True).encode
-    with atomic_write(path) as partial, partial.open("w", encoding="utf-8") as file:
-        for sample in samples:
-            line = {
-                "example_id": sample.example.example_id,
-                "video_id": sample.example.video_id,
-                "run": sample.record.run,
-                "status": sample.record.status,
-                "scores": sample.scores if sample.is_counted else None,
-            }
-            file.write(encode(line) + "\n")
+    for sample in samples:
+        line = {
+            "example_id": sample.example.example_id,
+            "video_id": sample.example.video_id,
+            "run": sample.record.run,
+            "status": sample.record.status,
+            "scores": sample.scores if sample.is_counted else None,
+        }
+        yield encode(line) + "\n"
 
 
 def result_files(folder: Path, results: Results) -> tuple[Path, Path]:
@@ -337,7 +360,11 @@ def stored_options(folder: Path) -> Mapping[str, Any]:
         DataError: the only figures there are broken; names the field.
     """
     files = _stored_results(folder)
-    return read_results(files[0]).options if len(files) == 1 and files[0].name != RESULTS_FILE else {}
+    if len(files) != 1 or files[0].name == RESULTS_FILE:
+        return {}
+    identity, options = read_run(folder).identity, read_results(files[0]).options
+    refuse_unfetched(task_class(identity.benchmark, identity.task), options)
+    return options
 
 
 def options_of_each(folders: Sequence[str | Path], options: TaskOptions) -> list[dict[str, object] | None]:

@@ -1,7 +1,7 @@
 // A domain file proposed from the graphs' words: each proposal with its count and pictures, to be finished by a person.
 import { button, form, node } from "./elements.js";
 import { address } from "./graph_player.js";
-import { ask, send, waitUntilDone } from "./server.js";
+import { ask, below, send, waitUntilDone } from "./server.js";
 import { reasonOf, say } from "./status.js";
 import { counted } from "./words.js";
 
@@ -95,7 +95,7 @@ function indentOf(text) {
 
 /** @param {DraftLine["places"][number]} place */
 function pictureOf({ video_id: video, frame, text, objects, boxes }) {
-  const src = `/media/graph/${encodeURIComponent(video)}/${frame}.jpg`;
+  const src = below(`/media/graph/${encodeURIComponent(video)}/${frame}.jpg`);
   const picture = node("img", { src, alt: text, title: text, loading: "lazy", width: 128 });
   return node(
     "a",

@@ -1,5 +1,6 @@
 // Videos that are dropped on the page, sent to the studio's folder one after the other.
 import { node } from "./elements.js";
+import { below } from "./server.js";
 import { explained } from "./status.js";
 
 const FOLDER = "videos"; // where they go, unless another one is typed
@@ -48,7 +49,7 @@ export function dropZone(inputs, changed) {
 function upload(folder, file, progress) {
   return new Promise((done) => {
     const request = new XMLHttpRequest();
-    request.open("POST", `/api/upload?${new URLSearchParams({ folder, name: file.name })}`);
+    request.open("POST", below(`/api/upload?${new URLSearchParams({ folder, name: file.name })}`));
     request.responseType = "json";
     request.upload.addEventListener("progress", ({ loaded, total }) => progress(loaded / total));
     request.addEventListener("load", () => {

@@ -1,7 +1,7 @@
 // The pictures of a video's frames, exact to the frame: from a copy that the browser decodes and plays, or one by one.
 import { blankCanvas, node } from "./elements.js";
 import { FrameDecoder, lastUpTo } from "./frame_decoder.js";
-import { ask, caching, waitUntilDone } from "./server.js";
+import { ask, below, caching, waitUntilDone } from "./server.js";
 
 /** @import { Footage, VideoKind } from "./shapes.d.ts" */
 
@@ -19,7 +19,7 @@ export const frameAt = (times, seconds) => lastUpTo(times, seconds + SAME_TIME);
  * @param {VideoKind} kind
  * @param {string} video
  */
-const baseOf = (kind, video) => `/media/${encodeURIComponent(kind)}/${encodeURIComponent(video)}`;
+const baseOf = (kind, video) => below(`/media/${encodeURIComponent(kind)}/${encodeURIComponent(video)}`);
 
 /**
  * Single frames from the server.
@@ -58,7 +58,15 @@ export class FrameSource {
    * @param {number} frame
    */
   async pictureOf(frame) {
-    return (await this.decoder?.frame(frame)) ?? this.still(frame);
+    return (await this.decodedPictureOf(frame)) ?? this.still(frame);
+  }
+
+  /**
+   * The frame's picture from the copy; null where the browser cannot decode it, and where others were asked for since.
+   * @param {number} frame
+   */
+  async decodedPictureOf(frame) {
+    return (await this.decoder?.frame(frame)) ?? null;
   }
 
   /** Whether the sharp picture is decoded. @param {number} frame */

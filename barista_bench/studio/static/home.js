@@ -2,7 +2,7 @@
 import { node } from "./elements.js";
 import { address } from "./graph_player.js";
 import { openButton } from "./job_table.js";
-import { ask } from "./server.js";
+import { ask, below } from "./server.js";
 import { counted, minutes, roughly } from "./words.js";
 
 /** @import { View } from "./page.d.ts" */
@@ -113,7 +113,7 @@ function closedList(closed, open) {
  * @param {string[]} paths
  */
 function reportLinks(paths) {
-  const href = (/** @type {string} */ path) => `/written/${path.split("/").map(encodeURIComponent).join("/")}`;
+  const href = (/** @type {string} */ path) => below(`/written/${path.split("/").map(encodeURIComponent).join("/")}`);
   const links = paths.map((path) => node("a", { href: href(path), target: "_blank" }, path));
   return node("p", { class: "controls" }, `${counted(paths.length, "written report")}:`, ...links);
 }
@@ -220,7 +220,7 @@ function chooser(options, chosen) {
  */
 function cardOf(card, lengths) {
   const { kind, id, seconds, by, problem } = card;
-  const src = `/media/${kind}/${encodeURIComponent(id)}/poster.jpg`;
+  const src = below(`/media/${kind}/${encodeURIComponent(id)}/poster.jpg`);
   const image = node("img", { src, alt: "", loading: "lazy", decoding: "async", width: 320, height: 180 });
   image.addEventListener("error", () => image.classList.add("missing"));
   const length = node("span", { class: "length" }, seconds === null ? "" : minutes(seconds));

@@ -12,7 +12,7 @@ import { openPalette } from "./palette.js";
 import { questionsView } from "./questions.js";
 import { rateView } from "./rate.js";
 import { searchView } from "./search.js";
-import { ask, waitUntilDone } from "./server.js";
+import { ask, below, waitUntilDone } from "./server.js";
 import { explained, part, reasonOf, say } from "./status.js";
 
 /** @import { Opened } from "./home_shapes.d.ts" */
@@ -61,7 +61,7 @@ function runsView() {
       },
       state,
     );
-    location.replace("/report");
+    location.replace(below("/report"));
   };
   return { elements: [node("h2", {}, "Runs"), state], onShown };
 }

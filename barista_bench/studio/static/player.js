@@ -182,7 +182,9 @@ export class Player {
     this.rest(frame);
     if (!isQuick) return;
     const { turn } = this;
-    const [picture] = await Promise.all([this.source.pictureOf(frame), this.instancesOf(frame, false)]);
+    const [decoded] = await Promise.all([this.source.decodedPictureOf(frame), this.instancesOf(frame, false)]);
+    if (turn !== this.turn) return;
+    const picture = decoded ?? (await this.source.still(frame));
     if (turn !== this.turn) return;
     this.show(frame, picture, this.canvas.instances); // without what is drawn at meanwhile
     this.lookAhead(frame, 1, false);

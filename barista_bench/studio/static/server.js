@@ -16,6 +16,11 @@ export class RefusedError extends Error {
   }
 }
 
+/**
+ * A path of the server as the page asks for it: it lies below the page's own. @param {string} path
+ */
+export const below = (path) => new URL(path.slice(1), document.baseURI).href;
+
 /** @param {Response} response */
 async function bodyOf(response) {
   const body = await response.json();
@@ -31,7 +36,7 @@ async function bodyOf(response) {
  */
 export async function ask(path, query = {}) {
   const parts = Object.entries(query).map(([name, value]) => [name, String(value)]);
-  return bodyOf(await fetch(`${path}?${new URLSearchParams(parts)}`));
+  return bodyOf(await fetch(`${below(path)}?${new URLSearchParams(parts)}`));
 }
 
 /**
@@ -42,7 +47,7 @@ export async function ask(path, query = {}) {
  */
 export async function send(path, body) {
   const headers = { "content-type": "application/json" };
-  return bodyOf(await fetch(path, { method: "POST", headers, body: JSON.stringify(body) }));
+  return bodyOf(await fetch(below(path), { method: "POST", headers, body: JSON.stringify(body) }));
 }
 
 /**

@@ -1,9 +1,9 @@
 """What intervals cost: CPU seconds for all 95% intervals of a task's figures, run folder by run folder.
 
-    python perf/bootstrap.py RUN_FOLDER [RUN_FOLDER ...]
+    python perf/intervals.py RUN_FOLDER [RUN_FOLDER ...]
 
 Samples of a small run are repeated under new video names until there are enough: 1,000 examples in 100 videos, three
-runs, 1,000 draws.
+runs.
 """
 
 from __future__ import annotations

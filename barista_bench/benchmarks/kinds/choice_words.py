@@ -1,0 +1,229 @@
+"""An answer in words, signs and marks, and what those around a choice say of it, by the table `choice_words.yaml`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from enum import IntEnum
+from functools import lru_cache
+from typing import Final, NamedTuple
+from unicodedata import normalize
+
+import msgspec
+
+from barista_bench.files.reading import packaged_data
+
+_REACH = 14
+"""Tokens before and after a choice that are looked at."""
+_LETTERS = "A-Za-z\u00aa-\u024f\u0370-\u058f\u1e00-\u1fff"
+"""Letters of the scripts that put blanks between words."""
+_WORD = rf"[{_LETTERS}]+(?:['_][{_LETTERS}]+|-[{_LETTERS}]{{2,}})*"
+_TABLE = msgspec.convert(packaged_data(__package__, "choice_words.yaml"), dict[str, str])
+ROLES: Final[Mapping[str, str]] = {word: role for role, words in _TABLE.items() for word in words.split()}
+_SIGNS = sorted((word for word in ROLES if not re.fullmatch(_WORD, word)), key=len, reverse=True)
+_PATTERN = rf"(?P<word>{_WORD})|(?P<sign>{'|'.join(_SIGNS)})|(?P<number>\d+)|(?P<line>\n\s*)|(?P<mark>\S)"
+_TOKENS = re.compile(_PATTERN)
+
+MARKS = frozenset("*_\"'`()[]{}<>$#|\\~/")
+"""Marks around a choice, which say nothing."""
+OPEN, CLOSE = frozenset("([{<\"'`*$"), frozenset(")]}>\"'`*$")
+STOPS = frozenset(".;!?")
+LINKS = frozenset(":=-–—→")
+_BETWEEN = MARKS | frozenset(",;&+-")
+"""Marks between the choices of one answer."""
+_PLURALS = frozenset(("are", "were", "sind", "sont", "sono", "son", "são"))
+_PLAIN: Final = str.maketrans("’‘“”„«»【】「」『』《》〈〉。、，؛،؟।\u200b\ufeff", '\'\'"""""[][][]<><>.,,;,?.  ')
+_STRUCK = re.compile(r"~~[^~\n]{1,200}~~")
+
+
+class Token(NamedTuple):
+    """A word, a sign of a script without blanks, a number, the end of a line, a mark, or an odd label, and its role."""
+
+    text: str
+    start: int
+    end: int
+    kind: str | None
+    role: str
+
+
+NOTHING: Final = Token("", 0, 0, "line", "")
+"""What comes before and after a text."""
+
+
+class Stance(IntEnum):
+    """What an answer says of a choice."""
+
+    DENIED = 0
+    MENTIONED = 1
+    SAID = 2
+    NAMED = 3
+
+
+def plain(text: str) -> str:
+    """The text with plain forms of its signs and without what is struck out, each in its place."""
+    if not text.isascii():
+        forms = (form if len(form := normalize("NFKC", sign)) == 1 else sign for sign in text)
+        text = "".join(forms).translate(_PLAIN)
+    return _STRUCK.sub(lambda struck: " " * len(struck[0]), text)
+
+
+def lowered(text: str) -> str:
+    """The text in small letters, each in its place."""
+    if text.isascii():
+        return text.lower()
+    return "".join(low if len(low := sign.lower()) == 1 else sign for sign in text)
+
+
+def first_token(text: str, start: int = 0) -> str:
+    match = _TOKENS.match(text, start)
+    return match[0] if match else ""
+
+
+@lru_cache(64)
+def _tokens_with(labels: tuple[str, ...]) -> re.Pattern[str]:
+    """The pattern of tokens, where labels such as `option-1` are one."""
+    odd = [re.escape(label) for label in labels if not re.fullmatch(rf"{_WORD}|\d+", label)]
+    return re.compile(rf"(?P<label>(?<!\w)(?:{'|'.join(odd)})(?!\w))|{_PATTERN}", re.IGNORECASE) if odd else _TOKENS
+
+
+def _token(match: re.Match[str]) -> Token:
+    word = lowered(match[0])
+    role = "no" if word.endswith("n't") else ROLES.get(word, "")
+    return Token(match[0], match.start(), match.end(), match.lastgroup, role)
+
+
+class Words:
+    """The tokens of a plain text; `covered` are those of choices found so far, which the caller adds."""
+
+    def __init__(self, text: str, labels: tuple[str, ...]) -> None:
+        self.tokens = [_token(match) for match in _tokens_with(labels).finditer(text)]
+        self.covered: set[int] = set()
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __getitem__(self, at: int) -> Token:
+        return self.tokens[at] if 0 <= at < len(self.tokens) else NOTHING
+
+    def after_marks(self, at: int, marks: Collection[str] = MARKS) -> int:
+        """The first token from here that is none of these marks, of which a few are passed."""
+        return next((place for place in range(at, at + _REACH) if self[place].text not in marks), at + _REACH)
+
+    def line_start(self, at: int) -> int | None:
+        """The first token of the line, where only a few bullets and marks stand before this one."""
+        for _ in range(_REACH):
+            if self[at - 1].kind == "line":
+                return at
+            at -= 1
+            is_number = self[at].kind == "number" or (self[at].text in ".)" and self[at - 1].kind == "number")
+            if not (is_number or self[at].text in OPEN or self[at].text in "#-•>_"):
+                break
+        return None
+
+    def sentence_start(self, at: int) -> int | None:
+        """The first token of a sentence, where only marks stand before this one, and no choice ends the one before."""
+        while self[at - 1].text and self[at - 1].text in OPEN:
+            at -= 1
+        return at if self[at - 1].text in STOPS and self[at - 1].text and at - 2 not in self.covered else None
+
+    def ends_line(self, at: int) -> bool:
+        """Whether only marks come here before the line ends."""
+        return self[self.after_marks(at, MARKS | {".", ",", "!"})].kind == "line"
+
+    def is_between(self, start: int, stop: int) -> bool:
+        """Whether only what stands between the choices of a list is here: marks, `and`, ends and numbers of lines."""
+        for at in range(start, stop):
+            token, before, after = self[at], self[at - 1], self[at + 1]
+            is_number = token.kind == "number" and before.kind == "line"
+            is_stop = token.text in (".", ")") and (after.kind == "line" or before.kind == "number")
+            if not (token.role == "and" or token.text in _BETWEEN or token.kind == "line" or is_number or is_stop):
+                return False
+        return True
+
+    def lead(self, at: int) -> tuple[Stance, int | None]:
+        """What is said before a token, and the token at which the words that name it begin."""
+        is_linked = is_said = is_cut = False
+        for place in range(at - 1, max(-1, at - 1 - _REACH), -1):
+            token = self[place]
+            is_aside = token.role == "no" and self[place + 1].text in (":", "-", "—")  # as in `no: B`
+            if place in self.covered or (is_cut and token.role == "no"):
+                break
+            if token.role in ("answer", "choose", "wait") or (token.role in ("option", "yes", "fits") and is_linked):
+                return (Stance.DENIED, None) if self._is_negated(place) else (Stance.NAMED, self._lead_start(place))
+            if token.role == "no" and not is_aside:
+                return Stance.DENIED, None
+            if token.role == "so":
+                is_all = place == at - 1 and self[at + 1].text in STOPS | {""}
+                return Stance.NAMED if is_all else Stance.SAID, self._lead_start(place)
+            is_said |= token.role == "be"
+            is_linked |= token.role == "be" or token.text in LINKS or token.kind == "line" or is_aside
+            is_cut |= token.text == "," or (token.kind == "line" and self[place - 1].text != ":")
+            is_word = token.role in ("be", "filler", "option", "yes", "fits") or is_aside
+            if not (is_word or token.text in MARKS | LINKS | {","} or token.kind == "line"):
+                break
+        return (Stance.SAID if is_said else Stance.MENTIONED), None
+
+    def _is_negated(self, at: int) -> bool:
+        """Whether a word such as `answer` or `choose` is denied: `not the answer`, `would not choose`."""
+        for place in range(at - 1, max(-1, at - 5), -1):
+            token = self[place]
+            if token.role == "no" or (token.role not in ("filler", "yes", "be", "option") and token.text not in MARKS):
+                return token.role == "no"
+        return False
+
+    def _lead_start(self, at: int) -> int:
+        """The first of the words that name a choice: `So the final answer`."""
+        roles = ("filler", "yes", "so", "option", "answer", "be")
+        for place in range(at - 1, max(-1, at - 1 - _REACH), -1):
+            if self[place].role not in roles and self[place].text not in MARKS | LINKS:
+                break
+            at = place
+        return at
+
+    def verdict(self, at: int) -> tuple[Stance, bool]:
+        """What is said from a token on of the choice before it, and whether it is said of several."""
+        unknown = 0
+        is_linked = is_plural = False
+        for place in range(at, at + _REACH):
+            token = self[place]
+            if place in self.covered or token.kind == "line" or token.role in ("because", "but", "so", "and"):
+                break
+            if token.text == "?" and not unknown:
+                return Stance.DENIED, False
+            is_label_stop = token.text == "." and place == at and self._is_short_verdict(place + 1)
+            if (token.text in STOPS and not is_label_stop) or (token.text == "," and place > at):
+                break
+            if token.role == "no":
+                return (Stance.MENTIONED if self._is_about_next(place) else Stance.DENIED), is_plural
+            is_verdict = token.role == "yes" and self.is_verdict(place)
+            if is_verdict and self[place + 1].text in LINKS and self._is_short_verdict(place + 2):
+                return self.verdict(place + 2)  # as in `A: right - no`
+            if is_verdict or token.role == "fits" or (token.role == "answer" and is_linked):
+                return Stance.NAMED, is_plural
+            is_linked |= token.role == "be"
+            is_plural |= token.text in _PLURALS
+            unknown += token.kind == "word" and token.role in ("", "yes")
+            if unknown > 3:
+                break
+        return Stance.MENTIONED, False
+
+    def is_verdict(self, at: int) -> bool:
+        """Whether a word such as `right` is said of the choice before it, and not of a thing (`the right hand`)."""
+        token = self[self.after_marks(at + 1, CLOSE)]
+        is_end = token.kind in ("line", "sign") or token.text in STOPS | LINKS | {",", "(", "one"}
+        return is_end or token.role in ("answer", "option", "because", "but", "so", "and", "be", "fits", "yes")
+
+    def _is_short_verdict(self, at: int) -> bool:
+        """Whether a sentence is one word that judges a choice: `A. Wrong. B. Right.`"""
+        after = self[at + 1]
+        return self[at].role in ("yes", "no") and (after.kind == "line" or after.text in STOPS | LINKS | {","})
+
+    def _is_about_next(self, at: int) -> bool:
+        """Whether what denies is said of the next choice: `B, not A`; or denies nothing: `no doubt`."""
+        for place in range(at + 1, at + 4):
+            token = self[place]
+            if place in self.covered or token.text == "doubt":
+                return True
+            if token.role not in ("no", "filler", "option") and token.text not in MARKS:
+                return False
+        return False

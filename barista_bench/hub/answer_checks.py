@@ -1,0 +1,205 @@
+"""A run's answers, held to what the run asks and to what the published dataset would have asked.
+
+Every line of the log must answer what this run asks: keys and fingerprints are made anew from the dataset, the wording
+and the settings that are named, and each finished line must have one of them: answers to other questions, of other
+examples, models, settings or runs have none. That a model gave the answers is not shown by this, nor can it be.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+
+from barista_bench.benchmarks import get_benchmark, get_task
+from barista_bench.core.leaderboards import RELEASED_RUN
+from barista_bench.core.prompt import PromptTexts, hash_name
+from barista_bench.core.task import Task
+from barista_bench.core.training_videos import VIDEOS_FILE
+from barista_bench.errors import DataError
+from barista_bench.hub.log_checks import AskedLine, Expected, check_log, first_difference
+from barista_bench.models import ModelIdentity
+from barista_bench.models.base import TOKEN_COUNTS, tells_own_times
+from barista_bench.models.local.loading import adapter_hash, adapter_videos, fetch_adapter
+from barista_bench.runs.ask.answers import with_steps
+from barista_bench.runs.log.inputs import (
+    INPUTS_FILE,
+    asked_inputs,
+    asks_in_steps,
+    prompts_digest,
+    read_inputs,
+    sample_keys,
+)
+from barista_bench.runs.log.log_reader import logged_steps, read_steps
+from barista_bench.runs.log.sample_log import SampleRecord, log_files
+from barista_bench.runs.run_folder import CONFIG_FILE, RunDescription, read_run, run_description
+from barista_bench.runs.score.scoring import ScoredRun
+
+IMPORTED = (RELEASED_RUN, "recorded:")
+"""Beginnings of the wordings of runs that other harnesses asked: what they asked is not known here."""
+_REMEDY = "name the dataset that was run with --data, or start the run anew with another --out"
+
+
+def is_imported(task: Task) -> bool:
+    """Whether another harness asked the run, by its wording."""
+    return task.prompts.wording.startswith(IMPORTED)
+
+
+def check_answers(run: ScoredRun, published: str | Path | None = None) -> None:
+    """Refuse a run whose log answers anything else than its `run.json` and its dataset ask.
+
+    Args:
+        published: what the run's examples were read from, where that is not the dataset that was run: a run on frames
+            of videos is then held to the videos that the published pictures were made of.
+
+    Raises:
+        DataError: a line is damaged, answers something else, or answers again and differently; the run was shown other
+            pictures than the published set has; the files beside the log say something else; or `run.json` names
+            another wording than it holds, or another identity than the dataset gives.
+        ConfigError: the examples were frozen by another protocol.
+    """
+    where, described = str(run.folder / CONFIG_FILE), read_run(run.folder)
+    run.task.refuse_others(run.examples.examples)
+    _check_wording(run.task, where)
+    if described.imported and not is_imported(run.task):
+        raise DataError(f"{where}: imported: this run was asked here. Remedy: run again")
+    if is_imported(run.task):
+        check_log(log_files(run.folder), {sample.record.key: _line(sample.record) for sample in run.samples}, _REMEDY)
+        return
+    expected = _expected_answers(run, described, linked=run.examples.is_linked)
+    if published is not None:
+        if not run.examples.is_linked:
+            expected = {**expected, **_expected_answers(run, described, linked=True)}
+        _check_media(run, expected, str(published))
+    check_log(log_files(run.folder), expected, _REMEDY)
+    _check_asked_examples(run)
+    if asks_in_steps(run.task):
+        _check_steps(run)
+
+
+def _check_media(run: ScoredRun, expected: Expected, published: str) -> None:
+    """Refuse answers about other pictures, or with other times, than the published set has below the same questions."""
+    media: dict[str, set[str]] = defaultdict(set)
+    for line in expected.values():
+        media[line.example].add(line.media)
+    records = (sample.record for sample in run.samples if sample.record.is_finished)
+    unknown = [record for record in records if record.key not in expected]
+    others = {record.example_id for record in unknown if record.media not in media[record.example_id]}
+    if unknown:
+        what = "media" if others else "times"
+        names = others or {record.example_id for record in unknown}
+        kind = ", whose media are frames of videos" if run.examples.is_linked else ""
+        raise DataError(
+            f"{run.folder}: {len(names)} of {len(run.examples)} examples were shown other {what} than those of "
+            f"{published}{kind}, first {min(names)!r:.200}. Remedy: run on the published dataset"
+        )
+
+
+def check_adapter(run: ScoredRun, adapter: str) -> None:
+    """Refuse a run that says something else of its adapter than the adapter itself, a folder or a Hub id.
+
+    Raises:
+        DataError: it was asked with another one, or leaves out videos that this one was trained on.
+        ModelError: there is no such adapter.
+    """
+    where, described, folder = str(run.folder / CONFIG_FILE), read_run(run.folder), fetch_adapter(adapter)
+    if described.identity.model.settings.get("adapter") != adapter_hash(folder):
+        raise DataError(
+            f"{where}: identity.model.settings.adapter: is not the hash of {adapter}. "
+            "Remedy: name the adapter that was run"
+        )
+    training = adapter_videos(str(folder))
+    if training and (left_out := training.videos.difference(described.training_videos)):
+        raise DataError(
+            f"{where}: training_videos: lacks {len(left_out)} of those in {folder / VIDEOS_FILE}. Remedy: run again"
+        )
+
+
+def _expected_answers(run: ScoredRun, described: RunDescription, *, linked: bool) -> Expected:
+    """What may stand in the run's log, media identified as a linked set does or as a frozen one.
+
+    Raises DataError where `run.json` says something else than the dataset gives.
+    """
+    model = described.identity.model
+    is_timed = tells_own_times(ModelIdentity(**model.asked_as))
+    inputs = asked_inputs(run.task, run.examples, model.box_format.format, timed=is_timed, linked=linked)
+    identity = described.identity
+    derived = run_description(
+        run.folder,
+        run.task,
+        content_hash=run.examples.content_hash,
+        prompts_hash=prompts_digest(inputs),
+        model=ModelIdentity(**identity.model.asked_as),
+        box_format=identity.model.box_format.format,
+        generation=identity.generation,
+        runs=described.runs,
+        data=described.data,
+        split=run.examples.split,
+        training_videos=described.training_videos,
+    )
+    said, given = ({"protocol": each.protocol, "identity": each.identity.model_dump()} for each in (described, derived))
+    if difference := first_difference(said, given):
+        raise DataError(f"{run.folder / CONFIG_FILE}: {difference} by the dataset. Remedy: start the run anew")
+    key_of = sample_keys(identity.model.asked_as, identity.generation)
+    return {
+        key_of(example.example_id, own.fingerprint, number): AskedLine(
+            example.example_id, number, own.fingerprint, own.prompt, own.media
+        )
+        for example, own in zip(run.examples.examples, inputs, strict=True)
+        for number in range(described.runs if own.is_readable else 0)
+    }
+
+
+def _line(record: SampleRecord) -> AskedLine:
+    return AskedLine(record.example_id, record.run, record.fingerprint, record.prompt, record.media)
+
+
+def _check_asked_examples(run: ScoredRun) -> None:
+    """Refuse a list of what was asked that is of other examples; its fingerprints are those of the log."""
+    path = run.folder / INPUTS_FILE
+    if others := read_inputs(run.folder).keys() ^ {example.example_id for example in run.examples.examples}:
+        raise DataError(f"{path}: {min(others)!r:.200} stands only in it, or only in the dataset. Remedy: run again")
+
+
+def _check_steps(run: ScoredRun) -> None:
+    """Refuse samples that say other answers, tokens or seconds than the answers on the way to them that are logged."""
+    earlier_steps = read_steps(run.folder)
+    for record in (sample.record for sample in run.samples if sample.record.is_finished):
+        steps = logged_steps(earlier_steps, record.key, record.fingerprint, record.example_id, record.run)
+        earlier = record.earlier or ()
+        if len(steps) == len(earlier):  # a refusal ends a sample, and is no step
+            is_same = earlier == tuple(step.text or "" for step in steps)
+        else:
+            is_same = bool(steps) and _answer_of(record) == _answer_of(with_steps(steps[:-1], steps[-1]))
+        if not is_same:
+            raise DataError(
+                f"{run.folder}: {record.example_id!r:.200} run {record.run} says something else than its steps do. "
+                "Remedy: start the run anew"
+            )
+
+
+def _answer_of(record: SampleRecord) -> tuple[object, ...]:
+    """What a sample says of its answers, but for whether they can be read."""
+    names = ("text", "earlier", "reasoning", "finish_reason", "note", "seconds", *TOKEN_COUNTS)
+    return tuple(getattr(record, name) for name in names)
+
+
+def _check_wording(task: Task, where: str) -> None:
+    """Refuse a wording that is not what it is called."""
+    plain = get_task(task.benchmark, task.name).prompts
+    prompts, code = task.prompts, get_benchmark(task.benchmark).released_code
+    if prompts.wording == plain.wording:
+        is_true = prompts == plain
+    elif code is not None and prompts.wording == code.wording:
+        is_true = _texts(prompts) != _texts(plain)
+    else:
+        kind = prompts.wording.partition(":")[0]
+        is_true = prompts.wording == hash_name(kind, prompts.sha256) and prompts.sha256 != plain.sha256
+    if not is_true:
+        raise DataError(
+            f"{where}: prompts: are called {prompts.wording!r}, which they are not for this version of the package. "
+            "Remedy: run again"
+        )
+
+
+def _texts(prompts: PromptTexts) -> tuple[str, str, dict[str, str]]:
+    return prompts.system, prompts.user, dict(prompts.extra)

@@ -1,0 +1,88 @@
+"""What a log and the files made of it must say, before anything of them is published: of a run and of a judge alike."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import BaseModel
+
+from barista_bench.errors import DataError
+from barista_bench.runs.log.sample_log import SampleRecord, decode_record, whole_lines
+
+
+class AskedLine(NamedTuple):
+    """The question of one line of a log: `example` of a run, or what a judge was shown; `number` of the run or draw.
+
+    `prompt` and `media` are the digests of what was sent; a line may leave them out.
+    """
+
+    example: str
+    number: int
+    fingerprint: str
+    prompt: str = ""
+    media: str = ""
+
+    def is_of(self, record: SampleRecord) -> bool:
+        """Whether a line answers this question, by all that it says of what it answers."""
+        sent = record.prompt in ("", self.prompt) and record.media in ("", self.media)
+        return sent and (record.example_id, record.run, record.fingerprint) == self[:3]
+
+
+Expected = Mapping[str, AskedLine]
+"""All lines that may stand in a log, by key."""
+
+
+def check_log(paths: Iterable[Path], expected: Expected, remedy: str) -> None:
+    """Refuse logs that hold anything but expected answers, each once. Failures to answer are no answers.
+
+    Raises:
+        DataError: names the first line that is damaged, not expected, or another answer to what was answered before.
+    """
+    answers: dict[str, bytes] = {}
+    for path in paths:
+        with path.open("rb") as file:
+            for number, (_, line) in enumerate(whole_lines(file), start=1):
+                record = decode_record(line)
+                where = f"{path}: line {number}"
+                if record is None:
+                    raise DataError(f"{where}: is damaged. Remedy: take it out, and ask for what is missing again")
+                if not record.is_finished:
+                    continue
+                if record.key not in expected or not expected[record.key].is_of(record):
+                    raise DataError(
+                        f"{where}: answers something else than is asked here ({record.example_id!r:.80}, run or draw "
+                        f"{record.run}). Remedy: {remedy}"
+                    )
+                content = hashlib.sha256(line).digest()
+                if answers.setdefault(record.key, content) != content:
+                    raise DataError(f"{where}: is a second answer to a question answered before. Remedy: {remedy}")
+
+
+def refuse_difference(stored: BaseModel, derived: BaseModel, path: Path) -> None:
+    """Raises DataError, which names the first field that a file has otherwise than its log and dataset give it."""
+    difference = first_difference(*(json.loads(json.dumps(each.model_dump(mode="json"))) for each in (stored, derived)))
+    if difference:
+        raise DataError(
+            f"{path}: {difference}, which is what the log and the dataset give. Remedy: score the run again"
+        )
+
+
+def refuse_other_scores(path: Path, lines: Iterable[str]) -> None:
+    """Raises DataError where the scores of the samples lie beside the figures, and are others than these."""
+    if path.exists() and path.read_bytes() != "".join(lines).encode():
+        raise DataError(f"{path}: is not what the log and the dataset give. Remedy: score the run again")
+
+
+def first_difference(stored: object, derived: object, path: str = "") -> str | None:
+    """`field: is this, not that` of the first difference of two JSON values; None where they are equal."""
+    if isinstance(stored, dict) and isinstance(derived, dict):
+        for name in sorted({*stored, *derived}):
+            inner = first_difference(stored.get(name), derived.get(name), f"{path}.{name}" if path else str(name))
+            if inner:
+                return inner
+        return None
+    return None if stored == derived else f"{path}: is {stored!r:.80}, not {derived!r:.80}"

@@ -1,0 +1,390 @@
+"""Files of a results dataset that contradict themselves or each other: none is shown, and none costs another."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barista_bench.hub import board as board_module
+from barista_bench.hub.board import Board, RefusedSubmission, overview, read_board, refusals, tables
+from barista_bench.hub.files import results_files
+from barista_bench.tables import Table
+from tests.conftest import MadeOnce
+from tests.hub.forging import Forgery, edit, first, submit
+from tests.judging.judges import VQA
+
+RELATIONS = "relations"
+
+
+@pytest.fixture(scope="module")
+def honest_board(honest_run: Path, judged_run: Path, made_once: MadeOnce) -> Path:
+    """What `submit` writes of two honest runs, as a results dataset."""
+
+    def make(out: Path) -> None:
+        for run in (honest_run, judged_run):
+            for name, content in results_files(submit(run)).items():
+                (out / name).parent.mkdir(parents=True, exist_ok=True)
+                (out / name).write_bytes(content)
+
+    return made_once("honest_board", make)
+
+
+def in_results(field: str, value: object) -> Forgery:
+    return lambda model: edit(model / RELATIONS / "results.json", field, value)
+
+
+def in_judged(field: str, value: object) -> Forgery:
+    return lambda model: edit(model / VQA / "judged.json", field, value)
+
+
+def recorded(field: str, name: str, value: object) -> Forgery:
+    """A field, and what the record of the figures says of it."""
+    return both(in_results(field, value), in_results(f"comparability.{name}", value))
+
+
+def both(*forgeries: Forgery) -> Forgery:
+    def forge(model: Path) -> None:
+        for forgery in forgeries:
+            forgery(model)
+
+    return forge
+
+
+def figure(**values: object) -> Callable[[Any], Any]:
+    return lambda figure: {**figure, **values}
+
+
+def primary(**values: object) -> Forgery:
+    return in_results("figures.micro_f1", figure(**values))
+
+
+def every_run(**values: object) -> Callable[[list[dict[str, Any]]], list[dict[str, Any]]]:
+    return lambda details: [{**detail, **values} for detail in details]
+
+
+def _better(model: Path) -> None:
+    """A better value, in the figure and in its runs."""
+    primary(mean=0.99, runs=[0.99, 0.99], std=0.0, low=0.98, high=1.0)(model)
+
+
+def _called(name: str) -> Forgery:
+    """Another primary figure, with all that belongs to it."""
+    best = {"mean": 1.0, "std": 0.0, "runs": [1.0, 1.0], "low": 1.0, "high": 1.0}
+    return both(
+        in_results("primary", name),
+        in_results("figures", lambda figures: {**figures, name: best}),
+        in_results("details", every_run(**{name: 1.0})),
+    )
+
+
+def _of(**fields: object) -> Forgery:
+    """Results of another task, benchmark or split, in the folder of that leaderboard."""
+
+    def forge(model: Path) -> None:
+        path = model / RELATIONS / "results.json"
+        for name, value in fields.items():
+            edit(path, f"dataset.{name}", value)
+            edit(path, f"comparability.{name}", value) if name != "config" else None
+        dataset = json.loads(path.read_text())["dataset"]
+        name = dataset["task"] + ("" if dataset["split"] == "all" else f"_{dataset['split']}")
+        (model / RELATIONS).rename(model / name)
+
+    return forge
+
+
+def written(content: Callable[[bytes], bytes]) -> Forgery:
+    def forge(model: Path) -> None:
+        path = model / RELATIONS / "results.json"
+        path.write_bytes(content(path.read_bytes()))
+
+    return forge
+
+
+def _moved(to: str) -> Forgery:
+    def forge(model: Path) -> None:
+        (model.parents[1] / to).parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(model / RELATIONS, model.parents[1] / to)
+
+    return forge
+
+
+FIGURES: dict[str, Forgery] = {
+    "a better value": _better,
+    "an interval above its value": primary(low=0.99, high=1.0),
+    "an interval below its value": primary(low=0.0, high=0.01),
+    "an interval that is turned round": primary(low=0.9, high=0.1),
+    "an interval that ends above 1": primary(high=1.5),
+    "an interval without a low end": primary(low=None),
+    "an interval without a high end": primary(high=None),
+    "a negative deviation": primary(std=-5.0),
+    "another deviation": primary(std=0.5),
+    "a value without runs": primary(runs=[]),
+    "a run more than were run": primary(runs=[0.5] * 3, mean=0.5),
+    "a mean that is not that of its runs": primary(mean=0.9, high=1.0),
+    "a value below 0": primary(mean=-0.1, runs=[-0.1, -0.1], low=-0.2, high=0.0),
+    "runs of no detail": in_results("details", []),
+    "details with other runs": in_results("details", every_run(micro_f1=0.99)),
+    "a figure that no detail has": in_results("figures", lambda all: {**all, "charm": next(iter(all.values()))}),
+    "intervals that hold no figure": in_results(
+        "figures", lambda all: {name: {**each, "low": 0.999, "high": 1.0} for name, each in all.items()}
+    ),
+    "a group's interval that does not hold it": in_results(
+        "breakdowns", first(first(lambda cell: {**cell, "figure": {**cell["figure"], "low": 0.999, "high": 1.0}}))
+    ),
+    "a group of more examples than there are": in_results("breakdowns", first(first(lambda c: {**c, "examples": 99}))),
+    "a figure of the forger's own as the primary one": _called("charm"),
+    "another figure as the primary one": in_results("primary", "macro_f1"),
+    "a floor as the primary one": _called("lexical_f1"),
+    "a number as NaN": written(lambda text: text.replace(b'"mean": 0', b'"mean": NaN, "x": 0', 1)),
+    "a number as text": primary(mean="high"),
+}
+_FIT = {"format": "xyxy/1000", "answers": 8, "mean_best_iou": 0.9, "boxes": 8, "without_area": 0, "outside": 0}
+_FIT |= {"better_format": None, "better_iou": None}
+COUNTS: dict[str, Forgery] = {
+    "no runs": in_results("runs", 0),
+    "a thousand runs and one": in_results("runs", 1001),
+    "runs below 0": in_results("runs", -1),
+    "no examples": both(in_results("dataset.examples", 0), in_results("coverage.expected", 0)),
+    "more examples than the limit": recorded("dataset.limit", "limit", 3),
+    "nothing answered": in_results("coverage.answered", 0),
+    "nothing answered, and all unreadable": in_results(
+        "coverage", lambda c: {**c, "answered": 0, "statuses": {"parse_error": c["scored"]}}
+    ),
+    "more answered than scored": in_results("coverage.answered", lambda count: count + 1),
+    "less scored than answered": in_results("coverage.scored", 1),
+    "more expected than asked": in_results("coverage.expected", lambda count: count + 1),
+    "fewer expected than asked": in_results("coverage.expected", 1),
+    "statuses that do not add up": in_results("coverage.statuses.ok", 1),
+    "a status of the forger's own": in_results("coverage.statuses", lambda s: {**s, "brilliant": 1}),
+    "a status below 0": in_results("coverage.statuses", lambda s: {**s, "refused": -2, "parse_error": 2}),
+    "more failures than samples": in_results("coverage.statuses.infra_error", 10**6),
+    "fewer dropped than none": in_results("coverage.dropped", -1),
+    "more boxes outside than boxes": in_results("box_fit", _FIT | {"outside": 9}),
+    "boxes that fit better than wholly": in_results("box_fit", _FIT | {"mean_best_iou": 7.0}),
+    "more odd answers than answers": in_results("notes", {"ended oddly": 10**6}),
+    "trained on its videos": in_results("trained_on", 2),
+    "trained on less than none": in_results("trained_on", -1),
+    "a task version below 0": both(
+        in_results("dataset.task_version", -1), in_results("comparability.task_version", -1)
+    ),
+}
+COSTS: dict[str, Forgery] = {
+    "seconds below 0": in_results("timing.costs.seconds", figure(total=-5.0, mean=-5.0 / 24)),
+    "tokens of -1e308": in_results("timing.costs", lambda c: {**c, "output_tokens": _cost(-1e308)}),
+    "tokens of 1e308": in_results("timing.costs", lambda c: {**c, "output_tokens": _cost(1e308)}),
+    "a mean that is not total by samples": in_results("timing.costs.seconds.mean", 1e-9 + 0.5),
+    "more samples than there are": in_results("timing.costs.seconds.samples", 10**6),
+    "no samples": in_results("timing.costs.seconds.samples", 0),
+    "a cost of the forger's own": in_results("timing.costs", lambda c: {**c, "kindness": _cost(0.0)}),
+    "tokens in all that are others than the samples'": in_results("timing.output_tokens", 7),
+    "seconds of a stage below 0": in_results("timing.seconds", {"generate": -5.0}),
+    "a rate below 0": in_results("timing.samples_per_second", -1.0),
+    "dollars below 0": in_results("timing.cost", -3.5),
+    "starts below 0": in_results("timing.sessions", -1),
+}
+
+
+def _cost(total: float) -> dict[str, object]:
+    return {"total": total, "mean": total / 24, "samples": 24}
+
+
+NAMES: dict[str, Forgery] = {
+    "an unknown benchmark": _of(benchmark="latte"),
+    "an unknown task": _of(task="foam", config="foam"),
+    "a task of another benchmark": _of(task="cot", config="cot"),
+    "an unknown split": _of(split="mine"),
+    "another leaderboard's folder": lambda model: (model / RELATIONS).rename(model / "grounding"),
+    "the test split's folder": lambda model: (model / RELATIONS).rename(model / "relations_test"),
+    "an unknown protocol": recorded("protocol", "protocol", "mine"),
+    "a wording that is markup": both(
+        in_results("prompts.wording", "<b>1"), in_results("comparability.wording", "<b>1")
+    ),
+    "a record that says other options": in_results("comparability.options", {"matcher": "exact"}),
+    "a record that says another limit": in_results("comparability.limit", 3),
+    "a record with a judge": in_results("comparability.judge", {"name": "maker/judge"}),
+    "another model's name": in_results("model.name", "garden/other"),
+    "another model's folder": _moved("garden/other/relations"),
+    "another maker's folder": _moved("weeds/fruit-8b/relations"),
+    "no maker's folder": _moved("fruit-8b/relations"),
+    "a folder too deep": _moved("garden/fruit-8b/best/relations"),
+    "a maker that is no name": _moved("..garden/fruit-8b/relations"),
+    "a baseline": in_results("model.name", "oracle"),
+    "a person": in_results("model.name", "human:ann"),
+    "a model that sees less": in_results("model.settings.ablation", "text_only"),
+    "a hash that is none": recorded("dataset.content_hash", "content_hash", "00"),
+    "a version of a megabyte": in_results("barista_bench", "1" * 10**6),
+    "a version that commands a terminal": in_results("barista_bench", "0.1\x1b[2J"),
+    "a package's version of two lines": in_results("versions", {"numpy": "2\n3"}),
+    "a field of the forger's own": in_results("verified", True),
+    "another version of the schema": in_results("schema_version", 3),
+    "a floor without its judge": lambda model: (model / VQA / "judged.json").unlink(),
+    "no UTF-8": written(lambda text: b"\xff\xfe" + text),
+    "half of the file": written(lambda text: text[: len(text) // 2]),
+    "two values in one file": written(lambda text: text + text),
+    "a link to another's results": lambda model: _link(model),
+}
+
+
+def _link(model: Path) -> None:
+    path = model / RELATIONS / "results.json"
+    path.rename(model.parents[2] / "elsewhere.json")
+    path.symlink_to(model.parents[2] / "elsewhere.json")
+
+
+JUDGED: dict[str, Forgery] = {
+    "a better mean": in_judged("figures.mean.mean", 0.99),
+    "a mean above its end": both(
+        in_judged("tops", {"mean": 100.0}),
+        in_judged("figures.mean", figure(mean=50.0, runs=[50.0, 50.0], std=0.0, low=50.0, high=50.0)),
+    ),
+    "an interval that does not hold it": in_judged("figures.mean", figure(low=0.999, high=1.0)),
+    "a criterion's interval that does not hold it": in_judged("figures.accuracy", figure(low=0.999, high=1.0)),
+    "more judged than finished": in_judged("coverage.judged", 10**6),
+    "nothing judged": in_judged("coverage.judged", 0),
+    "fewer finished than the run": in_judged("coverage.finished", 1),
+    "more answered than finished": in_judged("coverage.answered", 10**6),
+    "another number expected": in_judged("coverage.expected", 1),
+    "verdicts that do not add up": in_judged("coverage.verdicts.ok", 1),
+    "verdicts below 0": in_judged("coverage.verdicts.missing", -1),
+    "scorings that do not add up": in_judged("scoring.plain", 1),
+    "more inferred than weighted": in_judged("scoring.inferred", 10**6),
+    "no draws": in_judged("draws", 0),
+    "another number of draws": in_judged("draws", 9),
+    "categories that do not add up": in_judged("per_category", first(lambda group: {**group, "judged": 1})),
+    "a spread of draws below 0": in_judged("sd_draws", {"mean": -1.0}),
+    "another set": in_judged("dataset.examples", 1),
+    "answers of another set": in_judged("answers.content_hash", "ab" * 32),
+    "answers in another wording": in_judged("answers.wording", "ours v1"),
+    "another model": in_judged("model", "garden/other"),
+    "another revision": in_judged("model_revision", "c" * 40),
+    "other repetitions": in_judged("runs", 1),
+    "verdicts that came along": both(
+        in_judged("method", "released"), in_judged("comparability.judge.method", "released")
+    ),
+    "a floor as the judge": both(in_judged("judge.name", "lexical"), in_judged("comparability.judge.name", "lexical")),
+    "a judge that its record does not name": in_judged("judge.name", "maker/better"),
+    "tokens below 0": in_judged("input_tokens", -1),
+    "tokens that the verdicts did not take": in_judged("output_tokens", 1),
+}
+FORGERIES = FIGURES | COUNTS | COSTS | NAMES | JUDGED
+
+
+def test_the_honest_files_are_shown(honest_board: Path) -> None:
+    board = read_board(honest_board)
+    assert [entry.metric for entry in board.entries] == ["micro_f1", "judge_score"]
+    assert board.refused == ()
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_forged_file_is_not_shown_and_costs_no_other(name: str, honest_board: Path, tmp_path: Path) -> None:
+    root = Path(shutil.copytree(honest_board, tmp_path / "board"))
+    model = root / "results/garden/fruit-8b"
+    FORGERIES[name](model)
+    board = read_board(root)
+    assert len(board.entries) == 1, [entry.model for entry in board.entries]
+    (refused,) = {refused.path: refused for refused in board.refused}.values()
+    assert refused.reason
+    assert str(tmp_path) not in refused.reason
+
+
+def texts(table: Table) -> list[str]:
+    return [str(value) for row in (*table.values, table.heads, (table.title, table.note)) for value in row]
+
+
+LONG = "x" * 400_000
+ESCAPES = "red \x1b[31m \u202e \n | <b>"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("model.settings", {"dtype": LONG}),
+        ("model.settings", {ESCAPES: ESCAPES}),
+        ("model.revision", ESCAPES),
+        ("model.settings", {"adapter": ESCAPES}),
+        ("generation", {LONG: LONG}),
+    ],
+)
+def test_a_cell_is_one_line_of_bounded_length(field: str, value: object, honest_board: Path, tmp_path: Path) -> None:
+    root = Path(shutil.copytree(honest_board, tmp_path / "board"))
+    in_results(field, value)(root / "results/garden/fruit-8b")
+    board = read_board(root)
+    assert len(board.entries) == 2
+    for table in (*tables(board), overview(board)):
+        assert all(text.isprintable() and len(text) <= 500 for text in texts(table))
+
+
+def test_a_refusal_is_one_line_of_bounded_length() -> None:
+    board = Board((), (RefusedSubmission(f"results/{ESCAPES}", LONG),))
+    assert all(text.isprintable() and len(text) <= 500 for text in texts(refusals(board)))
+
+
+def test_many_files_of_one_submitter_cost_no_other(
+    honest_board: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(board_module, "MAX_FILES", 30)
+    root = Path(shutil.copytree(honest_board, tmp_path / "board"))
+    for number in range(50):
+        (root / f"results/aaa/{number:02}").mkdir(parents=True)
+        (root / f"results/aaa/{number:02}/junk.json").touch()
+    board = read_board(root)
+    assert len(board.entries) == 2
+    assert "holds 50 files: those after the first 30 are not read" in board.refused[0].reason
+    rows = refusals(board).values
+    assert len(rows) == 21
+    assert rows[-1] == ("results/aaa", "11 more files are refused")
+
+
+def test_a_submitter_stands_in_a_bounded_number_of_tables(
+    honest_board: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(board_module, "MAX_TABLES", 3)
+    root = Path(shutil.copytree(honest_board, tmp_path / "board"))
+    _copies(root, "aaa", 5, lambda number: f"{number:02x}" * 32)
+    board = read_board(root)
+    assert len(board.entries) == 3 + 2
+    assert [refused.reason for refused in board.refused] == [
+        "aaa has results in 3 tables already. Remedy: use `submit`"
+    ] * 2
+
+
+def test_one_submitter_does_not_decide_which_results_the_overview_shows(honest_board: Path, tmp_path: Path) -> None:
+    root = Path(shutil.copytree(honest_board, tmp_path / "board"))
+    _copies(root, "aaa", 5, lambda number: "ab" * 32)
+    content_hash = json.loads((root / "results/garden/fruit-8b/relations/results.json").read_text())["dataset"]
+    _copies(root, "meadow", 1, lambda number: content_hash["content_hash"])
+    shown = {str(row[0]): row for row in overview(read_board(root)).values}
+    assert {"garden/fruit-8b", "meadow/m0"} <= shown.keys()
+    assert "aaa/m0" not in shown
+
+
+def _copies(root: Path, submitter: str, count: int, hash_of: Callable[[int], str]) -> None:
+    """Honest results under other names, on other examples."""
+    for number in range(count):
+        model = root / f"results/{submitter}/m{number}"
+        shutil.copytree(root / "results/garden/fruit-8b/relations", model / RELATIONS)
+        in_results("model.name", f"{submitter}/m{number}")(model)
+        recorded("dataset.content_hash", "content_hash", hash_of(number))(model)
+
+
+def test_files_beside_the_submitters_folders_are_refused_together(honest_board: Path, tmp_path: Path) -> None:
+    root = Path(shutil.copytree(honest_board, tmp_path / "board"))
+    for number in range(30):
+        (root / f"results/{number:02}.json").touch()
+    board = read_board(root)
+    assert len(board.entries) == 2
+    assert refusals(board).values[-1] == ("results", "10 more files are refused")
+
+
+def test_a_plug_ins_task_is_shown_where_the_rules_name_its_leaderboard(honest_board: Path, tmp_path: Path) -> None:
+    root = Path(shutil.copytree(honest_board, tmp_path / "board"))
+    model = root / "results/garden/fruit-8b"
+    shutil.rmtree(model / VQA)
+    _of(benchmark="latte", task="foam", config="foam")(model)
+    content_hash = json.loads((model / "foam/results.json").read_text())["dataset"]["content_hash"]
+    assert not read_board(root).entries
+    (root / "leaderboard.yaml").write_text(f"content_hashes: {{foam: {content_hash}}}")
+    assert [entry.record.task for entry in read_board(root).entries] == ["foam"]

@@ -13,6 +13,7 @@ import tarfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -122,6 +123,18 @@ def ready_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     from tests.processes import PROCESSES
 
     monkeypatch.setattr(cluster, "_SpawnContext", lambda: PROCESSES)
+
+
+Program = Callable[..., None]
+"""Writes a program into a path, of a module, or of Python itself; its commands start in milliseconds."""
+
+
+@pytest.fixture(scope="session")
+def write_program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
+    from tests.command_server import command_server, write_program
+
+    with TemporaryDirectory() as folder, command_server(Path(folder)) as address:
+        yield functools.partial(write_program, address=address)
 
 
 MadeOnce = Callable[[str, Callable[[Path], object]], Path]
@@ -275,13 +288,16 @@ AXE = "axe-core-4.14.1", "e6b0ce02b84d892e2e33e403485e7f3d6c29e2be6df65daf44d89b
 
 
 @pytest.fixture(scope="session")
-def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+def axe(made_once: MadeOnce) -> str:
     """The accessibility checker's script, from npm."""
     name, known = AXE
-    folder = tmp_path_factory.mktemp("axe")
-    package = "axe-core@" + name.rpartition("-")[2]
-    subprocess.run(["npm", "pack", "--silent", package], cwd=folder, check=True, capture_output=True)
-    content = (folder / f"{name}.tgz").read_bytes()
+
+    def fetch(folder: Path) -> None:
+        folder.mkdir()
+        package = "axe-core@" + name.rpartition("-")[2]
+        subprocess.run(["npm", "pack", "--silent", package], cwd=folder, check=True, capture_output=True)
+
+    content = (made_once("axe", fetch) / f"{name}.tgz").read_bytes()
     assert hashlib.sha256(content).hexdigest() == known
     with tarfile.open(fileobj=io.BytesIO(content)) as archive:
         script = archive.extractfile("package/axe.min.js")

@@ -14,6 +14,7 @@ from typer.main import get_command
 
 from barista_bench import cli
 from barista_bench.benchmarks import BENCHMARKS
+from tests.conftest import Program
 from tests.folders import content
 from tests.hub_standin import HubStandIn
 
@@ -61,18 +62,14 @@ def test_the_examples_of_a_page_run(page: Path, workplace: Path) -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize("page", ["your_own_model.md", "paper_tables.md", "new_task.md"])
-def test_the_scripts_of_a_tutorial_run_and_end_in_a_report(page: str, tmp_path: Path) -> None:
+def test_the_scripts_of_a_tutorial_run_and_end_in_a_report(page: str, write_program: Program, tmp_path: Path) -> None:
     scripts = re.findall(r"```bash\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
-    (tmp_path / "bin").mkdir()
+    write_program(tmp_path / "bin" / "barista-bench", module="barista_bench.cli")
+    write_program(tmp_path / "bin" / "python")
     offline = f"--quiet --no-deps --no-build-isolation --no-index --target '{tmp_path / 'site'}'"
-    for name, module, more in (
-        ("barista-bench", "-m barista_bench.cli", ""),
-        ("python", "", ""),
-        ("pip", "-m pip", offline),  # beside this environment, not into it
-    ):
-        program = tmp_path / "bin" / name
-        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -W ignore {module} "$@" {more}\n')
-        program.chmod(0o755)
+    pip = tmp_path / "bin" / "pip"  # beside this environment, not into it
+    pip.write_text(f'#!/bin/sh\nexec "{sys.executable}" -W ignore -m pip "$@" {offline}\n')
+    pip.chmod(0o755)
     path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
     command = ["bash", "-e", "-u", "-c", "\n".join(scripts)]
     done = outcome(command, tmp_path, PATH=path, PYTHONPATH=str(tmp_path / "site"))
@@ -106,17 +103,18 @@ for process in $started; do wait $process || exit 1; done
 
 
 @pytest.mark.full
-def test_the_batch_file_for_slurm_runs_in_two_shares_and_ends_in_a_report(workplace: Path, tmp_path: Path) -> None:
+def test_the_batch_file_for_slurm_runs_in_two_shares_and_ends_in_a_report(
+    workplace: Path, write_program: Program, tmp_path: Path
+) -> None:
     text = (ROOT / "docs" / "many_machines.md").read_text(encoding="utf-8")
     (script,) = re.findall(r"```bash\n(#!/bin/bash\n.*?)```", text, re.DOTALL)
     script = script.replace("/shared/models/Qwen3-VL-8B-Instruct", "chance").replace("/shared", str(tmp_path))
     programs = tmp_path / "venv" / "bin"
     programs.mkdir(parents=True)
     (programs / "activate").write_text(f"PATH='{programs}':$PATH\n", encoding="utf-8")
-    command = f'#!/bin/sh\nexec "{sys.executable}" -W ignore -m barista_bench.cli "$@"\n'
-    for name, program in (("srun", SRUN), ("barista-bench", command)):
-        (programs / name).write_text(program, encoding="utf-8")
-        (programs / name).chmod(0o755)
+    (programs / "srun").write_text(SRUN, encoding="utf-8")
+    (programs / "srun").chmod(0o755)
+    write_program(programs / "barista-bench", module="barista_bench.cli")
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "barista").symlink_to(workplace / "barista")
     outcome(["bash", "-c", script], tmp_path)

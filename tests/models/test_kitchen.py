@@ -84,7 +84,7 @@ BOUNDS = {
 def figure_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], float]:
     """The primary figure of a model in a task, on three videos that `kitchen` has not seen."""
     folder = tmp_path_factory.mktemp("unseen")
-    write_kitchen(folder / "videos", videos=3, seed=7)
+    write_kitchen(folder / "videos", videos=3, seed=7, num_proc=1)
     build(folder / "videos", folder / "data", sampling={"limit": 24}, cache=False, progress=False)
 
     def asked(model: str, task: str) -> float:

@@ -168,9 +168,10 @@ def test_llama_3_2_vision_answers_several_samples_of_a_prompt(zoo):
 @pytest.mark.full
 def test_got_ocr_takes_images_in_one_list(zoo):
     model = TransformersModel.load(zoo("got_ocr2"))
-    answers = [answer for [answer] in model.generate(mixed_requests(), GREEDY)]
+    requests = mixed_requests()[::2]  # of one image and of two
+    answers = [answer for [answer] in model.generate(requests, GREEDY)]
     assert all(isinstance(answer, Completion) for answer in answers)
-    for answer, request in zip(answers, mixed_requests(), strict=True):
+    for answer, request in zip(answers, requests, strict=True):
         assert answer.input_tokens > 256 * len(request.images)
 
 

@@ -50,6 +50,10 @@ def comparable(folder: Path) -> dict[str, object]:
     return data
 
 
+def lines_in(folder: Path) -> int:
+    return sum(log.read_bytes().count(b"\n") for log in log_files(folder))
+
+
 def finished(folder: Path) -> set[str]:
     return {record.key for record in read_folder(folder) if record.is_finished} if log_files(folder) else set()
 
@@ -65,8 +69,8 @@ def test_a_run_killed_twenty_times_with_other_batches_workers_and_processes_ends
         world, batch_size, workers = rng.choice([1, 1, 2, 3]), rng.choice([1, 2, 3]), rng.choice([1, 2, 4])
         done_before = finished(out)
         processes = start(dataset, out, asked, 0.02, batch_size, workers, world)
-        wanted = len(done_before) + rng.randint(0, 4)
-        while all(p.exitcode is None for p in processes) and len(finished(out)) < wanted:
+        wanted = lines_in(out) + rng.randint(0, 4)
+        while all(p.exitcode is None for p in processes) and lines_in(out) < wanted:
             time.sleep(0.005)
         for process in processes:
             process.kill()

@@ -32,7 +32,7 @@ from tests.runs.made_logs import read_folder
 
 MARKER = "an answer that nobody foresaw"
 EXAMPLES = 4
-MOST = 40
+MOST = 16
 """Examples of a task, of which figures over groups can be made."""
 SPLITS = {name: benchmark.leaderboards[0] for name, benchmark in BENCHMARKS.items()}
 """One of each whose answers are known."""

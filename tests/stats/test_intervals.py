@@ -19,20 +19,24 @@ VIDEOS, EACH, RUNS = 60, 4, 1000
 
 @pytest.mark.full
 def test_clustered_intervals_cover_the_truth_where_unclustered_ones_do_not() -> None:
-    """1,000 simulated runs; questions of a video are about as hard as each other. The reference is 1/2."""
+    """1,000 simulated runs; questions of a video are about as hard as each other. The reference is 1/2.
+
+    Intervals by sample are so far from it that a fifth of the runs shows it.
+    """
     rng = np.random.default_rng(11)
     clustered = [quiz_example(i, f"v{i // EACH:03d}") for i in range(VIDEOS * EACH)]
     apart = [replace(example, frames=(FrameRef(example.example_id, 0),)) for example in clustered]
     # (kind, example) -> the sample with a wrong and with a right answer
     made = [[[quiz_sample(example, hit) for hit in (False, True)] for example in kind] for kind in (clustered, apart)]
-    task, covered = Quiz(), np.zeros(2)
-    for _ in range(RUNS):
+    task, covered, counts = Quiz(), np.zeros(2), np.zeros(2)
+    for number in range(RUNS):
         right = video_effects(rng, VIDEOS, EACH).ravel().tolist()
-        for kind, pairs in enumerate(made):
+        for kind, pairs in enumerate(made if number % 5 == 0 else made[:1]):
             samples = [pair[hit] for pair, hit in zip(pairs, right, strict=True)]
             figure = intervals(counted_samples(task, samples))["accuracy"]
             covered[kind] += figure.low <= 0.5 <= figure.high
-    by_video, by_sample = covered / RUNS
+            counts[kind] += 1
+    by_video, by_sample = covered / counts
     print(f"{RUNS} simulated runs: {by_video:.3f} covered by video, {by_sample:.3f} by sample")
     assert 0.93 <= by_video <= 0.97
     assert by_sample < 0.93

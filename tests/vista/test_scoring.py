@@ -69,6 +69,7 @@ def test_figures_are_those_of_the_metric_over_the_sets_of_the_samples(how: str) 
 
 @pytest.mark.full
 def test_the_majority_baseline_of_the_real_release_is_that_of_its_entries(real_vista: VistaRelease) -> None:
+    from sklearn import config_context
     from sklearn.metrics import f1_score
 
     for problem_set in real_vista.sets.values():
@@ -77,7 +78,8 @@ def test_the_majority_baseline_of_the_real_release_is_that_of_its_entries(real_v
         if all(len(labels) == 1 for labels in places):
             reference = [label for (label,) in places]
             mode = max(sorted(set(reference)), key=reference.count)
-            expected = f1_score(reference, [mode] * len(reference), average="macro", zero_division=0)
+            with config_context(skip_parameter_validation=True):
+                expected = f1_score(reference, [mode] * len(reference), average="macro", zero_division=0)
             assert majority_f1(places) == pytest.approx(expected, abs=1e-12)
 
 

@@ -9,9 +9,16 @@ from typer.testing import CliRunner
 from barista_bench import cli
 from barista_bench.errors import DataError
 from barista_bench.generate.generator import generate
+from tests.conftest import MadeOnce
 
 PLAIN = ("egocot", "tog_bench")
 """What `small_release` has something for; its videos show too little for vista."""
+
+
+@pytest.fixture(scope="module")
+def plain(small_release: Path, made_once: MadeOnce) -> Path:
+    """A release of both."""
+    return made_once("plain_families", lambda out: generate(small_release, out, PLAIN, per_subtask=2))
 
 
 @pytest.mark.full
@@ -47,17 +54,19 @@ def test_the_command_warns_and_succeeds(small_release: Path, tmp_path: Path) -> 
     assert [line for line in done.stderr.splitlines() if line.startswith("warning: vista finds nothing to ask: ")]
 
 
-def test_a_review_of_items_that_a_family_no_longer_asks_is_refused(small_release: Path, tmp_path: Path) -> None:
-    generate(small_release, tmp_path / "out", PLAIN, per_subtask=2)
+def test_a_review_of_items_that_a_family_no_longer_asks_is_refused(
+    small_release: Path, plain: Path, tmp_path: Path
+) -> None:
     review = tmp_path / "review.jsonl"
-    review.write_text((tmp_path / "out/review.jsonl").read_text().replace('"egocot/', '"vista/'))
+    review.write_text((plain / "review.jsonl").read_text().replace('"egocot/', '"vista/'))
     with pytest.raises(DataError, match=r"^vista/.* is reviewed, and is not generated"):
         generate(small_release, tmp_path / "again", ["vista", "tog_bench"], per_subtask=2, review=review)
 
 
-def test_a_family_whose_items_are_all_rejected_keeps_its_verdicts(small_release: Path, tmp_path: Path) -> None:
-    generate(small_release, tmp_path / "out", PLAIN, per_subtask=2)
-    rows = [json.loads(line) for line in (tmp_path / "out/review.jsonl").read_text().splitlines()]
+def test_a_family_whose_items_are_all_rejected_keeps_its_verdicts(
+    small_release: Path, plain: Path, tmp_path: Path
+) -> None:
+    rows = [json.loads(line) for line in (plain / "review.jsonl").read_text().splitlines()]
     for row in rows:
         if row["item"].startswith("egocot/"):
             row.update(verdict="reject", reason="dull", reviewer="ada")

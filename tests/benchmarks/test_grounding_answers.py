@@ -68,7 +68,7 @@ def test_answers_are_read_as_released(answer: str, boxes: list[list[float]], dro
     ("answer", "boxes", "dropped"),
     [
         (f'```json \n{{"bboxes": [{ONE}]}}\n```', [ONE_PX], 0),
-        ('{"bboxes": [[1, 2, 3, true], [1, 2, 3, "4"], [1, 2, 3, NaN], [1, 2, 3, 1e99], [1, 2, 3, Infinity]]}', [], 5),
+        (f'{{"bboxes": [{ONE}, [1, 2, 3, true], [1, 2, 3, NaN], [1, 2, 3, 1e99], [1, 2, 3, Infinity]]}}', [ONE_PX], 4),
         ("-10, 20, 30, 40", [[-20.0, 10.0, 60.0, 20.0]], 0),
         (f"1, 2, 3, 4.5 {ONE}", [ONE_PX], 0),
     ],

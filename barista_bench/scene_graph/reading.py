@@ -92,7 +92,7 @@ class Problem:
         return with_remedy(f"{self.severity}: {where}: {self.what}", self.remedy)
 
 
-_SHOWN = 300
+_SHOWN = 1000
 """Characters of a text of a file that a problem shows."""
 
 

@@ -300,14 +300,15 @@ def test_every_task_is_listed_with_its_question_answer_and_figure() -> None:
 @pytest.mark.full
 def test_quiet_leaves_errors_alone(small_release: Path, tmp_path: Path) -> None:
     built = ["--source", str(small_release), "--configs", "relations", "--no-cache", "--out", str(tmp_path / "data")]
-    run = ["run", str(tmp_path / "data"), "--limit", "1", "--runs", "1", "--out", str(tmp_path / "runs")]
+    asked = ["run", str(tmp_path / "data"), "--limit", "1", "--runs", "1"]
+    run = [*asked, "--model", "oracle", "--out", str(tmp_path / "runs")]
     for command in (["build", *built], run):
         shown = invoke(cli.app, ["--quiet", *command])
         assert (shown.exit_code, shown.output) == (0, "")
     assert (tmp_path / "runs" / "relations" / "samples.jsonl").is_file()
-    second = invoke(cli.app, ["-q", *run[:-1], str(tmp_path / "chance"), "--model", "chance"])
+    second = invoke(cli.app, ["-q", *asked, "--model", "chance", "--out", str(tmp_path / "chance")])
     assert (second.exit_code, second.output) == (0, "")
-    refused = invoke(cli.app, ["-q", *run, "--model", "chance"])
+    refused = invoke(cli.app, ["-q", *asked, "--model", "chance", "--out", str(tmp_path / "runs")])
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert "holds a run with model" in refused.stderr
 

@@ -38,7 +38,9 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def _with_exports(*command: str, home: Path) -> subprocess.CompletedProcess[str]:
-    variables = {**os.environ, **EXPORTED, "EXPORTED": " ".join(EXPORTED), "HF_HOME": str(home)}
+    # A run of its own: as a worker of this one it would share a folder with every such run of the machine.
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST")}
+    variables = {**ours, **EXPORTED, "EXPORTED": " ".join(EXPORTED), "HF_HOME": str(home)}
     return subprocess.run(
         [sys.executable, *command], env=variables, cwd=ROOT, capture_output=True, text=True, check=False
     )

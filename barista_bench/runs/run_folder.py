@@ -284,9 +284,9 @@ def claim(folder: Path, description: RunDescription, is_answered: Callable[[], b
     write_run(folder, description)
 
 
-def _rules(description: RunDescription) -> tuple[str, int]:
-    """What a description says of the rules by which answers are read: it is believed whatever the logs hold."""
-    return description.protocol, description.identity.task_version
+def _rules(description: RunDescription) -> tuple[str, int, str]:
+    """What the logs cannot tell: the rules by which answers are read, and the name of the split. It is believed."""
+    return description.protocol, description.identity.task_version, description.identity.split
 
 
 def write_run(folder: Path, description: RunDescription) -> None:

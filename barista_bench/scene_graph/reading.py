@@ -92,7 +92,7 @@ class Problem:
         return with_remedy(f"{self.severity}: {where}: {self.what}", self.remedy)
 
 
-_SHOWN = 1000
+_SHOWN = 500
 """Characters of a text of a file that a problem shows."""
 
 

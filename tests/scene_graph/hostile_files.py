@@ -288,4 +288,41 @@ def huge_masks(content: dict[str, Any], side: int) -> None:
         annotation |= {"bbox": [0, 0, side, side], "segmentation": {"counts": counts, "size": [side, side]}}
 
 
-LOST = frozenset({"ten million frames"})
+LOST = frozenset(
+    {
+        "16,384 by 1 pixel",
+        "16,384 pixels a side",
+        "8,192 pixels a side",
+        "a long device",
+        "a million frames, 300 ranges over all",
+        "a range a record",
+        "an unclosed list",
+        "deep JSON",
+        "deep JSON in a box",
+        "deep JSON in a mask",
+        "deep JSON in an unknown key",
+        "deep objects",
+        "frames as a fraction",
+        "frames as a text",
+        "full masks of a larger frame",
+        "half a pair of surrogates",
+        "many activities at once",
+        "many categories",
+        "many categories of one name",
+        "many colors",
+        "many objects",
+        "many ranges past the end",
+        "many steps at once",
+        "many types of relations",
+        "many values of relations",
+        "minus one frame",
+        "more frames than numbers hold",
+        "more pixels than numbers hold",
+        "numbers of many digits",
+        "random ranges",
+        "ten million frames",
+        "ten million frames, 2,000 objects",
+        "ten million frames, all covered",
+    }
+)
+"""Those that are more than `scene_graph/limits.py` allows, or are no graph at all: they cost their video."""

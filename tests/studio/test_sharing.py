@@ -282,8 +282,8 @@ def test_connections_that_ask_nothing_or_never_end_are_closed(
     links = invited(study, asked_data, "anna", tasks=["activity"])
     with study_at(study):
         anna = Participant(links["anna"])
-        asked = f"GET /api/study HTTP/1.1\r\nHost: {anna.host}\r\nCookie: {anna.cookie}\r\n"
-        posted = asked.replace("GET /api/study", "POST /api/study/answer") + f"Origin: {anna.base}\r\n"
+        asked = f"GET {anna.home}api/study HTTP/1.1\r\nHost: {anna.host}\r\nCookie: {anna.cookie}\r\n"
+        posted = asked.replace("GET ", "POST ").replace("/api/study", "/api/study/answer") + f"Origin: {anna.base}\r\n"
         for begun in ("", "GET / HT", asked, f"{asked}\r\n{asked}"):
             with connected(anna) as silent:
                 silent.sendall(begun.encode())
@@ -304,7 +304,7 @@ def test_a_connection_that_is_used_stays(study: Path, asked_data: Path, monkeypa
         used.connect()
         opened = used.sock
         for _ in range(5):
-            used.request("GET", "/static/icon.svg", headers={"Cookie": anna.cookie})
+            used.request("GET", f"{anna.home}static/icon.svg", headers={"Cookie": anna.cookie})
             with used.getresponse() as answer:
                 assert answer.read().startswith(b"<svg")
             time.sleep(1.5)
@@ -324,7 +324,7 @@ def test_so_many_connections_are_open_at_once(
         held = [connected(anna) for _ in range(5)]
         for connection in held:  # the server has seen it once it answers
             connection.sendall(
-                f"GET /static/icon.svg HTTP/1.1\r\nHost: {anna.host}\r\nCookie: {anna.cookie}\r\n\r\n".encode()
+                f"GET {anna.home}static/icon.svg HTTP/1.1\r\nHost: {anna.host}\r\nCookie: {anna.cookie}\r\n\r\n".encode()
             )
             assert connection.recv(1024).startswith(b"HTTP/1.1 200")
         with connected(anna) as sixth:

@@ -175,7 +175,7 @@ def test_a_task_that_cannot_be_scored_costs_no_other_its_score(
 
     monkeypatch.setattr(scoring, "score", scored)
     flags = ["--benchmark", "all", "--runs", "1", "--out", str(tmp_path / "runs"), "--no-progress"]
-    result = CliRunner().invoke(app, ["evaluate", str(tmp_path / "data"), *flags])
+    result = CliRunner().invoke(app, ["evaluate", str(tmp_path / "data"), "--model", "oracle", *flags])
     assert result.exit_code == 0, result.output
     assert "barista/relations, oracle: micro_f1 1.000" in result.output
     assert "not scored: words/choose: its encoder is not here" in result.output

@@ -323,9 +323,8 @@ def test_so_many_connections_are_open_at_once(
         anna = Participant(links["anna"])
         held = [connected(anna) for _ in range(5)]
         for connection in held:  # the server has seen it once it answers
-            connection.sendall(
-                f"GET {anna.home}static/icon.svg HTTP/1.1\r\nHost: {anna.host}\r\nCookie: {anna.cookie}\r\n\r\n".encode()
-            )
+            head = f"GET {anna.home}static/icon.svg HTTP/1.1\r\nHost: {anna.host}\r\nCookie: {anna.cookie}\r\n\r\n"
+            connection.sendall(head.encode())
             assert connection.recv(1024).startswith(b"HTTP/1.1 200")
         with connected(anna) as sixth:
             try:

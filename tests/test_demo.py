@@ -15,7 +15,7 @@ from barista_bench.cli import app
 from barista_bench.errors import DataError
 from barista_bench.models.predictions_file import FORMAT
 
-SMALL = {"VIDEOS": 1, "WIDTH": 128, "HEIGHT": 72, "LIMIT": 2}
+SMALL = {"VIDEOS": 1, "WIDTH": 128, "HEIGHT": 72, "SAMPLING": {"limit": 2}}
 WITHOUT_TORCH = """
 import importlib.util, sys, webbrowser
 from importlib.abc import MetaPathFinder

@@ -17,10 +17,10 @@ from barista_bench.mini import write_kitchen
 from barista_bench.reporting import write_report
 from barista_bench.runs.score.scoring import ScoredRun
 
-VIDEOS, WIDTH, HEIGHT, SEED = 9, 480, 270, 0
-"""The kitchen's; width and height in pixels."""
-LIMIT = 16
-"""Examples of each task."""
+VIDEOS, WIDTH, HEIGHT, FPS, SEED = 9, 480, 270, 10, 0
+"""The kitchen's; width and height in pixels, frames a second."""
+SAMPLING = {"limit": 16, "relations": {"frame_step": 100}, "referring": {"frame_step": 20}}
+"""Examples of each task at the most, and frames between them."""
 SETTINGS = {"task": "all", "runs": 1, "temperature": 0.0, "max_new_tokens": 192, "progress": False}
 COMPUTED = ("oracle", "chance", "prior")
 RECORDED = ("kitchen", "kitchen_early", "text_only:kitchen")
@@ -46,10 +46,9 @@ def recorded_model(model: str) -> str:
 
 def make_examples(out: Path, *, num_proc: int = 2, progress: bool = False) -> dict[str, str]:
     """Render the kitchen into `<out>/kitchen` and build its tasks into `<out>/data`; their content hashes."""
-    write_kitchen(
-        out / "kitchen", videos=VIDEOS, width=WIDTH, height=HEIGHT, seed=SEED, num_proc=num_proc, progress=progress
-    )
-    built = build(out / "kitchen", out / "data", sampling={"limit": LIMIT}, cache=False)
+    size = {"width": WIDTH, "height": HEIGHT, "fps": FPS}
+    write_kitchen(out / "kitchen", videos=VIDEOS, **size, seed=SEED, num_proc=num_proc, progress=progress)
+    built = build(out / "kitchen", out / "data", sampling=SAMPLING, cache=False)
     return {config.name: config.content_hash for config in built.configs if config.content_hash}
 
 

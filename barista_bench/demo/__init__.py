@@ -46,8 +46,16 @@ def recorded_model(model: str) -> str:
 
 def make_examples(out: Path, *, num_proc: int = 2, progress: bool = False) -> dict[str, str]:
     """Render the kitchen into `<out>/kitchen` and build its tasks into `<out>/data`; their content hashes."""
-    size = {"width": WIDTH, "height": HEIGHT, "fps": FPS}
-    write_kitchen(out / "kitchen", videos=VIDEOS, **size, seed=SEED, num_proc=num_proc, progress=progress)
+    write_kitchen(
+        out / "kitchen",
+        videos=VIDEOS,
+        width=WIDTH,
+        height=HEIGHT,
+        fps=FPS,
+        seed=SEED,
+        num_proc=num_proc,
+        progress=progress,
+    )
     built = build(out / "kitchen", out / "data", sampling=SAMPLING, cache=False)
     return {config.name: config.content_hash for config in built.configs if config.content_hash}
 

@@ -253,9 +253,18 @@ class _Executor(ProcessPoolExecutor):
         with _defer_interruption():
             return super().submit(fn, *args, **kwargs)
 
+    def map_in_order(self, work: Callable[[JobT], T], jobs: Iterable[JobT]) -> Iterator[T]:
+        """The result of each job, in order.
+
+        `map` cancels the jobs that wait when it is interrupted. Before Python 3.12.3, the thread of an executor whose
+        workers have ended prints a traceback for a cancelled job.
+        """
+        for future in [self.submit(work, job) for job in jobs]:
+            yield future.result()
+
 
 @contextmanager
-def worker_processes(number: int) -> Iterator[ProcessPoolExecutor]:
+def worker_processes(number: int) -> Iterator[_Executor]:
     """An executor of `number` processes. An error ends them at once."""
     with _defer_interruption():
         pool = _Executor(number, _SpawnContext())
@@ -276,7 +285,7 @@ def map_in_processes(work: Callable[[JobT], T], jobs: Sequence[JobT], number: in
         yield from map(work, jobs)
         return
     with worker_processes(min(number, len(jobs))) as pool:
-        yield from pool.map(work, jobs)
+        yield from pool.map_in_order(work, jobs)
 
 
 @contextmanager

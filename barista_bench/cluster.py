@@ -18,15 +18,14 @@ import socket
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from multiprocessing import active_children
-from multiprocessing.context import SpawnContext, SpawnProcess
+from multiprocessing import active_children, get_context
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 from barista_bench.errors import ClusterError, ConfigError, require_extra
 from barista_bench.version import __version__
@@ -211,69 +210,49 @@ def _one_item(work: Callable[[JobT], T], job: JobT) -> Iterator[T]:
     yield work(job)
 
 
-P = ParamSpec("P")
-
-
-class _WorkerProcess(SpawnProcess):
-    def start(self) -> None:
-        """Start a worker that leaves Ctrl-C, which a terminal sends to every process, to this one."""
-        with _defer_interruption():
-            previous_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # which the worker inherits
-            try:
-                super().start()
-            finally:
-                signal.pthread_sigmask(signal.SIG_SETMASK, previous_mask)
-
-
 @contextmanager
-def _defer_interruption() -> Iterator[None]:
-    """A block whose end Ctrl-C waits for: a start that is broken off would show its insides."""
+def _deferred_interruption() -> Iterator[None]:
+    """A block whose end Ctrl-C waits for: what is half started would print its insides.
+
+    A process that starts in the block ignores Ctrl-C, which a terminal sends to every process.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     interrupts: list[int] = []
     previous_handler = signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
+    previous_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # which a process inherits
     try:
         yield
     finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, previous_mask)
         signal.signal(signal.SIGINT, previous_handler)
     if interrupts:
         signal.raise_signal(signal.SIGINT)
 
 
-class _SpawnContext(SpawnContext):
-    """Spawned, not forked: libraries that the caller has loaded hold threads and locks."""
+@contextmanager
+def worker_processes(number: int) -> Iterator[Callable[[Callable[[JobT], T], Iterable[JobT]], Iterator[T]]]:
+    """A `map` whose work is done by `number` processes, results in order. An error ends the processes at once.
 
-    Process = _WorkerProcess
+    They are spawned, not forked: libraries that the caller has loaded hold threads and locks.
+    """
+    other_processes = set(active_children())
+    pool = ProcessPoolExecutor(number, get_context("spawn"))
 
-
-class _Executor(ProcessPoolExecutor):
-    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Submit without interruption: the first job starts a thread, and a half started one could not be joined."""
-        with _defer_interruption():
-            return super().submit(fn, *args, **kwargs)
-
-    def map_in_order(self, work: Callable[[JobT], T], jobs: Iterable[JobT]) -> Iterator[T]:
-        """The result of each job, in order.
-
-        `map` cancels the jobs that wait when it is interrupted. Before Python 3.12.3, the thread of an executor whose
-        workers have ended prints a traceback for a cancelled job.
-        """
-        for future in [self.submit(work, job) for job in jobs]:
+    def map_in_order(work: Callable[[JobT], T], jobs: Iterable[JobT]) -> Iterator[T]:
+        # Not the pool's map, which cancels the jobs that wait: before Python 3.12.3, a pool whose processes have
+        # ended prints a traceback for each.
+        with _deferred_interruption():
+            futures = [pool.submit(work, job) for job in jobs]
+        for future in futures:
             yield future.result()
 
-
-@contextmanager
-def worker_processes(number: int) -> Iterator[_Executor]:
-    """An executor of `number` processes. An error ends them at once."""
-    with _defer_interruption():
-        pool = _Executor(number, _SpawnContext())
     try:
-        yield pool
+        yield map_in_order
     except BaseException:
-        for child in active_children():
-            if isinstance(child, _WorkerProcess):
-                child.terminate()
+        for process in set(active_children()) - other_processes:
+            process.terminate()
         raise
     finally:
         pool.shutdown(cancel_futures=True)
@@ -284,8 +263,8 @@ def map_in_processes(work: Callable[[JobT], T], jobs: Sequence[JobT], number: in
     if number <= 1 or len(jobs) == 1:
         yield from map(work, jobs)
         return
-    with worker_processes(min(number, len(jobs))) as pool:
-        yield from pool.map_in_order(work, jobs)
+    with worker_processes(min(number, len(jobs))) as map_in_order:
+        yield from map_in_order(work, jobs)
 
 
 @contextmanager

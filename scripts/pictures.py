@@ -27,7 +27,7 @@ from barista_bench.annotate.project import open_project
 from barista_bench.annotate.records import AcceptedFile, read_record, write_record
 from barista_bench.api import load_results
 from barista_bench.benchmarks import get_task
-from barista_bench.cli import app
+from barista_bench.cli.commands import app
 from barista_bench.data.dataset import open_examples
 from barista_bench.studio.inviting import invite
 from barista_bench.studio.server import studio_server

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from barista_bench import __version__
-from barista_bench.cli import app
+from barista_bench.cli.commands import app
 from barista_bench.cli.flags import RARE
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from barista_bench.cli import app
+from barista_bench.cli.commands import app
 from barista_bench.data.folder import build
 from barista_bench.models.served import client as served_client
 from tests.releases import eventful, write_release

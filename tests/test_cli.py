@@ -14,13 +14,14 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from barista_bench import __version__, cli
+from barista_bench import __version__
 from barista_bench.annotate.decisions import accept
 from barista_bench.annotate.exporting import export as export_graphs
 from barista_bench.annotate.project import open_project, start
 from barista_bench.annotate.running import run as run_stages
 from barista_bench.api import load_results
 from barista_bench.benchmarks import BENCHMARKS, task_names
+from barista_bench.cli import commands as cli
 from barista_bench.cli.annotate_commands import DescribingSettings
 from barista_bench.cli.output import echo
 from barista_bench.data.folder import build
@@ -352,7 +353,9 @@ def test_help_has_what_most_need_before_what_few_do() -> None:
     ],
 )
 def test_the_shell_completes_names_without_torch(typed: str, completed: set[str], tmp_path: Path) -> None:
-    program = "import sys, typer\nfrom barista_bench.cli import app\ntry:\n    app(prog_name='barista-bench')\n"
+    program = (
+        "import sys, typer\nfrom barista_bench.cli.commands import app\ntry:\n    app(prog_name='barista-bench')\n"
+    )
     program += "finally:\n    assert 'torch' not in sys.modules and 'datasets' not in sys.modules"
     variables = {"_BARISTA_BENCH_COMPLETE": "complete_bash", "COMP_WORDS": f"barista-bench {typed}"}
     done = subprocess.run(

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from barista_bench import demo
 from barista_bench.api import evaluate, load_results
-from barista_bench.cli import app
+from barista_bench.cli.commands import app
 from barista_bench.errors import DataError
 from barista_bench.models.predictions_file import FORMAT
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from barista_bench import cli
 from barista_bench.benchmarks import BENCHMARKS
+from barista_bench.cli import commands as cli
 from tests.conftest import Program
 from tests.folders import content
 from tests.hub_standin import HubStandIn

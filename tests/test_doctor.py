@@ -12,7 +12,7 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from barista_bench import cli
+from barista_bench.cli import commands as cli
 from barista_bench.doctor import examine
 
 ROOT = Path(__file__).resolve().parents[1]

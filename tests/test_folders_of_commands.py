@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from barista_bench import cli
+from barista_bench.cli import commands as cli
 from barista_bench.cli.app import exit_on_error
 from barista_bench.data.folder import build
 from tests.folders import content

@@ -1,7 +1,6 @@
 """Hostile names in a release, in questions and of models: what reaches a terminal or a file for people is harmless."""
 
 import csv
-import importlib
 import json
 import logging
 from pathlib import Path
@@ -9,7 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from barista_bench.cli import app
+import barista_bench.cli.app as command
+from barista_bench.cli.commands import app
 from barista_bench.files.text_out import LogFormatter
 from tests.releases import CUP, MACHINE, document, write_release
 from tests.served_standin import ServedStandIn
@@ -96,11 +96,10 @@ def test_hostile_names_harm_nobody(release: Path, tmp_path: Path, caplog: pytest
 
 
 def test_the_command_formats_its_log_lines_through_the_door(monkeypatch: pytest.MonkeyPatch) -> None:
-    command = importlib.import_module("barista_bench.cli.app")  # whose name in the package is the app's
     given: dict[str, list[logging.Handler]] = {}
-    monkeypatch.setattr(command.logging, "basicConfig", lambda **settings: given.update(settings))
-    monkeypatch.setattr(command.typer.main, "get_command", lambda _: lambda: None)
-    command.main()
+    monkeypatch.setattr(logging, "basicConfig", lambda **settings: given.update(settings))
+    monkeypatch.setattr(command, "app", lambda: None)
+    command.run_command()
     assert [type(handler.formatter) for handler in given["handlers"]] == [LogFormatter]
 
 

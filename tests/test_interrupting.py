@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from barista_bench.cli.app import EXIT_INTERRUPTED, INTERRUPTED_LINE
+from barista_bench.cli import EXIT_INTERRUPTED, INTERRUPTED_LINE
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
 

@@ -1,15 +1,18 @@
 """`barista-bench`: one command, thin. Every flag is named as the Python keyword that it sets."""
 
-from barista_bench.cli.app import app as app, main as main, one_line_interrupt
+import os
 
-with one_line_interrupt():
-    from barista_bench.cli import (
-        annotate_commands as annotate_commands,
-        data_commands as data_commands,
-        exchange_commands as exchange_commands,
-        generate_commands as generate_commands,
-        judge_commands as judge_commands,
-        results_commands as results_commands,
-        run_commands as run_commands,
-        studio_commands as studio_commands,
-    )
+EXIT_INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it."""
+INTERRUPTED_LINE = "interrupted"
+
+
+def main() -> None:
+    """The entry point. Ctrl-C ends it with one line, while the commands are still imported too."""
+    try:
+        from barista_bench.cli.commands import run_command
+
+        run_command()
+    except KeyboardInterrupt:
+        os.write(2, f"{INTERRUPTED_LINE}\n".encode())
+        os._exit(EXIT_INTERRUPTED)

@@ -1,6 +1,6 @@
 """`python -m barista_bench.cli`, for launchers that start modules: `accelerate launch -m barista_bench.cli run ...`."""
 
-from barista_bench.cli.app import main
+from barista_bench.cli import main
 
 if __name__ == "__main__":
     main()

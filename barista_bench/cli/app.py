@@ -3,65 +3,33 @@
 from __future__ import annotations
 
 import gc
-import os
-import signal
-from typing import TYPE_CHECKING
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-EXIT_INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells have it."""
-EXIT_SPENT = 3
-"""Exit code of a command that stopped at `--max-cost` or `--max-tokens-total`."""
-INTERRUPTED_LINE = "interrupted"
+import typer
+from typer.core import TyperGroup
 
-
-class one_line_interrupt:
-    """Ctrl-C ends the process with one line: an import that is broken off would show its insides."""
-
-    def __enter__(self) -> None:
-        self._is_set = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        if self._is_set:
-            try:
-                signal.signal(signal.SIGINT, _end)
-            except ValueError:  # of a thread: Ctrl-C goes to the main one
-                self._is_set = False
-
-    def __exit__(self, *error: object) -> None:
-        if self._is_set:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def _end(number: int, frame: object) -> None:
-    os.write(2, f"{INTERRUPTED_LINE}\n".encode())
-    os._exit(EXIT_INTERRUPTED)
-
-
-with one_line_interrupt():  # little is imported above: nothing is understood before
-    import logging
-    import sys
-    from collections.abc import Iterator
-    from contextlib import contextmanager
-    from pathlib import Path
-    from typing import Annotated, Any, Literal
-
-    import typer
-    from typer.core import TyperGroup
-
-    from barista_bench.benchmarks import parse_pairs
-    from barista_bench.cli.output import (
-        begin_output,
-        echo,
-        is_quiet,
-        print_json_alone,
-        print_result,
-        show_bars,
-        warn,
-        write_sections,
-    )
-    from barista_bench.core.guarding import faults_at_the_end
-    from barista_bench.errors import BaristaError, BudgetError, ConfigError
-    from barista_bench.files.text_out import LogFormatter, system_problem
-    from barista_bench.runs.ask.config import CLUSTER_HELP
-    from barista_bench.version import __version__
+from barista_bench.benchmarks import parse_pairs
+from barista_bench.cli import EXIT_INTERRUPTED, INTERRUPTED_LINE
+from barista_bench.cli.output import (
+    begin_output,
+    echo,
+    is_quiet,
+    print_json_alone,
+    print_result,
+    show_bars,
+    warn,
+    write_sections,
+)
+from barista_bench.core.guarding import faults_at_the_end
+from barista_bench.errors import BaristaError, BudgetError, ConfigError
+from barista_bench.files.text_out import LogFormatter, system_problem
+from barista_bench.runs.ask.config import CLUSTER_HELP
+from barista_bench.version import __version__
 
 if TYPE_CHECKING:
     from barista_bench.core.boxes import BoxFormat
@@ -69,6 +37,8 @@ if TYPE_CHECKING:
     from barista_bench.runs.score.scoring import ScoredRun
 
 
+EXIT_SPENT = 3
+"""Exit code of a command that stopped at `--max-cost` or `--max-tokens-total`."""
 MAKE, RUN, LOOK, PUBLISH = "Make data", "Run and score", "Look", "Exchange and publish"
 """What people do with commands: sections of the help."""
 
@@ -164,22 +134,20 @@ def _failure(message: str) -> typer.Exit:
     return typer.Exit(1)
 
 
-def main() -> None:
-    """The entry point. What this package raises on purpose ends as one line and exit code 1."""
-    with one_line_interrupt():
-        handler = logging.StreamHandler()
-        handler.setFormatter(LogFormatter("%(levelname)s %(name)s: %(message)s"))
-        logging.basicConfig(level=logging.WARNING, handlers=[handler])
-        # Each brings a handler of its own when it is imported: its messages would appear twice.
-        for library in ("datasets", "huggingface_hub"):
-            logging.getLogger(library).propagate = False
-        command = typer.main.get_command(app)
-        # The tracker of a worker that was ended removes what the worker's libraries left, and need not say so.
-        sys.warnoptions.append("ignore:resource_tracker")
-        # Commands hold many small records and hardly a cycle: looking for these takes a fifth of the time of scoring.
-        gc.freeze()
-        gc.set_threshold(100_000, 50, 100)
-    command()
+def run_command() -> None:
+    """Run the command of `sys.argv`. What this package raises on purpose ends as one line and exit code 1."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(LogFormatter("%(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    # Each brings a handler of its own when it is imported: its messages would appear twice.
+    for library in ("datasets", "huggingface_hub"):
+        logging.getLogger(library).propagate = False
+    # The tracker of a worker that was ended removes what the worker's libraries left, and need not say so.
+    sys.warnoptions.append("ignore:resource_tracker")
+    # Commands hold many small records and hardly a cycle: looking for these takes a fifth of the time of scoring.
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 100)
+    app()
 
 
 @contextmanager

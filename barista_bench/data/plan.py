@@ -217,7 +217,7 @@ def plan_tasks(
     map_videos: Callable[..., Iterable[Any]] = cluster.map if cluster else map
     with ExitStack() as stack:
         if num_proc > 1:
-            map_videos = stack.enter_context(worker_processes(num_proc)).map_in_order
+            map_videos = stack.enter_context(worker_processes(num_proc))
         surveys = _read_surveys(graph, map_videos(reader.survey, graph.video_ids), progress)
         if not surveys:
             first = next(iter(graph.failed.values()))

@@ -16,7 +16,7 @@ from barista_bench.annotate.describing import VideoDescription, describe
 from barista_bench.annotate.exporting import export
 from barista_bench.annotate.project import VideoFiles, open_project
 from barista_bench.annotate.records import DescribedFile, SegmentsFile
-from barista_bench.cli import app
+from barista_bench.cli.commands import app
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.errors import ConfigError
 from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request

@@ -16,7 +16,7 @@ from barista_bench.annotate.exporting import export, remux
 from barista_bench.annotate.project import Project, VideoFiles, open_project
 from barista_bench.annotate.records import AcceptedLayersFile, LayerAttribute, LayerRelation, Layers, Split
 from barista_bench.annotate.running import run_video
-from barista_bench.cli import app
+from barista_bench.cli.commands import app
 from barista_bench.errors import ConfigError
 from barista_bench.interchange.mask_formats import write_mask_tracks
 from barista_bench.media.video import open_reader

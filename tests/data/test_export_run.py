@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from barista_bench import cli
 from barista_bench.benchmarks import task_names
+from barista_bench.cli import commands as cli
 from barista_bench.core.task import Example
 from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError, DataError

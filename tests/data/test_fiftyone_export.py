@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
-from barista_bench import cli
 from barista_bench.benchmarks.barista.grounding import Grounding
+from barista_bench.cli import commands as cli
 from barista_bench.core.task import Example, Overlay, Prediction, Task
 from barista_bench.data.dataset import LoadedExample, open_examples
 from barista_bench.data.folder import build

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from barista_bench import cli
 from barista_bench.benchmarks import get_task, task_names
+from barista_bench.cli import commands as cli
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Status
 from barista_bench.core.task import Example

@@ -8,7 +8,7 @@ from unittest.mock import MagicMock
 import pytest
 from typer.testing import CliRunner
 
-from barista_bench import cli
+from barista_bench.cli import commands as cli
 from barista_bench.errors import ConfigError
 from barista_bench.files.text_out import shared_name
 from barista_bench.interchange import trackers

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from barista_bench.benchmarks.egocot import Cot, read_submission
-from barista_bench.cli import app
+from barista_bench.cli.commands import app
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example
 from barista_bench.data.folder import build

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from barista_bench import cli
+from barista_bench.cli import commands as cli
 from barista_bench.errors import DataError
 from barista_bench.generate.generator import generate
 from tests.conftest import MadeOnce

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from barista_bench import cli
 from barista_bench.benchmarks.handyvqa import BENCHMARK, Action, Location, Objects, Parts, Process, RvosObjects, State
 from barista_bench.benchmarks.handyvqa.paper_tables import ScoredTask, paper_tables, region_move, set_tables
+from barista_bench.cli import commands as cli
 from barista_bench.core.model_samples import ModelSamples
 from barista_bench.core.resampling import ResampledRun, run_intervals
 from barista_bench.core.task import Scored, Task

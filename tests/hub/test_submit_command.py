@@ -13,7 +13,7 @@ import yaml
 from typer.testing import CliRunner
 
 from barista_bench.benchmarks import get_task
-from barista_bench.cli import app
+from barista_bench.cli.commands import app
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build

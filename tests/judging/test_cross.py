@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from barista_bench.cli import app
+from barista_bench.cli.commands import app
 from barista_bench.cli.judge_commands import judged_line
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.text_out import echo

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from barista_bench.api import load_results
 from barista_bench.benchmarks import get_task
-from barista_bench.cli import app
+from barista_bench.cli.commands import app
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.prompt import Prompt
 from barista_bench.core.task import Prediction

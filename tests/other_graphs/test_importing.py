@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from barista_bench import cli
+from barista_bench.cli import commands as cli
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.other_graphs import importing
 from barista_bench.other_graphs.importing import import_graphs

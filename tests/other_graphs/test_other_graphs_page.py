@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from barista_bench import cli
+from barista_bench.cli import commands as cli
 from barista_bench.scene_graph.release import ReleaseCoverage
 
 PAGE = (Path(__file__).parents[2] / "docs" / "other_graphs.md").read_text(encoding="utf-8")

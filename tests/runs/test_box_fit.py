@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from barista_bench import cli
 from barista_bench.benchmarks.barista.grounding import Grounding
 from barista_bench.benchmarks.barista.hand_object import HandObject
 from barista_bench.benchmarks.handyvqa import Action
 from barista_bench.benchmarks.tog_bench.t_stvg import TSTVG
+from barista_bench.cli import commands as cli
 from barista_bench.core.boxes import BoxFormat, Xyxy, to_grid, write_box
 from barista_bench.core.example import Status
 from barista_bench.core.task import Example, FrameRef, Prediction, Task

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 from typer.testing import CliRunner
 
-from barista_bench import cli
+from barista_bench.cli import commands as cli
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.errors import ConfigError
 from barista_bench.models import GenerationConfig

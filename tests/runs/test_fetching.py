@@ -10,8 +10,8 @@ import huggingface_hub
 import pytest
 from typer.testing import CliRunner
 
-from barista_bench import cli
 from barista_bench.benchmarks import get_task
+from barista_bench.cli import commands as cli
 from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.runs.run_folder import read_run

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from barista_bench.cli import app
+from barista_bench.cli.commands import app
 from barista_bench.data.folder import build
 from barista_bench.errors import ConfigError
 from barista_bench.runs.ask import runner

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from barista_bench import cli
+from barista_bench.cli import commands as cli
 from barista_bench.core.example import Status
 from barista_bench.core.prompt import Prompt, TextPart
 from barista_bench.errors import BudgetError, ConfigError

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from barista_bench.api import evaluate, load_results
 from barista_bench.benchmarks import BENCHMARKS, task_class
 from barista_bench.benchmarks.barista.relations import Relations
-from barista_bench.cli import app
+from barista_bench.cli.commands import app
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Status
 from barista_bench.core.guarding import note_fault, noted_faults

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from barista_bench import cli
+from barista_bench.cli import commands as cli
 from barista_bench.generate.family import FAMILIES, family_class
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain, load_domain

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from barista_bench.benchmarks import BENCHMARKS, task_class
-from barista_bench.cli import app
+from barista_bench.cli.commands import app
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.task import Example, Prediction, Scored, Task
 from barista_bench.data.dataset import config_names, open_examples

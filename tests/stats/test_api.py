@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import barista_bench
 from barista_bench import Evaluation, compare, evaluate, load_results
-from barista_bench.cli import app
+from barista_bench.cli.commands import app
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.stats import breakdown, compare_runs
 from tests.six_tasks import Runs

@@ -14,7 +14,7 @@ from typing import Any
 
 import typer
 
-from barista_bench.cli import app
+from barista_bench.cli.commands import app
 from barista_bench.studio.server import studio_server
 from barista_bench.studio.web import home_of
 from barista_bench.studio.workspace import Workspace, open_workspace

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from barista_bench.annotate.project import Project, open_project, start
 from barista_bench.annotate.records import SignalFile
-from barista_bench.cli import app
+from barista_bench.cli.commands import app
 from barista_bench.scene_graph import SceneGraph
 from tests.annotate.projects import VIDEO, only, started, tracked
 from tests.studio.annotating_page import (

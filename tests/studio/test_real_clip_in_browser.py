@@ -21,7 +21,7 @@ from playwright.sync_api import Locator, Page, expect
 from typer.testing import CliRunner
 
 from barista_bench.annotate.project import VideoFiles, start
-from barista_bench.cli import app
+from barista_bench.cli.commands import app
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 from barista_bench.scene_graph.masks import Rle, decode_mask
 from tests.studio.annotating_page import Annotating, at_frame

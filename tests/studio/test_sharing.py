@@ -14,7 +14,7 @@ import pytest
 from starlette.routing import Mount, Route
 from typer.testing import CliRunner
 
-from barista_bench import cli
+from barista_bench.cli import commands as cli
 from barista_bench.errors import ConfigError
 from barista_bench.studio import sharing as module
 from barista_bench.studio.server import StudioApp

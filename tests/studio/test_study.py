@@ -11,9 +11,9 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from barista_bench import cli
 from barista_bench.api import evaluate, load_results
 from barista_bench.benchmarks import get_task
+from barista_bench.cli import commands as cli
 from barista_bench.data.frozen import read_frozen
 from barista_bench.errors import ConfigError
 from barista_bench.reporting import write_report

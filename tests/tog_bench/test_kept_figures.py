@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from barista_bench import cli
 from barista_bench.api import load_results
+from barista_bench.cli import commands as cli
 from barista_bench.errors import ConfigError, DataError
 from barista_bench.runs.score.results import read_results
 from barista_bench.runs.score.scoring import read_scored, score

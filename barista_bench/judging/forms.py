@@ -27,14 +27,17 @@ def judge_prompts(name: str) -> PromptTexts:
 
 
 def form_prompts(
-    rubric: Rubric | None, steps: Mapping[str, Sequence[str]], view: Judged | Rationale
+    rubric: Rubric | None,
+    steps: Mapping[str, Sequence[str]],
+    view: Judged | Rationale,
+    reasoning: PromptTexts | None = None,
 ) -> dict[str, Prompt]:
-    """The forms on one answer, by criterion. Without a rubric the reasoning is graded.
+    """The forms on one answer, by criterion. Without a rubric the reasoning is graded, in our words or in `reasoning`.
 
     Raises KeyError where a criterion has no steps, TypeError where answers are graded without a rubric.
     """
     if rubric is None and isinstance(view, Rationale):
-        return {"reasoning": reasoning_prompt(view)}
+        return {"reasoning": reasoning_prompt(view, reasoning)}
     if rubric is None or isinstance(view, Rationale):
         raise TypeError("reasoning has no rubric, and answers have one")
     return {each.name: form_prompt(rubric, each, steps[each.name], view) for each in rubric.criteria}
@@ -57,10 +60,11 @@ def form_prompt(rubric: Rubric, criterion: Criterion, steps: Sequence[str], judg
     )
 
 
-def reasoning_prompt(rationale: Rationale) -> Prompt:
-    """The form on one line of reasoning."""
+def reasoning_prompt(rationale: Rationale, texts: PromptTexts | None = None) -> Prompt:
+    """The form on one line of reasoning, in our words or in those of `texts`."""
     fence, data = fenced(asdict(rationale))
-    return _prompt("reasoning", fence=fence, data=data)
+    system, user = (texts or judge_prompts(REASONING)).fill(fence=fence, data=data)
+    return Prompt(system, (TextPart(user),))
 
 
 def steps_prompt(rubric: Rubric, criterion: Criterion) -> Prompt:

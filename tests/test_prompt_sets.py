@@ -45,7 +45,9 @@ def test_a_file_of_several_tasks_names_each_wording_by_its_own_texts(tmp_path: P
     path.write_text(yaml.safe_dump({"tasks": {"relations": texts}, "writer": texts}))
     assert load_prompts(path, "relations") == relations, "what else is in the file does not count"
     assert load_prompts(path, WRITER).system == "Look."
-    with pytest.raises(ConfigError, match=r"all\.yaml: tasks\.activity: not there \(it has relations\)\. Remedy: write it"):
+    with pytest.raises(
+        ConfigError, match=r"all\.yaml: tasks\.activity: not there \(it has relations\)\. Remedy: write it"
+    ):
         load_prompts(path, "activity")
     path.write_text(yaml.safe_dump({"rubrics": {}}))
     with pytest.raises(ConfigError, match=r"all\.yaml: writer: not there \(it has none\)"):

@@ -56,20 +56,21 @@ def text(node: ast.AST, module: ModuleType) -> str:
 
 def assigned(module: ModuleType, name: str, *path: str) -> list[ast.expr]:
     """The values that a function gives a name, in their order; both values of `a if b else c`."""
-    nodes = [node for node in ast.walk(find(module, *path)) if isinstance(node, ast.Assign | ast.AnnAssign)]
-    nodes = [
-        node for node in nodes if name in [ast.unparse(t) for t in getattr(node, "targets", None) or [node.target]]
-    ]
-    values = [node.value for node in sorted(nodes, key=lambda node: node.lineno) if node.value]
-    return [
-        end for value in values for end in ([value.body, value.orelse] if isinstance(value, ast.IfExp) else [value])
-    ]
+    values: list[ast.expr] = []
+    for node in ast.walk(find(module, *path)):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=target)], value=value) if target == name:
+                values.append(value)
+            case ast.AnnAssign(target=ast.Name(id=target), value=ast.expr() as value) if target == name:
+                values.append(value)
+    ends = [[value.body, value.orelse] if isinstance(value, ast.IfExp) else [value] for value in values]
+    return sorted((end for pair in ends for end in pair), key=lambda end: (end.lineno, end.col_offset))
 
 
 def returned(module: ModuleType, *path: str) -> list[str]:
     """The texts with a blank in what a function returns, in their order."""
-    nodes = [node for node in ast.walk(find(module, *path)) if isinstance(node, ast.Return)]
-    texts = []
+    nodes: list[ast.AST] = [node for node in ast.walk(find(module, *path)) if isinstance(node, ast.Return)]
+    texts: list[str] = []
     while nodes:
         node = nodes.pop(0)
         found = text(node, module)

@@ -1,11 +1,11 @@
 """Prompts are data: our wording by default, any other set from a file or a folder."""
 
+import json
 from pathlib import Path
 
 import pytest
-import yaml
 
-from barista_bench.benchmarks import BENCHMARKS, get_task
+from barista_bench.benchmarks import BENCHMARKS, get_task, read_wording
 from barista_bench.core.prompt import PromptTexts, TextPart, fill
 from barista_bench.core.prompt_files import WRITER, load_prompts
 from barista_bench.errors import ConfigError
@@ -38,18 +38,18 @@ def test_a_set_is_read_from_a_file_or_a_folder_and_says_whose_it_is(tmp_path: Pa
 def test_a_file_of_several_tasks_names_each_wording_by_its_own_texts(tmp_path: Path) -> None:
     texts = {"version": 1, "system": "Look.", "user": "Find {what}"}
     path = tmp_path / "all.yaml"
-    path.write_text(yaml.safe_dump({"tasks": {"relations": texts, "grounding": texts | {"system": "See."}}}))
+    path.write_text(json.dumps({"tasks": {"relations": texts, "grounding": texts | {"system": "See."}}}))
     relations, grounding = (load_prompts(path, task) for task in ("relations", "grounding"))
     assert (relations.system, grounding.system) == ("Look.", "See.")
     assert relations.wording != grounding.wording
-    path.write_text(yaml.safe_dump({"tasks": {"relations": texts}, "writer": texts}))
+    path.write_text(json.dumps({"tasks": {"relations": texts}, "writer": texts}))
     assert load_prompts(path, "relations") == relations, "what else is in the file does not count"
     assert load_prompts(path, WRITER).system == "Look."
     with pytest.raises(
         ConfigError, match=r"all\.yaml: tasks\.activity: not there \(it has relations\)\. Remedy: write it"
     ):
         load_prompts(path, "activity")
-    path.write_text(yaml.safe_dump({"rubrics": {}}))
+    path.write_text(json.dumps({"rubrics": {}}))
     with pytest.raises(ConfigError, match=r"all\.yaml: writer: not there \(it has none\)"):
         load_prompts(path, WRITER)
 
@@ -68,6 +68,16 @@ def test_a_bad_file_of_several_tasks_is_refused(tmp_path: Path, content: str, wh
     (tmp_path / "p.yaml").write_text(content)
     with pytest.raises(ConfigError, match=what):
         load_prompts(tmp_path / "p.yaml", WRITER)
+
+
+def test_the_file_of_the_page_is_read(tmp_path: Path) -> None:
+    page = Path(__file__).parents[1] / "docs" / "prompt_files.md"
+    path = tmp_path / "prompts.yaml"
+    path.write_text(page.read_text().partition("```yaml\n")[2].partition("```")[0])
+    texts = read_wording("barista", "relations", path)
+    assert len(texts.prompt(2, legend="1: cup").parts) == 5
+    assert "{changes}" in load_prompts(path, WRITER).user
+    assert load_rubric(get_task("barista", "temporal_vqa"), path).names == ("accuracy",)
 
 
 def test_a_clone_is_no_prompt_file_and_the_script_is_named() -> None:

@@ -8,8 +8,6 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from barista_bench.models.base import GenerationConfig  # noqa: E402
-
 PERF = Path(__file__).resolve().parents[2] / "perf"
 
 
@@ -54,11 +52,3 @@ def test_a_tiny_model_goes_through_the_measurement_of_a_gpu(scripts, one_thread,
 def test_the_requests_of_the_measurement_hold_three_samples_of_one_image(scripts):
     request = scripts[1].request(4)
     assert (len(request.seeds), [image.size for image in request.images]) == (3, [(1280, 720)])
-
-
-def test_the_two_ways_of_decoding_are_measured_on_equal_tokens(monkeypatch, one_thread, model):
-    monkeypatch.syspath_prepend(str(PERF))
-    import shared_prefill
-
-    assert shared_prefill.ratio(model, 2, 3, GenerationConfig(max_new_tokens=3), rounds=1) > 0
-    sys.modules.pop("shared_prefill")

@@ -1,7 +1,7 @@
 """The choice of tokens by transformers' `generate`, and its end: samples, log-probabilities, stop texts, thinking.
 
 And `decode_after_shared_prefill`: several samples of one prompt, each from a copy of its cache. Measured
-(perf/shared_prefill.py, CPU, three tiny families): `generate` takes 1.6 to 2.6 times as long for 8 or more samples, 1.7
+on the CPU with three tiny families: `generate` takes 1.6 to 2.6 times as long for 8 or more samples, 1.7
 to 2.3 times for 3 samples of each of 8 prompts, and as long with one sample each: it is used there.
 
 Imports torch and transformers, so it is itself imported only where a model is loaded.

@@ -18,7 +18,7 @@ from barista_bench.core.prompt import PromptTexts, TaskTexts, parse_prompts
 from barista_bench.errors import ConfigError
 from barista_bench.files.reading import MAX_YAML, Strict, first_complaint, load_yaml, read_bounded
 
-REMEDY = "write one (docs/running.md shows how), or let scripts/released_prompts.py write the release's"
+REMEDY = "write one (docs/prompt_files.md shows how), or let scripts/released_prompts.py write the release's"
 """What to do where there is no prompt file."""
 WRITER = "questions"
 """The task whose texts are those of the writer of questions."""
@@ -74,7 +74,7 @@ def read_prompt_set(path: str | Path) -> PromptSet | None:
         fields = _SetContent.model_validate(content, strict=True)
     except ValidationError as error:
         raise ConfigError(
-            f"{path}: {first_complaint(error)}. Remedy: correct it, docs/running.md shows such a file"
+            f"{path}: {first_complaint(error)}. Remedy: correct it, docs/prompt_files.md shows one"
         ) from error
     return PromptSet(path=str(path), **fields.model_dump())
 

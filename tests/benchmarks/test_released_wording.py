@@ -160,7 +160,7 @@ def test_texts_that_are_not_as_released_are_called_by_their_hash(
         before = read_wording("barista", "activity", prompts)
     assert re.fullmatch("file:[0-9a-f]{8}", before.wording)
     assert f"{prompts}: 16 texts are not as released" in caplog.text
-    assert "tasks.grounding.system, boxes as yxyx, " in caplog.text
+    assert "tasks.grounding.system (boxes as yxyx), " in caplog.text
     other = changed(prompts, tmp_path, "Choose one.", "Choose two.")
     assert read_wording("barista", "activity", other).wording != before.wording
     assert read_wording("barista", "grounding", other) == read_wording("barista", "grounding", prompts)
@@ -201,7 +201,7 @@ def test_the_known_hashes_are_those_of_the_rules() -> None:
     digests = {name: digest for name, _, digest in rows}
     lengths = {name: int(count) for name, count, _ in rows}
     fields = {
-        "tasks.referring.user, part 1": "_QUESTION_TEMPLATE_WITH_FORMAT",
+        "tasks.referring.user (part 1)": "_QUESTION_TEMPLATE_WITH_FORMAT",
         "tasks.referring.extra.frozen_question": "_QUESTION_TEMPLATE",
         "tasks.relations.system": "RELATION_EXTRACTION_SYSTEM_PROMPT_BASE",
         "tasks.activity.system": "MCQ_SYSTEM_PROMPT",
@@ -222,11 +222,11 @@ def test_the_known_hashes_of_sent_texts_are_those_of_the_release(golden: Path) -
     digests = {}
     for task in ("grounding", "hand_object", "referring"):
         for prompt in sent(task):
-            digests[f"tasks.{task}.system, boxes as {prompt['bbox_format']}"] = prompt["parts"][0]["sha256"]  # type: ignore[index]
-    digests["tasks.hand_object.user, part 1"] = sent("hand_object")[0]["parts"][2]["sha256"]  # type: ignore[index]
+            digests[f"tasks.{task}.system (boxes as {prompt['bbox_format']})"] = prompt["parts"][0]["sha256"]  # type: ignore[index]
+    digests["tasks.hand_object.user (part 1)"] = sent("hand_object")[0]["parts"][2]["sha256"]  # type: ignore[index]
     for name, index in (("part 1", 1), ("part 2", 3)):
         texts = sent("relation_extraction")[0]["parts"]
-        digests[f"tasks.relations.user, {name}"] = texts[index]["sha256"]  # type: ignore[index]
+        digests[f"tasks.relations.user ({name})"] = texts[index]["sha256"]  # type: ignore[index]
     line = json.loads((golden / "frozen/default/activity_mcq.jsonl").read_text().splitlines()[0])
     digests["tasks.activity.extra.frozen_question"] = line["task_data"]["question"].removeprefix("sha256:")
     assert digests.items() <= SHA256.items()

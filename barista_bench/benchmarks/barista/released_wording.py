@@ -37,9 +37,9 @@ def known_texts(prompt_set: PromptSet) -> dict[str, str]:
         texts[f"{name}.system"] = section.system[: BASE_LENGTHS.get(name.removeprefix("tasks."))]
         for order in BOX_ORDERS:
             endings = {place.removesuffix(f".{order}"): text for place, text in section.extra.items()}
-            texts[f"{name}.system, boxes as {order}"] = fill(section.system, {"scale": "1000", **endings})
+            texts[f"{name}.system (boxes as {order})"] = fill(section.system, {"scale": "1000", **endings})
         pieces = [piece for piece in IMAGE_PLACE.split(section.user)[::2] if piece]
-        texts |= {f"{name}.user, part {index}": piece for index, piece in enumerate(pieces, start=1)}
+        texts |= {f"{name}.user (part {index})": piece for index, piece in enumerate(pieces, start=1)}
         if question := section.extra.get(FROZEN_QUESTION):
             texts[f"{name}.extra.{FROZEN_QUESTION}"] = fill(question, {"frame_count": "4"})
     return texts

@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-import av
-
 from barista_bench.annotate.agreement import AnnotatorAgreement, agreement
 from barista_bench.annotate.decisions import within_vocabulary
 from barista_bench.annotate.project import VideoFiles, open_project
@@ -21,9 +19,8 @@ from barista_bench.annotate.records import Layers, ProjectRecord, Range, TrackLi
 from barista_bench.cluster import map_in_processes
 from barista_bench.errors import DataError
 from barista_bench.files.owned_folders import replacing_folder
-from barista_bench.files.writing import atomic_write, write_whole
-from barista_bench.media.video import open_reader
-from barista_bench.media.video.index import AV_ERRORS, reason
+from barista_bench.files.writing import write_whole
+from barista_bench.media.video.remuxing import remux
 from barista_bench.scene_graph.masks import MaskTracks, Rle, mask_boxes
 from barista_bench.scene_graph.release import (
     ANNOTATION_FILE,
@@ -201,32 +198,3 @@ def as_mask_tracks(video: VideoFiles) -> MaskTracks:
     names = sorted({name for frame_masks in masks.values() for name in frame_masks})
     categories = {name: identities.categories[name] for name in names}
     return MaskTracks(video.video_id, source.width, source.height, categories, masks, source.frames)
-
-
-def remux(source: Path, out: Path) -> None:
-    """Copy the pictures of a video into MP4 as they are; neither sound nor metadata.
-
-    What encoders write inside of the pictures' own stream stays. Raises DataError where MP4 cannot hold the stream, or
-    shows other frames than the source.
-    """
-    try:
-        with atomic_write(out) as partial_path, av.open(str(source)) as container:
-            options = {"movflags": "+faststart", "fflags": "+bitexact"}
-            with av.open(str(partial_path), "w", format="mp4", options=options) as copy:
-                stream = container.streams.video[0]
-                target = copy.add_stream_from_template(stream)
-                target.metadata.clear()
-                for packet in container.demux(stream):
-                    if packet.dts is not None:
-                        packet.stream = target
-                        copy.mux(packet)
-    except AV_ERRORS as error:
-        remedy = "re-encode it to H.264 in MP4 and start again with that file"
-        raise DataError(f"{source}: cannot be copied into MP4 ({reason(error)}). Remedy: {remedy}") from error
-    with open_reader(source) as before, open_reader(out) as after:
-        if (len(before), before.size) != (len(after), after.size):
-            out.unlink()
-            what = f"{len(before)} frames of {before.size}, its copy {len(after)} of {after.size}"
-            raise DataError(
-                f"{source}: has {what}. Remedy: re-encode it to H.264 in MP4 and start again with that file"
-            )

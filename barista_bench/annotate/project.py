@@ -36,6 +36,7 @@ from barista_bench.files.writing import write_whole
 from barista_bench.media.video import FrameReader, open_reader
 from barista_bench.media.video.frame_folder import video_sha256
 from barista_bench.media.video.index import VIDEO_SUFFIXES
+from barista_bench.media.video.remuxing import check_mp4
 from barista_bench.scene_graph import domain
 from barista_bench.scene_graph.masks import Rle, run_problems
 from barista_bench.scene_graph.release import MALFORMED, VIDEO_FILE
@@ -349,6 +350,7 @@ def _probe_video(videos: Path, file: str) -> VideoSource | str:
         name = path.stem if path.parent == videos.resolve() else path.parent.name
         if not valid_video_id(name) or name.startswith("."):
             raise DataError(f"{name!r} is not a usable name for a video. Remedy: rename the file")
+        check_mp4(path)  # which an export writes
         with open_reader(path) as frames:
             frames.read([0])
             width, height = frames.size

@@ -33,8 +33,8 @@ from barista_bench.generate.missing import UndecidedCandidates
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.shortcuts import TextQuestion, guessable_indices
 from barista_bench.generate.wordings import deal_forms
+from barista_bench.media.encoding import encode_video
 from barista_bench.media.video import open_reader
-from barista_bench.mini.cutting import encode_video
 from barista_bench.scene_graph import SceneGraph, VideoGraph
 from barista_bench.scene_graph.domain import Domain, DomainRecord
 

@@ -40,8 +40,8 @@ from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import noun_of
 from barista_bench.generate.vista_clips import REVIEW_QUESTION, Order, Sequences, VistaWords, foundation_candidates
 from barista_bench.generate.wordings import Phrases, fill_form, plain_text, shuffled_forms
+from barista_bench.media.encoding import Picture, encode_video, resized
 from barista_bench.media.video import open_reader
-from barista_bench.mini.cutting import Picture, encode_video, resized
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain
 

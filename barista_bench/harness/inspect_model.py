@@ -23,8 +23,8 @@ from barista_bench.harness.batching import Batcher
 from barista_bench.harness.questions import QuestionSet, question_set
 from barista_bench.models import Completion, GenerationConfig, Request, TokenLogprob
 from barista_bench.models.base import FinishReason
+from barista_bench.models.box_formats import box_format_of
 from barista_bench.models.finish_reasons import Meaning, meaning_of
-from barista_bench.models.local.loading import box_format_of
 from barista_bench.models.settings import checked
 from barista_bench.runs.ask.catalog import load_model, specialists
 from barista_bench.runs.ask.config import ModelSettings

@@ -16,8 +16,8 @@ from tqdm import tqdm
 from barista_bench.cluster import map_in_processes
 from barista_bench.errors import ConfigError
 from barista_bench.files.owned_folders import KITCHEN, replacing_folder
+from barista_bench.media.encoding import Picture, encode_video
 from barista_bench.mini import script
-from barista_bench.mini.cutting import Picture, encode_video
 from barista_bench.mini.drawing import REFERENCE_HEIGHT
 from barista_bench.mini.render import KitchenScene, Renderer, paint_room
 from barista_bench.mini.stage import BEATS, HUMAN_ACTIONS, BeatRange, Stage

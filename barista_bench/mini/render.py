@@ -13,8 +13,8 @@ from itertools import takewhile
 import numpy as np
 from numpy.typing import NDArray
 
+from barista_bench.media.encoding import Picture
 from barista_bench.mini import drawing
-from barista_bench.mini.cutting import Picture
 from barista_bench.mini.drawing import FINE, REFERENCE_HEIGHT, turn
 from barista_bench.mini.script import AIR, ROOM_BOTTOM, ROOM_TOP, ROOM_WIDTH, PropPlace, pick
 from barista_bench.mini.stage import BEATS, HandContact, Leg, Timeline

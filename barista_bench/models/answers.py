@@ -16,8 +16,6 @@ from barista_bench.models.base import Completion, TokenLogprob
 if TYPE_CHECKING:
     from transformers import GenerationConfig as DecodingConfig, PreTrainedTokenizerBase
 
-    from barista_bench.models.local.decoding import TokenScores
-
 Reasoning = Literal["off", "on", "low", "medium", "high"]
 REASONING: Final[tuple[Reasoning, ...]] = get_args(Reasoning)
 _ON_OR_OFF = frozenset({"enable_thinking", "thinking", "enabled"})
@@ -37,6 +35,15 @@ OTHER_TAGS = (
     ("<|channel|>analysis<|message|>", "<|channel|>final<|message|>"),  # gpt-oss
 )
 """Tags of other models: see `tags_in`."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenScores:
+    """Natural log-probabilities of one row, a step each: of the token taken, and of the likeliest ones."""
+
+    chosen: list[float]
+    ids: list[list[int]]
+    values: list[list[float]]
 
 
 def switch_value(switch: str, reasoning: Reasoning) -> bool | str | None:

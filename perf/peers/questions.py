@@ -17,7 +17,7 @@ from barista_bench.data.dataset import open_examples
 from barista_bench.data.folder import build
 from barista_bench.mini import write_kitchen
 from barista_bench.models import tiny
-from barista_bench.models.local.loading import box_format_of
+from barista_bench.models.box_formats import box_format_of
 
 KIND = "qwen2_5_vl"
 WIDTH, HEIGHT = 336, 196

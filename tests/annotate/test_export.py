@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from barista_bench.annotate import exporting
 from barista_bench.annotate.agreement import agreement
 from barista_bench.annotate.decisions import DecidedKeyframe, Decisions, accept
-from barista_bench.annotate.exporting import export, remux
+from barista_bench.annotate.exporting import export
 from barista_bench.annotate.project import Project, VideoFiles, open_project
 from barista_bench.annotate.records import AcceptedLayersFile, LayerAttribute, LayerRelation, Layers, Split
 from barista_bench.annotate.running import run_video
@@ -20,6 +20,7 @@ from barista_bench.cli.commands import app
 from barista_bench.errors import ConfigError
 from barista_bench.interchange.mask_formats import write_mask_tracks
 from barista_bench.media.video import open_reader
+from barista_bench.media.video.remuxing import remux
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.masks import MaskTracks, mask_ious
 from tests.annotate.projects import VIDEO, annotated, only, propagated, reference, started, tracked

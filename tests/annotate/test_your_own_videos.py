@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from barista_bench.media.encoding import encode_video
 from barista_bench.media.video import read_frames
-from barista_bench.mini.cutting import encode_video
 from barista_bench.scene_graph import SceneGraph
 from tests.conftest import SHARED
 

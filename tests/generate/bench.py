@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from barista_bench.mini.cutting import encode_video
+from barista_bench.media.encoding import encode_video
 from tests.generate.graphs import Box, annotation_file
 from tests.releases import relation, write_release
 

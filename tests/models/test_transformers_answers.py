@@ -13,9 +13,9 @@ pytest.importorskip("transformers")
 from transformers import AutoTokenizer  # noqa: E402
 
 from barista_bench.errors import ModelError  # noqa: E402
-from barista_bench.models.answers import AnswerReader, GeneratedRow  # noqa: E402
+from barista_bench.models.answers import AnswerReader, GeneratedRow, TokenScores  # noqa: E402
 from barista_bench.models.base import GenerationConfig  # noqa: E402
-from barista_bench.models.local.decoding import StopTexts, ThinkingBudget, Thoughts, TokenScores  # noqa: E402
+from barista_bench.models.local.decoding import StopTexts, ThinkingBudget, Thoughts  # noqa: E402
 from barista_bench.models.local.model import TransformersModel  # noqa: E402
 from tests.models.transformers_kit import GREEDY, SAMPLED, alike, many_requests, request_of, written_tokens  # noqa: E402
 

@@ -20,7 +20,8 @@ from barista_bench.core.boxes import BoxFormat  # noqa: E402
 from barista_bench.errors import ConfigError, ModelError  # noqa: E402
 from barista_bench.files.checkpoints import folder_hash  # noqa: E402
 from barista_bench.models.base import Completion  # noqa: E402
-from barista_bench.models.local.loading import box_format_of, check_limits, quantization_config  # noqa: E402
+from barista_bench.models.box_formats import box_format_of  # noqa: E402
+from barista_bench.models.local.loading import check_limits, quantization_config  # noqa: E402
 from barista_bench.models.local.model import TransformersModel  # noqa: E402
 from barista_bench.models.settings import TransformersSettings  # noqa: E402
 from tests.models.transformers_kit import GREEDY, change_json, changing_tensors, request_of  # noqa: E402

@@ -18,12 +18,20 @@ def killed_studio(
     """The address of a server, which ends by a signal with the block."""
     command = [sys.executable, "-m", "barista_bench.cli", "studio", *map(str, paths), "--by", by, "--out", str(out)]
     command += ["--folder", str(folder)] if folder else []
-    with subprocess.Popen([*command, "--no-browser"], stdout=subprocess.PIPE, env=os.environ, text=True) as process:
+    with subprocess.Popen(
+        [*command, "--no-browser"], stdout=subprocess.PIPE, env=os.environ, text=True, preexec_fn=_heed_signals
+    ) as process:
         try:
             assert process.stdout is not None
             yield process.stdout.readline().strip()
         finally:
             process.send_signal(by_signal)
+
+
+def _heed_signals() -> None:
+    """Undo what `nohup` and a shell's background job hand down to the processes that they start."""
+    for number in (signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def complaints(watched: Watched) -> list[str]:

@@ -9,8 +9,8 @@ import pytest
 
 from barista_bench.data.folder import build
 from barista_bench.generate.generator import generate
+from barista_bench.media.encoding import encode_video
 from barista_bench.mini import write_kitchen
-from barista_bench.mini.cutting import encode_video
 from tests.conftest import MadeOnce
 
 Content = dict[str, Any]

@@ -15,7 +15,7 @@ from barista_bench.data.folder import build
 from barista_bench.data.rows import hash_by_video, video_hashes
 from barista_bench.errors import BaristaError, ConfigError, DataError
 from barista_bench.hub.checks import check_model
-from barista_bench.models.local.loading import box_format_of_checkpoint
+from barista_bench.models.box_formats import box_format_of_checkpoint
 from barista_bench.reporting import write_report
 from barista_bench.runs.ask.config import RunConfig, checked
 from barista_bench.runs.ask.runner import trained_videos

@@ -9,8 +9,8 @@ import pytest
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import write_scores
 from barista_bench.errors import ConfigError, ModelError
+from barista_bench.media.encoding import encode_video
 from barista_bench.media.lazy_frames import LazyFrames
-from barista_bench.mini.cutting import encode_video
 from barista_bench.models import Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.rewards import Video, VideoReward
 from tests.vista.made import plain_frames

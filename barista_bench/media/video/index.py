@@ -50,7 +50,9 @@ _UNDECODABLE = f"cannot be decoded, or has more than {MAX_PIXELS // 2**20} Mpx"
 """What a decoder says of a picture that is larger than its header told."""
 REDOWNLOAD = "fetch the file again, or check that it is the video you meant"
 
-VIDEO_SUFFIXES = frozenset({".mp4", ".mov", ".m4v", ".mkv", ".webm", ".avi"})
+VIDEO_SUFFIXES = frozenset(
+    {".3gp", ".avi", ".m2ts", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".mts", ".ts", ".webm"}
+)
 """Suffixes of the files that are taken for videos, in small letters."""
 # What PyAV raises for bad input: its own errors, and the built-in classes that it maps some of them to.
 AV_ERRORS = (av.error.FFmpegError, OSError, ValueError)
@@ -92,17 +94,17 @@ def stamp_of(path: str | os.PathLike[str]) -> Stamp:
     return Stamp(name, status.st_size, status.st_mtime_ns)
 
 
-def open_video(name: str, *, threads: int = 1, probe: bool = False) -> tuple[InputContainer, VideoStream]:
-    """Open the first video stream of the file `name`; other streams are not read.
+def open_video(name: str, *, probe: bool = False) -> tuple[InputContainer, VideoStream]:
+    """Open the first video stream of the file `name`, to decode it by one thread; other streams are not read.
 
-    `threads` is the number of frame threads of the decoder. `probe=True` lets FFmpeg decode some frames first, as it
+    `probe=True` lets FFmpeg decode some frames first, as it
     does by default; the fast way falls back to it where the header says too little. Raises VideoError.
     """
     try:
         container = av.open(name, options=_OPTIONS if probe else _OPTIONS | _NO_PROBING)
     except AV_ERRORS as error:
         if not probe:
-            return open_video(name, threads=threads, probe=True)
+            return open_video(name, probe=True)
         raise VideoError(f"{name}: not a readable video ({reason(error)}). Remedy: {REDOWNLOAD}") from error
     with ExitStack() as stack:
         stack.callback(container.close)
@@ -111,11 +113,11 @@ def open_video(name: str, *, threads: int = 1, probe: bool = False) -> tuple[Inp
         if context is None:
             raise VideoError(f"{name}: no decoder for its pictures is known. Remedy: {REDOWNLOAD}")
         if not probe and not (context.width and stream.time_base):
-            return open_video(name, threads=threads, probe=True)
+            return open_video(name, probe=True)
         check_size(name, context.width, context.height)
         context.options = {"max_pixels": str(MAX_PIXELS)}
-        context.thread_type = "FRAME" if threads > 1 else "NONE"
-        context.thread_count = threads
+        context.thread_type = "NONE"  # frame threads report damage to one picture while they hand out another
+        context.thread_count = 1
         stack.pop_all()  # it stays open
     return container, stream
 
@@ -186,7 +188,8 @@ class VideoIndex:
     `pts` (n,): presentation times. `start` (n,): for each frame the keyframe (0..k-1) from which decoding reaches it.
     `key_pts`, `key_seek` (k,): times of the keyframes, and what to seek to for each. `size`: (width, height) in pixels
     as displayed. `edited`: an edit list hides packets. `open_gop`: some frames refer back over a keyframe. `droppable`:
-    packets that the decoder knows as non-reference may be skipped without changing other frames.
+    packets that the decoder knows as non-reference may be skipped without changing other frames. `stamped`: decoded
+    frames come with the times in `pts`.
     """
 
     pts: Ticks
@@ -201,6 +204,7 @@ class VideoIndex:
     edited: bool = False
     open_gop: bool = False
     droppable: bool = False
+    stamped: bool = True
 
     @property
     def seconds(self) -> NDArray[np.float64]:
@@ -235,7 +239,7 @@ def video_index(stamp: Stamp) -> VideoIndex:
         return build_index(stamp.path)
     if path.is_dir():
         return build_index(stamp.path)
-    return read_cached(path, stamp_now, f"index-{av.__version__}", VideoIndex, lambda: build_index(stamp.path))
+    return read_cached(path, stamp_now, f"index-2-{av.__version__}", VideoIndex, lambda: build_index(stamp.path))
 
 
 def build_index(name: str) -> VideoIndex:
@@ -373,14 +377,14 @@ def _shape_of(frame: VideoFrame, name: str) -> tuple[Orientation, tuple[int, int
 
 def _scan(name: str) -> VideoIndex:
     """Decode the whole stream once and note each frame's time. Slow (a pass over the video) but always right."""
-    container, stream = open_video(name, threads=2, probe=True)
-    times: list[int] = []
+    container, stream = open_video(name, probe=True)
+    times: list[int | None] = []
     shape: tuple[Orientation, tuple[int, int]] | None = None
     with container:
         try:
             for frame in container.decode(stream):
                 shape = shape or _shape_of(frame, name)
-                times.append(frame.pts if frame.pts is not None else len(times))
+                times.append(frame.pts)
         except AV_ERRORS as error:
             what = f"frame {len(times)} {'cannot be decoded' if times else _UNDECODABLE}"
             text = f"{name}: {what} ({reason(error)}). Remedy: {REDOWNLOAD}"
@@ -388,8 +392,9 @@ def _scan(name: str) -> VideoIndex:
         if shape is None:
             raise VideoError(f"{name}: it holds no frame that can be decoded. Remedy: {REDOWNLOAD}")
         nothing = np.zeros(0, dtype=np.int64)
+        pts = _increasing(times, stream)
         return VideoIndex(
-            pts=np.array(times, dtype=np.int64),
+            pts=pts,
             start=np.zeros(len(times), dtype=np.int64),
             key_pts=nothing,
             key_seek=nothing,
@@ -398,4 +403,20 @@ def _scan(name: str) -> VideoIndex:
             orientation=shape[0],
             container=container.format.name,
             seekable=False,
+            stamped=pts.tolist() == times,
         )
+
+
+def _increasing(times: list[int | None], stream: VideoStream) -> Ticks:
+    """The presentation times of frames in the order in which they are shown.
+
+    AVI stamps packets in the order of decoding, and MPEG program streams leave most pictures unstamped. Where times are
+    all there, they are put into order; else frames have equal distances, by the stream's rate.
+    """
+    known = sorted(time for time in times if time is not None)
+    if len({*known}) == len(times):
+        return np.array(known, dtype=np.int64)
+    rate = stream.average_rate or stream.guessed_rate or Fraction(25)
+    step = max(1 / (rate * _time_base(stream)), Fraction(1))
+    first = known[0] if known else 0
+    return np.array([first + round(step * number) for number in range(len(times))], dtype=np.int64)

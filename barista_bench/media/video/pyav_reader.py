@@ -5,12 +5,13 @@ nothing refers to are not decoded unless they are wanted; decoding stops at the 
 frame delivered has been matched by its presentation time. A frame that does not come out is looked for from
 earlier keyframes, then by decoding the whole file in order; then VideoError.
 
-One group is decoded by two frame threads. Several groups are shared out to two decoders of one thread each: no
-work is lost in filling and draining frame threads.
+Several groups are shared out to two decoders, of one thread each. A decoder with frame threads hands a picture out
+before another thread reports that it is damaged.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import groupby
@@ -18,6 +19,7 @@ from queue import Empty, SimpleQueue
 from typing import ClassVar
 
 import numpy as np
+from av.video.codeccontext import VideoCodecContext
 from av.video.frame import VideoFrame
 
 from barista_bench.errors import VideoError
@@ -25,20 +27,40 @@ from barista_bench.media.video.frame_folder import REMUX
 from barista_bench.media.video.frame_reader import Deliver, FrameReader
 from barista_bench.media.video.index import AV_ERRORS, VideoIndex, open_video, reason
 
-_THREADS = 2  # more frame threads delay the first frame
-_ALONE = 0  # lane of the decoder with frame threads; lanes 1, 2 have one thread each
+_LANES = 2  # decoders that work at the same time
 _EARLIER = 2  # keyframes to step back before the whole file is decoded
+_MOST_REORDERED = 16
+"""Pictures that a decoder holds back to put them into the order of display: the most that H.264 and HEVC allow."""
+
+
+def checked_frames(frames: Iterable[VideoFrame], context: VideoCodecContext) -> Iterator[tuple[VideoFrame, bool]]:
+    """Frames in order of display, each with whether no damage is known that it can have been made from.
+
+    A damaged picture spoils all until the next keyframe, and those shown before it that were decoded after it. So a
+    frame is handed on only after as many others as the decoder may hold back.
+    """
+    held: deque[tuple[VideoFrame, bool]] = deque()
+    is_sound = True
+    for frame in frames:
+        if frame.is_corrupt:
+            is_sound = False
+            held = deque((earlier, False) for earlier, _ in held)
+        is_sound = is_sound or (frame.key_frame and not frame.is_corrupt)
+        held.append((frame, is_sound))
+        while len(held) > (_MOST_REORDERED if context.has_b_frames else 0):
+            yield held.popleft()
+    yield from held
 
 
 class _Decoder:
     """One open file: packets in, frames out."""
 
-    def __init__(self, name: str, index: VideoIndex, threads: int) -> None:
+    def __init__(self, name: str, index: VideoIndex) -> None:
         self.index = index
-        self.container, self.stream = open_video(name, threads=threads, probe=not index.seekable)
+        self.container, self.stream = open_video(name, probe=not index.seekable)
         self.context = self.stream.codec_context
         self.position = 0  # of `forward`: the next frame's index
-        self._in_order: Iterator[VideoFrame] | None = None
+        self._in_order: Iterator[tuple[VideoFrame, bool]] | None = None
 
     def run(self, key: int, wanted_pts: set[int]) -> Iterator[VideoFrame]:
         """Decode from keyframe `key` until all `wanted` times are submitted; yield what comes out, in any order."""
@@ -64,13 +86,13 @@ class _Decoder:
                 break
         yield from context.decode(None)
 
-    def forward(self) -> Iterator[tuple[int, VideoFrame]]:
-        """All frames in order with their index, going on where the last call stopped."""
+    def forward(self) -> Iterator[tuple[int, VideoFrame, bool]]:
+        """All frames in order, each with its index and whether it is sound, going on where the last call stopped."""
         if self._in_order is None:
-            self._in_order = self.container.decode(self.stream)
-        for frame in self._in_order:
+            self._in_order = checked_frames(self.container.decode(self.stream), self.context)
+        for frame, is_sound in self._in_order:
             self.position += 1
-            yield self.position - 1, frame
+            yield self.position - 1, frame, is_sound
 
     def close(self) -> None:
         self.container.close()
@@ -95,7 +117,7 @@ class PyavReader(FrameReader):
             for start, group in groupby(wanted, key=lambda i: int(self.index.start[i]))
         ]
         if len(groups) == 1:
-            self._deliver_group(_ALONE, *groups[0], deliver)
+            self._deliver_group(0, *groups[0], deliver)
             return
         queue = SimpleQueue[tuple[int, dict[int, int]]]()
         for pair in groups:
@@ -106,17 +128,23 @@ class PyavReader(FrameReader):
                 while True:
                     self._deliver_group(lane, *queue.get_nowait(), deliver)
 
-        with ThreadPoolExecutor(_THREADS) as pool:
-            list(pool.map(work, range(_ALONE + 1, _ALONE + 1 + _THREADS)))  # raises what a worker raised
+        with ThreadPoolExecutor(_LANES) as pool:
+            list(pool.map(work, range(_LANES)))  # raises what a worker raised
 
     def _deliver_group(self, lane: int, start: int, group: dict[int, int], deliver: Deliver) -> None:
         """Deliver the frames {pts: index} that are reached from keyframe `start`."""
         cause = "it does not appear when decoding from any keyframe"
         for key in range(start, max(start - _EARLIER, 0) - 1, -1):
+            is_first = key > 0
             try:
-                for frame in self._open(lane).run(key, set(group)):
-                    if frame.is_corrupt:  # so are the frames that refer to it, unmarked
+                decoder = self._open(lane)
+                for frame, is_sound in checked_frames(decoder.run(key, set(group)), decoder.context):
+                    if not is_sound:
                         break
+                    # A "keyframe" of gradual intra refresh needs frames before it: it does not come out itself.
+                    if is_first and frame.pts != self.index.key_pts[key]:
+                        break
+                    is_first = False
                     if frame.pts in group:
                         self._hand_over(frame, group.pop(frame.pts), deliver)
             except AV_ERRORS as error:
@@ -128,13 +156,11 @@ class PyavReader(FrameReader):
 
     def _deliver_by_time(self, group: dict[int, int], deliver: Deliver, cause: str) -> None:
         """The last resort: decode the file from its first packet, nothing skipped."""
-        sound = True  # false from a corrupt frame to the next keyframe
         try:
-            container, stream = open_video(self.path, threads=_THREADS, probe=True)
+            container, stream = open_video(self.path, probe=True)
             with container:
-                for frame in container.decode(stream):
-                    sound = not frame.is_corrupt and (sound or frame.key_frame)
-                    if frame.pts in group and sound:
+                for frame, is_sound in checked_frames(container.decode(stream), stream.codec_context):
+                    if frame.pts in group and is_sound:
                         self._hand_over(frame, group.pop(frame.pts), deliver)
                     if not group:
                         return
@@ -145,16 +171,19 @@ class PyavReader(FrameReader):
 
     def _deliver_in_order(self, wanted: Sequence[int], deliver: Deliver) -> None:
         """For streams that cannot seek exactly: count the frames from the start, or on from where we are."""
-        decoder = self._open(_ALONE)
+        decoder = self._open(0)
         if decoder.position > wanted[0]:
-            self._close(_ALONE)
-            decoder = self._open(_ALONE)
+            self._close(0)
+            decoder = self._open(0)
         undelivered = set(wanted)
         try:
-            for index, frame in decoder.forward():
-                if index in undelivered and not frame.is_corrupt:
+            for index, frame, is_sound in decoder.forward():
+                if index in undelivered and not is_sound:
+                    what = f"frame {index} is damaged, or made from a damaged one"
+                    raise VideoError(f"{self.path}: {what}. Remedy: {REMUX}")
+                if index in undelivered:
                     expected = int(self.index.pts[index])
-                    if frame.pts not in (None, expected):
+                    if self.index.stamped and frame.pts != expected:
                         what = f"frame {index} comes at {frame.pts}, not at {expected} ticks"
                         raise VideoError(f"{self.path}: {what}. Remedy: {REMUX}")
                     self._hand_over(frame, index, deliver)
@@ -162,7 +191,7 @@ class PyavReader(FrameReader):
                 if not undelivered:
                     return
         except AV_ERRORS as error:
-            self._close(_ALONE)
+            self._close(0)
             text = f"{self.path}: frame {min(undelivered)} cannot be decoded ({reason(error)}). Remedy: {REMUX}"
             raise VideoError(text) from error
         raise VideoError(f"{self.path}: frame {min(undelivered)} does not appear in a second pass. Remedy: {REMUX}")
@@ -172,7 +201,7 @@ class PyavReader(FrameReader):
 
     def _open(self, lane: int) -> _Decoder:
         if lane not in self._decoders:
-            self._decoders[lane] = _Decoder(self.path, self.index, _THREADS if lane == _ALONE else 1)
+            self._decoders[lane] = _Decoder(self.path, self.index)
         return self._decoders[lane]
 
     def _close(self, lane: int) -> None:

@@ -25,7 +25,8 @@ from barista_bench.core.example import write_scores
 from barista_bench.files.checkpoints import loading_of, revision_of
 from barista_bench.models.base import Completion, Failure, GenerationConfig, ModelIdentity, Request
 from barista_bench.models.dual_encoders.towers import Towers, load_towers
-from barista_bench.models.local.batching import checked_size, is_out_of_memory
+from barista_bench.models.local.batching import checked_size
+from barista_bench.models.memory import is_out_of_memory
 from barista_bench.models.settings import CheckpointSettings, checked
 
 if TYPE_CHECKING:

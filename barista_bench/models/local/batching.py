@@ -145,16 +145,6 @@ def checked_size(batch_size: object) -> int:
     return batch_size
 
 
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory ran out: on a GPU, or on the CPU, where it is a plain RuntimeError."""
-    import torch
-
-    if isinstance(error, torch.OutOfMemoryError | MemoryError):
-        return True
-    messages = ("can't allocate memory", "not enough memory", "out of memory", "ALLOC_FAILED")
-    return isinstance(error, RuntimeError) and any(message in str(error) for message in messages)
-
-
 class CudaMemory:
     """Memory of the GPUs that hold a model; with several of them the fullest one counts."""
 

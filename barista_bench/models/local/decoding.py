@@ -10,7 +10,6 @@ Imports torch and transformers, so it is itself imported only where a model is l
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import torch
@@ -26,6 +25,7 @@ from transformers import (
 )
 from transformers.generation.utils import MULTIMODAL_INPUTS_TO_DROP_OUTSIDE_PREFILL
 
+from barista_bench.models.answers import TokenScores
 from barista_bench.models.base import GenerationConfig
 
 if TYPE_CHECKING:
@@ -98,15 +98,6 @@ def sampling_processors(
         processors.append(TopPLogitsWarper(config.top_p))
     processors.append(SeededGumbel(seeds))
     return processors
-
-
-@dataclass(frozen=True, slots=True)
-class TokenScores:
-    """Natural log-probabilities of one row, a step each: of the token taken, and of the likeliest ones."""
-
-    chosen: list[float]
-    ids: list[list[int]]
-    values: list[list[float]]
 
 
 class LogprobRecorder(LogitsProcessor):

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, FAMILY_FORMATS, BoxFormat
 from barista_bench.core.model_names import EMBEDDED
 from barista_bench.core.training_videos import VIDEOS_FILE, TrainingVideos
 from barista_bench.errors import ModelError, require_extra
@@ -118,27 +117,6 @@ def template_hash(processor: ProcessorMixin | TextProcessor) -> str:
     """12 hex digits that identify a chat template: with another one the same checkpoint is prompted differently."""
     template = processor.chat_template or processor.tokenizer.chat_template
     return hashlib.sha256(json.dumps(template, sort_keys=True).encode()).hexdigest()[:12]
-
-
-def box_format_of(model_type: str) -> BoxFormat:
-    """The box format of a family; the package's default where the family is unknown."""
-    return next((fmt for start, fmt in FAMILY_FORMATS.items() if model_type.startswith(start)), DEFAULT_BOX_FORMAT)
-
-
-def checkpoint_videos(name: str) -> TrainingVideos | None:
-    """The videos that a checkpoint's folder says it was trained on; None for one that does not say, and of a Hub id.
-
-    Raises DataError where the record is broken.
-    """
-    folder = Path(name).expanduser()
-    return TrainingVideos.read(folder) if (folder / VIDEOS_FILE).is_file() else None
-
-
-def box_format_of_checkpoint(name: str, model_type: str) -> BoxFormat:
-    """The box format that a checkpoint was trained to write, if it says so, else that of its family."""
-    training = checkpoint_videos(name)
-    format_text = training.box_format if training else None
-    return BoxFormat.parse(format_text) if format_text else box_format_of(model_type)
 
 
 def _model(name: str, settings: TransformersSettings, gguf_file: str | None = None, **shared: Any) -> object:  # noqa: ANN401

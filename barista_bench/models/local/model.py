@@ -13,8 +13,9 @@ from barista_bench.errors import ModelError
 from barista_bench.files.checkpoints import require_libraries
 from barista_bench.models.answers import AnswerReader
 from barista_bench.models.base import AnsweredRequest, GenerationConfig, ModelIdentity, NumberedStream, Request
+from barista_bench.models.box_formats import box_format_of_checkpoint
 from barista_bench.models.local.batching import BatchBudget, CudaMemory, checked_size
-from barista_bench.models.local.loading import answer_holder, box_format_of_checkpoint, identity_of, load_checkpoint
+from barista_bench.models.local.loading import answer_holder, identity_of, load_checkpoint
 from barista_bench.models.settings import TransformersSettings, checked
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import Any
 
 from barista_bench.errors import ConfigError, ModelError, require_extra
 from barista_bench.models.base import AnsweredRequest, GenerationConfig, ModelIdentity, NumberedStream, Request
-from barista_bench.models.local.loading import box_format_of
+from barista_bench.models.box_formats import box_format_of
 from barista_bench.models.served.errors import Endpoint
 from barista_bench.models.served.requests import Estimate, estimate, has_field
 from barista_bench.models.served.settings import ServedSettings

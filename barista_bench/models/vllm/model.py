@@ -19,7 +19,7 @@ from barista_bench.core.prompt import ImagePart
 from barista_bench.errors import ConfigError, ModelError, with_remedy
 from barista_bench.files.checkpoints import GGUF, fetch_checkpoint, naming_cause, require_libraries
 from barista_bench.files.text_out import first_line, one_line
-from barista_bench.models.answers import AnswerReader, GeneratedRow
+from barista_bench.models.answers import AnswerReader, GeneratedRow, TokenScores
 from barista_bench.models.base import (
     AnsweredRequest,
     Completion,
@@ -32,8 +32,9 @@ from barista_bench.models.base import (
     repeated,
     video_settings,
 )
+from barista_bench.models.box_formats import box_format_of_checkpoint
 from barista_bench.models.finish_reasons import meaning_of
-from barista_bench.models.local.loading import answer_holder, box_format_of_checkpoint, template_hash
+from barista_bench.models.local.loading import answer_holder, template_hash
 from barista_bench.models.served.remedies import engine_remedy_for
 from barista_bench.models.settings import VllmSettings, checked
 from barista_bench.models.vllm.engine import WORKER, Call, EngineOutput, Outcome, VllmEngine
@@ -224,8 +225,6 @@ class VllmModel(NumberedStream):
     def _completion(
         self, sample: EngineOutput, call: Call, prompt_tokens: int, config: GenerationConfig
     ) -> Completion | Failure:
-        from barista_bench.models.local.decoding import TokenScores
-
         meaning = meaning_of(sample.ended)
         if meaning == "broken off":
             return Failure(f"vLLM ended the answer with {sample.ended!r}")

@@ -25,7 +25,8 @@ from barista_bench.files.checkpoints import GGUF
 from barista_bench.models import Model
 from barista_bench.models.answer_schemas import complaint, require_llguidance
 from barista_bench.models.base import ScriptedModel, reads_text_alone
-from barista_bench.models.local.loading import adapter_videos, checkpoint_of, checkpoint_videos
+from barista_bench.models.box_formats import checkpoint_videos
+from barista_bench.models.local.loading import adapter_videos, checkpoint_of
 from barista_bench.models.served.settings import ServedSettings
 from barista_bench.models.settings import CheckpointSettings, TransformersSettings, VllmSettings, part_of
 from barista_bench.runs.ask.config import ModelSettings

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from barista_bench.errors import ConfigError, DataError
+from barista_bench.media.encoding import encode_video
 from barista_bench.media.video import video_facts
-from barista_bench.mini.cutting import encode_video
 
 
 @pytest.mark.parametrize(("size", "fps"), [((63, 32), 30), ((0, 2), 30), ((64, 32), 0), ((64, 32), -1)])

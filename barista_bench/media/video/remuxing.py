@@ -1,0 +1,95 @@
+"""A video's pictures copied into MP4 as they are, and the copy compared with it picture by picture."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import av
+import numpy as np
+from av.container import InputContainer
+from av.packet import Packet
+from av.video.stream import VideoStream
+
+from barista_bench.errors import DataError
+from barista_bench.files.writing import atomic_write
+from barista_bench.media.video.index import AV_ERRORS, open_video, reason, stamp_of, video_index
+from barista_bench.media.video.readers import open_reader
+
+_REMEDY = "re-encode it (ffmpeg -i IN -c:v libx264 -crf 17 -pix_fmt yuv420p OUT.mp4), and start again with OUT.mp4"
+
+
+def check_mp4(source: Path) -> None:
+    """Raise DataError where MP4 cannot hold the pictures of a video. Nothing is read but its header."""
+    try:
+        with av.open(str(source)) as container, av.open("/dev/null", "w", format="mp4") as copy:
+            copy.add_stream_from_template(container.streams.video[0], opaque=True)
+    except AV_ERRORS as error:
+        raise DataError(f"{source}: {reason(error)}. Remedy: {_REMEDY}") from error
+
+
+def remux(source: Path, out: Path) -> None:
+    """Copy the pictures of a video into MP4 as they are; neither sound nor metadata.
+
+    What encoders write inside of the pictures' own stream stays. Raises DataError where MP4 cannot hold the stream, or
+    the copy shows other pictures than the source.
+    """
+    try:
+        with atomic_write(out) as partial_path:
+            _copy(source, partial_path)
+    except AV_ERRORS as error:
+        raise DataError(f"{source}: cannot be copied into MP4 ({reason(error)}). Remedy: {_REMEDY}") from error
+    for number, (picture, copied) in enumerate(zip(_digests(source), _digests(out), strict=False)):
+        if picture != copied:
+            out.unlink()
+            raise DataError(f"{source}: frame {number} is another picture in its copy as MP4. Remedy: {_REMEDY}")
+    with open_reader(source) as before, open_reader(out) as after:
+        if len(before) != len(after):
+            out.unlink()
+            raise DataError(f"{source}: has {len(before)} frames, its copy as MP4 {len(after)}. Remedy: {_REMEDY}")
+
+
+def _copy(source: Path, out: Path) -> None:
+    times = _presentation_times(source)
+    ascending = sorted(times)
+    delay = max(first - time for first, time in zip(ascending, times, strict=True))
+    options = {"movflags": "+faststart", "fflags": "+bitexact"}
+    with av.open(str(source)) as container, av.open(str(out), "w", format="mp4", options=options) as copy:
+        stream = container.streams.video[0]
+        target = copy.add_stream_from_template(stream, opaque=True)
+        target.metadata.clear()
+        for packet, time, first in zip(_packets(container, stream), times, ascending, strict=True):
+            packet.pts, packet.dts = time, first - delay  # a container may know only one of them
+            packet.stream = target
+            copy.mux(packet)
+
+
+def _packets(container: InputContainer, stream: VideoStream) -> Iterator[Packet[VideoStream]]:
+    return (packet for packet in container.demux(stream) if packet.size)
+
+
+def _presentation_times(source: Path) -> list[int]:
+    """When the picture of each packet is shown, in ticks; packets in the order in which the file has them."""
+    index = video_index(stamp_of(source))
+    container, stream = open_video(str(source), probe=True)
+    with container:
+        if index.seekable:
+            return [int(packet.pts) for packet in _packets(container, stream) if packet.pts is not None]
+        # The container does not say, so the decoder is asked: a picture keeps the time of its packet.
+        shown: list[int] = []
+        for number, packet in enumerate(_packets(container, stream)):
+            packet.pts, packet.dts = number, number
+            shown += [int(frame.pts) for frame in stream.codec_context.decode(packet) if frame.pts is not None]
+        shown += [int(frame.pts) for frame in stream.codec_context.decode(None) if frame.pts is not None]
+    if sorted(shown) != list(range(len(index.pts))):
+        raise DataError(f"{source}: its packets are not one picture each. Remedy: {_REMEDY}")
+    times = dict(zip(shown, index.pts.tolist(), strict=True))
+    return [times[number] for number in range(len(shown))]
+
+
+def _digests(path: Path) -> Iterator[bytes]:
+    """A digest of each picture, in order, as it is displayed."""
+    with open_reader(path) as reader:
+        for index in range(len(reader)):
+            yield hashlib.sha256(np.ascontiguousarray(reader.read([index])[0]).tobytes()).digest()

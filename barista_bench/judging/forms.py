@@ -46,7 +46,9 @@ def load_reasoning_form(task: Task, path: str | Path | None) -> PromptTexts:
         texts = parse_prompts(json.dumps(prompt_set.rubric(task.name)).encode(), f"{path}: rubrics.{task.name}")
     for place in ("{fence}", "{data}"):
         if place not in texts.user:
-            raise ConfigError(f"{path}: user: has no place {place}. Remedy: write it, docs/prompt_files.md says what it is")
+            raise ConfigError(
+                f"{path}: user: has no place {place}. Remedy: write it, docs/prompt_files.md says what it is"
+            )
     return texts
 
 

@@ -192,7 +192,7 @@ def _compare_boxes(graph: VideoGraph, rows: Sequence[int], tight_boxes: NDArray[
 
 def _undecodable_frames(reader: FrameReader, frames: Sequence[int]) -> list[int]:
     """The frames that cannot be decoded, in order."""
-    undecodable = []
+    undecodable: list[int] = []
     for start in range(0, len(frames), _FRAMES_AT_ONCE):
         batch = frames[start : start + _FRAMES_AT_ONCE]
         try:

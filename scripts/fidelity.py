@@ -184,7 +184,7 @@ def page(
             "(Ramblr-GmbH/BARISTA @ 4086ce5) does. Its outputs on real clips and on awkward made-up ones, over many",
             "settings, are compared with ours: everything below is equal, to the last digit and byte where it says so,",
             "with the exceptions that follow. The released prompts' wording is not part of that: see",
-            "[running.md](running.md), `--prompts release:PATH`.",
+            "[prompt_files.md](prompt_files.md).",
             "",
             "## Compared",
             "",

@@ -1,7 +1,10 @@
 """A stand-in for a clone of the released repository: its layout and kinds of expression, with words of our own."""
 
+import subprocess
+import sys
 from pathlib import Path
 
+SCRIPT = Path(__file__).resolve().parents[1] / "scripts" / "released_prompts.py"
 _BBOX = '''
 from enum import Enum
 
@@ -162,3 +165,11 @@ def write_clone(folder: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     return folder
+
+
+def write_prompts(folder: Path, clone: Path | None = None) -> Path:
+    """The prompt file that the script makes of a clone, of the stand-in without one."""
+    out = folder / "released_prompts.yaml"
+    command = [sys.executable, SCRIPT, clone or write_clone(folder / "clone"), out]
+    subprocess.run([str(part) for part in command], check=True, capture_output=True, text=True)
+    return out

@@ -1,12 +1,15 @@
 """Prompts are data: our wording by default, any other set from a file or a folder."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from barista_bench.benchmarks import BENCHMARKS
-from barista_bench.core.prompt import PromptTexts, TextPart, clone_of, fill, load_prompts
+from barista_bench.benchmarks import BENCHMARKS, get_task, read_wording
+from barista_bench.core.prompt import PromptTexts, TextPart, fill
+from barista_bench.core.prompt_files import WRITER, load_prompts
 from barista_bench.errors import ConfigError
+from barista_bench.judging.rubric import load_rubric
 
 GOOD = "version: 3\nsystem: Look.\nuser: 'Find {what}'\n"
 
@@ -30,8 +33,57 @@ def test_a_set_is_read_from_a_file_or_a_folder_and_says_whose_it_is(tmp_path: Pa
     assert loaded.wording == f"file:{loaded.sha256[:8]}"
     ours = BENCHMARKS["barista"].tasks[0]().prompts
     assert ours.wording == f"ours v{ours.version}"
-    assert clone_of("release:a/b") == Path("a/b")
-    assert clone_of(tmp_path) is None
+
+
+def test_a_file_of_several_tasks_names_each_wording_by_its_own_texts(tmp_path: Path) -> None:
+    texts = {"version": 1, "system": "Look.", "user": "Find {what}"}
+    path = tmp_path / "all.yaml"
+    path.write_text(json.dumps({"tasks": {"relations": texts, "grounding": texts | {"system": "See."}}}))
+    relations, grounding = (load_prompts(path, task) for task in ("relations", "grounding"))
+    assert (relations.system, grounding.system) == ("Look.", "See.")
+    assert relations.wording != grounding.wording
+    path.write_text(json.dumps({"tasks": {"relations": texts}, "writer": texts}))
+    assert load_prompts(path, "relations") == relations, "what else is in the file does not count"
+    assert load_prompts(path, WRITER).system == "Look."
+    with pytest.raises(
+        ConfigError, match=r"all\.yaml: tasks\.activity: not there \(it has relations\)\. Remedy: write it"
+    ):
+        load_prompts(path, "activity")
+    path.write_text(json.dumps({"rubrics": {}}))
+    with pytest.raises(ConfigError, match=r"all\.yaml: writer: not there \(it has none\)"):
+        load_prompts(path, WRITER)
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        ("tasks: [a]\n", "tasks: Input should be a valid dict"),
+        ("tasks: {a: {version: 1, system: b}}\n", r"tasks\.a\.user: Field required.*Remedy: correct it"),
+        ("writer:\n", r"writer: not there"),
+        ("tasks: {}\nmore: 1\n", "more: Extra inputs"),
+        ("rubrics: {a: 1}\n", r"rubrics\.a: Input should be a valid dict"),
+    ],
+)
+def test_a_bad_file_of_several_tasks_is_refused(tmp_path: Path, content: str, what: str) -> None:
+    (tmp_path / "p.yaml").write_text(content)
+    with pytest.raises(ConfigError, match=what):
+        load_prompts(tmp_path / "p.yaml", WRITER)
+
+
+def test_the_file_of_the_page_is_read(tmp_path: Path) -> None:
+    page = Path(__file__).parents[1] / "docs" / "prompt_files.md"
+    path = tmp_path / "prompts.yaml"
+    path.write_text(page.read_text().partition("```yaml\n")[2].partition("```")[0])
+    texts = read_wording("barista", "relations", path)
+    assert len(texts.prompt(2, legend="1: cup").parts) == 5
+    assert "{changes}" in load_prompts(path, WRITER).user
+    assert load_rubric(get_task("barista", "temporal_vqa"), path).names == ("accuracy",)
+
+
+def test_a_clone_is_no_prompt_file_and_the_script_is_named() -> None:
+    for read in (load_prompts, lambda path, task: load_rubric(get_task("barista", task), path)):
+        with pytest.raises(ConfigError, match=r"release:clone: no .* file.*Remedy: .*scripts/released_prompts\.py"):
+            read("release:clone", "referring")
 
 
 @pytest.mark.parametrize(

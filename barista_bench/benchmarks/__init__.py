@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections import UserDict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from barista_bench.core.options import Sampling, quoted
 from barista_bench.core.plugins import load_plugin, plugin_entries
-from barista_bench.core.prompt import PromptTexts, clone_of, domain_file_of, load_prompts, packaged_prompts
+from barista_bench.core.prompt import PromptTexts, domain_file_of, hash_name, packaged_prompts
+from barista_bench.core.prompt_files import PromptSet, load_prompts, read_prompt_set
 from barista_bench.core.task import Example, Fields, Json, Scored, Task
 from barista_bench.errors import ConfigError, nearest_of
 from barista_bench.files.reading import json_value
@@ -22,6 +24,11 @@ if TYPE_CHECKING:
     from barista_bench.core.frozen_lines import FrozenLine, ReleaseRoot
     from barista_bench.core.model_samples import ModelSamples
     from barista_bench.tables import Table
+
+
+MAX_NAMED = 3
+"""Texts that are not as released which a warning names."""
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +63,6 @@ class RecordedAnswers:
 
 
 @dataclass(frozen=True, slots=True)
-class ReleasedRubric:
-    """The rubric of a task in its release: the content of a rubric file, and whose wording it is."""
-
-    content: Mapping[str, object]
-    wording: str
-
-
-@dataclass(frozen=True, slots=True)
 class FrozenFormat:
     """The format in which a benchmark's own release freezes examples, a line each.
 
@@ -82,17 +81,15 @@ class FrozenFormat:
 
 
 @dataclass(frozen=True, slots=True)
-class ReleasedCode:
-    """Texts that a clone of a benchmark's released code holds.
+class ReleasedTexts:
+    """What is known of the texts of a benchmark's release, none of which is part of this package.
 
     Args:
-        prompts: from (the clone, a task's name): the release's own wording of the task.
-        rubric: the same for judges; both raise ConfigError where the clone does not hold it.
-        wording: what the texts are called in results, if the clone is the release itself.
+        differences: the texts of a prompt file that differ from the release's, or are not there; by their field.
+        wording: the name of the texts in results where none differs.
     """
 
-    prompts: Callable[[Path, str], PromptTexts]
-    rubric: Callable[[Path, str], ReleasedRubric]
+    differences: Callable[[PromptSet], Sequence[str]]
     wording: str
 
 
@@ -147,7 +144,7 @@ class Benchmark:
         open_release: reads annotations (first path) with media below the second, which is the first where it is None.
             None for benchmarks that are derived from a scene graph.
         frozen_format: how the benchmark's own release freezes examples; None where it freezes none.
-        released_code: texts that a clone of the released code holds; None where there is none to read.
+        released_texts: what tells whether a prompt file has the texts of the release; None where nothing is known.
         vocabulary: object categories with a description each, for judges.
         formats: by name, what reads the recorded outputs of other harnesses.
         paper_tables: the counterparts of the paper's tables and figures.
@@ -172,7 +169,7 @@ class Benchmark:
     leaderboards: tuple[str, ...] = ("all",)
     open_release: Callable[[Path, Path | None], Release] | None = None
     frozen_format: FrozenFormat | None = None
-    released_code: ReleasedCode | None = None
+    released_texts: ReleasedTexts | None = None
     vocabulary: Callable[[], Mapping[str, str]] | None = None
     formats: Mapping[str, Callable[[Path], Sequence[RecordedAnswers]]] = field(default_factory=dict)
     paper_tables: Callable[[Sequence[ModelSamples]], Sequence[Table]] | None = None
@@ -248,24 +245,39 @@ def get_task(
 
 
 def read_wording(benchmark: str, task: str, setting: str | Path) -> PromptTexts:
-    """The wording of a task that `--prompts` names: a file, a folder, `release:FOLDER`, a clone of its release, or
-    `domain:FILE`, ours in the words of a domain file.
+    """The wording of a task that `--prompts` names: a file, a folder, or `domain:FILE`, ours in the words of a domain
+    file.
 
     Raises:
-        ConfigError: it cannot be read, or the benchmark's release has none.
+        ConfigError: it cannot be read, or has no texts for the task.
     """
     domain_file = domain_file_of(setting)
     if domain_file is not None:
         return packaged_prompts(task_class(benchmark, task).prompt_package, task, domain_file)
-    clone = clone_of(setting)
-    if clone is None:
+    prompt_set = read_prompt_set(setting)
+    if prompt_set is None:
         return load_prompts(setting, task)
-    code = get_benchmark(benchmark).released_code
-    if code is None:
-        raise ConfigError(
-            f"no wording can be read from a release of {benchmark}. Remedy: leave --prompts out, or give a file"
-        )
-    return code.prompts(clone, task)
+    texts = prompt_set.texts(task)
+    return replace(texts, wording=name_wording(benchmark, prompt_set, texts.sha256))
+
+
+def name_wording(benchmark: str, prompt_set: PromptSet, sha256: str) -> str:
+    """The name of texts out of a prompt file of several tasks: the release's if the file says so and every known hash
+    is right, else their own.
+    """
+    released = get_benchmark(benchmark).released_texts
+    if released is None or prompt_set.release != benchmark:
+        return hash_name("file", sha256)
+    differences = released.differences(prompt_set)
+    if not differences:
+        return released.wording
+    log.warning(
+        "%s: %d texts are not as released, so that the wording is called by its hash: %s",
+        prompt_set.path,
+        len(differences),
+        ", ".join(differences[:MAX_NAMED]) + (", ..." if len(differences) > MAX_NAMED else ""),
+    )
+    return hash_name("file", sha256)
 
 
 def task_class(benchmark: str, name: str) -> type[Task]:

@@ -4,8 +4,8 @@ Media come first in a prompt and the question last, so that requests over the sa
 
 A wording is a versioned YAML file, and users may bring their own: `{version: int, system: text, user: text}`, with
 `{name}` places that the task fills; tasks that ask in several steps or wordings have further texts in
-`extra: {name: text}`. A set is one such file for one task, or a folder of files called `<task>.yaml`. Results hold its
-hash and its origin: runs of different wording are never compared.
+`extra: {name: text}`. `prompt_files.py` reads files of users. Results hold the wording's hash and its origin: runs of
+different wording are never compared.
 
 Images stand where the user text has a place for them: `{image}` is the next one, `{images}` all that are left, each
 after the text `extra.image` where there is one (`{number}` in it counts from 1). One line break on either side of
@@ -26,7 +26,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from barista_bench.errors import ConfigError
-from barista_bench.files.reading import MAX_YAML, Strict, first_complaint, load_yaml, read_bounded
+from barista_bench.files.reading import Strict, first_complaint, load_yaml
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,8 @@ WORDING_PATTERN = r"^(ours v|[a-z ]+[@:])[0-9a-f]{1,20}$"
 def hash_name(kind: str, sha256: str) -> str:
     """The name of a wording that is identified by its content alone.
 
-    >>> hash_name("clone", "0123456789abcdef")
-    'clone:01234567'
+    >>> hash_name("file", "0123456789abcdef")
+    'file:01234567'
     """
     return f"{kind}:{sha256[:8]}"
 
@@ -99,15 +99,15 @@ IMAGE_TEXT = "image"
 """Name of the further text before each of `{images}`."""
 FROZEN_QUESTION = "frozen_question"
 """Name of the further text that a release freezes with every example; a wording without it uses ours."""
-_IMAGE_PLACE = re.compile(r"\n?\{(image|images)\}\n?")
+IMAGE_PLACE = re.compile(r"\n?\{(image|images)\}\n?")
 
 
 @dataclass(frozen=True, slots=True)
 class PromptTexts:
-    """The wording of one task. `sha256` is of the file's bytes.
+    """The wording of one task. `sha256` is of the file's bytes, or of the task's texts in a file of several.
 
     `wording` is its origin: `ours v<version>`, `domain:<hash>` of ours in the words of a domain file, `file:<hash>`,
-    `release@<commit>`, `clone:<hash>` of a clone that is not the release's, or another harness's own.
+    `release@<commit>`, or another harness's own.
     """
 
     version: int
@@ -157,7 +157,7 @@ class PromptTexts:
         return Prompt(fill(self.system, values), parts)
 
     def _parts(self, image_count: int, values: Mapping[str, str]) -> Iterator[TextPart | ImagePart]:
-        pieces = _IMAGE_PLACE.split(self.user)  # before values are put in: an example's own text places nothing
+        pieces = IMAGE_PLACE.split(self.user)  # before values are put in: an example's own text places nothing
         if len(pieces) == 1:
             yield from map(ImagePart, range(image_count))
         next_image = 0
@@ -198,7 +198,7 @@ def packaged_prompts(package: str, task: str, domain_file: Path | None = None) -
 def _read_packaged(package: str, task: str, domain_file: Path | None) -> PromptTexts:
     path = resources.files(package).joinpath("prompts", f"{task}.yaml")
     data = in_domain_words(path.read_bytes(), domain_file)
-    texts = _parse(data, f"{package}/prompts/{task}.yaml")
+    texts = parse_prompts(data, f"{package}/prompts/{task}.yaml")
     return replace(texts, wording=our_wording(texts.version, texts.sha256, domain_file))
 
 
@@ -227,43 +227,26 @@ def in_domain_words(data: bytes, domain_file: Path | None) -> bytes:
 
 def domain_file_of(path: str | Path) -> Path | None:
     """The file of a setting `domain:FILE`, whose words our own wording takes; None for other paths."""
-    return _path_after("domain:", path)
+    text = str(path)
+    return Path(text.removeprefix("domain:")).expanduser() if text.startswith("domain:") else None
 
 
-def clone_of(path: str | Path) -> Path | None:
-    """The folder of a setting `release:FOLDER`, a clone to read a release's wording from; None for other paths."""
-    return _path_after("release:", path)
+class TaskTexts(Strict):
+    """The fields of a prompt file for one task."""
 
-
-def _path_after(prefix: str, setting: str | Path) -> Path | None:
-    text = str(setting)
-    return Path(text.removeprefix(prefix)).expanduser() if text.startswith(prefix) else None
-
-
-def load_prompts(path: str | Path, task: str) -> PromptTexts:
-    """The wording of `task` from a file, or from `<task>.yaml` in a folder.
-
-    Raises ConfigError where there is no such file, or it is not a prompt file, naming file and key.
-    """
-    file = Path(path) / f"{task}.yaml" if Path(path).is_dir() else Path(path)
-    remedy = "write one, which holds the text for one task, or leave --prompts out"
-    data = read_bounded(file, MAX_YAML, what="no prompt file", remedy=remedy, error=ConfigError)
-    return _parse(data, str(file))
-
-
-class _PromptFile(Strict):
     version: int
     system: str
     user: str
     extra: dict[str, str] = Field(default_factory=dict)
 
 
-def _parse(data: bytes, name: str) -> PromptTexts:
+def parse_prompts(data: bytes, name: str) -> PromptTexts:
+    """A prompt file of one task. Raises ConfigError naming file and field."""
     try:
-        content = _PromptFile.model_validate(load_yaml(data, name), strict=True)
+        texts = TaskTexts.model_validate(load_yaml(data, name), strict=True)
     except ValidationError as error:
         raise ConfigError(
             f"{name}: {first_complaint(error)}. Remedy: give exactly version (a whole number), system and user "
             "(texts), and extra (names and texts) where a task has it"
         ) from error
-    return PromptTexts(sha256=hashlib.sha256(data).hexdigest(), **content.model_dump())
+    return PromptTexts(sha256=hashlib.sha256(data).hexdigest(), **texts.model_dump())

@@ -29,7 +29,7 @@ def write_hub_files(folder: Path, built: BuiltDataset) -> None:
     for task in (get_task(benchmark.name, config.name) for config in tasks):
         figure = "mean score of a language-model judge" if task.primary.startswith("lexical_") else task.primary
         figures.append(f"{task.name}: {figure} over {task.row_note}")
-    wordings = [OURS, *([benchmark.released_code.wording] if benchmark.released_code else [])]
+    wordings = [OURS, *([benchmark.released_texts.wording] if benchmark.released_texts else [])]
     boards, hashes = [], {}
     for config in tasks:
         for split in benchmark.leaderboards:

@@ -18,7 +18,7 @@ from PIL import Image
 
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.example import Status, status_counts
-from barista_bench.core.prompt import Prompt, clone_of, domain_file_of
+from barista_bench.core.prompt import Prompt, domain_file_of
 from barista_bench.core.task import Example, Task
 from barista_bench.data.dataset import ExampleSet
 from barista_bench.errors import ConfigError
@@ -155,9 +155,8 @@ def _config_of_task(config: RunConfig, opened_task: OpenedTask) -> RunConfig:
     if config.root:
         settings["root"] = config.root.resolve()
     if config.prompts:
-        domain_file, clone = domain_file_of(config.prompts), clone_of(config.prompts)
-        prefix = "domain:" if domain_file else "release:" if clone else ""
-        settings["prompts"] = Path(f"{prefix}{(domain_file or clone or config.prompts).resolve()}")
+        domain_file = domain_file_of(config.prompts)
+        settings["prompts"] = Path(f"domain:{domain_file.resolve()}") if domain_file else config.prompts.resolve()
     return config.model_copy(update=settings)
 
 

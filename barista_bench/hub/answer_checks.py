@@ -186,10 +186,10 @@ def _answer_of(record: SampleRecord) -> tuple[object, ...]:
 def _check_wording(task: Task, where: str) -> None:
     """Refuse a wording that is not what it is called."""
     plain = get_task(task.benchmark, task.name).prompts
-    prompts, code = task.prompts, get_benchmark(task.benchmark).released_code
+    prompts, released = task.prompts, get_benchmark(task.benchmark).released_texts
     if prompts.wording == plain.wording:
         is_true = prompts == plain
-    elif code is not None and prompts.wording == code.wording:
+    elif released is not None and prompts.wording == released.wording:
         is_true = _texts(prompts) != _texts(plain)
     else:
         kind = prompts.wording.partition(":")[0]

@@ -29,8 +29,8 @@ class JudgeConfig(SpendingSettings, ModelSettings):
     draws: Count = Field(3, description="Verdicts on each answer and criterion; their spread is reported.")
     rubric: Path | None = Field(
         None,
-        description="Rubric file, release:FOLDER (your clone of the released repository), or domain:FILE (ours in a "
-        "domain file's words), instead of ours.",
+        description="Rubric file, prompt file with rubrics, or domain:FILE (ours in a domain file's words), instead of "
+        "ours.",
     )
     steps: Literal["given", "generate"] = Field(
         "given",

@@ -2,18 +2,24 @@
 
 G-Eval (arXiv 2303.16634), as the BARISTA paper uses it (arXiv 2605.12074, sections A.1, A.2.3 and A.3.3): criteria,
 evaluation steps, and a score from 0 to 10 by bands, a tenth of which is reported. Of reasoning (EgoCoT-Bench,
-arXiv 2605.19559, section 3.2.4; docs/upstream/egocot.md) a whole score from 0 to 5; the wording is ours.
+arXiv 2605.19559, section 3.2.4; docs/upstream/egocot.md) a whole score from 0 to 5. The wording is ours; of the
+reasoning's form users may bring their own.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 
 from barista_bench.benchmarks.parsing import object_schema
 from barista_bench.core.fencing import fenced
-from barista_bench.core.prompt import Prompt, PromptTexts, TextPart, packaged_prompts
-from barista_bench.core.task import Judged, Rationale
+from barista_bench.core.prompt import Prompt, PromptTexts, TextPart, packaged_prompts, parse_prompts
+from barista_bench.core.prompt_files import load_prompts, read_prompt_set
+from barista_bench.core.task import Judged, Rationale, Task
+from barista_bench.errors import ConfigError
+from barista_bench.judging.answers import REASONING
 from barista_bench.judging.rubric import Criterion, Rubric
 from barista_bench.runs.ask.replies import Unusable, read_object
 
@@ -26,15 +32,36 @@ def judge_prompts(name: str) -> PromptTexts:
     return packaged_prompts("barista_bench.judging", name)
 
 
+def load_reasoning_form(task: Task, path: str | Path | None) -> PromptTexts:
+    """The texts of the reasoning's form: ours, or those that a prompt file has as `rubrics.<task>`.
+
+    Raises ConfigError where the file cannot be read, or lacks them or a place in them.
+    """
+    if path is None:
+        return judge_prompts(REASONING)
+    prompt_set = read_prompt_set(path)
+    if prompt_set is None:
+        texts = load_prompts(path, task.name)
+    else:
+        texts = parse_prompts(json.dumps(prompt_set.rubric(task.name)).encode(), f"{path}: rubrics.{task.name}")
+    for place in ("{fence}", "{data}"):
+        if place not in texts.user:
+            raise ConfigError(f"{path}: user: has no place {place}. Remedy: write it, docs/judging.md says what it is")
+    return texts
+
+
 def form_prompts(
-    rubric: Rubric | None, steps: Mapping[str, Sequence[str]], view: Judged | Rationale
+    rubric: Rubric | None,
+    steps: Mapping[str, Sequence[str]],
+    view: Judged | Rationale,
+    reasoning: PromptTexts | None = None,
 ) -> dict[str, Prompt]:
-    """The forms on one answer, by criterion. Without a rubric the reasoning is graded.
+    """The forms on one answer, by criterion. Without a rubric the reasoning is graded, in our words or in `reasoning`.
 
     Raises KeyError where a criterion has no steps, TypeError where answers are graded without a rubric.
     """
     if rubric is None and isinstance(view, Rationale):
-        return {"reasoning": reasoning_prompt(view)}
+        return {REASONING: reasoning_prompt(view, reasoning)}
     if rubric is None or isinstance(view, Rationale):
         raise TypeError("reasoning has no rubric, and answers have one")
     return {each.name: form_prompt(rubric, each, steps[each.name], view) for each in rubric.criteria}
@@ -57,10 +84,11 @@ def form_prompt(rubric: Rubric, criterion: Criterion, steps: Sequence[str], judg
     )
 
 
-def reasoning_prompt(rationale: Rationale) -> Prompt:
-    """The form on one line of reasoning."""
+def reasoning_prompt(rationale: Rationale, texts: PromptTexts | None = None) -> Prompt:
+    """The form on one line of reasoning, in our words or in those of `texts`."""
     fence, data = fenced(asdict(rationale))
-    return _prompt("reasoning", fence=fence, data=data)
+    system, user = (texts or judge_prompts(REASONING)).fill(fence=fence, data=data)
+    return Prompt(system, (TextPart(user),))
 
 
 def steps_prompt(rubric: Rubric, criterion: Criterion) -> Prompt:

@@ -20,7 +20,6 @@ from barista_bench.core.example import Fields
 from barista_bench.errors import DataError
 from barista_bench.files.writing import write_whole
 from barista_bench.judging.answers import REASONING, form_id
-from barista_bench.judging.forms import judge_prompts
 from barista_bench.judging.verdicts import GEVAL_FORM, REASONING_FORM, ReplyForm
 from barista_bench.models import GenerationConfig
 from barista_bench.runs.ask.replies import draw_keys
@@ -69,7 +68,7 @@ def verdict_keys(description: JudgeDescription) -> Callable[[str, str], dict[int
     if form is REASONING_FORM:
         fields = ("model", "reason_length")
         identity = {name: description.identity[name] for name in fields if name in description.identity}
-        identity["prompt"] = judge_prompts(REASONING).sha256
+        identity["prompt"] = description.prompt["sha256"]
         draws = range(1)  # whatever the file says
     else:
         identity = {**description.identity, "steps": digest(description.steps)}

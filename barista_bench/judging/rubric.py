@@ -1,7 +1,7 @@
 """Rubrics are data: what a judge looks at, and what its scores mean, stand in a versioned YAML file.
 
-`rubrics/<task>.yaml` of a benchmark's package is ours; users may bring their own, or read a release's out of their
-clone of it. Its hash stands in the results, and whose wording it is.
+`rubrics/<task>.yaml` of a benchmark's package is ours; users may bring their own, in a file for one task or in a prompt
+file of several (`core/prompt_files.py`). Its hash stands in the results, and whose wording it is.
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from barista_bench.benchmarks import get_benchmark
-from barista_bench.core.prompt import clone_of, domain_file_of, hash_name, in_domain_words, our_wording
+from barista_bench.benchmarks import get_benchmark, name_wording
+from barista_bench.core.prompt import domain_file_of, hash_name, in_domain_words, our_wording
+from barista_bench.core.prompt_files import REMEDY, read_prompt_set
 from barista_bench.core.task import Task
 from barista_bench.errors import ConfigError
 from barista_bench.files.reading import MAX_YAML, first_complaint, load_yaml, read_bounded
 from barista_bench.scene_graph.domain import load_domain
 
 TOP_SCORE = 10
+_REMEDY = "correct it, docs/judging.md shows one"
 
 
 class _RubricModel(BaseModel):
@@ -108,8 +110,8 @@ class Rubric(_RubricFile):
 
 
 def load_rubric(task: Task, path: str | Path | None = None) -> Rubric:
-    """The rubric of a task: ours, with `domain:FILE` in the words of a domain file, a user's file, or with
-    `release:FOLDER` that of a clone of the release.
+    """The rubric of a task: ours, with `domain:FILE` in the words of a domain file, or a user's: a rubric file, or a
+    prompt file of several tasks.
 
     Raises ConfigError where no judge scores this task, or the file is not a rubric; names file and field.
     """
@@ -118,22 +120,16 @@ def load_rubric(task: Task, path: str | Path | None = None) -> Rubric:
     domain_file = domain_file_of(path)
     if domain_file is not None:
         return _domain_rubric(task.prompt_package, task.name, domain_file)
-    clone = clone_of(path)
-    if clone is not None:
-        return _released_rubric(task, clone)
-    remedy = "write one, or leave --rubric out"
-    data = read_bounded(path, MAX_YAML, what="no rubric file", remedy=remedy, error=ConfigError)
-    return _read_rubric(data, str(path), task.prompt_package)
-
-
-def _released_rubric(task: Task, clone: Path) -> Rubric:
-    code = get_benchmark(task.benchmark).released_code
-    if code is None:
-        raise ConfigError(f"no rubric can be read from a release of {task.benchmark}. Remedy: leave --rubric out")
-    released = code.rubric(clone, task.name)
-    sha256 = hashlib.sha256(json.dumps(released.content, sort_keys=True).encode()).hexdigest()
-    content = _checked_content(released.content, str(clone))
-    return Rubric(**content.model_dump(), sha256=sha256, wording=released.wording)
+    data = read_bounded(path, MAX_YAML, what="no rubric file", remedy=REMEDY, error=ConfigError)
+    content = load_yaml(data, str(path), remedy=_REMEDY)
+    prompt_set = read_prompt_set(path)
+    if prompt_set is None:
+        return _read_rubric(content, data, str(path), task.prompt_package)
+    section = prompt_set.rubric(task.name)
+    rubric = _read_rubric(
+        section, json.dumps(section, sort_keys=True).encode(), f"{path}: rubrics.{task.name}", task.prompt_package
+    )
+    return rubric.model_copy(update={"wording": name_wording(task.benchmark, prompt_set, rubric.sha256)})
 
 
 @functools.cache
@@ -149,13 +145,22 @@ def _domain_rubric(package: str, task: str, domain_file: Path | None) -> Rubric:
         )
     words = load_domain(domain_file).categories if domain_file else None
     data = in_domain_words(path.read_bytes(), domain_file)
-    rubric = _read_rubric(data, f"{package}/rubrics/{task}.yaml", package, words)
+    name = f"{package}/rubrics/{task}.yaml"
+    rubric = _read_rubric(load_yaml(data, name), data, name, package, words)
     return rubric.model_copy(update={"wording": our_wording(rubric.version, rubric.sha256, domain_file)})
 
 
-def _read_rubric(data: bytes, name: str, package: str, categories: Mapping[str, str] | None = None) -> Rubric:
-    """The rubric in a file's bytes; `categories` stand in for the benchmark's own, where it shows them."""
-    content = _checked_content(load_yaml(data, name, remedy="correct it, docs/judging.md shows one"), name)
+def _read_rubric(
+    fields: object, data: bytes, name: str, package: str, categories: Mapping[str, str] | None = None
+) -> Rubric:
+    """The rubric of a file's content.
+
+    Args:
+        data: what is hashed.
+        name: what errors call it.
+        categories: replace the benchmark's own, where the rubric shows them.
+    """
+    content = _checked_content(fields, name)
     file_hash = hashlib.sha256(data)
     words: dict[str, str] = {}
     if content.vocabulary:
@@ -170,7 +175,7 @@ def _checked_content(content: object, name: str) -> _RubricFile:
         return _RubricFile.model_validate(content)
     except ValidationError as error:
         complaint = first_complaint(error)
-        raise ConfigError(f"{name}: {complaint}. Remedy: correct it, docs/judging.md shows one") from error
+        raise ConfigError(f"{name}: {complaint}. Remedy: {_REMEDY}") from error
 
 
 def _vocabulary(package: str, name: str) -> dict[str, str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from barista_bench.core.example import Status
+from barista_bench.core.prompt import PromptTexts
 from barista_bench.errors import ConfigError, DataError, ModelError
 from barista_bench.judging.answers import (
     REASONING,
@@ -23,7 +24,14 @@ from barista_bench.judging.answers import (
     offline_judge,
 )
 from barista_bench.judging.config import JudgeConfig
-from barista_bench.judging.forms import STEPS_SCHEMA, form_prompts, judge_prompts, read_steps, steps_prompt
+from barista_bench.judging.forms import (
+    STEPS_SCHEMA,
+    form_prompts,
+    judge_prompts,
+    load_reasoning_form,
+    read_steps,
+    steps_prompt,
+)
 from barista_bench.judging.judge_folder import (
     VERDICTS_FILE,
     JudgeDescription,
@@ -84,9 +92,10 @@ def judge_config(config: JudgeConfig) -> JudgeSession:
     """Judge as `judge` does, by settings that are put together already."""
     run = read_scored(config.run, data=config.data, root=config.root, options={})
     grades_reasons = asks_for_reasons(run.task)
-    if grades_reasons and (config.rubric is not None or config.steps == "generate"):
-        raise ConfigError(f"{run.task.name}: its reasons are judged by one rubric. Remedy: give no rubric and no steps")
+    if grades_reasons and config.steps == "generate":
+        raise ConfigError(f"{run.task.name}: its reasons are judged without steps. Remedy: leave steps at given")
     rubric = None if grades_reasons else load_rubric(run.task, config.rubric)
+    reasoning = load_reasoning_form(run.task, config.rubric) if grades_reasons else None
     if config.is_offline:
         form, figures = REASONING_FORM, dict[str, str | None]({REASONING: "lexical_f1"})
         if rubric:
@@ -96,7 +105,7 @@ def judge_config(config: JudgeConfig) -> JudgeSession:
         model = ClusterModel(config.as_model, config.cluster, [])
     else:
         model = load_model(config.as_model, [])
-    description = describe_judge(config, model.identity, rubric)
+    description = describe_judge(config, model.identity, rubric, reasoning)
     folder = config.run / JUDGES / judge_folder_name(model.identity.name, description.identity, description.generation)
     session = JudgeSession(folder, run)
     with SampleLog(folder / VERDICTS_FILE) as log:
@@ -121,17 +130,21 @@ def judge_questions(description: JudgeDescription, answers: Sequence[DistinctAns
     Raises KeyError, TypeError or ValidationError where `description` was changed by hand, and is no judge's any more.
     """
     form, keys = description.form, verdict_keys(description)
-    rubric = None if form is REASONING_FORM else Rubric.model_validate(description.rubric)
+    is_reasoning = form is REASONING_FORM
+    rubric = None if is_reasoning else Rubric.model_validate(description.rubric)
+    reasoning = PromptTexts(**description.prompt) if is_reasoning else None
     return [
         RepeatedPrompt(form_id(form, answer.item, criterion), prompt, keys(answer.item, criterion), description.schema)
         for answer in answers
-        for criterion, prompt in form_prompts(rubric, description.steps, answer.view).items()
+        for criterion, prompt in form_prompts(rubric, description.steps, answer.view, reasoning).items()
     ]
 
 
-def describe_judge(config: JudgeConfig, model: ModelIdentity, rubric: Rubric | None) -> JudgeDescription:
-    """G-Eval by a rubric, or without one the protocol of EgoCoT-Bench for reasons: one verdict, temperature 0 whatever
-    is set, and no probabilities."""
+def describe_judge(
+    config: JudgeConfig, model: ModelIdentity, rubric: Rubric | None, reasoning: PromptTexts | None = None
+) -> JudgeDescription:
+    """G-Eval by a rubric, or without one the protocol of EgoCoT-Bench for reasons, in our words or in `reasoning`: one
+    verdict, temperature 0 whatever is set, and no probabilities."""
     if rubric:
         prompt, generation, draws = judge_prompts("geval"), config.generation, config.verdicts
         # A rubric that lacks steps has the judge work them out, as the release does.
@@ -144,7 +157,7 @@ def describe_judge(config: JudgeConfig, model: ModelIdentity, rubric: Rubric | N
         }
         content = rubric.model_dump()
     else:
-        prompt, draws = judge_prompts(REASONING), 1
+        prompt, draws = reasoning or judge_prompts(REASONING), 1
         generation = dataclasses.replace(config.generation, temperature=0.0, top_p=1.0, top_k=None, top_logprobs=0)
         identity = {"method": REASONING, "rubric": prompt.sha256, "steps": "given"}
         content = {"version": prompt.version, "wording": prompt.wording, "criteria": [{"name": REASONING}]}

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from barista_bench.benchmarks import get_task, task_names
+from barista_bench.benchmarks import get_task, read_wording, task_names
 from barista_bench.benchmarks.barista.released_sets import released_parameters, released_sampling
-from barista_bench.benchmarks.barista.released_wording import released_prompts
 from barista_bench.core.boxes import BoxFormat
 from barista_bench.core.prompt import PromptTexts
 from barista_bench.core.task import Example, Prediction, Scored
@@ -24,7 +23,7 @@ from barista_bench.runs.score.scoring import score
 from tests.data.released_files import released_record, task_data, write_records
 from tests.data.released_runs import ours
 from tests.one_run import run
-from tests.released_clone import write_clone
+from tests.released_clone import write_prompts
 
 NAMES = task_names("barista")
 
@@ -200,19 +199,19 @@ def test_build_writes_the_released_layout(kitchen_release: Path, tmp_path: Path)
 
 
 def test_frozen_sentences_are_those_of_the_wording(kitchen_release: Path, tmp_path: Path) -> None:
-    clone = write_clone(tmp_path / "clone")
+    prompt_file = write_prompts(tmp_path)
     settings: dict[str, Any] = {"configs": ["referring", "activity"], "sampling": {"limit": 1}, "layout": "release"}
     sentences = {}
-    for name, prompts in (("ours", None), ("theirs", f"release:{clone}")):
+    for name, prompts in (("ours", None), ("theirs", prompt_file)):
         build(kitchen_release, tmp_path / name, prompts=prompts, **settings)
         files = [tmp_path / name / f"{task}.jsonl" for task in ("referring", "activity_mcq")]
         sentences[name] = [json.loads(file.read_text())["task_data"]["question"] for file in files]
     for ours_, theirs, wording in zip(*sentences.values(), ("referring", "activity"), strict=True):
-        frozen = released_prompts(clone, wording).text("frozen_question", frame_count="4")
+        frozen = read_wording("barista", wording, prompt_file).text("frozen_question", frame_count="4")
         assert (theirs, ours_ != theirs) == (frozen, True)
     assert "{box}" in sentences["ours"][0], "the place for the box is not filled in, as released"
     with pytest.raises(ConfigError, match=r"layout release alone.*Remedy"):
-        build(kitchen_release, tmp_path / "set", configs=["activity"], prompts=f"release:{clone}")
+        build(kitchen_release, tmp_path / "set", configs=["activity"], prompts=prompt_file)
 
 
 def test_a_wording_without_a_sentence_to_freeze_shares_ours(six_frozen: Path) -> None:

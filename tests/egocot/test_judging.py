@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -28,7 +29,7 @@ from barista_bench.reporting import write_report
 from barista_bench.runs.ask import runner
 from barista_bench.runs.score.scoring import ScoredRun, score
 from tests.conftest import Use
-from tests.judging.judges import ScriptedJudge, material
+from tests.judging.judges import ScriptedJudge, material, user_text
 from tests.one_run import run
 
 
@@ -182,10 +183,35 @@ def test_the_offline_judges_need_no_model(make_run: Callable[..., Path], dev: li
     assert {judged.results.judge.name for judged in all_judged(score(folder))} == {"lexical", "oracle"}
 
 
-def test_rubrics_and_made_up_steps_are_refused(make_run: Callable[..., Path], tmp_path: Path) -> None:
+def test_made_up_steps_are_refused(make_run: Callable[..., Path]) -> None:
+    with pytest.raises(ConfigError, match="judged without steps"):
+        judge(make_run(said, runs=1), "any", steps="generate")
+
+
+def test_a_prompt_file_has_the_judge_asked_in_its_words(
+    make_run: Callable[..., Path], use: Callable[[ScriptedJudge], ScriptedJudge], tmp_path: Path
+) -> None:
+    user = "Grade this.\nBEGIN {fence}\n{data}\nEND {fence}\nThat was all."
+    texts = {"version": 1, "system": "Be stern.", "user": user}
+    path = tmp_path / "prompts.yaml"
+    path.write_text(json.dumps({"rubrics": {"cot": texts}}))
     folder = make_run(said, runs=1)
-    with pytest.raises(ConfigError, match="judged by one rubric"):
-        judge(folder, "lexical", rubric=tmp_path / "rubric.yaml")
+    judge_ = use(ScriptedJudge(by_hash))
+    session_ = judge(folder, "any", rubric=path)
+    for request in judge_.requests:
+        begin, data, end = user_text(request).split("\n")[1:4]
+        assert request.prompt.system == "Be stern."
+        assert user_text(request) == f"Grade this.\n{begin}\n{data}\n{end}\nThat was all."
+        assert json.loads(data) == material(request)
+    judged = score_judged(session_.run, session_.folder).results
+    assert re.fullmatch("file:[0-9a-f]{8}", judged.rubric.wording)
+    assert judge(folder, "any").folder != session_.folder, "our own words are another judge"
+    path.write_text(json.dumps({"rubrics": {"cot": texts | {"user": "Grade {data}."}}}))
+    with pytest.raises(ConfigError, match=r"user: has no place \{fence\}\. Remedy: write it"):
+        judge(folder, "any", rubric=path)
+    path.write_text(json.dumps({"rubrics": {"cot": {"version": 1}}}))
+    with pytest.raises(ConfigError, match=r"rubrics\.cot: system: Field required"):
+        judge(folder, "any", rubric=path)
 
 
 def test_a_run_over_hidden_answers_is_never_scored(make_run: Callable[..., Path]) -> None:

@@ -10,8 +10,8 @@ import pytest
 from barista_bench.benchmarks.barista.change_detection import CATEGORIES, Category, Change
 from barista_bench.benchmarks.barista.clips import ClipView
 from barista_bench.benchmarks.barista.qa_templates import clip_text, read_pairs, read_writer, write_pair
-from barista_bench.benchmarks.barista.released_wording import released_writer
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalSampling, TemporalVQA
+from barista_bench.core.prompt_files import load_prompts
 from barista_bench.core.task import Example
 from barista_bench.data.folder import build
 from barista_bench.data.frozen import read_frozen
@@ -25,7 +25,7 @@ from tests.graph_examples import graph_examples
 from tests.judging.changes import LID, change, changes_of
 from tests.judging.conftest import never
 from tests.judging.judges import ScriptedJudge, user_text
-from tests.released_clone import write_clone
+from tests.released_clone import write_prompts
 from tests.releases import eventful, write_release
 
 SHORT = ("frames=6", "spacing=4")
@@ -183,15 +183,17 @@ def test_what_cannot_be_used_is_left_out_named_and_asked_once(root: Path, exampl
     assert [pair["category"] for pair in clip["qa_pairs"]] == ["action_transition", "activity_progression"]
 
 
-def test_the_wording_of_a_clone_or_a_file_can_ask(root: Path, examples: dict, tmp_path: Path) -> None:
+def test_a_file_of_one_wording_or_of_several_tasks_can_ask(root: Path, examples: dict, tmp_path: Path) -> None:
     (tmp_path / "own.yaml").write_text('{version: 1, system: "About {category}:", user: "{changes}"}')
     texts = []
-    for name, prompts in (("clone", f"release:{write_clone(tmp_path / 'clone')}"), ("file", tmp_path / "own.yaml")):
+    for name, prompts in (("several", write_prompts(tmp_path)), ("file", tmp_path / "own.yaml")):
         writer = ScriptedJudge(lambda request, _: template(examples, request))
         assert start(root, tmp_path / name, writer, prompts=prompts).written == 8
         assert user_text(writer.requests[0]).startswith("Objects present: ")
         texts.append(writer.requests[0].prompt.system)
-    assert texts[0] == released_writer(tmp_path / "clone").fill(category="action_transition")[0]
+    assert (
+        texts[0] == load_prompts(tmp_path / "released_prompts.yaml", "questions").fill(category="action_transition")[0]
+    )
     assert texts[1] == "About action_transition:"
     with pytest.raises(ConfigError, match="another writer"):
         start(root, tmp_path / "file", ScriptedJudge(never))

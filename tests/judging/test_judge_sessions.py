@@ -27,7 +27,7 @@ from tests.judging.judges import (
     user_text,
     verdict,
 )
-from tests.released_clone import write_clone
+from tests.released_clone import write_prompts
 
 
 def test_a_second_start_asks_only_for_what_is_missing(make_run: Callable, use: Callable) -> None:
@@ -147,13 +147,13 @@ def test_a_released_rubric_has_the_judge_make_its_steps_and_asks_in_its_own_word
 ) -> None:
     run = make_run("referring", runs=1)
     judge_ = use(ScriptedJudge(lambda r, p: STEPS if r.request_id.startswith("steps:") else verdict(7)))
-    session = judge(run, "any", draws=1, rubric=Path(f"release:{write_clone(tmp_path / 'clone')}"))
+    session = judge(run, "any", draws=1, rubric=write_prompts(tmp_path))
     forms = [request for request in judge_.requests if not request.request_id.startswith("steps:")]
     assert {material(request)["question"] for request in forms} == {"What is in {box}, do you think?"}
     assert all("1. Read both.\n2. Compare." in user_text(request) for request in forms)
     results = score_judged(session.run, session.folder).results
     assert (results.steps, results.rubric.criteria) == ("generate", ["correctness"])
-    assert results.rubric.wording.startswith("clone:")
+    assert results.rubric.wording.startswith("file:")
     assert results.answers.wording == session.run.results.prompts.wording == "ours v2"
     assert results.figures["correctness"].mean == pytest.approx(0.7)
 

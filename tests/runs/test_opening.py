@@ -17,13 +17,13 @@ from barista_bench.reporting.analyses import analyse
 from barista_bench.reporting.view import build_report
 from barista_bench.runs.ask.catalog import _OtherVideos, load_model
 from barista_bench.runs.ask.config import RunConfig
-from barista_bench.runs.ask.opening import open_tasks
+from barista_bench.runs.ask.opening import _TaskChoice, _wording, open_tasks
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.results import read_results, summary_line
 from barista_bench.runs.score.scoring import score
 from tests.conftest import MadeOnce
 from tests.one_run import run
-from tests.released_clone import write_clone
+from tests.released_clone import write_prompts
 from tests.releases import document, write_release
 from tests.vista.made import write_small_release
 
@@ -98,15 +98,31 @@ def test_a_place_that_is_left_out_is_told(dataset: Path, prompts, caplog: pytest
     assert "the prompts of barista/relations have no place {" in caplog.text
 
 
+def test_boxes_may_be_described_in_words_of_ones_own(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    texts = {"version": 1, "system": "{names} of {scale}", "user": "{phrase}"}
+    extra = {"names.yxyx": "y first", "names.xyxy": "x first"}
+    path, choice = tmp_path / "own.yaml", _TaskChoice("barista", "grounding", "", tmp_path, "")
+    config = RunConfig(data="d", out=tmp_path, model="oracle", prompts=path)
+    path.write_text(json.dumps({"tasks": {"grounding": texts | {"extra": extra}}}))
+    assert _wording(config, choice)
+    assert not caplog.text
+    path.write_text(json.dumps({"tasks": {"grounding": texts}}))
+    with pytest.raises(ConfigError, match=r"place \{names\}, which nothing fills"):
+        _wording(config, choice)
+    path.write_text(json.dumps({"tasks": {"activity": {**texts, "system": "{scale}", "user": "{choices}"}}}))
+    with pytest.raises(ConfigError, match=r"place \{scale\}, which nothing fills"):
+        _wording(config, choice._replace(task="activity"))
+
+
 @pytest.mark.full
-def test_a_run_in_the_words_of_a_clone_says_so_everywhere(dataset: Path, tmp_path: Path) -> None:
-    clone = write_clone(tmp_path / "clone")
+def test_a_run_in_the_words_of_a_prompt_file_says_so_everywhere(dataset: Path, tmp_path: Path) -> None:
+    prompt_file = write_prompts(tmp_path)
     settings = {"task": "relations", "model": "chance", "runs": 1, "limit": 2}
-    run(dataset, tmp_path / "theirs", prompts=f"release:{clone}", **settings)
+    run(dataset, tmp_path / "theirs", prompts=prompt_file, **settings)
     run(dataset, tmp_path / "ours", **settings)
     theirs, ours = score(tmp_path / "theirs"), score(tmp_path / "ours")
     wording = read_run(tmp_path / "theirs").prompts.wording
-    assert (wording[:6], ours.results.prompts.wording) == ("clone:", "ours v2")
+    assert (wording[:5], ours.results.prompts.wording) == ("file:", "ours v2")
     assert read_results(tmp_path / "theirs" / "results.json").prompts.wording == wording
     assert summary_line(theirs.results).endswith(f", wording {wording}")
     analyses = analyse([theirs, ours])
@@ -119,12 +135,7 @@ def test_a_run_in_the_words_of_a_clone_says_so_everywhere(dataset: Path, tmp_pat
     assert not analyses.comparisons
     assert not analyses.agreements
     with pytest.raises(ConfigError, match="holds a run with prompts_hash"):
-        run(dataset, tmp_path / "ours", prompts=f"release:{clone}", **settings)
-
-
-def test_a_benchmark_without_a_released_wording_says_so(vista: Path, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"no wording can be read from a release of vista. Remedy"):
-        names(vista, benchmark="vista", task="all", prompts=f"release:{tmp_path}")
+        run(dataset, tmp_path / "ours", prompts=prompt_file, **settings)
 
 
 def test_too_few_examples_to_compare_are_told_and_cost_no_traceback(vista: Path, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """BARISTA (arXiv 2605.12074): zero-shot tasks derived from one scene graph of coffee-making videos."""
 
-from barista_bench.benchmarks import Benchmark, FrozenFormat, ReleasedCode, TasksOnDemand, on_demand
+from barista_bench.benchmarks import Benchmark, FrozenFormat, ReleasedTexts, TasksOnDemand, on_demand
 from barista_bench.benchmarks.barista.common import RELEASED_WORDING
 from barista_bench.scene_graph.release import VIDEO_FILE
 
@@ -37,9 +37,8 @@ BENCHMARK = Benchmark(
         parameters=on_demand("barista_bench.benchmarks.barista.released_sets:released_parameters"),
         identity=on_demand("barista_bench.benchmarks.barista.released_sets:identity"),
     ),
-    released_code=ReleasedCode(
-        prompts=on_demand("barista_bench.benchmarks.barista.released_wording:released_prompts"),
-        rubric=on_demand("barista_bench.benchmarks.barista.released_wording:released_rubric"),
+    released_texts=ReleasedTexts(
+        differences=on_demand("barista_bench.benchmarks.barista.released_wording:released_differences"),
         wording=RELEASED_WORDING,
     ),
     vocabulary=on_demand("barista_bench.benchmarks.barista.common:domain_vocabulary"),

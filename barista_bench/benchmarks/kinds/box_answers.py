@@ -127,6 +127,16 @@ def box_fields(prompts: PromptTexts, box_format: BoxFormat) -> dict[str, str]:
     return {"scale": str(box_format.scale), **texts}
 
 
+BOX_PLACES = frozenset({"format", "box_format", "box_order"})
+"""Places that our wordings have for a description of boxes."""
+
+
+def own_box_places(prompts: PromptTexts) -> set[str]:
+    """The places that `box_fields` fills in a wording that describes boxes in its own words."""
+    names = {name.rpartition(".")[0] for name in prompts.extra if name.rpartition(".")[2] in BOX_ORDERS}
+    return names | ({"scale"} if "{scale}" in prompts.system else set())
+
+
 def random_grid_box(rng: random.Random) -> list[float]:
     """A random box: two different positions on either axis, every pair as likely as any other."""
     x0, x1 = sorted(rng.sample(range(GRID + 1), 2))

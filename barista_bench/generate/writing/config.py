@@ -25,8 +25,8 @@ class QuestionConfig(ModelSettings):
     )
     prompts: Path | None = Field(
         None,
-        description="Prompt file, release:FOLDER (your clone of the released repository), or domain:FILE (ours in a "
-        "domain file's words), instead of ours.",
+        description="Prompt file (of several tasks: its writer), or domain:FILE (ours in a domain file's words), "
+        "instead of ours.",
     )
     attempts: Count = Field(3, description="Tries at one question before it is left out; for protocol=paper.")
     sampling: Texts = Field(

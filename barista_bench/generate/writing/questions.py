@@ -22,7 +22,7 @@ from typing import Any, cast
 
 import msgspec
 
-from barista_bench.benchmarks import parse_pairs
+from barista_bench.benchmarks import parse_pairs, read_wording
 from barista_bench.benchmarks.barista.change_detection import Category, Change, changes_domain, detect_changes
 from barista_bench.benchmarks.barista.clips import ClipView, Keyframes, clips
 from barista_bench.benchmarks.barista.qa_templates import (
@@ -33,18 +33,10 @@ from barista_bench.benchmarks.barista.qa_templates import (
     QaPair,
     clip_text,
 )
-from barista_bench.benchmarks.barista.released_wording import released_writer
 from barista_bench.benchmarks.barista.temporal_vqa import TemporalSampling, TemporalVQA
 from barista_bench.core.deriving import Candidate
-from barista_bench.core.prompt import (
-    Prompt,
-    PromptTexts,
-    TextPart,
-    clone_of,
-    domain_file_of,
-    load_prompts,
-    packaged_prompts,
-)
+from barista_bench.core.prompt import Prompt, PromptTexts, TextPart, domain_file_of, packaged_prompts
+from barista_bench.core.prompt_files import WRITER
 from barista_bench.errors import ConfigError
 from barista_bench.files.owned_folders import check_place
 from barista_bench.files.writing import write_whole
@@ -174,11 +166,10 @@ def question_prompt(prompts: PromptTexts, category: Category, context: str, refu
 
 def _writer_prompts(config: QuestionConfig) -> PromptTexts:
     if config.prompts is None:
-        return packaged_prompts(__package__, "questions")
+        return packaged_prompts(__package__, WRITER)
     if domain_file := domain_file_of(config.prompts):
-        return packaged_prompts(__package__, "questions", domain_file)
-    clone = clone_of(config.prompts)
-    return released_writer(clone) if clone else load_prompts(config.prompts, "questions")
+        return packaged_prompts(__package__, WRITER, domain_file)
+    return read_wording(TemporalVQA.benchmark, WRITER, config.prompts)
 
 
 def _plan(

@@ -155,8 +155,8 @@ class RunConfig(SpendingSettings, ModelSettings):
     root: Path | None = Field(None, description="Folder of the videos of a linked dataset or frozen file.")
     prompts: Path | None = Field(
         None,
-        description="Prompt file, folder of <task>.yaml, release:FOLDER (your clone of the released repository), or "
-        "domain:FILE (ours in a domain file's words), instead of our wording.",
+        description="Prompt file of one task or several, folder of <task>.yaml, or domain:FILE (ours in a domain "
+        "file's words), instead of our wording.",
     )
     protocol: Literal["release", "paper"] = Field(
         "release", description="Whose rules: the released code's, or the paper's where they differ."

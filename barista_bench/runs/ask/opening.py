@@ -9,8 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from barista_bench.benchmarks import BENCHMARKS, get_task, read_wording, task_class, task_names, task_options
-from barista_bench.core.prompt import FROZEN_QUESTION, IMAGE_PLACES, IMAGE_TEXT, PromptTexts, clone_of
+from barista_bench.benchmarks import (
+    BENCHMARKS,
+    get_benchmark,
+    get_task,
+    read_wording,
+    task_class,
+    task_names,
+    task_options,
+)
+from barista_bench.benchmarks.kinds.box_answers import BOX_PLACES, own_box_places
+from barista_bench.core.prompt import FROZEN_QUESTION, IMAGE_PLACES, IMAGE_TEXT, PromptTexts
 from barista_bench.core.task import Task
 from barista_bench.data.dataset import ExampleSet, config_names, open_examples
 from barista_bench.data.manifest import DEFAULT_BENCHMARK, MANIFEST, read_manifest
@@ -104,11 +113,14 @@ def _wording(config: RunConfig, choice: _TaskChoice) -> PromptTexts | None:
     if config.prompts is None:
         return None
     prompts = read_wording(choice.benchmark, choice.task, config.prompts)
-    if clone_of(config.prompts) is not None:
+    released = get_benchmark(choice.benchmark).released_texts
+    if released and prompts.wording == released.wording:
         return prompts
     packaged = get_task(choice.benchmark, choice.task).prompts
     subject = f"the prompts of {choice.benchmark}/{choice.task}"
     packaged_places, places = _placeholders(packaged), _placeholders(prompts)
+    if packaged_places & BOX_PLACES and (own_places := own_box_places(prompts)):
+        packaged_places = packaged_places - (BOX_PLACES - places) | own_places
     if packaged_places & IMAGE_PLACES:
         packaged_places |= IMAGE_PLACES
     if unknown := sorted(places - packaged_places):

@@ -1,0 +1,94 @@
+"""Prompt files of users: one for one task, a folder of `<task>.yaml`, or one file with the texts of several tasks.
+
+A file of several tasks has `tasks: {task: texts}`, `rubrics: {task: content of a rubric file}` for judges, and
+`writer: texts` for the writer of questions; it may lack any of them. `release: BENCHMARK` says that the texts are the
+release's: their hashes are checked then (`benchmarks.name_wording`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from barista_bench.core.prompt import PromptTexts, TaskTexts, parse_prompts
+from barista_bench.errors import ConfigError
+from barista_bench.files.reading import MAX_YAML, Strict, first_complaint, load_yaml, read_bounded
+
+REMEDY = "write one (docs/prompt_files.md shows how), or let scripts/released_prompts.py write the release's"
+"""What to do where there is no prompt file."""
+WRITER = "questions"
+"""The task whose texts are those of the writer of questions."""
+_SECTIONS = {"tasks", "rubrics", "writer"}
+
+
+class _SetContent(Strict):
+    release: str = ""
+    tasks: dict[str, TaskTexts] = Field(default_factory=dict)
+    rubrics: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    writer: TaskTexts | None = None
+
+
+class PromptSet(_SetContent):
+    """A prompt file of several tasks. `path` is where it lies."""
+
+    path: str
+
+    def texts(self, task: str) -> PromptTexts:
+        """The wording of a task. Raises ConfigError where the file has none for it."""
+        texts = self.writer if task == WRITER else self.tasks.get(task)
+        if texts is None:
+            raise self._missing_error("writer" if task == WRITER else f"tasks.{task}", list(self.tasks))
+        content = texts.model_dump()
+        return PromptTexts(sha256=content_hash(content), **content)
+
+    def rubric(self, task: str) -> dict[str, Any]:
+        """The rubric of a task as a rubric file has it. Raises ConfigError where the file has none for it."""
+        if task not in self.rubrics:
+            raise self._missing_error(f"rubrics.{task}", list(self.rubrics))
+        return self.rubrics[task]
+
+    def _missing_error(self, field: str, present: list[str]) -> ConfigError:
+        return ConfigError(f"{self.path}: {field}: not there (it has {', '.join(present) or 'none'}). Remedy: write it")
+
+
+def content_hash(content: object) -> str:
+    """SHA-256 of one section of a prompt file."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def read_prompt_set(path: str | Path) -> PromptSet | None:
+    """The content of a prompt file of several tasks; None for a folder and for a file of one.
+
+    Raises ConfigError where the file cannot be read, or has a field that does not belong there.
+    """
+    if Path(path).is_dir():
+        return None
+    content = load_yaml(_read(path), str(path))
+    if not isinstance(content, dict) or not _SECTIONS & set(content):
+        return None
+    try:
+        fields = _SetContent.model_validate(content, strict=True)
+    except ValidationError as error:
+        raise ConfigError(
+            f"{path}: {first_complaint(error)}. Remedy: correct it, docs/prompt_files.md shows one"
+        ) from error
+    return PromptSet(path=str(path), **fields.model_dump())
+
+
+def load_prompts(path: str | Path, task: str) -> PromptTexts:
+    """The wording of `task` from a file, or from `<task>.yaml` in a folder.
+
+    Raises ConfigError where there is no such file, or it is not a prompt file, naming file and key.
+    """
+    if prompt_set := read_prompt_set(path):
+        return prompt_set.texts(task)
+    file = Path(path) / f"{task}.yaml" if Path(path).is_dir() else Path(path)
+    return parse_prompts(_read(file), str(file))
+
+
+def _read(path: str | Path) -> bytes:
+    return read_bounded(path, MAX_YAML, what="no prompt file", remedy=REMEDY, error=ConfigError)

@@ -1,0 +1,178 @@
+"""Write the texts of the released BARISTA code as one prompt file of barista_bench.
+
+    python released_prompts.py PATH_TO_CLONE released_prompts.yaml
+
+Run it in the environment of your clone: it imports the release's own modules, and needs nothing else. Constants and
+criteria are taken by their names. Texts in functions that need a dataset are read from the source, and a value that the
+function puts into its text becomes a place such as `{phrase}`. The file is JSON, which every reader of YAML reads.
+"""
+
+import ast
+import importlib
+import inspect
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+GAP = "\0"
+"""What stands in a text for a value that only a run of the release knows."""
+FRAME = {"image": "Frame {number}:"}
+Texts = dict[str, Any]
+
+
+def find(module: ModuleType, *path: str) -> ast.AST:
+    """A function of a module, or a method by its class and name."""
+    node: ast.AST = ast.parse(inspect.getsource(module))
+    for name in path:
+        kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+        found = [inner for inner in ast.walk(node) if isinstance(inner, kinds) and inner.name == name]
+        if not found:
+            raise SystemExit(f"{module.__file__}: has no {'.'.join(path)}. Remedy: clone the release as published")
+        node = found[0]
+    return node
+
+
+def text(node: ast.AST, module: ModuleType) -> str:
+    """The text of an expression, with a gap for each value that is no text."""
+    match node:
+        case ast.Constant(value=str(constant)):
+            return constant
+        case ast.Name(id=name) if isinstance(getattr(module, name, None), str):
+            return str(getattr(module, name))
+        case ast.JoinedStr(values=parts):
+            return "".join(text(part, module) for part in parts)
+        case ast.FormattedValue(value=value):
+            return text(value, module)
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return text(left, module) + text(right, module)
+        case ast.Call(
+            func=ast.Attribute(value=ast.Constant(value=str(joint)), attr="join"), args=[ast.List() as lines]
+        ):
+            return joint.join(text(line, module) for line in lines.elts)
+    return GAP
+
+
+def assigned(module: ModuleType, name: str, *path: str) -> list[ast.expr]:
+    """The values that a function gives a name, in their order; both values of `a if b else c`."""
+    values: list[ast.expr] = []
+    for node in ast.walk(find(module, *path)):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=target)], value=value) if target == name:
+                values.append(value)
+            case ast.AnnAssign(target=ast.Name(id=target), value=ast.expr() as value) if target == name:
+                values.append(value)
+    ends = [[value.body, value.orelse] if isinstance(value, ast.IfExp) else [value] for value in values]
+    return sorted((end for pair in ends for end in pair), key=lambda end: (end.lineno, end.col_offset))
+
+
+def returned(module: ModuleType, *path: str) -> list[str]:
+    """The texts with a blank in what a function returns, in their order."""
+    nodes: list[ast.AST] = [node for node in ast.walk(find(module, *path)) if isinstance(node, ast.Return)]
+    texts: list[str] = []
+    while nodes:
+        node = nodes.pop(0)
+        found = text(node, module)
+        texts += [found] if " " in found else []
+        nodes = nodes if found != GAP else [*ast.iter_child_nodes(node), *nodes]
+    return texts
+
+
+def put_places(template: str, *places: str) -> str:
+    """The text with a place in each of its gaps."""
+    first, *rest = template.split(GAP)
+    if len(rest) != len(places):
+        raise SystemExit(
+            f"{template!r:.60}: is no text with {len(places)} values. Remedy: clone the release as published"
+        )
+    return first + "".join(f"{{{place}}}{piece}" for place, piece in zip(places, rest, strict=True))
+
+
+def fields(system: str, user: str, extra: Texts | None = None) -> Texts:
+    return {"version": 0, "system": system, "user": user, "extra": extra or {}}
+
+
+def formatted(template: str) -> str:
+    """A template of `str.format` with our places."""
+    return template.format(**{place: f"{{{place}}}" for place in ("coord_desc", "scale", "coord_order", "box")})
+
+
+def rubric(module: ModuleType, question: str = "") -> Texts:
+    criteria = []
+    for name, criterion in module._CRITERIA.items():
+        ranges = [(*band["score_range"], band["expected_outcome"]) for band in criterion["rubric"]]
+        bands = [{"low": low, "high": high, "text": outcome} for low, high, outcome in ranges]
+        criteria.append({"name": name, "text": criterion["criteria"], "bands": bands})
+    return {"version": 0, "introduction": "", "question": question, "criteria": criteria}
+
+
+def box_task(module: ModuleType, owner: str, template: str, descriptions: Texts, *places: str) -> Texts:
+    yxyx, xyxy = (text(value, module) for value in assigned(module, "coord_order", "default_system_prompt"))
+    (user,) = returned(module, owner, "render_prompt")
+    extra = {**descriptions, "coord_order.yxyx": yxyx, "coord_order.xyxy": xyxy}
+    return fields(formatted(template), "{image}\n" + put_places(user, *places), extra)
+
+
+def relations(module: ModuleType) -> Texts:
+    (system,) = returned(module, "default_system_prompt")
+    frame, marks = returned(module, "RelationExtractionTask", "render_prompt")
+    (user,) = assigned(module, "user_text", "RelationExtractionTask", "render_prompt")
+    images = f"{frame}\n{{image}}\n{marks}\n{{image}}\n"
+    return fields(put_places(system, "vocabulary"), images + put_places(text(user, module), "legend"))
+
+
+def activity(module: ModuleType) -> Texts:
+    asked = text(assigned(module, "question", "ActivityMcqTask", "iter_examples")[0], module)
+    asked = put_places(asked, "frame_count", "frame_count")
+    (sections,) = assigned(module, "sections", "_render_mcq_user_prompt")
+    lines = [text(line, module) for line in ast.iter_child_nodes(sections) if isinstance(line, ast.expr)]
+    lines += [GAP] if sum(GAP in line for line in lines) == 1 else []  # the choices may be added to the list later
+    user = put_places("\n".join(lines), "question", "choices").replace("{question}", asked)
+    return fields(module.MCQ_SYSTEM_PROMPT, "{images}\n" + user, {**FRAME, "frozen_question": asked})
+
+
+def main(clone: str, out: str) -> None:
+    sys.path[0] = str(Path(clone) / "src")
+    names = (
+        "grounding",
+        "hand_object",
+        "referring",
+        "relation_extraction",
+        "activity_mcq",
+        "visual_qa",
+        "qa_generation",
+    )
+    modules = [importlib.import_module(f"barista.vlm_benchmarks.tasks.{name}") for name in names]
+    boxes, hands, referring, related, actions, asked, writer = modules
+    bbox = importlib.import_module("barista.bbox")
+    descriptions = [found for found in returned(bbox, "format_description") if GAP not in found]
+    described = {f"coord_desc.{'xyxy' if d.find('x') < d.find('y') else 'yxyx'}": d for d in descriptions}
+    question, box_question = referring._QUESTION_TEMPLATE, formatted(referring._QUESTION_TEMPLATE_WITH_FORMAT)
+    (user,) = assigned(asked, "user_prompt", "_VisualQABaseTask", "render_prompt")
+    (writing,) = assigned(writer, "llm_system", "generate_qa_for_selected_clips")
+    grounded, held = boxes.GROUNDING_SYSTEM_PROMPT_TEMPLATE, hands.HAND_OBJECT_SYSTEM_PROMPT_TEMPLATE
+    tasks = {
+        "grounding": box_task(boxes, "GroundingTask", grounded, described, "phrase"),
+        "hand_object": box_task(hands, "HandObjectTask", held, described),
+        "referring": fields(
+            formatted(referring.REFERRING_SYSTEM_PROMPT_TEMPLATE),
+            "{image}\n" + box_question,
+            {**described, "frozen_question": question},
+        ),
+        "relations": relations(related),
+        "activity": activity(actions),
+        "temporal_vqa": fields(
+            asked.VISUAL_QA_SYSTEM_PROMPT, "{images}\n" + put_places(text(user, asked), "count", "question"), FRAME
+        ),
+    }
+    rubrics = {"referring": rubric(referring, question), "temporal_vqa": rubric(asked)}
+    texts_of_writer = fields(put_places(text(writing, writer), "category"), "{changes}")
+    content = {"release": "barista", "tasks": tasks, "rubrics": rubrics, "writer": texts_of_writer}
+    Path(out).write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        raise SystemExit(f"usage: python {sys.argv[0]} PATH_TO_CLONE OUT.yaml")
+    main(*sys.argv[1:])

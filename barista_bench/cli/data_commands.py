@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
@@ -114,6 +115,7 @@ def validate(
     root: Annotated[Path, typer.Argument(help="Data root; of other benchmarks, the folder of the annotations.")],
     benchmark: Annotated[str, typer.Option(help="Whose release it is.")] = "barista",
     videos: Annotated[Path | None, typer.Option(help="Folder of another benchmark's videos, if not below it.")] = None,
+    decode: Annotated[bool, typer.Option("--decode", help="Decode every frame, and not only the last ones.")] = False,
     num_proc: Annotated[int, typer.Option(help="Processes.")] = 1,
     strict: Annotated[bool, typer.Option(help="Exit with code 1 on warnings too.")] = False,
     show: Annotated[int, typer.Option(help="Problems to print at the most.")] = 100,
@@ -127,7 +129,7 @@ def validate(
         _validate_release(benchmark, root, videos, strict, show, progress)
         return
     with exit_on_error():
-        validation = check(root, num_proc=num_proc, progress=progress)
+        validation = check(root, decode=decode, num_proc=num_proc, progress=progress)
     for video in validation.videos:
         print_result(
             f"{video.video_id}: {video.frames} frames, {video.objects} objects, {video.instances} instances, "
@@ -135,6 +137,8 @@ def validate(
             f"{video.steps} steps"
         )
     print_result(f"{len(validation.videos)} usable videos")
+    if not decode:
+        echo("of each video only the last frame was decoded (--decode decodes all)")
     _report_problems(validation.problems, strict, show)
 
 
@@ -156,10 +160,14 @@ def _validate_release(benchmark: str, root: Path, videos: Path | None, strict: b
 
 def _report_problems(problems: Sequence[Problem], strict: bool, show: int) -> None:
     """Name them, and end with exit code 1 where they are errors, or any at all with `strict`."""
-    for problem in problems[:show]:
-        echo(str(problem), color="red" if problem.severity == "error" else "yellow", err=True)
-    if len(problems) > show:
-        echo(f"... and {len(problems) - show} more (--show)", err=True)
+    alike: dict[str, list[Problem]] = {}
+    for problem in problems:
+        alike.setdefault(re.sub(r"\d+", "0", str(problem)), []).append(problem)
+    for first, *others in list(alike.values())[:show]:
+        more = f" (and {len(others)} more like this)" if others else ""
+        echo(f"{first}{more}", color="red" if first.severity == "error" else "yellow", err=True)
+    if len(alike) > show:
+        echo(f"... and {len(alike) - show} more (--show)", err=True)
     counts = Counter(problem.severity for problem in problems)
     print_result(f"{counts['error']} errors, {counts['warning']} warnings")
     if counts["error"] or (strict and counts["warning"]):

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from barista_bench.cluster import map_in_processes
-from barista_bench.errors import DataError
-from barista_bench.media.video import open_reader
+from barista_bench.errors import DataError, VideoError
+from barista_bench.media.video import FrameReader, open_reader
 from barista_bench.scene_graph.masks import Rle, mask_boxes, parse_segmentations
 from barista_bench.scene_graph.reading import Problem, ProblemLog
 from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE
@@ -30,6 +30,8 @@ _MIN_IOU = 0.5
 at 1, since annotation tools derive them from masks."""
 _ROUNDING = 2
 """Pixels that a side may be off, whatever the IoU: rounding alone halves that of an object of few pixels."""
+_FRAMES_AT_ONCE = 32
+_MOST_NAMED = 5
 _BRACE_OR_TEXT = re.compile(rb'[{}]|"(?P<text>(?:[^"\\]++|\\.)*+)"(?:\s*+(?P<is_key>:))?', re.DOTALL)
 
 
@@ -69,14 +71,17 @@ class Validation:
         return len(self.problems) - self.errors
 
 
-def validate(root: str | Path, *, num_proc: int = 1, progress: bool = False) -> Validation:
+def validate(root: str | Path, *, decode: bool = False, num_proc: int = 1, progress: bool = False) -> Validation:
     """Check every annotation record, every mask and every video file under a data root.
+
+    Args:
+        decode: decode every frame of the videos, and not only the last one.
 
     Raises:
         DataError: there is no video under the root at all.
     """
     graph = SceneGraph(root, cache_videos=1)
-    outcomes = map_in_processes(partial(_validate, graph), graph.video_ids, num_proc)
+    outcomes = map_in_processes(partial(_validate, graph, decode=decode), graph.video_ids, num_proc)
     videos: list[VideoValidation] = []
     root_problems = list(graph.problems)
     for outcome in tqdm(outcomes, total=len(graph), desc="validating", unit="video", disable=not progress):
@@ -87,20 +92,23 @@ def validate(root: str | Path, *, num_proc: int = 1, progress: bool = False) -> 
     return Validation(str(root), tuple(videos), tuple(root_problems))
 
 
-def _validate(graph: SceneGraph, video_id: str) -> VideoValidation | Problem:
+def _validate(graph: SceneGraph, video_id: str, *, decode: bool) -> VideoValidation | Problem:
     """The validation of one video; the problem with its annotation file where that cannot be used at all."""
     for video in graph.videos([video_id]):
-        return validate_video(video, graph.video_path(video_id))
+        return validate_video(video, graph.video_path(video_id), decode=decode)
     return graph.failed[video_id]
 
 
-def validate_video(graph: VideoGraph, path: Path) -> VideoValidation:
-    """Check every mask of a video, and its file at `path`. The problems of reading the graph are included."""
+def validate_video(graph: VideoGraph, path: Path, *, decode: bool = False) -> VideoValidation:
+    """Check every mask of a video, and its file at `path`. The problems of reading the graph are included.
+
+    `decode` has every frame decoded, and not only the last one.
+    """
     log = ProblemLog(f"{graph.video_id}/{ANNOTATION_FILE}")
     _report_repeated_keys(path.with_name(ANNOTATION_FILE), log)
     _check_masks(graph, log)
     video_log = ProblemLog(f"{graph.video_id}/{VIDEO_FILE}")
-    _check_video(graph, path, video_log)
+    _check_video(graph, path, video_log, decode=decode)
     return VideoValidation(
         video_id=graph.video_id,
         frames=graph.frame_count,
@@ -182,7 +190,22 @@ def _compare_boxes(graph: VideoGraph, rows: Sequence[int], tight_boxes: NDArray[
             log.warning(f"{key}.bbox", what, "give the box [x, y, width, height] of the mask, in pixels")
 
 
-def _check_video(graph: VideoGraph, path: Path, log: ProblemLog) -> None:
+def _undecodable_frames(reader: FrameReader, frames: Sequence[int]) -> list[int]:
+    """The frames that cannot be decoded, in order."""
+    undecodable: list[int] = []
+    for start in range(0, len(frames), _FRAMES_AT_ONCE):
+        batch = frames[start : start + _FRAMES_AT_ONCE]
+        try:
+            reader.read(batch)
+        except VideoError:
+            if len(batch) == 1:
+                undecodable += batch
+            else:
+                undecodable += [frame for frame in batch if _undecodable_frames(reader, [frame])]
+    return undecodable
+
+
+def _check_video(graph: VideoGraph, path: Path, log: ProblemLog, *, decode: bool) -> None:
     metadata = graph.video
     if not path.exists():
         log.error("", "missing: no frame of this video can be shown", "fetch the video")
@@ -190,11 +213,15 @@ def _check_video(graph: VideoGraph, path: Path, log: ProblemLog) -> None:
     try:
         with open_reader(path) as reader:
             frames, size = len(reader), reader.size
-            reader.read([frames - 1])
+            undecodable = _undecodable_frames(reader, range(frames) if decode else [frames - 1])
     except DataError as error:
         what, _, remedy = str(error).partition(". Remedy: ")
         log.error("", what, remedy or "fetch the video again")
         return
+    if undecodable:
+        named = ", ".join(map(str, undecodable[:_MOST_NAMED])) + (", ..." if len(undecodable) > _MOST_NAMED else "")
+        what = f"{len(undecodable)} of {frames} frames cannot be decoded: {named}"
+        log.error("", what, "fetch the video again, or re-encode it and correct its annotation")
     remedy = "fetch the video that belongs to this annotation"
     if frames != metadata.frame_count:
         log.error("", f"holds {frames} frames where the annotation says {metadata.frame_count}", remedy)

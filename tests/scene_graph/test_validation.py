@@ -1,14 +1,20 @@
 """The validator looks at records, masks and videos, and names each problem once."""
 
 import json
+import re
+import shutil
 from pathlib import Path
 
+import av
 import pytest
+import typer
 
+from barista_bench.cli.data_commands import _report_problems
 from barista_bench.generate.generator import offers_of
 from barista_bench.generate.tog_bench import ToGBenchFamily
 from barista_bench.scene_graph import SceneGraph, scene_graph, validate
 from barista_bench.scene_graph.domain import load_domain
+from barista_bench.scene_graph.reading import Problem
 from tests.releases import BUTTON, document, segmentation, write_release, write_video
 
 
@@ -161,3 +167,25 @@ def test_one_damaged_mask_among_healthy_ones_is_found_where_it_is(tmp_path: Path
     texts = messages(write_release(tmp_path, content=content, video=False))
     assert len(texts) == 2, "and the video is missing"
     assert f"annotations[{damaged}].segmentation: mask counts" in texts[0]
+
+
+def test_every_frame_is_decoded_where_that_is_asked_for(small_release: Path, tmp_path: Path) -> None:
+    root = tmp_path / "release"
+    shutil.copytree(small_release, root)
+    path = sorted(root.glob("*/video.mp4"))[0]
+    with av.open(str(path)) as container:
+        packets = [(packet.pos, packet.size) for packet in container.demux(video=0) if packet.size]
+    place, size = packets[len(packets) // 2]
+    data = bytearray(path.read_bytes())
+    data[place + 4 : place + size] = bytes(size - 4)  # an empty picture
+    path.write_bytes(data)
+    (problem,) = (problem for problem in validate(root, decode=True).problems if path.parent.name in str(problem))
+    assert re.search(r"\d+ of \d+ frames cannot be decoded: \d+", str(problem))
+    assert "Remedy: fetch the video again" in str(problem)
+
+
+def test_one_mistake_made_often_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    problems = [Problem("error", "v/file.json", f"relations[{n}]", "is wrong", "correct it") for n in range(100)]
+    with pytest.raises(typer.Exit):
+        _report_problems(problems, strict=False, show=10)
+    assert capsys.readouterr().err.count("\n") == 1

@@ -132,3 +132,37 @@ def test_a_draft_that_cannot_be_kept_is_said_and_kept_later(project: Project, vi
         expect(page.locator(".kept")).to_have_text("saved")
     (draft,) = project.video(VIDEO).folder.glob("draft-*.json")
     assert b"coffee_cup-1" in draft.read_bytes()
+
+
+def test_part_of_a_name_offers_the_categories_and_an_empty_keyframe_is_asked_about(
+    project: Project, annotating: Annotating
+) -> None:
+    frame, later = sorted(project.video(VIDEO).asked_segments())[:2]
+    question = "Nothing is drawn: is the frame empty?"
+    with annotating(project.folder) as page:
+        at_frame(page, frame)
+        page.keyboard.press("o")
+        page.keyboard.type("of")
+        page.keyboard.press("Enter")
+        offered = page.get_by_role("group", name="categories like of").get_by_role("button")
+        assert [name for name in offered.all_inner_texts() if "of" not in name] == []
+        expect(page.get_by_role("button", name="coffee cup", exact=True)).to_be_visible()
+        page.keyboard.press("Escape")
+        page.locator("h2").first.click()
+        for _ in range(2):  # a second Enter takes back what the first one asked
+            page.keyboard.press("Enter")
+        expect(page.get_by_role("dialog", name=question)).to_have_count(0)
+        at_frame(page, frame)
+        assert not project.video(VIDEO).accepted().keyframes
+        page.keyboard.press("o")
+        page.keyboard.press("Enter")
+        page.get_by_role("button", name="coffee cup", exact=True).click()
+        drag(page, [(20, 20), (60, 60)])
+        expect(page.locator(".facts-list .thing", has_text="coffee cup")).to_be_visible()
+        page.keyboard.press("x")
+        page.keyboard.press("Enter")
+        page.get_by_role("dialog", name=question).get_by_role("button", name="it is empty").click()
+        at_frame(page, later)
+        at_rest(page)
+    (keyframe,) = project.video(VIDEO).accepted().keyframes
+    assert (keyframe.frame, keyframe.complete, dict(keyframe.masks)) == (frame, True, {})

@@ -1,6 +1,8 @@
 // Annotating and reviewing a video: masks on its frames, identities, doubtful frames, statements, and what comes next.
 import { Annotation } from "./annotation.js";
+import { CategoryField } from "./category_field.js";
 import { conflictDialog } from "./conflict.js";
+import { askPerson } from "./dialog.js";
 import { Drawing } from "./draw.js";
 import { editPanel } from "./edit_panel.js";
 import { button, countedList, node } from "./elements.js";
@@ -9,6 +11,7 @@ import { copyLast, ghostsOf, instancesOf, takeAll } from "./frame_work.js";
 import { missingAnnotations } from "./missing.js";
 import { nextStep } from "./next_step.js";
 import { Player } from "./player.js";
+import { boxOf } from "./run_lengths.js";
 import { statementForm } from "./statement_form.js";
 import { changedLayers, offeredRows, proposedStatements, rowsOf } from "./statements.js";
 import { explained, say } from "./status.js";
@@ -46,13 +49,7 @@ export class AnnotateView {
   constructor(work, player) {
     this.work = work;
     this.player = player;
-    /** Of what is drawn next. */
-    this.category = node("input", {
-      list: "categories",
-      "aria-label": "category of what is drawn next",
-      placeholder: "category",
-      keydown: (/** @type {KeyboardEvent} */ { key }) => this.named(key),
-    });
+    this.category = new CategoryField(work.project.vocabulary.categories, () => this.drawing.choose("box"));
     /** Outlines of the annotated frames on both sides are shown. */
     this.showsGhosts = false;
     this.kept = node("output", { class: "kept" });
@@ -98,11 +95,11 @@ export class AnnotateView {
       "div",
       { class: "inline wrap" },
       button("new object", () => this.newObject(), hint),
-      node("label", {}, "of category ", this.category),
+      node("label", {}, "of category ", this.category.input),
       this.drawing.hint,
       this.kept,
     );
-    const picture = node("div", {}, newObject, this.drawing.element, player.element);
+    const picture = node("div", {}, newObject, this.category.offers, this.drawing.element, player.element);
     return [
       node("div", { class: "heading" }, node("h2", {}, work.video), this.next),
       node("datalist", { id: "categories" }, ...options),
@@ -143,25 +140,13 @@ export class AnnotateView {
     if (mark) this.player.pick([mark.object]);
   }
 
-  /** The word of the vocabulary that is named, or the only one that begins so. */
   newCategory() {
-    const typed = this.category.value.trim();
-    const words = this.work.project.vocabulary.categories;
-    const found = words.includes(typed) ? [typed] : words.filter((word) => typed && word.startsWith(typed));
-    if (found.length === 1) return found[0];
-    this.category.focus();
-    this.player.refresh();
-    throw new Error("Name the category first, one of the vocabulary, or choose an object.");
-  }
-
-  /** Enter in the field of the category: what is drawn next is a new one. @param {string} key */
-  named(key) {
-    if (key !== "Enter") return;
-    explained(() => {
-      this.category.value = this.newCategory();
-      this.category.blur();
-      this.drawing.choose("box");
-    })();
+    try {
+      return this.category.read();
+    } catch (error) {
+      this.player.refresh(); // shows again what was drawn at, without what was drawn
+      throw error;
+    }
   }
 
   /** @param {string[]} objects */
@@ -178,7 +163,6 @@ export class AnnotateView {
   newObject() {
     this.player.pick([]);
     this.category.focus();
-    this.category.select();
   }
 
   nextKeyframe() {
@@ -217,10 +201,26 @@ export class AnnotateView {
   async acceptFrame() {
     await this.drawing.busy;
     const { frame } = this;
+    if (!(await this.isDrawnOrEmpty(frame))) return;
     const isKeyframe = this.work.project.asked.includes(frame);
     await this.work.acceptFrame(frame);
     const next = this.nextKeyframe();
     if (isKeyframe && next !== null && this.frame === frame) await this.player.go(next);
+  }
+
+  /** A frame that is to be annotated whole has a mask, or the person says that it is empty. @param {number} frame */
+  async isDrawnOrEmpty(frame) {
+    const marks = await this.work.marks(frame);
+    if (!this.work.whole.has(frame) || [...marks.values()].some(({ mask }) => boxOf(mask))) return true;
+    const question = "Nothing is drawn: is the frame empty?";
+    return askPerson(
+      { "aria-label": question },
+      [node("p", {}, question)],
+      [
+        [false, "go on drawing", { class: "primary", "data-icon": "pencil" }], // Enter pressed twice accepts nothing
+        [true, "it is empty", { "data-icon": "check" }],
+      ],
+    );
   }
 
   async doubtful() {

@@ -263,7 +263,6 @@ export class Annotation {
     }
     this.running = "starting";
     this.onChange();
-    say(`accepted: ${text}`);
     await this.reload({ decidedHere: true });
     this.changed();
     this.follow();
@@ -275,8 +274,14 @@ export class Annotation {
    * @param {Decisions} back decisions that undo them
    */
   accept(decisions, text, back) {
-    const [forth, undo] = [decisions, back].map((part) => () => this.handIn(part, text));
-    return this.steps.take({ text, forth, back: undo });
+    return this.decide({ text, forth: () => this.handIn(decisions, text), back: () => this.handIn(back, text) });
+  }
+
+  /** A step that hands in decisions, and says so. @param {import("./history.js").Step} step */
+  async decide(step) {
+    say(`accepting ${step.text} ...`);
+    await this.steps.take(step);
+    say(`accepted: ${step.text}`);
   }
 
   /** @param {number} frame */
@@ -305,7 +310,7 @@ export class Annotation {
       await this.handIn(undo, text);
       if (drawn) this.setDraft(frame, drawn);
     };
-    await this.steps.take({ text, forth, back });
+    await this.decide({ text, forth, back });
   }
 
   /**
@@ -322,9 +327,8 @@ export class Annotation {
 
   /** @param {Layers} layers */
   layers(layers) {
-    const { activities, process_steps: steps, attributes, relations } = this.project.layers;
-    const before = { activities, process_steps: steps, attributes, relations };
-    return this.accept({ layers }, "statements", { layers: before });
+    const { activities, process_steps, attributes, relations } = this.project.layers;
+    return this.accept({ layers }, "statements", { layers: { activities, process_steps, attributes, relations } });
   }
 
   /**
@@ -338,7 +342,7 @@ export class Annotation {
       line = this.project.edits.length + 1;
       return this.handIn({ edits: [edit] }, text);
     };
-    return this.steps.take({ text, forth, back: () => this.handIn({ edits: [{ edit: "undo", line }] }, text) });
+    return this.decide({ text, forth, back: () => this.handIn({ edits: [{ edit: "undo", line }] }, text) });
   }
 
   /** Where hands touch things. @param {FrameRange[]} ranges */

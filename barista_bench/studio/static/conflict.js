@@ -1,5 +1,6 @@
 // Two that decided differently, side by side: one of them is taken.
-import { blankCanvas, button, node } from "./elements.js";
+import { askPerson } from "./dialog.js";
+import { blankCanvas, node } from "./elements.js";
 import { rowsOf } from "./statements.js";
 
 /** @import { Annotation } from "./annotation.js" */
@@ -107,37 +108,17 @@ const layerList = (layers, names) =>
  * @returns {Promise<"mine" | "theirs" | null>}
  */
 function sideBySide(text, differences, names) {
-  const { promise, resolve } = Promise.withResolvers();
-  const dialog = node("dialog", { class: "conflict", "aria-label": "what differs", close: () => leave(null) });
-  /** @param {"mine" | "theirs" | null} taken */
-  const leave = (taken) => {
-    dialog.remove();
-    resolve(taken);
-  };
-  dialog.append(
-    node("p", {}, text),
-    node(
-      "table",
-      {},
-      node(
-        "tr",
-        {},
-        node("th", {}),
-        .../** @type {const} */ (["mine", "theirs"]).map((side) => node("th", {}, names[side])),
-      ),
-      ...differences.map(({ what, mine, theirs }) =>
-        node("tr", {}, node("th", {}, what), node("td", {}, mine), node("td", {}, theirs)),
-      ),
-    ),
-    node(
-      "div",
-      { class: "controls" },
-      button(`take ${names.mine}`, () => leave("mine"), { class: "primary", "data-icon": "check" }),
-      button(`take ${names.theirs}`, () => leave("theirs"), { "data-icon": "check" }),
-      button("later", () => leave(null), { "data-icon": "clock" }),
-    ),
+  const heads = [names.mine, names.theirs].map((name) => node("th", {}, name));
+  const rows = differences.map(({ what, mine, theirs }) =>
+    node("tr", {}, node("th", {}, what), node("td", {}, mine), node("td", {}, theirs)),
   );
-  document.body.append(dialog);
-  dialog.showModal();
-  return promise;
+  return askPerson(
+    { class: "conflict", "aria-label": "what differs" },
+    [node("p", {}, text), node("table", {}, node("tr", {}, node("th", {}), ...heads), ...rows)],
+    [
+      ["mine", `take ${names.mine}`, { class: "primary", "data-icon": "check" }],
+      ["theirs", `take ${names.theirs}`, { "data-icon": "check" }],
+      [null, "later", { "data-icon": "clock" }],
+    ],
+  );
 }

@@ -1,5 +1,7 @@
 // The edits of identities, each of which can be undone.
 import { button, countedList, node } from "./elements.js";
+import { say } from "./status.js";
+
 /** @import { Annotation } from "./annotation.js" */
 /** @import { Edit } from "./shapes.d.ts" */
 
@@ -14,7 +16,10 @@ export function editPanel(work) {
   };
   const items = edits.map(({ by, edit }, at) => {
     const line = at + 1;
-    const undo = () => work.handIn({ edits: [{ edit: "undo", line }] }, `undo of edit ${line}`);
+    const undo = async () => {
+      await work.handIn({ edits: [{ edit: "undo", line }] }, `undo of edit ${line}`);
+      say(`undone: edit ${line}`);
+    };
     return [
       `${line}. ${textOf(edit)} (${by}) `,
       undone.has(line)

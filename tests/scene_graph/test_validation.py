@@ -4,12 +4,14 @@ import json
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from barista_bench.cli.commands import app
 from barista_bench.generate.generator import offers_of
 from barista_bench.generate.tog_bench import ToGBenchFamily
 from barista_bench.scene_graph import SceneGraph, scene_graph, validate
 from barista_bench.scene_graph.domain import load_domain
-from tests.releases import BUTTON, document, segmentation, write_release, write_video
+from tests.releases import BUTTON, document, segmentation, span, write_release, write_video
 
 
 def messages(root: Path, **options: int) -> list[str]:
@@ -161,3 +163,51 @@ def test_one_damaged_mask_among_healthy_ones_is_found_where_it_is(tmp_path: Path
     texts = messages(write_release(tmp_path, content=content, video=False))
     assert len(texts) == 2, "and the video is missing"
     assert f"annotations[{damaged}].segmentation: mask counts" in texts[0]
+
+
+def test_a_wrong_record_is_told_the_keys_and_types_that_are_expected(tmp_path: Path) -> None:
+    content = document()
+    content["relations"][0]["image_ranges"] = [{"start": 0, "end": 4}]
+    content["annotations"][0]["bbox"] = [1, 2, 3]
+    texts = messages(write_release(tmp_path, content=content))
+    (box,) = [text for text in texts if "annotations[0].bbox" in text]
+    (span,) = [text for text in texts if "relations[0].image_ranges[0]" in text]
+    assert '{"image_id": integer, "object_id": text, "bbox"?: [number, number, number, number] or null' in box
+    assert '"image_ranges": [{"image_id_start": integer, "image_id_end": integer}, ...]}' in span
+
+
+@pytest.mark.parametrize("section", ["attributes", "relations", "activities", "process_steps"])
+def test_a_missing_section_is_named_unless_coverage_says_what_is_complete(tmp_path: Path, section: str) -> None:
+    content = document()
+    del content[section]
+    (text,) = messages(write_release(tmp_path, content=content))
+    assert text.startswith(f"warning: v1/coco_annotation.json: {section}: the section is missing")
+    content["coverage"] = {"frames": [span(0, 40)]}
+    assert messages(write_release(tmp_path, content=content)) == []
+
+
+def test_ids_that_are_numbers_are_read_as_text(tmp_path: Path) -> None:
+    content = document()
+    content["categories"][1]["id"] = 2
+    content["object_id_to_category_id"] = {**content["object_id_to_category_id"], "o-cup": 2, "7": 2}
+    content["annotations"][0]["object_id"] = 7
+    report = validate(write_release(tmp_path, content=content))
+    assert report.errors == 0
+    assert report.videos[0].instances == 170
+    assert any("the id is a number: read as text" in str(problem) for problem in report.problems)
+
+
+def test_one_mistake_a_hundred_times_is_one_line_with_a_count(tmp_path: Path) -> None:
+    content = document()
+    content["relations"] += [
+        {**content["relations"][0], "source_object_id": f"o-{index}", "value": "on"} for index in range(100)
+    ]
+    content["relations"] += [{"image_ranges": [{"start": index}]} for index in range(100)]
+    done = CliRunner().invoke(app, ["validate", str(write_release(tmp_path, content=content)), "--no-progress"])
+    assert done.exit_code == 1
+    lines = [line for line in done.output.splitlines() if "error: " in line]
+    assert len(lines) == 2
+    assert all("(and 99 more like it)" in line for line in lines)
+    assert "200 errors, 0 warnings" in done.output
+    assert "docs/graph_format.md" in done.output
+    assert "graph.schema.json" in done.output.replace("\n", "")

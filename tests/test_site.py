@@ -35,6 +35,10 @@ TYPED = {
 """What people type whose questions stand in the issue trackers of other harnesses, and the answer on docs/faq.md."""
 
 
+FORMAT = ("annotation file format", "annotations format", "scene graph format", "coco_annotation.json format")
+"""What people type who have annotations of their own: docs/graph_format.md."""
+
+
 class Links(HTMLParser):
     """What a page leads to (`links`), what a browser loads for it (`loaded`), and the places in it (`ids`)."""
 
@@ -108,7 +112,12 @@ def test_questions_as_people_type_them_find_their_answer_first_without_a_server(
         query.fill("")
         query.press_sequentially(typed)
         found = page.locator(f".md-search-result__item:first-child a[href*='faq.html'][href$='#{answer}']").first
-        found.wait_for(state="visible", timeout=120_000)
+        found.wait_for(state="visible", timeout=20_000)
+    for typed in FORMAT:
+        query.fill("")
+        query.press_sequentially(typed)
+        found = page.locator(".md-search-result__item:first-child a[href*='graph_format.html']").first
+        found.wait_for(state="visible", timeout=20_000)
     page.close()
 
 

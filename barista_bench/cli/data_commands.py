@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -28,6 +28,8 @@ from barista_bench.cli.output import echo, print_json, print_result, warn
 from barista_bench.errors import ConfigError
 from barista_bench.files.owned_folders import STATISTICS, check_target, replacing_folder
 from barista_bench.scene_graph import Problem, SceneGraph, validate as check
+from barista_bench.scene_graph.shown_format import schema_path
+from barista_bench.scene_graph.validation import alike
 
 _SHOWN_REASONS = 5
 """Examples left out of a config that `build` names."""
@@ -118,7 +120,7 @@ def validate(
     decode: Annotated[bool, typer.Option("--decode", help="Decode every frame, and not only the last ones.")] = False,
     num_proc: Annotated[int, typer.Option(help="Processes.")] = 1,
     strict: Annotated[bool, typer.Option(help="Exit with code 1 on warnings too.")] = False,
-    show: Annotated[int, typer.Option(help="Problems to print at the most.")] = 100,
+    show: Annotated[int, typer.Option(help="Kinds of problems to print at the most.")] = 100,
     progress: Progress = True,
 ) -> None:
     """Check every record, mask and video of a release. Exit code 1 if there are errors.
@@ -139,6 +141,8 @@ def validate(
     print_result(f"{len(validation.videos)} usable videos")
     if not decode:
         echo("of each video only the last frame was decoded (--decode decodes all)")
+    if validation.problems:
+        echo(f"The format: docs/graph_format.md; its JSON Schema: {schema_path()}", err=True)
     _report_problems(validation.problems, strict, show)
 
 
@@ -160,14 +164,12 @@ def _validate_release(benchmark: str, root: Path, videos: Path | None, strict: b
 
 def _report_problems(problems: Sequence[Problem], strict: bool, show: int) -> None:
     """Name them, and end with exit code 1 where they are errors, or any at all with `strict`."""
-    alike: dict[str, list[Problem]] = {}
-    for problem in problems:
-        alike.setdefault(re.sub(r"\d+", "0", str(problem)), []).append(problem)
-    for first, *others in list(alike.values())[:show]:
-        more = f" (and {len(others)} more like this)" if others else ""
-        echo(f"{first}{more}", color="red" if first.severity == "error" else "yellow", err=True)
-    if len(alike) > show:
-        echo(f"... and {len(alike) - show} more (--show)", err=True)
+    kinds = alike(problems)
+    for problem, count in islice(kinds.items(), show):
+        text = f"{problem} (and {count - 1} more like it)" if count > 1 else str(problem)
+        echo(text, color="red" if problem.severity == "error" else "yellow", err=True)
+    if len(kinds) > show:
+        echo(f"... and {len(kinds) - show} more kinds (--show)", err=True)
     counts = Counter(problem.severity for problem in problems)
     print_result(f"{counts['error']} errors, {counts['warning']} warnings")
     if counts["error"] or (strict and counts["warning"]):

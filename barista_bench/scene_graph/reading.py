@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from barista_bench.errors import DataError, with_remedy
 from barista_bench.files.reading import as_utf8
+from barista_bench.scene_graph.non_finite import replace_non_finite, restore_non_finite
 from barista_bench.scene_graph.release import (
     MALFORMED,
     ReleaseAnnotation,
@@ -35,6 +36,7 @@ from barista_bench.scene_graph.release import (
     Text,
     tidy_name,
 )
+from barista_bench.scene_graph.shown_format import expected_shape
 
 MAX_BYTES = 2**27
 """Largest annotation file that is read: a full-scale one has about 9 MB."""
@@ -50,10 +52,7 @@ _CANONICAL = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _RELEASE = msgspec.json.Decoder(ReleaseFile)
 _RAW_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _RAW_LIST = msgspec.json.Decoder(list[msgspec.Raw])
-_REPLACEMENTS = {token: b'{"no number":"%s"}' % token for token in (b"NaN", b"Infinity", b"-Infinity")}
-"""JSON that no typed field accepts, for numbers that are not finite."""
-_NON_FINITE = re.compile(rb"NaN|Infinity|-Infinity")
-_ESCAPED = re.compile(rb"\\.", re.DOTALL)
+_IDS = ("id", "object_id", "source_object_id", "target_object_id", "activity_class_id")
 _REQUIRED = ("video_metadata", "categories", "object_id_to_category_id", "annotations")
 _RECORD_TYPES: dict[str, type[ReleaseRecord]] = {
     "categories": ReleaseCategory,
@@ -187,7 +186,7 @@ def read_release(data: bytes, log: ProblemLog) -> ReleaseRecords:
     try:
         release = _RELEASE.decode(data)
     except MALFORMED:
-        return _read_by_record(_replace_non_finite(data), log)
+        return _read_by_record(replace_non_finite(data), log)
     if not release.video_metadata:
         raise DataError(f"{log.file}: video_metadata is empty. Remedy: give width, height and frame_count")
     _unify_ids(release, log)
@@ -257,24 +256,6 @@ def _annotation_columns(release: ReleaseFile) -> AnnotationColumns:
     )
 
 
-def _replace_non_finite(data: bytes) -> bytes:
-    """Replace NaN, Infinity and -Infinity, outside of strings, by JSON that no typed field accepts."""
-    pieces, in_string, end = [], False, 0
-    for match in _NON_FINITE.finditer(data):
-        before = data[end : match.start()]
-        in_string ^= _ESCAPED.sub(b"", before).count(b'"') % 2 == 1
-        pieces += [before, match[0] if in_string else _REPLACEMENTS[match[0]]]
-        end = match.end()
-    return b"".join([*pieces, data[end:]])
-
-
-def restore_non_finite(data: bytes) -> bytes:
-    """The inverse of `_replace_non_finite`, for what is not typed: masks and unknown fields."""
-    for token, replacement in _REPLACEMENTS.items():
-        data = data.replace(replacement, token)
-    return data
-
-
 def _read_by_record(data: bytes, log: ProblemLog) -> ReleaseRecords:
     try:
         sections = _RAW_OBJECT.decode(data)
@@ -285,7 +266,7 @@ def _read_by_record(data: bytes, log: ProblemLog) -> ReleaseRecords:
     if missing:
         what = f"top-level key {missing[0]!r} is missing"
         if "images" in sections:
-            remedy = "it is a COCO file of pictures: `annotate import --format coco_video` takes COCO's form for videos"
+            remedy = "it is a COCO file of pictures, which `import-graph --from table --map coco` takes"
         else:
             remedy = f"write {', '.join(_REQUIRED)}, or fetch the file again"
         raise DataError(f"{log.file}: {what}. Remedy: {remedy}")
@@ -313,7 +294,8 @@ def _coverage(raw: msgspec.Raw, log: ProblemLog) -> ReleaseCoverage | None:
     try:
         return msgspec.json.decode(raw, type=ReleaseCoverage | None)
     except MALFORMED as error:
-        log.error("coverage", f"{error}: nothing counts as annotated completely", "correct it, or leave it out")
+        remedy = f"write {expected_shape(ReleaseCoverage)}, or leave it out"
+        log.error("coverage", f"{error}: nothing counts as annotated completely", remedy)
         return ReleaseCoverage([])
 
 
@@ -342,13 +324,15 @@ def _record(
         fields = _RAW_OBJECT.decode(raw)
         known_fields = {name: fields.pop(name) for name in decoder.type.__struct_fields__ if name in fields}
         corrected = decoder.type is ReleaseVideo and _leave_out_durations(known_fields, key, log)
+        corrected |= _write_ids_as_text(known_fields, key, log)
         # strict=False reads the release's "int-like" frame indices, e.g. "12".
         record = msgspec.json.decode(msgspec.json.encode(known_fields), type=decoder.type, strict=False)
     except MALFORMED as error:
         what, _, path = str(error).partition(" - at `$")
         if restore_non_finite(bytes(raw)) != bytes(raw):
             what += " (the record holds NaN or Infinity)"
-        log.error(key + path.rstrip("`"), f"{what}: the record is left out", "correct the record")
+        remedy = f"write {expected_shape(decoder.type)}"
+        log.error(key + path.rstrip("`"), f"{what}: the record is left out", remedy)
         return None
     if fields:
         extras[key] = fields
@@ -356,6 +340,16 @@ def _record(
     elif not corrected:
         log.warning(key, f"{first_error.partition(' - at ')[0]}: read as a number", "write a JSON number")
     return record
+
+
+def _write_ids_as_text(known_fields: dict[str, msgspec.Raw], key: str, log: ProblemLog) -> bool:
+    """Read ids that are numbers, as other tools count them, as their digits."""
+    numbers = [name for name in _IDS if name in known_fields and bytes(known_fields[name]).isdigit()]
+    for name in numbers:
+        known_fields[name] = msgspec.Raw(b'"%s"' % bytes(known_fields[name]))
+    if numbers:
+        log.warning(f"{key}.{numbers[0]}", "the id is a number: read as text", 'write it in quotes: "7"')
+    return bool(numbers)
 
 
 def _leave_out_durations(known_fields: dict[str, msgspec.Raw], key: str, log: ProblemLog) -> bool:
@@ -393,8 +387,8 @@ def _object_table(raw: msgspec.Raw, log: ProblemLog) -> dict[str, str]:
     for object_id, value in entries.items():
         try:
             msgspec.convert(object_id, Text)
-            table[object_id] = msgspec.json.decode(value, type=Text)
+            table[object_id] = str(msgspec.json.decode(value, type=Text | int))
         except MALFORMED as error:
             key = f"object_id_to_category_id[{object_id!r}]"
-            log.error(key, f"{error}: the object is left out", "name a category id")
+            log.error(key, f"{error}: the object is left out", 'write {"object id": "category id"}')
     return table

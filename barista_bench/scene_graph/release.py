@@ -156,5 +156,8 @@ def class_id(kind: Literal["category", "activity", "step"], name: str) -> str:
 
 
 def encode(release: ReleaseFile) -> bytes:
-    """The file's bytes: deterministic, keys in the order of the format."""
-    return msgspec.json.encode(release)
+    """The file's bytes: deterministic, keys in the order of the format; sections that hold nothing are written too."""
+    sections = {name: getattr(release, name) for name in release.__struct_fields__}
+    if release.coverage is None:
+        del sections["coverage"]
+    return msgspec.json.encode(sections)

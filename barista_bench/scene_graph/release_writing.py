@@ -11,7 +11,7 @@ import msgspec
 from barista_bench.errors import DataError
 from barista_bench.files.reading import confined, valid_video_id
 from barista_bench.files.writing import atomic_write
-from barista_bench.scene_graph.reading import restore_non_finite
+from barista_bench.scene_graph.non_finite import restore_non_finite
 from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE, encode
 from barista_bench.scene_graph.video_graph import VideoGraph
 

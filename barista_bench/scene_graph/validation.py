@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 import numpy as np
@@ -21,7 +22,7 @@ from barista_bench.errors import DataError, VideoError
 from barista_bench.media.video import FrameReader, open_reader
 from barista_bench.scene_graph.masks import Rle, mask_boxes, parse_segmentations
 from barista_bench.scene_graph.reading import Problem, ProblemLog
-from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE
+from barista_bench.scene_graph.release import ANNOTATION_FILE, VIDEO_FILE, Layer
 from barista_bench.scene_graph.scene_graph import SceneGraph
 from barista_bench.scene_graph.video_graph import VideoGraph
 
@@ -32,6 +33,8 @@ _ROUNDING = 2
 """Pixels that a side may be off, whatever the IoU: rounding alone halves that of an object of few pixels."""
 _FRAMES_AT_ONCE = 32
 _MOST_NAMED = 5
+_VARYING = re.compile(r"'[^']*'|[0-9]+(\.[0-9]+)?")
+"""What differs between two cases of one mistake: indices, numbers, ids."""
 _BRACE_OR_TEXT = re.compile(rb'[{}]|"(?P<text>(?:[^"\\]++|\\.)*+)"(?:\s*+(?P<is_key>:))?', re.DOTALL)
 
 
@@ -105,7 +108,7 @@ def validate_video(graph: VideoGraph, path: Path, *, decode: bool = False) -> Vi
     `decode` has every frame decoded, and not only the last one.
     """
     log = ProblemLog(f"{graph.video_id}/{ANNOTATION_FILE}")
-    _report_repeated_keys(path.with_name(ANNOTATION_FILE), log)
+    _report_keys(path.with_name(ANNOTATION_FILE), log)
     _check_masks(graph, log)
     video_log = ProblemLog(f"{graph.video_id}/{VIDEO_FILE}")
     _check_video(graph, path, video_log, decode=decode)
@@ -122,13 +125,15 @@ def validate_video(graph: VideoGraph, path: Path, *, decode: bool = False) -> Vi
     )
 
 
-def _report_repeated_keys(path: Path, log: ProblemLog) -> None:
-    """Warn of keys that appear twice in one object: JSON readers silently keep the last one.
+def _report_keys(path: Path, log: ProblemLog) -> None:
+    """Warn of keys that appear twice in one object, since JSON readers silently keep the last one, and of sections that
+    are missing, unless the file says in `coverage` what is complete.
 
     Of the file, which reading has found to be JSON, only braces and texts are looked at: no value is made.
     """
     open_objects: list[dict[bytes, int]] = []
     objects_with: Counter[bytes] = Counter()
+    sections: dict[bytes, int] = {}
     for token in _BRACE_OR_TEXT.finditer(path.read_bytes()):
         if token["is_key"]:
             keys, name = open_objects[-1], token["text"]
@@ -141,10 +146,25 @@ def _report_repeated_keys(path: Path, log: ProblemLog) -> None:
         elif token[0] == b"{":
             open_objects.append({})
         elif token[0] == b"}":
-            open_objects.pop()
+            sections = open_objects.pop()  # the last one closed is the whole file
     for name, count in sorted(objects_with.items()):
         text = repr(name.decode(errors="replace"))
         log.warning("", f"key {text} stands twice in {count} object(s): the last one counts", "keep one")
+    for name in get_args(Layer) if b"coverage" not in sections else ():
+        if name.encode() not in sections:
+            what = "the section is missing, which says that there is nothing of it in the whole video"
+            log.warning(name, what, f'add what there is, write "{name}": [], or say in "coverage" what is complete')
+
+
+def alike(problems: Sequence[Problem]) -> Mapping[Problem, int]:
+    """The first problem of each kind, and how many there are of the kind: one mistake in many records and videos."""
+    kinds: dict[tuple[str, ...], Problem] = {}
+    counts: Counter[Problem] = Counter()
+    for problem in problems:
+        texts = (problem.file.rpartition("/")[2], problem.key, problem.what)
+        kind = (problem.severity, *(_VARYING.sub("*", text) for text in texts), problem.remedy)
+        counts[kinds.setdefault(kind, problem)] += 1
+    return counts
 
 
 def _check_masks(graph: VideoGraph, log: ProblemLog) -> None:

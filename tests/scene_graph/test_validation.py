@@ -7,15 +7,14 @@ from pathlib import Path
 
 import av
 import pytest
-import typer
+from typer.testing import CliRunner
 
-from barista_bench.cli.data_commands import _report_problems
+from barista_bench.cli.commands import app
 from barista_bench.generate.generator import offers_of
 from barista_bench.generate.tog_bench import ToGBenchFamily
 from barista_bench.scene_graph import SceneGraph, scene_graph, validate
 from barista_bench.scene_graph.domain import load_domain
-from barista_bench.scene_graph.reading import Problem
-from tests.releases import BUTTON, document, segmentation, write_release, write_video
+from tests.releases import BUTTON, document, segmentation, span, write_release, write_video
 
 
 def messages(root: Path, **options: int) -> list[str]:
@@ -184,8 +183,49 @@ def test_every_frame_is_decoded_where_that_is_asked_for(small_release: Path, tmp
     assert "Remedy: fetch the video again" in str(problem)
 
 
-def test_one_mistake_made_often_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    problems = [Problem("error", "v/file.json", f"relations[{n}]", "is wrong", "correct it") for n in range(100)]
-    with pytest.raises(typer.Exit):
-        _report_problems(problems, strict=False, show=10)
-    assert capsys.readouterr().err.count("\n") == 1
+def test_a_wrong_record_is_told_the_keys_and_types_that_are_expected(tmp_path: Path) -> None:
+    content = document()
+    content["relations"][0]["image_ranges"] = [{"start": 0, "end": 4}]
+    content["annotations"][0]["bbox"] = [1, 2, 3]
+    texts = messages(write_release(tmp_path, content=content))
+    (box,) = [text for text in texts if "annotations[0].bbox" in text]
+    (span,) = [text for text in texts if "relations[0].image_ranges[0]" in text]
+    assert '{"image_id": integer, "object_id": text, "bbox"?: [number, number, number, number] or null' in box
+    assert '"image_ranges": [{"image_id_start": integer, "image_id_end": integer}, ...]}' in span
+
+
+@pytest.mark.parametrize("section", ["attributes", "relations", "activities", "process_steps"])
+def test_a_missing_section_is_named_unless_coverage_says_what_is_complete(tmp_path: Path, section: str) -> None:
+    content = document()
+    del content[section]
+    (text,) = messages(write_release(tmp_path, content=content))
+    assert text.startswith(f"warning: v1/coco_annotation.json: {section}: the section is missing")
+    content["coverage"] = {"frames": [span(0, 40)]}
+    assert messages(write_release(tmp_path, content=content)) == []
+
+
+def test_ids_that_are_numbers_are_read_as_text(tmp_path: Path) -> None:
+    content = document()
+    content["categories"][1]["id"] = 2
+    content["object_id_to_category_id"] = {**content["object_id_to_category_id"], "o-cup": 2, "7": 2}
+    content["annotations"][0]["object_id"] = 7
+    report = validate(write_release(tmp_path, content=content))
+    assert report.errors == 0
+    assert report.videos[0].instances == 170
+    assert any("the id is a number: read as text" in str(problem) for problem in report.problems)
+
+
+def test_one_mistake_a_hundred_times_is_one_line_with_a_count(tmp_path: Path) -> None:
+    content = document()
+    content["relations"] += [
+        {**content["relations"][0], "source_object_id": f"o-{index}", "value": "on"} for index in range(100)
+    ]
+    content["relations"] += [{"image_ranges": [{"start": index}]} for index in range(100)]
+    done = CliRunner().invoke(app, ["validate", str(write_release(tmp_path, content=content)), "--no-progress"])
+    assert done.exit_code == 1
+    lines = [line for line in done.output.splitlines() if "error: " in line]
+    assert len(lines) == 2
+    assert all("(and 99 more like it)" in line for line in lines)
+    assert "200 errors, 0 warnings" in done.output
+    assert "docs/graph_format.md" in done.output
+    assert "graph.schema.json" in done.output.replace("\n", "")

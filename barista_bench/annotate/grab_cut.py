@@ -15,13 +15,15 @@ from numpy.typing import NDArray
 from barista_bench.annotate.proposals import SegmentedMask, ShapePrompt
 from barista_bench.models.base import ModelIdentity
 
-_SIDE = 320  # pixels of the longer side of the crop that is cut
+_SIDE = 320  # pixels of the longer side of the crop that is cut, at the most
+_LEAST_SIDE = 160  # and at the least, of a small object
 _MARGIN = 0.25  # around the box, of its longer side: what is surely outside shows its colours there
 _AROUND_CLICKS = 0.08  # of the picture's longer side: how far an object is looked for where no box is given
-_TOUCH = 7  # pixels of the crop around a click that are surely what it says
-_PATCH = 30  # and within which all that is connected to it and has its colour is
+_TOUCH = 0.03  # of the longer side of the area: how far around a click all is surely what it says
+_PATCH = 0.12  # and how far all that is connected to it and has its colour is
 _LIKE = 10  # of 255, in each channel: the same colour
 _ROUNDS = 4
+_MOST_CHANGED = 0.7  # of the mask's area: a click never takes away more
 _SPECK = 0.02  # of the mask's area: parts that are smaller, and that nobody clicked, are no part of an object
 
 Area = tuple[int, int, int, int]
@@ -35,7 +37,9 @@ class GrabCutSegmenter:
     """
 
     def __init__(self) -> None:
-        self.identity = ModelIdentity("grabcut", None, {"opencv": cv2.__version__, "side": _SIDE, "rounds": _ROUNDS})
+        self.identity = ModelIdentity(
+            "grabcut", None, {"opencv": cv2.__version__, "side": _SIDE, "rounds": _ROUNDS, "clicks": 2}
+        )
 
     def segment(self, picture: NDArray[np.uint8], prompts: Sequence[ShapePrompt]) -> list[SegmentedMask]:
         """Masks of prompts, as `Segmenter.segment` says."""
@@ -53,27 +57,60 @@ def _segment(picture: NDArray[np.uint8], prompt: ShapePrompt) -> SegmentedMask:
     left, top, right, bottom = _within(
         (area[0] - margin, area[1] - margin, area[2] + margin, area[3] + margin), width, height
     )
-    scale = min(1.0, _SIDE / max(right - left, bottom - top))
-    crop = cv2.resize(picture[top:bottom, left:right], None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
+    side = max(right - left, bottom - top)
+    scale = min(max(1.0, _LEAST_SIDE / side), _SIDE / side)
+    how = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
+    crop = cv2.resize(picture[top:bottom, left:right], None, fx=scale, fy=scale, interpolation=how)
 
     def scaled(x: float, y: float) -> tuple[int, int]:
         return round((x - left) * scale), round((y - top) * scale)
 
     marks = np.full(crop.shape[:2], cv2.GC_BGD if box else cv2.GC_PR_BGD, np.uint8)
     cv2.rectangle(marks, scaled(*area[:2]), scaled(area[2] - 1, area[3] - 1), cv2.GC_PR_FGD, cv2.FILLED)
-    _mark_clicks(crop, marks, [(scaled(point.x, point.y), point.inside) for point in points])
-    inside = _cut(crop, marks)
+    reach = max(area[2] - area[0], area[3] - area[1]) * scale
+    clicks = [(scaled(point.x, point.y), point.inside) for point in points]
+    if box:
+        inside = _cut(crop, marks.copy())
+        for number in range(1, len(clicks) + 1):
+            inside = _corrected(inside, crop, marks, clicks[:number], reach)
+    else:
+        _mark_clicks(crop, marks, clicks, reach)
+        inside = _cut(crop, marks)
     size = (right - left, bottom - top)
     mask[top:bottom, left:right] = cv2.resize(inside.astype(np.float32), size, interpolation=cv2.INTER_LINEAR) > 0.5
     return SegmentedMask(mask, _score(mask, box))
 
 
+def _corrected(
+    before: NDArray[np.bool_],
+    crop: NDArray[np.uint8],
+    marks: NDArray[np.uint8],
+    clicks: Sequence[tuple[tuple[int, int], bool]],
+    reach: float,
+) -> NDArray[np.bool_]:
+    """The mask after the last click: only what is connected to the click changes, and only to what the click says."""
+    marked = marks.copy()
+    _mark_clicks(crop, marked, clicks, reach)
+    touched = (marked == cv2.GC_FGD) | ((marked == cv2.GC_BGD) & (marks != cv2.GC_BGD))
+    after = _cut(crop, marked)
+    (x, y), inside = clicks[-1]
+    pixel = (min(max(y, 0), marks.shape[0] - 1), min(max(x, 0), marks.shape[1] - 1))
+    disc = cv2.circle(np.zeros(marks.shape, np.uint8), pixel[::-1], max(1, round(_TOUCH * reach)), 1, cv2.FILLED) > 0
+    changed = (after & ~before if inside else before & ~after) | (disc & touched)
+    _, labels = cv2.connectedComponents(changed.astype(np.uint8))
+    wanted = changed & (labels == labels[pixel]) if changed[pixel] else disc & touched
+    if wanted.sum() > _MOST_CHANGED * before.sum():
+        wanted &= disc
+    corrected = before | wanted if inside else before & ~wanted
+    return corrected if corrected.any() else before
+
+
 def _mark_clicks(
-    crop: NDArray[np.uint8], marks: NDArray[np.uint8], clicks: Sequence[tuple[tuple[int, int], bool]]
+    crop: NDArray[np.uint8], marks: NDArray[np.uint8], clicks: Sequence[tuple[tuple[int, int], bool]], reach: float
 ) -> None:
     """What clicks say of the pixels around them; a patch of one colour does not override what another click touches."""
     is_looked_for, smooth = marks == cv2.GC_PR_FGD, cv2.GaussianBlur(crop, (0, 0), 1)
-    for radius, is_patch in ((_PATCH, True), (_TOUCH, False)):
+    for radius, is_patch in ((max(2, round(_PATCH * reach)), True), (max(1, round(_TOUCH * reach)), False)):
         for (x, y), inside in clicks:
             value = cv2.GC_FGD if inside else cv2.GC_BGD
             pixel = (min(max(y, 0), marks.shape[0] - 1), min(max(x, 0), marks.shape[1] - 1))

@@ -97,3 +97,23 @@ def test_it_is_the_segmenter_of_a_new_project(small_kitchen: Path, tmp_path: Pat
     assert isinstance(segmenter_of("grabcut"), GrabCutSegmenter)
     with pytest.raises(ConfigError, match=r"grabcut:fast is unknown. Remedy: write grabcut"):
         segmenter_of("grabcut:fast")
+
+
+@pytest.mark.parametrize("side", [12, 60, 200])
+def test_a_click_changes_only_what_it_is_connected_to(side: int) -> None:
+    noise = np.random.default_rng(side).normal(0, 12, (240, 320, 3))
+    truth = np.zeros((240, 320), np.bool_)
+    truth[20 : 20 + side, 40 : 40 + side] = True
+    picture = np.clip(np.where(truth[..., None], 150, 110) + noise, 0, 255).astype(np.uint8)
+    box, points = (38.0, 18.0, 42.0 + side, 22.0 + side), list[PromptPoint]()
+    ((before, _),) = GrabCutSegmenter().segment(picture, [(box, points)])
+    for _ in range(4):
+        wrong = np.pad((before ^ truth).astype(np.uint8), 1)
+        y, x = np.unravel_index(cv2.distanceTransform(wrong, cv2.DIST_L2, 3).argmax(), wrong.shape)
+        points.append(PromptPoint(x=float(x - 1), y=float(y - 1), inside=bool(truth[y - 1, x - 1])))
+        ((after, _),) = GrabCutSegmenter().segment(picture, [(box, points)])
+        assert after.any()
+        assert not (before & ~after if points[-1].inside else after & ~before).any()
+        assert (before & ~after).sum() <= 0.75 * before.sum()
+        assert iou(after, truth) >= iou(before, truth) - 0.03
+        before = after

@@ -122,7 +122,7 @@ def ready_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     from barista_bench import cluster
     from tests.processes import PROCESSES
 
-    monkeypatch.setattr(cluster, "_SpawnContext", lambda: PROCESSES)
+    monkeypatch.setattr(cluster, "get_context", lambda _: PROCESSES)
 
 
 Program = Callable[..., None]

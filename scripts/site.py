@@ -33,6 +33,9 @@ COMMANDS = "reference/commands"
 QUESTIONS = "faq.md"
 WEIGHT = 20
 """Of a word on the page of questions in the search, beside 1 elsewhere: questions hold words that every page has."""
+FORMAT = "graph_format.md"
+FORMAT_WEIGHT = 6
+"""The same of the page on the format of annotations, whose words every benchmark's page has."""
 _AMBIGUOUS, _UNAMBIGUOUS = "e=e+s+o.id", 'e=e+s+o.id+","'
 """How lunr, as the theme ships it, names a node of its tree of words, and how it should (`_mend_search`)."""
 _LINK = re.compile(r"(?<=\]\()([^)\s#:]+)(?=[)#])")
@@ -83,6 +86,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         page.meta["search"] = {"exclude": True}
     elif here == QUESTIONS:
         page.meta["search"] = {"boost": WEIGHT}
+    elif here == FORMAT:
+        page.meta["search"] = {"boost": FORMAT_WEIGHT}
     if here in (QUESTIONS, "index.md"):
         page.meta["hide"] = ["navigation"]  # alone in their parts
     page.meta.pop("tags", None)  # the Hub's, of cards: the search would count them a million times

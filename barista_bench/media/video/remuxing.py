@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import av
-import numpy as np
 from av.container import InputContainer
 from av.packet import Packet
 from av.video.stream import VideoStream
@@ -40,10 +39,12 @@ def remux(source: Path, out: Path) -> None:
             _copy(source, partial_path)
     except AV_ERRORS as error:
         raise DataError(f"{source}: cannot be copied into MP4 ({reason(error)}). Remedy: {_REMEDY}") from error
-    for number, (picture, copied) in enumerate(zip(_digests(source), _digests(out), strict=False)):
-        if picture != copied:
+    last = -1
+    for number, ((picture, _), (copied, time)) in enumerate(zip(_digests(source), _digests(out), strict=False)):
+        if picture != copied or time is None or time <= last:
             out.unlink()
             raise DataError(f"{source}: frame {number} is another picture in its copy as MP4. Remedy: {_REMEDY}")
+        last = time
     with open_reader(source) as before, open_reader(out) as after:
         if len(before) != len(after):
             out.unlink()
@@ -88,8 +89,9 @@ def _presentation_times(source: Path) -> list[int]:
     return [times[number] for number in range(len(shown))]
 
 
-def _digests(path: Path) -> Iterator[bytes]:
-    """A digest of each picture, in order, as it is displayed."""
-    with open_reader(path) as reader:
-        for index in range(len(reader)):
-            yield hashlib.sha256(np.ascontiguousarray(reader.read([index])[0]).tobytes()).digest()
+def _digests(path: Path) -> Iterator[tuple[bytes, int | None]]:
+    """A digest of each picture and its time in ticks, in order of display, in one pass without a seek."""
+    container, stream = open_video(str(path), probe=True)
+    with container:
+        for frame in container.decode(stream):
+            yield hashlib.sha256(frame.to_ndarray(format="rgb24").tobytes()).digest(), frame.pts

@@ -244,9 +244,9 @@ def worker_processes(number: int) -> Iterator[Callable[[Callable[[JobT], T], Ite
         # Not the pool's map, which cancels the jobs that wait: before Python 3.12.3, a pool whose processes have
         # ended prints a traceback for each.
         with _deferred_interruption():
-            futures = [pool.submit(work, job) for job in jobs]
-        for future in futures:
-            yield future.result()
+            futures = deque(pool.submit(work, job) for job in jobs)
+        while futures:  # a result is let go of when it is handed on
+            yield futures.popleft().result()
 
     try:
         yield map_in_order

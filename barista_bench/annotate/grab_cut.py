@@ -7,6 +7,7 @@ changes (Rother, Kolmogorov, Blake: GrabCut, SIGGRAPH 2004). Measured in `perf/R
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import cv2
 import numpy as np
@@ -23,11 +24,13 @@ _TOUCH = 0.03  # of the longer side of the area: how far around a click all is s
 _PATCH = 0.12  # and how far all that is connected to it and has its colour is
 _LIKE = 10  # of 255, in each channel: the same colour
 _ROUNDS = 4
-_MOST_CHANGED = 0.7  # of the mask's area: a click never takes away more
+_MOST_CHANGED = 0.7  # of the mask's area: where clicks would change more, only what is right at them changes
 _SPECK = 0.02  # of the mask's area: parts that are smaller, and that nobody clicked, are no part of an object
 
 Area = tuple[int, int, int, int]
 """Left, top, right, bottom in pixels, half-open."""
+Click = tuple[tuple[int, int], bool]
+"""Column and row in the crop, and whether that is inside."""
 
 
 class GrabCutSegmenter:
@@ -71,8 +74,9 @@ def _segment(picture: NDArray[np.uint8], prompt: ShapePrompt) -> SegmentedMask:
     clicks = [(scaled(point.x, point.y), point.inside) for point in points]
     if box:
         inside = _cut(crop, marks.copy())
-        for number in range(1, len(clicks) + 1):
-            inside = _corrected(inside, crop, marks, clicks[:number], reach)
+        starts = [number for number in range(len(clicks)) if _begins_correction(clicks, number, reach)]
+        for start, end in pairwise([*starts, len(clicks)]):
+            inside = _corrected(inside, crop, marks, clicks[:end], start, reach)
     else:
         _mark_clicks(crop, marks, clicks, reach)
         inside = _cut(crop, marks)
@@ -81,39 +85,56 @@ def _segment(picture: NDArray[np.uint8], prompt: ShapePrompt) -> SegmentedMask:
     return SegmentedMask(mask, _score(mask, box))
 
 
+def _begins_correction(clicks: Sequence[Click], number: int, reach: float) -> bool:
+    """Whether a click is not one more point of the same stroke, which is many points and one cut."""
+    (place, is_inside), (previous, was_inside) = clicks[number], clicks[number - 1]
+    is_far = np.hypot(place[0] - previous[0], place[1] - previous[1]) > _PATCH * reach
+    return number == 0 or is_inside != was_inside or bool(is_far)
+
+
 def _corrected(
     before: NDArray[np.bool_],
     crop: NDArray[np.uint8],
     marks: NDArray[np.uint8],
-    clicks: Sequence[tuple[tuple[int, int], bool]],
+    clicks: Sequence[Click],
+    first: int,
     reach: float,
 ) -> NDArray[np.bool_]:
-    """The mask after the last click: only what is connected to the click changes, and only to what the click says."""
+    """The mask after the clicks from `first` on, which all say the same: only what is connected to them changes."""
     marked = marks.copy()
     _mark_clicks(crop, marked, clicks, reach)
-    touched = (marked == cv2.GC_FGD) | ((marked == cv2.GC_BGD) & (marks != cv2.GC_BGD))
     after = _cut(crop, marked)
-    (x, y), inside = clicks[-1]
-    pixel = (min(max(y, 0), marks.shape[0] - 1), min(max(x, 0), marks.shape[1] - 1))
-    disc = cv2.circle(np.zeros(marks.shape, np.uint8), pixel[::-1], max(1, round(_TOUCH * reach)), 1, cv2.FILLED) > 0
-    changed = (after & ~before if inside else before & ~after) | (disc & touched)
+    is_inside = clicks[first][1]
+    discs = np.zeros_like(marks)
+    for place, _ in clicks[first:]:
+        cv2.circle(discs, _pixel(place, marks)[::-1], _touch(reach), 1, cv2.FILLED)
+    # `_mark_clicks` keeps inside clicks within the area, and has what is touched say what the clicks say.
+    touched = (discs > 0) & (marked == (cv2.GC_FGD if is_inside else cv2.GC_BGD))
+    changed = (after & ~before if is_inside else before & ~after) | touched
     _, labels = cv2.connectedComponents(changed.astype(np.uint8))
-    wanted = changed & (labels == labels[pixel]) if changed[pixel] else disc & touched
+    wanted = changed & np.isin(labels, labels[touched])
     if wanted.sum() > _MOST_CHANGED * before.sum():
-        wanted &= disc
-    corrected = before | wanted if inside else before & ~wanted
+        wanted = touched
+    corrected = before | wanted if is_inside else before & ~wanted
     return corrected if corrected.any() else before
 
 
-def _mark_clicks(
-    crop: NDArray[np.uint8], marks: NDArray[np.uint8], clicks: Sequence[tuple[tuple[int, int], bool]], reach: float
-) -> None:
+def _pixel(place: tuple[int, int], marks: NDArray[np.uint8]) -> tuple[int, int]:
+    """Row and column of a place, moved into the crop."""
+    return min(max(place[1], 0), marks.shape[0] - 1), min(max(place[0], 0), marks.shape[1] - 1)
+
+
+def _touch(reach: float) -> int:
+    return max(1, round(_TOUCH * reach))
+
+
+def _mark_clicks(crop: NDArray[np.uint8], marks: NDArray[np.uint8], clicks: Sequence[Click], reach: float) -> None:
     """What clicks say of the pixels around them; a patch of one colour does not override what another click touches."""
     is_looked_for, smooth = marks == cv2.GC_PR_FGD, cv2.GaussianBlur(crop, (0, 0), 1)
-    for radius, is_patch in ((max(2, round(_PATCH * reach)), True), (max(1, round(_TOUCH * reach)), False)):
-        for (x, y), inside in clicks:
+    for radius, is_patch in ((max(2, round(_PATCH * reach)), True), (_touch(reach), False)):
+        for place, inside in clicks:
             value = cv2.GC_FGD if inside else cv2.GC_BGD
-            pixel = (min(max(y, 0), marks.shape[0] - 1), min(max(x, 0), marks.shape[1] - 1))
+            pixel = _pixel(place, marks)
             if is_patch and marks[pixel] == value:  # of a stroke: reached by the patch of an earlier point
                 continue
             reached = cv2.circle(np.zeros_like(marks), pixel[::-1], radius, 1, cv2.FILLED)

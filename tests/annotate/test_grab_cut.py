@@ -117,3 +117,17 @@ def test_a_click_changes_only_what_it_is_connected_to(side: int) -> None:
         assert (before & ~after).sum() <= 0.75 * before.sum()
         assert iou(after, truth) >= iou(before, truth) - 0.03
         before = after
+
+
+def test_a_stroke_is_one_cut(
+    picture: NDArray[np.uint8], truth: NDArray[np.bool_], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cuts, real = [], cv2.grabCut
+    monkeypatch.setattr(cv2, "grabCut", lambda *given: cuts.append(real(*given)))
+    ys, xs = np.nonzero(truth)
+    middle = int(ys.mean())
+    stroke = [PromptPoint(x=float(x), y=float(middle), inside=True) for x in range(xs.min(), xs.max(), 5)]
+    box = (float(xs.min()), float(ys.min()), float(xs.max()), float(ys.max()))
+    GrabCutSegmenter().segment(picture, [(box, stroke)])
+    assert len(stroke) > 5
+    assert len(cuts) == 2

@@ -392,7 +392,7 @@ def _scan(name: str) -> VideoIndex:
         if shape is None:
             raise VideoError(f"{name}: it holds no frame that can be decoded. Remedy: {REDOWNLOAD}")
         nothing = np.zeros(0, dtype=np.int64)
-        pts = _increasing(times, stream)
+        pts = _increasing(times, stream, name)
         return VideoIndex(
             pts=pts,
             start=np.zeros(len(times), dtype=np.int64),
@@ -407,16 +407,19 @@ def _scan(name: str) -> VideoIndex:
         )
 
 
-def _increasing(times: list[int | None], stream: VideoStream) -> Ticks:
+def _increasing(times: list[int | None], stream: VideoStream, name: str) -> Ticks:
     """The presentation times of frames in the order in which they are shown.
 
     AVI stamps packets in the order of decoding, and MPEG program streams leave most pictures unstamped. Where times are
-    all there, they are put into order; else frames have equal distances, by the stream's rate.
+    all there, they are put into order; else frames have equal distances, by the stream's rate. Raises VideoError where
+    neither is known.
     """
     known = sorted(time for time in times if time is not None)
     if len({*known}) == len(times):
         return np.array(known, dtype=np.int64)
-    rate = stream.average_rate or stream.guessed_rate or Fraction(25)
+    rate = stream.average_rate or stream.guessed_rate
+    if not rate:
+        raise VideoError(f"{name}: tells neither when its frames are shown nor how many a second. Remedy: {REMUX}")
     step = max(1 / (rate * _time_base(stream)), Fraction(1))
     first = known[0] if known else 0
     return np.array([first + round(step * number) for number in range(len(times))], dtype=np.int64)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 
 import av
@@ -14,16 +16,16 @@ from av.video.stream import VideoStream
 from barista_bench.errors import DataError
 from barista_bench.files.writing import atomic_write
 from barista_bench.media.video.index import AV_ERRORS, open_video, reason, stamp_of, video_index
-from barista_bench.media.video.readers import open_reader
 
 _REMEDY = "re-encode it (ffmpeg -i IN -c:v libx264 -crf 17 -pix_fmt yuv420p OUT.mp4), and start again with OUT.mp4"
 
 
 def check_mp4(source: Path) -> None:
     """Raise DataError where MP4 cannot hold the pictures of a video. Nothing is read but its header."""
+    container, stream = open_video(str(source), probe=True)
     try:
-        with av.open(str(source)) as container, av.open("/dev/null", "w", format="mp4") as copy:
-            copy.add_stream_from_template(container.streams.video[0], opaque=True)
+        with container, av.open(os.devnull, "w", format="mp4") as copy:
+            copy.add_stream_from_template(stream, opaque=True)
     except AV_ERRORS as error:
         raise DataError(f"{source}: {reason(error)}. Remedy: {_REMEDY}") from error
 
@@ -37,18 +39,9 @@ def remux(source: Path, out: Path) -> None:
     try:
         with atomic_write(out) as partial_path:
             _copy(source, partial_path)
+            _check_copy(source, partial_path)
     except AV_ERRORS as error:
         raise DataError(f"{source}: cannot be copied into MP4 ({reason(error)}). Remedy: {_REMEDY}") from error
-    last = -1
-    for number, ((picture, _), (copied, time)) in enumerate(zip(_digests(source), _digests(out), strict=False)):
-        if picture != copied or time is None or time <= last:
-            out.unlink()
-            raise DataError(f"{source}: frame {number} is another picture in its copy as MP4. Remedy: {_REMEDY}")
-        last = time
-    with open_reader(source) as before, open_reader(out) as after:
-        if len(before) != len(after):
-            out.unlink()
-            raise DataError(f"{source}: has {len(before)} frames, its copy as MP4 {len(after)}. Remedy: {_REMEDY}")
 
 
 def _copy(source: Path, out: Path) -> None:
@@ -56,14 +49,24 @@ def _copy(source: Path, out: Path) -> None:
     ascending = sorted(times)
     delay = max(first - time for first, time in zip(ascending, times, strict=True))
     options = {"movflags": "+faststart", "fflags": "+bitexact"}
-    with av.open(str(source)) as container, av.open(str(out), "w", format="mp4", options=options) as copy:
-        stream = container.streams.video[0]
+    container, stream = open_video(str(source), probe=True)
+    with container, av.open(str(out), "w", format="mp4", options=options) as copy:
         target = copy.add_stream_from_template(stream, opaque=True)
         target.metadata.clear()
         for packet, time, first in zip(_packets(container, stream), times, ascending, strict=True):
             packet.pts, packet.dts = time, first - delay  # a container may know only one of them
             packet.stream = target
             copy.mux(packet)
+
+
+def _check_copy(source: Path, copy: Path) -> None:
+    """Raise DataError where a copy has other pictures, another number of them, or times that do not rise."""
+    last = None
+    for number, (picture, copied) in enumerate(zip_longest(_pictures(source), _pictures(copy))):
+        is_same = picture is not None and copied is not None and picture[0] == copied[0]
+        if not is_same or (last is not None and copied[1] <= last):
+            raise DataError(f"{source}: frame {number} is another picture in its copy as MP4. Remedy: {_REMEDY}")
+        last = copied[1]
 
 
 def _packets(container: InputContainer, stream: VideoStream) -> Iterator[Packet[VideoStream]]:
@@ -89,9 +92,10 @@ def _presentation_times(source: Path) -> list[int]:
     return [times[number] for number in range(len(shown))]
 
 
-def _digests(path: Path) -> Iterator[tuple[bytes, int | None]]:
+def _pictures(path: Path) -> Iterator[tuple[bytes, int]]:
     """A digest of each picture and its time in ticks, in order of display, in one pass without a seek."""
     container, stream = open_video(str(path), probe=True)
     with container:
-        for frame in container.decode(stream):
-            yield hashlib.sha256(frame.to_ndarray(format="rgb24").tobytes()).digest(), frame.pts
+        for number, frame in enumerate(container.decode(stream)):
+            time = number if frame.pts is None else frame.pts
+            yield hashlib.sha256(frame.to_ndarray(format="rgb24").tobytes()).digest(), time

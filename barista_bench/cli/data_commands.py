@@ -117,7 +117,7 @@ def validate(
     root: Annotated[Path, typer.Argument(help="Data root; of other benchmarks, the folder of the annotations.")],
     benchmark: Annotated[str, typer.Option(help="Whose release it is.")] = "barista",
     videos: Annotated[Path | None, typer.Option(help="Folder of another benchmark's videos, if not below it.")] = None,
-    decode: Annotated[bool, typer.Option("--decode", help="Decode every frame, and not only the last ones.")] = False,
+    decode: Annotated[bool, typer.Option("--decode", help="Decode every frame, not only the last of a video.")] = False,
     num_proc: Annotated[int, typer.Option(help="Processes.")] = 1,
     strict: Annotated[bool, typer.Option(help="Exit with code 1 on warnings too.")] = False,
     show: Annotated[int, typer.Option(help="Kinds of problems to print at the most.")] = 100,

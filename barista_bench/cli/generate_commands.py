@@ -113,7 +113,7 @@ def audit(
     from barista_bench.api import load_results
     from barista_bench.files.writing import write_whole
     from barista_bench.generate.audit import audit_sets, choice_sets, generated_sets
-    from barista_bench.reporting.audit_page import AblatedRun, audit_page, verdict
+    from barista_bench.reporting.audit_page import AblatedRun, audit_page, name_guess, verdict
 
     with exit_on_error():
         audits = audit_sets(generated_sets(Path(data)) or choice_sets(data, benchmark, split))
@@ -121,12 +121,12 @@ def audit(
         ablated = [AblatedRun(r.dataset.task, r.model.label, r.figures[r.primary].mean) for r in results]
         write_whole(out, audit_page(data, audits, ablated))
     for row in audits:
-        guesses = ", ".join(
-            f"{result.guesser} {result.guesses.accuracy:.3f} (chance {result.guesses.chance:.3f}, "
-            f"p {result.p_adjusted:.3f})"
-            for result in row.guessers
+        best = row.best
+        print_result(
+            f"{row.task}: {row.items} questions of {row.videos} videos; best of {len(row.guessers)} guesses: "
+            f"{name_guess(best)}, {best.guesses.accuracy:.3f} right (chance {best.guesses.chance:.3f}, "
+            f"p {best.p_adjusted:.3f})"
         )
-        print_result(f"{row.task}: {row.items} questions of {row.videos} videos, {guesses or 'one video: no guessers'}")
     print_result(verdict(audits))
     echo(f"wrote {out}")
 

@@ -18,7 +18,7 @@ from barista_bench.errors import DataError
 from barista_bench.files.reading import read_json_lines
 from barista_bench.generate.candidates import are_alike
 from barista_bench.generate.family import FAMILIES, family_class
-from barista_bench.generate.shortcuts import GUESSERS, GuessedSet, Guesser, TextQuestion, guess, words_in
+from barista_bench.generate.shortcuts import GUESSERS, GuessedSet, TextQuestion, guess
 from barista_bench.scene_graph.domain import load_domain
 from barista_bench.stats.comparison import holm
 
@@ -30,9 +30,10 @@ MOST_NAMED = 10
 
 
 class GuesserResult(NamedTuple):
-    """The result of a guesser on one task; `p_adjusted` by Holm's procedure over all tasks and guessers of an audit."""
+    """The result of a guesser, or of its opposite, on one task; `p_adjusted` by Holm's procedure over all results of an
+    audit."""
 
-    guesser: Guesser
+    guesser: str
     guesses: GuessedSet
     p_adjusted: float
 
@@ -47,11 +48,8 @@ class TaskAudit(NamedTuple):
         answers: right texts with how often they are right, the most frequent first; `distinct_answers` how many.
         places: how often a right choice stands first, second, ...; counted where there is one right choice.
         places_p: of these counts if every place were as likely; None with no such question.
-        shared_right: mean fraction of a right choice's words that the question says too; `shared_distractors` of a
-            distractor's.
-        longest_right: fraction of questions whose right choice alone is the longest; `longest_chance` by chance.
         alike: (item number, text, text) of choices of one question that a reader can hardly tell apart.
-        guessers: empty where a single video gives nothing to learn from.
+        guessers: the most successful first.
     """
 
     task: str
@@ -62,12 +60,13 @@ class TaskAudit(NamedTuple):
     distinct_answers: int
     places: tuple[int, ...]
     places_p: float | None
-    shared_right: float
-    shared_distractors: float
-    longest_right: float
-    longest_chance: float
     alike: tuple[tuple[int, str, str], ...]
     guessers: tuple[GuesserResult, ...] = ()
+
+    @property
+    def best(self) -> GuesserResult:
+        """The result with the smallest p-value."""
+        return self.guessers[0]
 
 
 def choice_sets(data: str, benchmark: str, split: str = "all") -> dict[str, list[TextQuestion]]:
@@ -137,12 +136,18 @@ _DECODER = msgspec.json.Decoder(_ItemLine)
 def audit_sets(sets: Mapping[str, Sequence[TextQuestion]]) -> list[TaskAudit]:
     """The audit of each task's questions; tasks without any are left out."""
     audits = [_audit(task, questions) for task, questions in sets.items() if questions]
-    pairs = [(audit.task, guesser) for audit in audits for guesser in GUESSERS]
-    guessed_sets = {(task, guesser): guesses for task, guesser in pairs if (guesses := guess(sets[task], guesser))}
+    guessed_sets = [
+        (audit.task, guesser, guesses)
+        for audit in audits
+        for guesser in GUESSERS
+        for guesses in guess(sets[audit.task], guesser) or ()
+    ]
     results: dict[str, list[GuesserResult]] = defaultdict(list)
-    p_values = holm([guesses.p_value for guesses in guessed_sets.values()])
-    for ((task, guesser), guesses), p in zip(guessed_sets.items(), p_values, strict=True):
+    p_values = holm([guesses.p_value for _, _, guesses in guessed_sets])
+    for (task, guesser, guesses), p in zip(guessed_sets, p_values, strict=True):
         results[task].append(GuesserResult(guesser, guesses, p))
+    for rows in results.values():
+        rows.sort(key=lambda row: (row.guesses.p_value, -row.guesses.accuracy))
     return [audit._replace(guessers=tuple(results[audit.task])) for audit in audits]
 
 
@@ -153,8 +158,6 @@ def _audit(task: str, questions: Sequence[TextQuestion]) -> TaskAudit:
     places = np.bincount([question.correct[0] for question in single], minlength=1)
     # Of questions with one right choice; those with fewer choices have fewer places.
     expected = np.array([sum(1 / len(q.choices) for q in single if at < len(q.choices)) for at in range(len(places))])
-    right, distractors = _shared_word_fractions(questions)
-    longest = [_is_longest(question) for question in single]
     return TaskAudit(
         task=task,
         items=len(questions),
@@ -164,10 +167,6 @@ def _audit(task: str, questions: Sequence[TextQuestion]) -> TaskAudit:
         distinct_answers=len(answers),
         places=tuple(places.tolist()),
         places_p=float(chisquare(places, expected * places.sum() / expected.sum()).pvalue) if single else None,
-        shared_right=right,
-        shared_distractors=distractors,
-        longest_right=float(np.mean(longest)) if longest else 0.0,
-        longest_chance=float(np.mean([1 / len(question.choices) for question in single])) if single else 0.0,
         alike=tuple(
             (number, first, second)
             for number, question in enumerate(questions)
@@ -175,20 +174,3 @@ def _audit(task: str, questions: Sequence[TextQuestion]) -> TaskAudit:
             if are_alike(first, second)
         ),
     )
-
-
-def _is_longest(question: TextQuestion) -> bool:
-    lengths = [len(choice) for choice in question.choices]
-    longest = max(lengths)
-    return lengths[question.correct[0]] == longest and lengths.count(longest) == 1
-
-
-def _shared_word_fractions(questions: Sequence[TextQuestion]) -> tuple[float, float]:
-    """Mean fractions of the words of a right choice, and of a distractor's, that the question says too."""
-    fractions: dict[bool, list[float]] = {True: [], False: []}
-    for question in questions:
-        question_words = set(words_in(question.question))
-        for at, choice in enumerate(question.choices):
-            words = set(words_in(choice))
-            fractions[at in question.correct].append(len(words & question_words) / max(1, len(words)))
-    return float(np.mean(fractions[True] or [0.0])), float(np.mean(fractions[False] or [0.0]))

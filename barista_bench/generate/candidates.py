@@ -123,6 +123,11 @@ class QuestionCandidate(msgspec.Struct, frozen=True, kw_only=True):
         """A key that two candidates of one video share where they ask about one event."""
         return (self.subtask, self.event) if self.event else (self.subtask, self.right_text, *self.objects)
 
+    @property
+    def fact_key(self) -> tuple[object, ...]:
+        """A key that two candidates of one video share where they have the same answer at the same moments."""
+        return (self.subtask, self.right_text, *self.frames) if self.frames else self.event_key
+
 
 def decide(candidate: QuestionCandidate, scene: Scene, distractors_needed: int) -> QuestionCandidate | str:
     """Prove a candidate by the graph: what is given and right holds, and enough of the wrong answers are excluded.
@@ -197,15 +202,19 @@ def by_video(items: Iterable[Item]) -> Iterator[tuple[str, list[Item]]]:
 
 
 def one_per_event(candidates: Iterable[QuestionCandidate], seed: int, tally: Tally) -> list[QuestionCandidate]:
-    """One candidate, by seed, of each event of a video; the others are counted as `REPEATED`."""
-    by_event: dict[tuple[str, ...], QuestionCandidate] = {}
-    for candidate in candidates:
-        other = by_event.get(candidate.event_key)
-        if other is not None:
+    """One candidate, by seed, of each event of a video, and of each fact; the others are counted as `REPEATED`."""
+    seeded = [(_seeded_key(candidate, seed), candidate) for candidate in candidates]
+    chosen: dict[int, QuestionCandidate] = {}
+    seen: set[tuple[object, ...]] = set()
+    for number in sorted(range(len(seeded)), key=lambda number: seeded[number][0]):
+        candidate = seeded[number][1]
+        keys = {("event", *candidate.event_key), ("fact", *candidate.fact_key)}
+        if keys & seen:
             tally.update({(candidate.subtask, DECIDED): -1, (candidate.subtask, REPEATED): 1})
-        if other is None or _seeded_key(candidate, seed) < _seeded_key(other, seed):
-            by_event[candidate.event_key] = candidate
-    return list(by_event.values())
+        else:
+            chosen[number] = candidate
+            seen |= keys
+    return [candidate for _, candidate in sorted(chosen.items())]
 
 
 def thin(candidates: Iterable[QuestionCandidate], most: int, seed: int) -> list[QuestionCandidate]:

@@ -1,31 +1,32 @@
-"""Guessers, which show how much of a set of choices can be told from the texts alone, video by video.
+"""Guessers: how much of a set of choice questions can be answered from the texts only.
 
-Each is told the answers of all videos but the one it is asked about: `text`, a logistic regression over the
-words of question and choice, alone and in pairs, over a choice's place and length; `prior`, how often a choice's text
-is right where it stands; `form` and `difficulty`, the same of questions in the same form or of the same level, and how
-often the choice in its place is right there. What any of them gets right beyond chance is not due to the video.
+A guesser gives each choice of a question a score and takes the best one; its opposite takes the worst one. Some follow
+a fixed rule (`length`, `overlap`, `offered`). The others learn from answers: of the other videos (`place`, `prior`,
+`form`, `difficulty`, `text`), of the other half of the videos (`half`), or of the other questions about the same video
+(`same_video`). No guesser sees a frame, so that anything it gets right beyond chance is a shortcut.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 FOLDS = 5
-Guesser: TypeAlias = Literal["prior", "form", "difficulty", "text"]
-GUESSERS: tuple[Guesser, ...] = get_args(Guesser)
-"""The cheaper ones first."""
+LEVEL = 0.01
+"""p-value below which a set counts as guessed: between .05 for one guesser and .05 corrected for all of them."""
+Scores: TypeAlias = list[NDArray[np.float64]]
+"""For each question one score per choice."""
 
 
 class TextQuestion(NamedTuple):
-    """One question as a guesser sees it. `correct` are indices of `choices`; `form` is its wording without what is
-    filled in, `difficulty` its level, empty where they are not known."""
+    """A question as a guesser sees it. `correct` holds indices of `choices`; `form` is the wording without the words
+    that are filled in, `difficulty` the level, both empty where they are not known."""
 
     video_id: str
     question: str
@@ -36,38 +37,43 @@ class TextQuestion(NamedTuple):
 
 
 class GuessedSet(NamedTuple):
-    """The result of a guesser on a set.
+    """The result of a guesser, or of its opposite, on a set.
 
     Args:
-        credit: for each question the probability, 0 to 1, that the choice it takes is right; choices that it ranks the
-            same share it.
+        credit: for each question the probability, 0 to 1, that the choice it takes is right; choices of equal score
+            share it.
         accuracy: their mean.
-        chance: what taking any choice would give.
-        p_value: of doing as well or better by chance (one-sided, questions independent).
+        chance: the accuracy of taking any choice.
+        p_value: the probability of this accuracy or more by chance (one-sided, questions independent).
+        opposite: whether the guesser takes the choice of the lowest score.
     """
 
     credit: tuple[float, ...]
     accuracy: float
     chance: float
     p_value: float
+    opposite: bool = False
 
 
-def guess(questions: Sequence[TextQuestion], guesser: Guesser) -> GuessedSet | None:
-    """A guesser's result on a set; None where there are fewer than two videos to learn from and be asked about, or no
-    question has the label that the guesser goes by."""
-    videos = sorted({question.video_id for question in questions})
-    if len(videos) < 2:
+def guess(questions: Sequence[TextQuestion], guesser: str) -> tuple[GuessedSet, GuessedSet] | None:
+    """The results of a guesser and of its opposite; None where the set gives it nothing to learn from, or no question
+    has the label that it uses."""
+    scores = GUESSERS[guesser](questions)
+    if scores is None:
         return None
-    labels = [str(getattr(question, guesser)) for question in questions] if guesser in ("form", "difficulty") else None
-    if labels and not any(labels):
-        return None
-    scores = _text_scores(questions) if guesser == "text" else _prior_scores(questions, labels)
+    chances = [len(question.correct) / len(question.choices) for question in questions]
+    return _result(questions, scores, chances), _result(questions, [-row for row in scores], chances, opposite=True)
+
+
+def _result(
+    questions: Sequence[TextQuestion], scores: Scores, chances: Sequence[float], opposite: bool = False
+) -> GuessedSet:
     credit = []
     for question, score in zip(questions, scores, strict=True):
         best = np.flatnonzero(score >= score.max() - 1e-9)
         credit.append(len(set(best.tolist()) & set(question.correct)) / len(best))
-    chances = [len(question.correct) / len(question.choices) for question in questions]
-    return GuessedSet(tuple(credit), float(np.mean(credit)), float(np.mean(chances)), _p_value(sum(credit), chances))
+    p_value = _p_value(sum(credit), chances)
+    return GuessedSet(tuple(credit), float(np.mean(credit)), float(np.mean(chances)), p_value, opposite)
 
 
 def _p_value(hits: float, chances: Sequence[float]) -> float:
@@ -78,17 +84,136 @@ def _p_value(hits: float, chances: Sequence[float]) -> float:
     return float(min(1.0, distribution[int(np.floor(hits + 1e-9)) :].sum()))
 
 
-def _text_scores(questions: Sequence[TextQuestion]) -> list[NDArray[np.float64]]:
-    # On demand: a second, for few.
+def _length_scores(questions: Sequence[TextQuestion]) -> Scores:
+    return [np.array([float(len(choice)) for choice in question.choices]) for question in questions]
+
+
+def _overlap_scores(questions: Sequence[TextQuestion]) -> Scores:
+    return [
+        np.array([shared_word_fraction(choice, question.question) for choice in question.choices])
+        for question in questions
+    ]
+
+
+def shared_word_fraction(choice: str, question: str) -> float:
+    """Fraction of a choice's different words that the question contains too."""
+    words = set(words_in(choice))
+    return len(words & set(words_in(question))) / max(1, len(words))
+
+
+def _offered_scores(questions: Sequence[TextQuestion]) -> Scores:
+    """How often the other questions of the set offer the choice."""
+    times = Counter(choice for question in questions for choice in question.choices)
+    return [np.array([float(times[choice]) for choice in question.choices]) for question in questions]
+
+
+def _offered_in_video_scores(questions: Sequence[TextQuestion]) -> Scores:
+    times = Counter((question.video_id, choice) for question in questions for choice in question.choices)
+    return [
+        np.array([float(times[question.video_id, choice]) for choice in question.choices]) for question in questions
+    ]
+
+
+def _place_scores(questions: Sequence[TextQuestion]) -> Scores | None:
+    keys = [[(f"place {index}",) for index in range(len(question.choices))] for question in questions]
+    return _learned_scores(questions, keys, excluded=_videos(questions))
+
+
+def _prior_scores(questions: Sequence[TextQuestion]) -> Scores | None:
+    return _learned_scores(questions, _text_keys(questions), excluded=_videos(questions))
+
+
+def _half_scores(questions: Sequence[TextQuestion]) -> Scores | None:
+    numbers = {video_id: number for number, video_id in enumerate(sorted(set(_videos(questions))))}
+    halves = [numbers[question.video_id] % 2 for question in questions]
+    return _learned_scores(questions, _text_keys(questions), excluded=halves)
+
+
+def _same_video_scores(questions: Sequence[TextQuestion]) -> Scores | None:
+    numbers = list(range(len(questions)))
+    return _learned_scores(questions, _text_keys(questions), excluded=numbers, within=_videos(questions))
+
+
+def _form_scores(questions: Sequence[TextQuestion]) -> Scores | None:
+    return _label_scores(questions, [question.form for question in questions])
+
+
+def _difficulty_scores(questions: Sequence[TextQuestion]) -> Scores | None:
+    return _label_scores(questions, [question.difficulty for question in questions])
+
+
+def _label_scores(questions: Sequence[TextQuestion], labels: Sequence[str]) -> Scores | None:
+    """How often a choice's text was right in questions of the same label, and how often its place was."""
+    if not any(labels):
+        return None
+    keys = [
+        [(f"{label}\n{choice}", f"{label}\nplace {index}") for index, choice in enumerate(question.choices)]
+        for question, label in zip(questions, labels, strict=True)
+    ]
+    return _learned_scores(questions, keys, excluded=_videos(questions))
+
+
+def _videos(questions: Sequence[TextQuestion]) -> list[str]:
+    return [question.video_id for question in questions]
+
+
+def _text_keys(questions: Sequence[TextQuestion]) -> list[list[tuple[str, ...]]]:
+    return [[(choice,) for choice in question.choices] for question in questions]
+
+
+def _learned_scores(
+    questions: Sequence[TextQuestion],
+    keys: Sequence[Sequence[tuple[str, ...]]],
+    *,
+    excluded: Sequence[Hashable],
+    within: Sequence[Hashable] | None = None,
+) -> Scores | None:
+    """For each choice the sum, over its keys, of how often a choice with that key was right.
+
+    A question learns from all others, or from those that share its label in `within`, except those that share its label
+    in `excluded`. Each fraction is smoothed by one more choice, which is right as often as all choices are.
+
+    Returns:
+        None where no question has another one to learn from.
+    """
+    labels = within or [""] * len(questions)
+    if len(set(zip(labels, excluded, strict=True))) == len(set(labels)):
+        return None
+    shown: Counter[tuple[Hashable, ...]] = Counter()
+    right: Counter[tuple[Hashable, ...]] = Counter()
+    for question, rows, label, group in zip(questions, keys, labels, excluded, strict=True):
+        for index, choice_keys in enumerate(rows):
+            for key in choice_keys:
+                for place in ((label, key), (label, group, key)):
+                    shown[place] += 1
+                    right[place] += index in question.correct
+    base_rate = sum(len(q.correct) for q in questions) / sum(len(q.choices) for q in questions)
+
+    def fraction(key: str, label: Hashable, group: Hashable) -> float:
+        count = shown[label, key] - shown[label, group, key]
+        return (right[label, key] - right[label, group, key] + base_rate) / (count + 1)
+
+    return [
+        np.array([sum(fraction(key, label, group) for key in choice_keys) for choice_keys in rows])
+        for rows, label, group in zip(keys, labels, excluded, strict=True)
+    ]
+
+
+def _text_scores(questions: Sequence[TextQuestion]) -> Scores | None:
+    """A logistic regression over the words of question and choice, single and in pairs, and over a choice's place and
+    length, cross-validated by video."""
+    if len(set(_videos(questions))) < 2:
+        return None
+    # Imported here: the import takes a second.
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GroupKFold
 
     rows = [features for question in questions for features in _features(question)]
     counts = CountVectorizer(analyzer=list, binary=True).fit_transform(rows)
-    right = np.array([at in question.correct for question in questions for at in range(len(question.choices))])
+    right = np.array([index in question.correct for question in questions for index in range(len(question.choices))])
     question_of_choice = np.repeat(np.arange(len(questions)), [len(question.choices) for question in questions])
-    videos = np.array([question.video_id for question in questions])[question_of_choice]
+    videos = np.array(_videos(questions))[question_of_choice]
     scores = np.zeros(len(right))
     for train, test in GroupKFold(min(FOLDS, len(set(videos.tolist())))).split(counts, right, videos):
         if right[train].any() and not right[train].all():
@@ -100,11 +225,12 @@ def _text_scores(questions: Sequence[TextQuestion]) -> list[NDArray[np.float64]]
 def _features(question: TextQuestion) -> Iterator[list[str]]:
     question_words = _words(question.question)
     lengths = sorted({len(choice) for choice in question.choices})
-    for at, choice in enumerate(question.choices):
+    for index, choice in enumerate(question.choices):
         words = _words(choice)
         pairs = [f"{a}&{b}" for a in sorted(set(question_words)) for b in sorted(set(words))]
         rank = lengths.index(len(choice)) / max(1, len(lengths) - 1)
-        yield [*words, *pairs, f"place={at}", f"length={rank:.1f}", f"shared={len(set(question_words) & set(words))}"]
+        shared = len(set(question_words) & set(words))
+        yield [*words, *pairs, f"place={index}", f"length={rank:.1f}", f"shared={shared}"]
 
 
 def words_in(text: str) -> list[str]:
@@ -116,60 +242,47 @@ def _words(text: str) -> list[str]:
     return words + [f"{a} {b}" for a, b in pairwise(words)]
 
 
-def _prior_scores(questions: Sequence[TextQuestion], labels: Sequence[str] | None = None) -> list[NDArray[np.float64]]:
-    """Score of each choice of each question: how often its text was right, of the times it stood in other videos.
-
-    With `labels` only questions of the same label count, and the same fraction for the choice's place (first,
-    second, ...) is added. Each fraction is smoothed by one more choice, which is right as often as all choices are.
-    """
-    times_shown: Counter[tuple[str, ...]] = Counter()
-    times_right: Counter[tuple[str, ...]] = Counter()
-    keys = [
-        [((label, choice), *([(label, f"place {at}")] if labels else [])) for at, choice in enumerate(question.choices)]
-        for question, label in zip(questions, labels or [""] * len(questions), strict=True)
-    ]
-    for question, question_keys in zip(questions, keys, strict=True):
-        for at, choice_keys in enumerate(question_keys):
-            for key in choice_keys:
-                for video_id in ("", question.video_id):
-                    times_shown[(video_id, *key)] += 1
-                    times_right[(video_id, *key)] += at in question.correct
-    base_rate = sum(len(q.correct) for q in questions) / sum(len(q.choices) for q in questions)
-
-    def fraction(key: tuple[str, ...], video_id: str) -> float:
-        count = times_shown[("", *key)] - times_shown[(video_id, *key)]
-        return (times_right[("", *key)] - times_right[(video_id, *key)] + base_rate) / (count + 1)
-
-    return [
-        np.array([sum(fraction(key, question.video_id) for key in choice_keys) for choice_keys in question_keys])
-        for question, question_keys in zip(questions, keys, strict=True)
-    ]
+GUESSERS: Mapping[str, Callable[[Sequence[TextQuestion]], Scores | None]] = {
+    "place": _place_scores,
+    "length": _length_scores,
+    "overlap": _overlap_scores,
+    "offered": _offered_scores,
+    "offered_in_video": _offered_in_video_scores,
+    "prior": _prior_scores,
+    "half": _half_scores,
+    "same_video": _same_video_scores,
+    "form": _form_scores,
+    "difficulty": _difficulty_scores,
+    "text": _text_scores,
+}
+"""Each guesser's scores by name, the cheaper ones first."""
 
 
 def guessable_indices(questions: Sequence[TextQuestion], ceiling: float | None = None) -> list[int]:
-    """Indices of questions to leave out, so that no guesser beats chance any more (p < .05), or `ceiling` where it
-    is given: those that are guessed, as many as are too many, round by round.
+    """Indices of questions to leave out, so that no guesser and no opposite beats chance any more (p < `LEVEL`), or
+    `ceiling` where it is given. Each round leaves out as many of the guessed questions as are too many.
 
     Args:
         ceiling: accuracy, 0 to 1, that a guesser may reach.
     """
     kept_indices = list(range(len(questions)))
     while kept_indices:
-        kept_questions = [questions[at] for at in kept_indices]
-        # What a cheaper guesser makes us leave out the dearer ones need not look at.
+        kept_questions = [questions[index] for index in kept_indices]
+        # Stop at the first guesser that succeeds: a dearer one need not look at what a cheaper one removes.
         excess = next(filter(None, (_excess(kept_questions, guesser, ceiling) for guesser in GUESSERS)), frozenset())
         if not excess:
             break
-        kept_indices = [at for number, at in enumerate(kept_indices) if number not in excess]
+        kept_indices = [index for number, index in enumerate(kept_indices) if number not in excess]
     return sorted(set(range(len(questions))) - set(kept_indices))
 
 
-def _excess(questions: Sequence[TextQuestion], guesser: Guesser, ceiling: float | None) -> frozenset[int]:
+def _excess(questions: Sequence[TextQuestion], guesser: str, ceiling: float | None) -> frozenset[int]:
     """Guessed questions beyond what chance, or the ceiling, allows; the last ones first."""
-    guesses = guess(questions, guesser)
-    if guesses is None or (guesses.accuracy <= ceiling if ceiling is not None else guesses.p_value >= 0.05):
-        return frozenset()
-    allowed = guesses.chance if ceiling is None else ceiling
-    count = max(1, int((guesses.accuracy - allowed) * len(questions)))
-    certain = [at for at in reversed(range(len(questions))) if guesses.credit[at] >= 1]
-    return frozenset(certain[:count] or [len(questions) - 1])
+    for guesses in guess(questions, guesser) or ():
+        if guesses.accuracy <= ceiling if ceiling is not None else guesses.p_value >= LEVEL:
+            continue
+        allowed = guesses.chance if ceiling is None else ceiling
+        count = max(1, int((guesses.accuracy - allowed) * len(questions)))
+        certain = [index for index in reversed(range(len(questions))) if guesses.credit[index] >= 1]
+        return frozenset(certain[:count] or [len(questions) - 1])
+    return frozenset()

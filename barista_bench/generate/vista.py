@@ -16,6 +16,7 @@ from itertools import chain, cycle, groupby
 from pathlib import Path
 from typing import ClassVar
 
+import av
 import msgspec
 import yaml
 
@@ -40,7 +41,7 @@ from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import noun_of
 from barista_bench.generate.vista_clips import REVIEW_QUESTION, Order, Sequences, VistaWords, foundation_candidates
 from barista_bench.generate.wordings import Phrases, fill_form, plain_text, shuffled_forms
-from barista_bench.media.encoding import Picture, encode_video, resized
+from barista_bench.media.encoding import encode_video, encoder_frame, resized
 from barista_bench.media.video import open_reader
 from barista_bench.scene_graph import SceneGraph
 from barista_bench.scene_graph.domain import Domain
@@ -268,7 +269,7 @@ ENVIRONMENT = "real_life"
 EXTRA_TYPES = frozenset({"opening_v_closing"})
 """Types of level 1 that lie in `extrapyramidal`, as in the release; the others in `foundation`."""
 CACHED_CLIPS = 24
-"""Clips of one video that are kept decoded, in the small size of the release."""
+"""Clips of one video that are kept decoded and converted, in the small size of the release."""
 
 
 def write_release(items: Sequence[Item], source: SceneGraph, out: Path, words: VistaWords) -> None:
@@ -331,15 +332,15 @@ def _write_videos(items: Sequence[Item], source: SceneGraph, video_id: str, out:
     with open_reader(source.video_path(video_id)) as reader:
         size = _video_size(*reader.size, words.width)
 
-        @lru_cache(maxsize=CACHED_CLIPS)  # sets share clips, and decoding is what takes the time
-        def pictures(start: int, end: int) -> list[Picture]:
+        @lru_cache(maxsize=CACHED_CLIPS)  # sets share clips, and decoding and converting take most of the time
+        def clip(start: int, end: int) -> list[av.VideoFrame]:
             frames = list(_frames_at_rate(start, end, fps or reader.fps, words.fps))
-            return list(resized(reader.read(frames), size))
+            return list(map(encoder_frame, resized(reader.read(frames), size)))
 
         for item in items:
             path = out / ENVIRONMENT / _entry_path(item)
             path.parent.mkdir(parents=True, exist_ok=True)
-            clips = (pictures(start, end) for start, end in item.candidate.extra["spans"])
+            clips = (clip(start, end) for start, end in item.candidate.extra["spans"])
             encode_video(path, chain.from_iterable(clips), size=size, fps=words.fps)
 
 

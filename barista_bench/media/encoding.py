@@ -20,12 +20,23 @@ from barista_bench.files.writing import atomic_write
 Picture = NDArray[np.uint8]
 
 
-def encode_video(out: str | Path, pictures: Iterable[Picture], *, size: tuple[int, int], fps: Fraction | int) -> Path:
+def encoder_frame(picture: Picture) -> av.VideoFrame:
+    """A picture as `encode_video` needs it. Converting takes longer than encoding, so keep it if you encode it again.
+
+    Args:
+        picture: uint8 RGB of shape (height, width, 3).
+    """
+    return av.VideoFrame.from_ndarray(np.ascontiguousarray(picture), format="rgb24").reformat(format="yuv420p")
+
+
+def encode_video(
+    out: str | Path, pictures: Iterable[Picture | av.VideoFrame], *, size: tuple[int, int], fps: Fraction | int
+) -> Path:
     """Write H.264 in MP4, with a keyframe a second. The file appears only when it is complete.
 
     Args:
         out: where to; a file there is replaced.
-        pictures: uint8 RGB, each of shape (height, width, 3).
+        pictures: uint8 RGB, each of shape (height, width, 3), or what `encoder_frame` makes of it.
         size: (width, height) in pixels, both even.
         fps: frames a second.
 
@@ -51,12 +62,12 @@ def encode_video(out: str | Path, pictures: Iterable[Picture], *, size: tuple[in
             stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
             stream.codec_context.thread_count = 1  # threads would make the bytes depend on the machine
             for picture in pictures:
-                if picture.shape != (height, width, 3):
+                frame = picture if isinstance(picture, av.VideoFrame) else encoder_frame(picture)
+                if (frame.width, frame.height) != size:
                     raise DataError(
-                        f"{target}: frame {frame_number} has shape {picture.shape}, not {(height, width, 3)}. "
+                        f"{target}: frame {frame_number} is {frame.width}x{frame.height} px, not {width}x{height} px. "
                         "Remedy: give pictures of one size"
                     )
-                frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(picture), format="rgb24")
                 frame.pts, frame.time_base = frame_number, 1 / rate
                 container.mux(stream.encode(frame))
                 frame_number += 1

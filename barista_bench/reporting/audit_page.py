@@ -7,18 +7,28 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from barista_bench.generate.audit import MOST_NAMED, TaskAudit
-from barista_bench.generate.shortcuts import Guesser
+from barista_bench.generate.audit import MOST_NAMED, GuesserResult, TaskAudit
 from barista_bench.reporting.html import content_policy, own_template, page_environment
 
 LEVEL = 0.05
-"""p-value, corrected, below which a guesser does better than chance."""
-_GUESSERS: dict[Guesser, str] = {
-    "text": "From the texts",
-    "prior": "From the usual answer",
-    "form": "From the wording",
-    "difficulty": "From the level",
+"""Corrected p-value below which a guess counts as better than chance."""
+_GUESSERS: dict[str, tuple[str, str]] = {
+    "place": ("the usual place", "the least usual place"),
+    "length": ("the longest choice", "the shortest choice"),
+    "overlap": ("the most words of the question", "the fewest words of the question"),
+    "offered": ("the choice that is offered most often", "the choice that is offered least often"),
+    "offered_in_video": (
+        "the choice that is offered most often in the video",
+        "the one offered least often in the video",
+    ),
+    "prior": ("the usual answer of the other videos", "the least usual answer of the other videos"),
+    "half": ("the usual answer of half of the videos", "the least usual answer of half of the videos"),
+    "same_video": ("the usual answer of the same video", "the least usual answer of the same video"),
+    "form": ("the usual answer to the wording", "the least usual answer to the wording"),
+    "difficulty": ("the usual answer at the level", "the least usual answer at the level"),
+    "text": ("the most likely text", "the least likely text"),
 }
+"""What each guesser takes, and what its opposite takes."""
 _STYLE = """
 svg.share { width: 9rem; height: 0.7rem; display: block; }
 svg.share .track { fill: var(--panel); }
@@ -37,22 +47,20 @@ class AblatedRun(NamedTuple):
 
 def verdict(audits: Sequence[TaskAudit]) -> str:
     """The sentence that the page begins with."""
-    guessed = [audit.task for audit in audits if any(result.p_adjusted < LEVEL for result in audit.guessers)]
-    unknown = [audit.task for audit in audits if not audit.guessers]
-    parts = []
+    guessed = [audit.task for audit in audits if audit.best.p_adjusted < LEVEL]
     if guessed:
-        parts.append(f"{', '.join(guessed)} can be guessed better than by chance without looking at the video.")
-    elif len(unknown) < len(audits):
-        parts.append("No task can be guessed better than by chance without looking at the video.")
-    if unknown:
-        parts.append(f"Of {', '.join(unknown)} that is not known: a single video gives nothing to learn from.")
-    return " ".join(parts)
+        return f"{', '.join(guessed)} can be guessed better than by chance without looking at the video."
+    return "No task can be guessed better than by chance without looking at the video."
+
+
+def name_guess(result: GuesserResult) -> str:
+    """Which choice a guesser takes."""
+    return _GUESSERS[result.guesser][result.guesses.opposite]
 
 
 def audit_page(title: str, audits: Sequence[TaskAudit], runs: Sequence[AblatedRun] = ()) -> str:
     """The page as HTML, with its styles inside and no script."""
     style = own_template("report.css") + _STYLE
-    guessers_used = {result.guesser for audit in audits for result in audit.guessers} or set(_GUESSERS)
     return (
         page_environment()
         .get_template("audit.html.j2")
@@ -60,7 +68,7 @@ def audit_page(title: str, audits: Sequence[TaskAudit], runs: Sequence[AblatedRu
             title=title,
             verdict=verdict(audits),
             audits=audits,
-            guessers={name: title for name, title in _GUESSERS.items() if name in guessers_used},
+            name_guess=name_guess,
             runs=runs,
             level=LEVEL,
             most=MOST_NAMED,

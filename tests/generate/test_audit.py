@@ -5,13 +5,14 @@ import json
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from barista_bench.data.folder import build
 from barista_bench.errors import DataError
 from barista_bench.generate.audit import audit_sets, choice_sets, generated_sets
-from barista_bench.generate.shortcuts import TextQuestion
+from barista_bench.generate.shortcuts import GUESSERS, LEVEL, TextQuestion, guess, guessable_indices
 from barista_bench.reporting.audit_page import audit_page, verdict
 
 WORDS = ("empty", "full", "open", "closed")
@@ -21,14 +22,11 @@ def asked(video: int, right: int, choices: tuple[str, ...] = WORDS, question: st
     return TextQuestion(f"v{video}", question, choices, (right,))
 
 
-def test_balance_places_lengths_and_shared_words_are_counted_and_choices_alike_named() -> None:
+def test_balance_and_places_are_counted_and_choices_alike_named() -> None:
     (audit,) = audit_sets({"state": [asked(0, 0), asked(0, 0), asked(1, 3), asked(1, 3)]})
     assert (audit.items, audit.videos, audit.per_video) == (4, 2, (2, 2.0, 2))
     assert dict(audit.answers) == {"empty": 2, "closed": 2}
     assert audit.places == (2, 0, 0, 2)
-    assert (audit.longest_right, audit.longest_chance) == (0.5, 0.25)
-    (audit,) = audit_sets({"state": [asked(video, 1, question="Is it full?") for video in range(3)]})
-    assert (audit.shared_right, audit.shared_distractors) == (1.0, 0.0)
     (audit,) = audit_sets({"state": [asked(0, 0, ("a cup", "the cup", "a jar", "a pot"))]})
     assert audit.alike == ((0, "a cup", "the cup"),)
 
@@ -41,8 +39,6 @@ def test_a_set_that_can_be_guessed_is_said_to_be_and_a_fair_one_is_not() -> None
     assert verdict(audits) == "guessed can be guessed better than by chance without looking at the video."
     for audit in audits:
         assert all(result.p_adjusted >= result.guesses.p_value for result in audit.guessers)
-    (alone,) = audit_sets({"alone": [asked(0, 0)]})
-    assert "not known" in verdict([alone])
 
 
 @pytest.mark.full
@@ -80,3 +76,51 @@ def test_what_was_generated_is_audited_by_family_and_subtask(tmp_path: Path) -> 
     (tmp_path / "egocot.items.jsonl").write_text('{"subtask": 1}')
     with pytest.raises(DataError, match=r"egocot\.items\.jsonl.*Remedy"):
         generated_sets(tmp_path)
+
+
+NUMBERS = tuple(f"{number:0{4 + number % 4}d}" for number in range(400))
+
+
+def distinct(at: int, right: int, **fields: Any) -> TextQuestion:
+    """A question whose four choices no other question has."""
+    return TextQuestion(f"v{at % 6}", "Which?", NUMBERS[4 * at : 4 * at + 4], (right,))._replace(**fields)
+
+
+SHORTCUTS: dict[str, Callable[[int], TextQuestion]] = {
+    "place": lambda at: distinct(at, 2),
+    "length": lambda at: distinct(at, 3),
+    "overlap": lambda at: distinct(at, at % 4, question=f"Is it {NUMBERS[4 * at + at % 4]}?"),
+    "offered": lambda at: distinct(at, at % 4, choices=tuple(f"{at} {i}" if i != at % 4 else "full" for i in range(4))),
+    "offered_in_video": lambda at: distinct(
+        at, at % 4, choices=tuple(f"{at} {i}" if i != at % 4 else f"full {at % 6}" for i in range(4))
+    ),
+    "same_video": lambda at: distinct(
+        at, (at % 6 + at // 6) % 4, choices=tuple(f"{(i - at // 6) % 4}" for i in range(4))
+    ),
+}
+
+
+@pytest.mark.parametrize("guesser", SHORTCUTS)
+def test_a_shortcut_is_found_in_either_direction_and_removed(guesser: str) -> None:
+    told = [SHORTCUTS[guesser](at) for at in range(60)]
+    guesses, _ = guess(told, guesser) or pytest.fail("learned nothing")
+    assert guesses.accuracy == 1.0
+    kept = sorted(set(range(len(told))) - set(guessable_indices(told)))
+    for name in GUESSERS:
+        assert all(guesses.p_value >= LEVEL for guesses in guess([told[at] for at in kept], name) or ()), name
+
+
+def test_the_opposite_of_a_guesser_is_tested_too() -> None:
+    shortest = [distinct(at, 0) for at in range(60)]
+    longest, opposite = guess(shortest, "length") or pytest.fail("learned nothing")
+    assert (longest.accuracy, opposite.accuracy) == (0.0, 1.0)
+    assert opposite.p_value < 1e-9
+    (audit,) = audit_sets({"state": shortest})
+    assert audit.best.p_adjusted < LEVEL
+
+
+def test_answers_of_half_of_the_videos_that_return_in_the_other_half_are_found() -> None:
+    usual = [asked(at % 6, at % 6 // 4) for at in range(60)]
+    guesses, _ = guess(usual, "half") or pytest.fail("learned nothing")
+    assert guesses.p_value < LEVEL
+    assert guess(usual[:1], "half") is None

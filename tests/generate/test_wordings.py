@@ -7,7 +7,7 @@ import pytest
 
 from barista_bench.generate.audit import audit_sets
 from barista_bench.generate.candidates import Choice, Item
-from barista_bench.generate.shortcuts import Guesser, TextQuestion, guessable_indices
+from barista_bench.generate.shortcuts import TextQuestion, guessable_indices
 from barista_bench.generate.statements import Seen
 from barista_bench.generate.wordings import _templates, deal_forms, forms, plain_text
 from barista_bench.reporting.audit_page import verdict
@@ -47,7 +47,7 @@ def test_forms_fall_to_every_answer_equally_often_by_seed() -> None:
 
 
 @pytest.mark.parametrize("label", ["form", "difficulty"])
-def test_a_form_or_a_level_that_tells_the_place_is_found_and_left_out(label: Guesser) -> None:
+def test_a_form_or_a_level_that_tells_the_place_is_found_and_left_out(label: str) -> None:
     choices = [[f"{at}{letter}" for letter in "abcd"] for at in range(60)]
     told = [
         TextQuestion(f"v{at % 6}", "Which?", tuple(c), (at % 4,), **{label: str(at % 4)})
@@ -55,7 +55,8 @@ def test_a_form_or_a_level_that_tells_the_place_is_found_and_left_out(label: Gue
     ]
     audits = audit_sets({"told": told})
     assert verdict(audits).startswith("told can be guessed")
-    by_guesser = {result.guesser: result for result in audits[0].guessers}
+    by_guesser = {result.guesser: result for result in audits[0].guessers if not result.guesses.opposite}
     assert by_guesser[label].guesses.accuracy == 1.0
-    assert set(by_guesser) == {"prior", "text", label}
+    assert label in by_guesser
+    assert len({"form", "difficulty"} & set(by_guesser)) == 1
     assert len(guessable_indices(told)) > 20

@@ -391,31 +391,3 @@ def _check_range(video: VideoFiles, key: str, span: Range) -> None:
     if not span[0] < span[1] <= video.source.frames:
         remedy = f"give [start, end) within 0 and {video.source.frames}"
         raise DataError(f"{video.video_id}: {key}: {list(span)} is not a range of frames. Remedy: {remedy}")
-
-
-def unknown_terms(decisions: Decisions, domain: Domain) -> list[str]:
-    """The terms of attributes and relations that the vocabulary lacks: an export leaves them out."""
-    of_keyframes = [
-        LayerAttribute(object=attribute.object, type=attribute.type, value=attribute.value, ranges=[])
-        for keyframe in decisions.keyframes
-        for attribute in keyframe.attributes
-    ]
-    layers = decisions.layers or Layers()
-    return within_vocabulary(msgspec.structs.replace(layers, attributes=[*layers.attributes, *of_keyframes]), domain)[1]
-
-
-def within_vocabulary(layers: Layers, domain: Domain) -> tuple[Layers, list[str]]:
-    """The layers in the vocabulary's terms, and the terms that it lacks, sorted: proposals for its curator."""
-
-    def is_attribute(entry: LayerAttribute) -> bool:
-        return domain.relation_of(entry.type, entry.value, entry.value) is not None
-
-    def is_relation(entry: LayerRelation) -> bool:
-        is_contact = entry.type == domain.contact_type and entry.value in domain.contacts
-        return is_contact or (entry.type == domain.place_type and entry.value in domain.places)
-
-    left_out = {f"attributes.{item.type}: {item.value}" for item in layers.attributes if not is_attribute(item)}
-    left_out |= {f"{item.type}: {item.value}" for item in layers.relations if not is_relation(item)}
-    attributes, relations = filter(is_attribute, layers.attributes), filter(is_relation, layers.relations)
-    known_layers = msgspec.structs.replace(layers, attributes=list(attributes), relations=list(relations))
-    return known_layers, sorted(left_out)

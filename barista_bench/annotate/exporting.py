@@ -13,9 +13,9 @@ from functools import partial
 from pathlib import Path
 
 from barista_bench.annotate.agreement import AnnotatorAgreement, agreement
-from barista_bench.annotate.decisions import within_vocabulary
 from barista_bench.annotate.project import VideoFiles, open_project
 from barista_bench.annotate.records import Layers, ProjectRecord, Range, TrackLine, write_record
+from barista_bench.annotate.vocabulary import within_vocabulary
 from barista_bench.cluster import map_in_processes
 from barista_bench.errors import DataError
 from barista_bench.files.owned_folders import replacing_folder
@@ -123,7 +123,7 @@ def _export_video(folder: Path, target: Path, second: Path | None, video_id: str
             relations=len(layers.relations),
             activities=len(layers.activities),
             process_steps=len(layers.process_steps),
-            left_out=unknown,
+            left_out=list(map(str, unknown)),
             agreement=agreement(video, second_video) if second_video else None,
         )
     except DataError as error:

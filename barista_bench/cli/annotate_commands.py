@@ -33,6 +33,10 @@ Processes = Annotated[int, typer.Option(help="Processes.")]
 FormatChoice = Literal["release", "coco_video", "cvat", "davis"]
 By = Annotated[str | None, typer.Option(help="Who decides, where the file does not say.")]
 
+AddNames = Annotated[
+    bool, typer.Option("--add-names", help="Add values of attributes that the project's vocabulary lacks to it.")
+]
+
 
 @group.callback()
 def _require_libraries() -> None:
@@ -89,6 +93,7 @@ def accept(
     project: ProjectFolder,
     source: Annotated[list[Path], typer.Option("--from", help="Decisions: JSON, or CSV of confidences.")],
     by: By = None,
+    add_names: AddNames = False,
 ) -> None:
     """Take in what a person has decided: signals, masks, layers, edits of identities."""
     from barista_bench.annotate.decisions import accept as take_in, read_decisions
@@ -101,7 +106,7 @@ def accept(
                 decisions = read_decisions(path)
                 files = take_in(annotation, decisions, by)
                 echo(f"{decisions.video}: {', '.join(files) or 'nothing in it'}")
-                _warn_of_unknown_terms(annotation, decisions)
+                _report_unknown_terms(annotation, decisions, add_names)
             except DataError as error:
                 problems.append(f"{path}: {error}")
         _exit_on_problems(problems, "files")
@@ -122,6 +127,7 @@ def import_masks(
         bool, typer.Option("--replace", help="Remove masks accepted earlier that the file lacks on its frames.")
     ] = False,
     by: By = None,
+    add_names: AddNames = False,
 ) -> None:
     """Take in masks that were made with another tool, as accepted on the frames that they annotate.
 
@@ -154,7 +160,7 @@ def import_masks(
                     decisions, kept = keep_accepted(decisions, files.accepted())
                 take_in(annotation, decisions, by)
                 echo(f"{decisions.video}: {len(decisions.keyframes)} frames, {len(decisions.objects)} objects")
-                _warn_of_unknown_terms(annotation, decisions)
+                _report_unknown_terms(annotation, decisions, add_names)
                 if kept:
                     echo(f"  {kept} masks accepted earlier, which the file lacks, were kept (--replace removes them)")
                 if left_out:
@@ -168,15 +174,20 @@ def import_masks(
             raise typer.Exit(1)
 
 
-def _warn_of_unknown_terms(project: Project, decisions: Decisions) -> None:
-    from barista_bench.annotate.decisions import unknown_terms
+def _report_unknown_terms(project: Project, decisions: Decisions, add: bool) -> None:
     from barista_bench.annotate.project import VOCABULARY_FILE
+    from barista_bench.annotate.vocabulary import add_names, unknown_terms
 
-    if terms := unknown_terms(decisions, project.vocabulary()):
-        path = project.folder / VOCABULARY_FILE
+    path = project.folder / VOCABULARY_FILE
+    terms = unknown_terms(decisions, project.vocabulary())
+    if add and (added := add_names(path, terms)):
+        echo(f"  added to {path}: {', '.join(map(str, added))}")
+        terms = [term for term in terms if term not in added]
+    if terms:
+        how = "add them to" if add else "give --add-names, which adds the values of attributes, or add them to"
         warn(
-            f"{decisions.video}: not in the vocabulary, so that an export leaves them out: {', '.join(terms)}. "
-            f"Remedy: add them to {path}"
+            f"{decisions.video}: not in the vocabulary, so that an export leaves them out: "
+            f"{', '.join(map(str, terms))}. Remedy: {how} {path}"
         )
 
 

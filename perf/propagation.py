@@ -26,7 +26,8 @@ needed("cv2")
 from sample_video import FPS, HEIGHT, WIDTH, sample_video  # noqa: E402
 
 from barista_bench.annotate.flow_propagation import FlowPropagator  # noqa: E402
-from barista_bench.annotate.propagation import CopyNearest, LinearBox, Propagator  # noqa: E402
+from barista_bench.annotate.lucas_kanade import LucasKanade  # noqa: E402
+from barista_bench.annotate.propagation import CopyNearest, Propagator  # noqa: E402
 from barista_bench.media.video import open_reader  # noqa: E402
 from barista_bench.metrics.region_boundary.scoring import boundary_f, region_j  # noqa: E402
 from barista_bench.scene_graph import Rle, SceneGraph, encode_mask  # noqa: E402
@@ -83,10 +84,10 @@ def j_and_f(clip: Clip, propagator: Propagator, every: int) -> tuple[float, floa
 
 def print_table(folders: list[Path], every: list[int], frames: int | None, colour: bool) -> None:
     """One row a clip and distance, J&F (J/F) of each propagator."""
-    propagators: list[Propagator] = [CopyNearest(), LinearBox(), FlowPropagator()]
+    propagators: list[Propagator] = [CopyNearest(), LucasKanade(), FlowPropagator()]
     if colour:
         propagators.append(FlowPropagator(colour=True))
-    names = ["copy", "box", "flow", "flow, colour"][: len(propagators)]
+    names = ["copy", "Lucas-Kanade", "flow", "flow, colour"][: len(propagators)]
     print("| clip | given every |", " | ".join(names), "| ms a frame, flow |")
     print("|:--|--:|", "--:|" * (len(propagators) + 1), sep="")
     for folder in folders:

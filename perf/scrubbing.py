@@ -81,7 +81,7 @@ def project_with_masks(folder: Path) -> VideoFiles:
     """Discs of 100 to 220 pixels across that move, annotated on keyframes and carried in between."""
     (folder / "videos").mkdir(parents=True)
     shutil.copy(sample_video(SECONDS, FPS), folder / "videos" / "long.mp4")
-    project = _started(folder, "linear_box")
+    project = _started(folder, "copy_nearest")
     source = project.video("long").source
     rng = np.random.default_rng(0)
     centres, radii = rng.uniform(0.1, 0.9, (MASKS, 2)) * (source.height, source.width), rng.integers(50, 110, MASKS)

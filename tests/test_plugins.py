@@ -23,7 +23,7 @@ PACKAGE = Path(__file__).parent / "plugin_package"
 def test_ours_are_registered_by_the_means_of_others() -> None:
     assert list(BENCHMARKS) == ["barista", "vista", "handyvqa", "tog_bench", "egocot", "extended"]
     assert set(plugin_entries("models")) >= {"served", "dual", "sam3", "predictions"}
-    assert set(plugin_entries("propagators")) >= {"flow", "copy_nearest", "linear_box", "sam"}
+    assert set(plugin_entries("propagators")) >= {"flow", "copy_nearest", "lucas_kanade", "sam"}
     assert sorted(plugin_entries("metrics")) == FOLDERS
     for group in ("benchmarks", "models", "propagators", "segmenters", "metrics"):
         for name in plugin_entries(group):  # type: ignore[arg-type]

@@ -88,7 +88,7 @@ class ProjectSettings(records.ProjectRecord, frozen=True, kw_only=True):
     """The settings that people may change in project.json; `run` then makes anew what depends on it.
 
     Args:
-        propagator: `flow`, `flow:colour`, `copy_nearest`, `linear_box`, `sam:CHECKPOINT`, or another package's.
+        propagator: `flow`, `flow:colour`, `copy_nearest`, `lucas_kanade`, `sam:CHECKPOINT`, or another package's.
         segments: from contact signal to segments.
         detector: an open-vocabulary detector of transformers, or `sam3:CHECKPOINT`, which bootstraps the contact signal
             and looks for words; null for none.
@@ -341,6 +341,15 @@ def _video_files(videos: Path) -> Iterator[tuple[str, str]]:
         if path.is_file() and path.suffix.casefold() in VIDEO_SUFFIXES:
             is_release = path.parent != videos
             yield (path.parent.name if is_release else path.stem), path.relative_to(videos).as_posix()
+
+
+def other_files(videos: Path) -> list[str]:
+    """Names of the visible files in a folder of videos whose suffix is none of a video, sorted."""
+    return sorted(
+        path.name
+        for path in videos.iterdir()
+        if path.is_file() and not path.name.startswith(".") and path.suffix.casefold() not in VIDEO_SUFFIXES
+    )
 
 
 def _probe_video(videos: Path, file: str) -> VideoSource | str:

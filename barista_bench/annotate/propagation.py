@@ -14,13 +14,12 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 from pycocotools import mask as coco_mask
 
 from barista_bench.errors import DataError
 from barista_bench.media.video import FrameReader
 from barista_bench.models.base import ModelIdentity
-from barista_bench.scene_graph.masks import Rle, decode_mask, encode_mask, mask_boxes
+from barista_bench.scene_graph.masks import Rle
 
 _DECODED_AT_ONCE = 8
 
@@ -154,26 +153,3 @@ class CopyNearest:
         """The nearest mask as it is on a frame; `other` is the mention on the other side, or the nearest once more."""
         assert nearest.rle is not None
         return nearest.rle
-
-
-class LinearBox(CopyNearest):
-    """The mask of the nearest keyframe, moved and scaled to the box between both keyframes' boxes. A baseline."""
-
-    identity = ModelIdentity("linear_box")
-
-    def _move(self, nearest: _Mention, other: _Mention, frame: int) -> Rle:
-        assert nearest.rle is not None
-        if other.rle is None or nearest.frame in (frame, other.frame):
-            return nearest.rle
-        height, width = nearest.rle.size
-        x, y, w, h = mask_boxes([nearest.rle.counts, other.rle.counts], height, width).T
-        corners = np.stack([x, y, x + w, y + h], axis=1)  # (2, 4): of the nearest and the other mask
-        fraction = (frame - nearest.frame) / (other.frame - nearest.frame)
-        left, top, right, bottom = np.rint(corners[0] + fraction * (corners[1] - corners[0])).astype(int).tolist()
-        image = Image.fromarray(decode_mask(nearest.rle))
-        size = max(right - left, 1), max(bottom - top, 1)
-        box = tuple(corners[0].tolist())
-        scaled = np.asarray(image.resize(size, Image.Resampling.NEAREST, box=box))
-        canvas = np.zeros((height, width), dtype=np.bool_)
-        canvas[top : top + size[1], left : left + size[0]] = scaled
-        return encode_mask(canvas)

@@ -73,7 +73,7 @@ def run(project: Project, *, num_proc: int = 1, cluster: str | None = None) -> I
 
 def _run_on_cluster(cluster: RayCluster, project: Project, video_ids: Sequence[str]) -> Iterator[VideoOutcome]:
     settings = project.settings
-    by_arithmetic = settings.propagator.partition(":")[0] in ("flow", "copy_nearest", "linear_box")
+    by_arithmetic = settings.propagator.partition(":")[0] in ("flow", "copy_nearest", "lucas_kanade")
     loads_models = not by_arithmetic or settings.detector or settings.segmenter not in (None, "grabcut")
     gpus = 1 if loads_models and any(node.gpus for node in cluster.nodes) else 0
     jobs = (VideoJob.of(project.folder, video_id) for video_id in video_ids)

@@ -22,8 +22,9 @@ from barista_bench.annotate.flow_propagation import FlowPropagator
 from barista_bench.annotate.geometry import propose_layers
 from barista_bench.annotate.grab_cut import GrabCutSegmenter
 from barista_bench.annotate.identities import link_segments, propagator_input, segments_of
+from barista_bench.annotate.lucas_kanade import LucasKanade
 from barista_bench.annotate.project import VideoFiles, read_tracks
-from barista_bench.annotate.propagation import CopyNearest, FrameMasks, LinearBox, Propagator, given_masks
+from barista_bench.annotate.propagation import CopyNearest, FrameMasks, Propagator, given_masks
 from barista_bench.annotate.proposals import (
     Detector,
     ObjectDetector,
@@ -84,9 +85,9 @@ def copy_nearest(rest: str) -> Propagator:
     return CopyNearest()
 
 
-def linear_box(rest: str) -> Propagator:
-    _refuse_rest("propagator linear_box", rest)
-    return LinearBox()
+def lucas_kanade(rest: str) -> Propagator:
+    _refuse_rest("propagator lucas_kanade", rest)
+    return LucasKanade()
 
 
 def sam(rest: str) -> Propagator:

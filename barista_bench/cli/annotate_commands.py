@@ -51,12 +51,12 @@ def start(
     videos: Annotated[Path, typer.Option(help="Folder of videos: NAME.mp4, or NAME/video.mp4.")],
     vocabulary: Annotated[Path | None, typer.Option(help="Domain file. Coffee making by default.")] = None,
     propagator: Annotated[
-        str, typer.Option(help="flow, flow:colour, copy_nearest, linear_box or sam:CHECKPOINT.")
+        str, typer.Option(help="flow, flow:colour, copy_nearest, lucas_kanade or sam:CHECKPOINT.")
     ] = "flow",
     num_proc: Processes = 1,
 ) -> None:
     """Make a project of all videos in a folder."""
-    from barista_bench.annotate.project import start as make
+    from barista_bench.annotate.project import other_files, start as make
     from barista_bench.annotate.stages import propagator_of
 
     with exit_on_error():
@@ -64,6 +64,10 @@ def start(
         new_project = make(project, videos, vocabulary, propagator=propagator, num_proc=num_proc)
     for name, problem in new_project.file.lost.items():
         warn(f"lost: {name}: {problem}")
+    if others := other_files(videos):
+        warn(
+            f"not read, because the suffix is none of a video: {', '.join(others[:10])}{' ...' if others[10:] else ''}"
+        )
     echo(f"{project}: {len(new_project.file.videos)} videos, {len(new_project.file.lost)} lost")
 
 

@@ -83,7 +83,7 @@ STEPS = (
             CommandField("videos", "anywhere", ("videos", "release"), required=True),
             CommandField("vocabulary", "input", ("vocabulary",)),
             CommandField(
-                "propagator", "text", choices=("flow", "flow:colour", "copy_nearest", "linear_box"), open=True
+                "propagator", "text", choices=("flow", "flow:colour", "copy_nearest", "lucas_kanade"), open=True
             ),
         ),
         makes="project",

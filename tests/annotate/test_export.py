@@ -128,7 +128,10 @@ def test_the_command_says_what_it_does_and_what_it_waits_for(small_kitchen: Path
 
     project = tmp_path / "project"
     videos = only(small_kitchen, tmp_path / "videos")
-    assert "1 videos, 0 lost" in command("start", project, "--videos", videos, "--propagator", "copy_nearest")
+    (videos / "clip.webarchive").touch()
+    told = command("start", project, "--videos", videos, "--propagator", "copy_nearest")
+    assert "1 videos, 0 lost" in told
+    assert "clip.webarchive" in told
     assert "a person is needed: when hands touch things" in command("run", project)
     signal_file = tmp_path / f"{VIDEO}.csv"
     count = open_project(project).video(VIDEO).source.frames

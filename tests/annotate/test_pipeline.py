@@ -203,7 +203,7 @@ def test_two_objects_of_one_keyframe_cannot_be_merged(video: VideoFiles, project
 def test_another_propagator_in_the_settings_makes_tracks_anew(video: VideoFiles, project: Project) -> None:
     propagated(video)
     path = project.folder / "project.json"
-    path.write_text(path.read_text().replace('"copy_nearest"', '"linear_box"'))
+    path.write_text(path.read_text().replace('"copy_nearest"', '"lucas_kanade"'))
     assert "tracks" in propagated(video)
 
 

@@ -1,19 +1,19 @@
 """What every propagator holds to, the baselines' masks, and objects found again over segments."""
 
-import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
 from barista_bench.annotate.flow_propagation import FlowPropagator
 from barista_bench.annotate.identities import link_identities
-from barista_bench.annotate.propagation import CopyNearest, FrameMasks, LinearBox, PropagatedMask, Propagator
+from barista_bench.annotate.lucas_kanade import LucasKanade
+from barista_bench.annotate.propagation import CopyNearest, FrameMasks, PropagatedMask, Propagator
 from barista_bench.errors import DataError
 from barista_bench.media.video import FrameReader
 from barista_bench.scene_graph import Rle, decode_mask
-from barista_bench.scene_graph.masks import mask_boxes
-from tests.annotate.scenes import HEIGHT, NOTHING, WIDTH, keyframes, rectangle, reference
+from barista_bench.scene_graph.masks import mask_ious
+from tests.annotate.scenes import NOTHING, keyframes, rectangle, reference
 
-PROPAGATORS = [CopyNearest(), LinearBox(), FlowPropagator()]
+PROPAGATORS = [CopyNearest(), LucasKanade(), FlowPropagator()]
 every_propagator = pytest.mark.parametrize("propagator", PROPAGATORS, ids=lambda p: p.identity.name)
 
 
@@ -82,20 +82,18 @@ def test_the_nearest_mask_is_copied_the_earlier_of_two(scene: FrameReader) -> No
     assert [result.masks["box"].confidence for result in results] == [1, 1 / 2, 1 / 3, 1 / 2, 1, 1 / 2, 1 / 3]
 
 
-corner = st.tuples(st.integers(0, WIDTH - 20), st.integers(0, HEIGHT - 20), st.integers(1, 20), st.integers(1, 20))
+def test_lucas_kanade_follows_an_object_that_leaves_its_mask(scene: FrameReader) -> None:
+    box = reference(0)["box"]
+    *_, (_, masks) = LucasKanade().propagate(scene, {0: {"box": box}}, range(24))
+    truth = reference(23)["box"]
+    assert mask_ious([box], [truth])[0, 0] < 0.1
+    assert mask_ious([masks["box"].rle], [truth])[0, 0] > 0.65
 
 
-@given(corner, corner, st.integers(0, 10))
-def test_a_box_between_two_boxes_is_the_mask_of_the_nearest_scaled_into_it(
-    scene: FrameReader, first: tuple[int, ...], last: tuple[int, ...], frame: int
-) -> None:
-    given = {0: {"box": rectangle(*first)}, 10: {"box": rectangle(*last)}}
-    rle = list(LinearBox().propagate(scene, given, range(11)))[frame].masks["box"].rle
-    corners = np.array([[x, y, x + w, y + h] for x, y, w, h in (first, last)])
-    expected = corners[0] + (corners[1] - corners[0]) * frame / 10
-    x, y, w, h = mask_boxes([rle.counts], HEIGHT, WIDTH)[0]
-    assert np.abs(np.array([x, y, x + w, y + h]) - expected).max() <= 1
-    assert decode_mask(rle).sum() == w * h
+def test_lucas_kanade_leaves_a_mask_without_corners_where_it_is(scene: FrameReader) -> None:
+    speck = rectangle(100, 50, 2, 1)
+    results = LucasKanade().propagate(scene, {0: {"speck": speck}}, range(5))
+    assert [result.masks["speck"].rle for result in results] == [speck] * 5
 
 
 def frame(index: int, **rles: Rle) -> FrameMasks:

@@ -83,8 +83,8 @@ def _follow_links(path: Path) -> Path:
     """`path` with all symbolic links followed. Raises DataError where they form a loop."""
     try:
         target = path.resolve()
-        # Python >= 3.13 resolves a loop to itself instead of raising RuntimeError.
-        if target.is_symlink():
+        # Since Python 3.13 a loop is resolved to itself instead of raising RuntimeError.
+        if any(place.is_symlink() for place in (target, *target.parents)):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
     except (OSError, RuntimeError) as error:
         raise DataError(f"{path}: its symbolic links cannot be followed ({error}). Remedy: remove the loop") from error

@@ -32,12 +32,18 @@ _SEGMENTATION = {
 }
 
 
+def record_schema(record: type[msgspec.Struct]) -> dict[str, Any]:
+    """The JSON Schema of a record, described by the first lines of docstrings: Python 3.13 indents the others less."""
+    schema = msgspec.json.schema(record)
+    for part in (schema, *schema.get("$defs", {}).values()):
+        if "description" in part:
+            part["description"] = part["description"].partition("\n")[0]
+    return schema
+
+
 def graph_schema() -> dict[str, Any]:
     """The JSON Schema of `coco_annotation.json`, made from the records that reading decodes."""
-    schema = msgspec.json.schema(ReleaseFile)
-    for record in schema["$defs"].values():
-        if "description" in record:
-            record["description"] = record["description"].partition("\n")[0]
+    schema = record_schema(ReleaseFile)
     schema["$defs"]["ReleaseAnnotation"]["properties"]["segmentation"] = _SEGMENTATION
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 

@@ -4,13 +4,13 @@ import json
 import re
 from pathlib import Path
 
-import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 
 from barista_bench.benchmarks.handyvqa import BENCHMARK, open_release
 from barista_bench.benchmarks.handyvqa.release import ItemRecord
 from barista_bench.core.task import Task
+from barista_bench.scene_graph.shown_format import record_schema
 
 DOCS = Path(__file__).parents[2] / "docs"
 TEXT = (DOCS / "handyvqa.md").read_text()
@@ -18,7 +18,7 @@ SCHEMA = json.loads((DOCS / "handyvqa.schema.json").read_text())
 
 
 def test_the_schema_is_that_of_the_reader() -> None:
-    assert msgspec.json.schema(ItemRecord) == {name: value for name, value in SCHEMA.items() if name != "$schema"}
+    assert record_schema(ItemRecord) == {name: value for name, value in SCHEMA.items() if name != "$schema"}
 
 
 def test_the_record_shown_fits_the_schema_and_loads(tmp_path: Path) -> None:

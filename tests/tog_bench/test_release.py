@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-import msgspec
 import pytest
 
 from barista_bench.benchmarks.tog_bench import open_release
 from barista_bench.benchmarks.tog_bench.release import AnnotationFile, TogRelease
+from barista_bench.scene_graph.shown_format import record_schema
 from tests.tog_bench.conftest import Content, box, content
 
 Write = Callable[..., Path]
@@ -40,7 +40,7 @@ def changed(*path: str | int, to: object) -> Content:
 
 def test_the_packaged_schema_is_the_records() -> None:
     head = {name: SCHEMA[name] for name in ("$schema", "title")}
-    exported = {**head, **json.loads(json.dumps(msgspec.json.schema(AnnotationFile)))}
+    exported = {**head, **json.loads(json.dumps(record_schema(AnnotationFile)))}
     assert exported == SCHEMA, "write schema.json again: json.dump(exported, file, indent=2)"
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
 

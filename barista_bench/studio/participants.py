@@ -258,7 +258,7 @@ def _attention_fields(planned: StudyQuestion) -> Json:
     choice = ATTENTION_CHOICES[planned.expected]
     text = f"This question has no picture: it is there to see that questions are read. Choose the answer “{choice}”."
     form = {"form": "choice", "choices": ATTENTION_CHOICES, "schema": None, "scale": DEFAULT_BOX_FORMAT.scale}
-    return {"system": "", "parts": [text], "images": [], **form}
+    return {"system": "", "parts": [text], "prompt": "", "images": [], **form}
 
 
 def feedback(question: DrawnQuestion, text: str | None) -> Json:

@@ -294,14 +294,22 @@ export interface PersonState {
   problems: string[];
 }
 
+/** What is asked of a draw, by task. */
+export interface PeoplePlan {
+  tasks: { benchmark: string; task: string; about: string; questions: number; answered: number }[];
+  kept: string;
+}
+
 export interface Question {
   /** Names it on the page, and says nothing of it. */
   question: string;
   benchmark: string;
   task: string;
+  /** What a person is told of the prompt, and below the prompt as a model gets it. */
   system: string;
-  /** The prompt's texts, and the numbers of its images. */
+  /** Its texts, and the numbers of its images. */
   parts: (string | number)[];
+  prompt: string;
   images: string[];
   form: "choice" | "fields" | "text";
   choices: Record<string, string>;
@@ -361,6 +369,8 @@ export interface Reads extends DraftReads {
   "/api/agreement": Agreement;
   "/api/review": { items: ReviewItem[] };
   "/api/rating": NextRating;
+  "/api/rating/progress": Progress & { scored: number; runs: number };
+  "/api/people/plan": PeoplePlan;
 }
 
 /** What each path takes by POST, and answers. */

@@ -10,11 +10,10 @@ import { counted, words } from "./words.js";
 /** @import { Block, Feedback, StudyNext, StudyQuestion } from "./study_shapes.d.ts" */
 
 const ABOUT =
-  "Thank you for taking part. You see what a computer model sees: its instructions and its pictures. Your answers, " +
+  "Thank you for taking part. You see the pictures that a computer model sees, and what it is asked. Your answers, " +
   "their order and the seconds that each takes are kept under the name that you were invited by. You can stop at any " +
   "time: open your link again, and go on where you were.";
 const CHECKS = "Some questions come twice, and a few only see whether questions are read.";
-const FORM = "Where it says how to write an answer, the page does so for you: choose, draw or type what you see.";
 const VERDICTS = { hit: "right", miss: "missing in your answer", wrong: "wrong in your answer" };
 
 /** What the person was told of last: a task's practice, or its questions that count. */
@@ -78,7 +77,7 @@ function showStage(state) {
  * @param {string} system
  */
 function partsOf(block, practice, system) {
-  const texts = [node("h3", {}, "What is asked for"), node("p", {}, FORM), node("p", { class: "asked-text" }, system)];
+  const texts = [node("h3", {}, "What is asked for"), node("p", { class: "asked-text" }, system)];
   const first = `${counted(block.practice, "question")} to practise: they do not count, and the right answer follows.`;
   const then = `${counted(block.counted, "question")} that count, without the right answers. ${CHECKS}`;
   return [

@@ -2,7 +2,7 @@
 import { diagram } from "./diagram.js";
 import { button, countedList, form, node } from "./elements.js";
 import { frameAt } from "./frame_source.js";
-import { address, graphPlayer } from "./graph_player.js";
+import { address, graphPlayer, spanText } from "./graph_player.js";
 import { colour } from "./masks.js";
 import { missingAnnotations } from "./missing.js";
 import { moments, NEAREST, searchField } from "./search.js";
@@ -85,14 +85,14 @@ function secondField(player) {
  * @param {HTMLElement} results
  */
 async function search(player, text, results) {
-  const { rows, more, nearest } = await ask("/api/search", { video: player.video, text });
+  const { rows, more, nearest, seconds } = await ask("/api/search", { video: player.video, text });
   /** @param {Row[]} some */
   const listOf = (some) =>
     node(
       "ul",
       { class: "moments" },
       ...moments(some, (start, end, objects) =>
-        button(spanOf(player.times, start, end), async () => {
+        button(spanText(seconds[start], seconds[end], start, end), async () => {
           await player.go(start);
           player.pick(objects);
         }),
@@ -108,16 +108,6 @@ async function search(player, text, results) {
     node("p", {}, node("a", { href: everywhere }, "search all videos")),
   );
   say(count);
-}
-
-/**
- * @param {number[]} times
- * @param {number} start
- * @param {number} end
- */
-function spanOf(times, start, end) {
-  const [first, last] = [times[start], times[Math.min(end, times.length - 1)]];
-  return `${first.toFixed(2)} to ${last.toFixed(2)} s, frames ${start} to ${end - 1}`;
 }
 
 /**
@@ -189,20 +179,37 @@ async function questions(player, example) {
   return countedList("Asked about this frame", items);
 }
 
+/** What a model answered. @param {AskedQuestion["answers"][number]} answer */
+function answerOf({ model, status, text, repetitions }) {
+  const notes = [repetitions > 1 ? `the first of ${repetitions}` : "", status === "ok" ? "" : words(status)];
+  const note = notes.filter(Boolean).join(", ");
+  return node(
+    "div",
+    {},
+    node("h4", {}, model),
+    note ? node("p", { class: "note" }, note) : null,
+    node("p", { class: "asked-text" }, text),
+  );
+}
+
 /**
  * @param {Player} player
  * @param {AskedQuestion} question
  * @param {boolean} isExample
  */
-function questionOf(player, { task, id, label, question, frames, reference }, isExample) {
+function questionOf(player, { task, id, label, question, frames, reference, answers }, isExample) {
   const jumps = frames.map((frame) => button(`frame ${frame}`, () => player.go(frame)));
   return node(
     "details",
     { open: isExample },
     node("summary", {}, `${words(task)}: ${label}`),
     node("p", { class: "asked-text" }, question),
-    node("h4", {}, "Truth"),
-    node("ul", {}, ...reference.map((line) => node("li", {}, line))),
+    node(
+      "div",
+      { class: "side-by-side" },
+      node("div", {}, node("h4", {}, "Truth"), node("ul", {}, ...reference.map((line) => node("li", {}, line)))),
+      ...answers.map(answerOf),
+    ),
     node("p", { class: "note" }, ...jumps, ` ${id}`),
     isExample
       ? node(

@@ -116,6 +116,8 @@ export interface SearchResult {
   more: number;
   /** Where no row has all words: those with most of them. */
   nearest: Row[];
+  /** When ranges begin and end, by frame; empty where there is no video. */
+  seconds: Record<string, number>;
 }
 
 export interface AskedQuestion {
@@ -125,6 +127,8 @@ export interface AskedQuestion {
   question: string;
   frames: number[];
   reference: string[];
+  /** Of the open runs: the first answer of each, of `repetitions`. */
+  answers: { model: string; status: string; text: string; repetitions: number }[];
 }
 
 // Projects

@@ -23,6 +23,7 @@ from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, Ranges, 
 from barista_bench.studio.footage import frame_seconds
 from barista_bench.studio.given_answers import GivenAnswers
 from barista_bench.studio.rating import runs_to_rate
+from barista_bench.studio.told import told_to_people
 from barista_bench.studio.workspace import GRAPH, BackgroundWork, Json, View, Workspace, whole_number
 
 MAX_ROWS, MAX_NEAREST = 500, 5
@@ -194,7 +195,7 @@ def _asked(example: Example) -> Json:
         "task": example.task,
         "id": example.example_id,
         "label": example.label,
-        "question": "\n".join(part.text for part in prompt.parts if isinstance(part, TextPart)),
+        "question": told_to_people("\n".join(part.text for part in prompt.parts if isinstance(part, TextPart))),
         "frames": [reference.frame_index for reference in example.frames],
         "reference": [row.text for row in explained_reference(example)],
     }

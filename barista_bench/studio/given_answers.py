@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cachetools import LRUCache
 
+from barista_bench.core.example import Status
 from barista_bench.core.task import Example
 from barista_bench.errors import BaristaError
 from barista_bench.files.file_cache import FileStamp
@@ -17,6 +18,8 @@ from barista_bench.judging.cross import labels_of_runs
 from barista_bench.runs.log.log_reader import run_records
 from barista_bench.runs.log.sample_log import SampleRecord, log_files
 from barista_bench.runs.run_folder import RunDescription, read_run
+from barista_bench.runs.score.samples import run_task
+from barista_bench.studio.people import verdicts
 from barista_bench.studio.workspace import Json, Workspace
 
 log = logging.getLogger(__name__)
@@ -47,11 +50,8 @@ class GivenAnswers:
             for (folder, run), label in zip(self._runs, self._labels, strict=True):
                 if (run.identity.benchmark, run.identity.task) != (example.benchmark, example.task):
                     continue
-                records = self._answers_of(folder, run).get(example.example_id, ())
-                for first in records[:1]:
-                    text = first.text if first.text is not None else first.error
-                    answer = {"model": label, "status": first.status, "text": text or ""}
-                    shown.append({**answer, "repetitions": len(records)})
+                if records := self._answers_of(folder, run).get(example.example_id):
+                    shown.append({"model": label, "repetitions": len(records), **_shown(run, example, records[0])})
         return shown
 
     def _answers_of(self, folder: Path, run: RunDescription) -> _Answers:
@@ -66,6 +66,19 @@ class GivenAnswers:
                 log.warning("%s: its answers are not shown: %s", folder, error)
             self._held[key] = dict(answers)
         return self._held[key]
+
+
+def _shown(run: RunDescription, example: Example, record: SampleRecord) -> Json:
+    """An answer as it stands, and what of it is right, wrong and missing, if the task can say so."""
+    text, rows, is_json = record.text or record.error or "", list[tuple[str, str]](), False
+    try:
+        task = run_task(run, {})
+        is_json = task.answer_schema(example) is not None
+        if record.status is Status.OK:
+            rows = verdicts(task, example, record.text, run.identity.model.box_format.format)
+    except BaristaError as error:
+        log.warning("%s: an answer is not explained: %s", example.example_id, error)
+    return {"status": record.status, "text": text, "rows": rows, "is_json": is_json}
 
 
 def _described(folder: Path) -> RunDescription | None:

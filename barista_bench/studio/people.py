@@ -10,14 +10,14 @@ import base64
 import json
 import logging
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 
-from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
+from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
 from barista_bench.core.example import MAX_TEXT, Status, content_seed, write_scores
 from barista_bench.core.guarding import guarded, unit_of
 from barista_bench.core.model_names import HUMAN
@@ -302,8 +302,13 @@ def question_json(question: DrawnQuestion) -> Json:
     if isinstance(prompt, TaskError):
         raise prompt
     images = question.asked_task.opened.examples[question.position].images(task) if prompt.image_count else ()
-    form = form_of(task, example)
-    told = str if form == "text" else told_to_people  # a text is read as the prompt says how to write it
+    form, choices = form_of(task, example), dict(task.choices(example))
+
+    def told(text: str) -> str:
+        if form == "text":  # it is read as the prompt says how to write it
+            return text
+        return told_to_people(_without_choices(text, choices) if form == "choice" else text)
+
     parts = [told(part.text) if isinstance(part, TextPart) else part.index for part in prompt.parts]
     return {
         "question": question.token,
@@ -314,7 +319,7 @@ def question_json(question: DrawnQuestion) -> Json:
         "images": [f"data:image/jpeg;base64,{base64.b64encode(jpeg(image)).decode()}" for image in images],
         "prompt": prompt.as_text(),
         "form": form,
-        "choices": dict(task.choices(example)),
+        "choices": choices,
         "schema": task.answer_schema(example),
         "scale": DEFAULT_BOX_FORMAT.scale,
     }
@@ -338,3 +343,20 @@ def answer_text(task: Task, example: Example, answer: object) -> str:
     if problem:
         raise DataError(f"this answer cannot be read: {problem}. Remedy: answer in the form that the question asks for")
     return text
+
+
+def verdicts(task: Task, example: Example, text: str | None, box_format: BoxFormat) -> list[tuple[str, str]]:
+    """What is right, wrong and missing in an answer, in the task's words. Raises TaskError where the task raised."""
+    prediction = None
+    if text is not None:
+        with guarded(task, "parse", example):
+            parsed = task.parse(text, example.inputs, box_format)
+        prediction = None if isinstance(parsed, ParseError) else parsed
+    with guarded(task, "explain", example):
+        return [(row.verdict, row.text) for row in task.explain(example, prediction).rows]
+
+
+def _without_choices(text: str, choices: Mapping[str, str]) -> str:
+    """A text without the lines that list the choices, which are buttons on the page."""
+    listed = {f"{label}{mark} {choice}" for label, choice in choices.items() for mark in (".", ":", ")")}
+    return "\n".join(line for line in text.split("\n") if line.strip() not in listed)

@@ -64,7 +64,7 @@ def test_an_incomplete_answer_names_what_is_missing(asked_data: Path, visited: V
                 page.get_by_label("answer", exact=True).fill("Description: A cup.")
             page.get_by_role("button", name="answer", exact=True).click()
         boxes = "Missing: bbox: left, bbox: top, bbox: right, bbox: bottom."
-        assert missing == {boxes, "Missing: answers.", "Missing: answer."}
+        assert missing == {boxes, "Missing: one of the answers.", "Missing: answer."}
 
 
 def test_the_prompt_of_a_model_stands_behind_the_question(asked_data: Path, visited: Visited) -> None:
@@ -75,6 +75,18 @@ def test_the_prompt_of_a_model_stands_behind_the_question(asked_data: Path, visi
         expect(prompt.locator("p")).to_be_hidden()
         prompt.locator("summary").click()
         expect(prompt.locator("p")).to_contain_text("[user]")
+
+
+def test_choices_stand_in_the_question_once(asked_data: Path, out: Path) -> None:
+    with visiting(asked_data, out=out) as anna:
+        asked = anna.json("/api/people/next", {"number": 1})
+        while asked["form"] != "choice":
+            answer = {"bboxes": []} if asked["form"] == "fields" else "Description: A cup."
+            body = {"number": 1, "question": asked["question"], "answer": answer, "seconds": 1}
+            asked = anna.json("/api/people/answer", body)
+    told = "\n".join(part for part in asked["parts"] if isinstance(part, str))
+    assert not [choice for choice in asked["choices"].values() if choice in told]
+    assert all(choice in asked["prompt"] for choice in asked["choices"].values())
 
 
 def test_rate_says_how_many_runs_are_scored(

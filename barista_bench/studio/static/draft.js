@@ -50,7 +50,7 @@ function editorOf(path, lines) {
   };
   const how =
     "Behind each proposal stands how often it was found. Correct it, leave it out, or add a line below it; " +
-    "nobody but a person knows what else a word means.";
+    "only a person knows what else a word means.";
   const use = `barista-bench generate --domain ${path}`;
   return form(
     {},

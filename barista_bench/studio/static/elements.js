@@ -51,7 +51,7 @@ export const button = (label, click, properties = {}) =>
 function fieldName(field) {
   if (field.type === "radio") {
     const group = field.closest("fieldset, [role=group]");
-    return group?.querySelector("legend")?.textContent ?? group?.getAttribute("aria-label") ?? field.name;
+    return group?.querySelector("legend")?.textContent ?? `one of the ${group?.getAttribute("aria-label")}`;
   }
   const own = [...(field.labels?.[0]?.childNodes ?? [])].find((child) => child.nodeType === Node.TEXT_NODE);
   return field.getAttribute("aria-label") ?? own?.textContent?.trim() ?? field.name;
@@ -108,6 +108,12 @@ export const countedList = (title, items, otherwise = "") => [
     ? node("ul", { class: "facts-list" }, ...items.map((item) => node("li", {}, item)))
     : node("p", { class: "nothing" }, otherwise),
 ];
+
+const VERDICTS = { hit: "right", miss: "missing", wrong: "wrong" };
+
+/** What is right, missing and wrong in an answer. @param {import("./shapes.d.ts").Verdicts} rows */
+export const verdictList = (rows) =>
+  node("ul", {}, ...rows.map(([verdict, row]) => node("li", {}, node("b", {}, `${VERDICTS[verdict]}: `), row)));
 
 /**
  * An empty canvas of a size in pixels, and its context.

@@ -1,6 +1,6 @@
 // A video of a release: the graph of each frame, what holds when, what is asked about a moment.
 import { diagram } from "./diagram.js";
-import { button, countedList, form, node } from "./elements.js";
+import { button, countedList, form, node, verdictList } from "./elements.js";
 import { frameAt } from "./frame_source.js";
 import { address, graphPlayer, spanText } from "./graph_player.js";
 import { colour } from "./masks.js";
@@ -12,7 +12,7 @@ import { tabPanels } from "./tab_panels.js";
 import { Timeline } from "./timeline.js";
 import { counted, words } from "./words.js";
 /** @import { Child, View } from "./page.d.ts" */
-/** @import { AskedQuestion, FrameGraph, Relation, Row } from "./shapes.d.ts" */
+/** @import { AskedQuestion, FrameGraph, GivenAnswer, Relation, Row } from "./shapes.d.ts" */
 /** @import { GraphPlayer } from "./graph_player.js" */
 /** @import { Player } from "./player.js" */
 
@@ -179,8 +179,8 @@ async function questions(player, example) {
   return countedList("Asked about this frame", items);
 }
 
-/** What a model answered. @param {AskedQuestion["answers"][number]} answer */
-function answerOf({ model, status, text, repetitions }) {
+/** What a model answered. @param {GivenAnswer} answer */
+function answerOf({ model, status, text, is_json: isJson, rows, repetitions }) {
   const notes = [repetitions > 1 ? `the first of ${repetitions}` : "", status === "ok" ? "" : words(status)];
   const note = notes.filter(Boolean).join(", ");
   return node(
@@ -188,7 +188,11 @@ function answerOf({ model, status, text, repetitions }) {
     {},
     node("h4", {}, model),
     note ? node("p", { class: "note" }, note) : null,
-    node("p", { class: "asked-text" }, text),
+    isJson ? null : node("p", { class: "asked-text" }, text),
+    rows.length ? verdictList(rows) : null,
+    isJson
+      ? node("details", {}, node("summary", {}, "as it was written"), node("p", { class: "asked-text" }, text))
+      : null,
   );
 }
 

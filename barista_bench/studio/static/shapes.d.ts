@@ -128,8 +128,21 @@ export interface AskedQuestion {
   frames: number[];
   reference: string[];
   /** Of the open runs: the first answer of each, of `repetitions`. */
-  answers: { model: string; status: string; text: string; repetitions: number }[];
+  answers: GivenAnswer[];
 }
+
+/** An answer of a model; `rows` say what of it is right, wrong and missing. */
+export interface GivenAnswer {
+  model: string;
+  repetitions: number;
+  status: string;
+  text: string;
+  is_json: boolean;
+  rows: Verdicts;
+}
+
+/** In a task's words. */
+export type Verdicts = ["hit" | "miss" | "wrong", string][];
 
 // Projects
 

@@ -35,8 +35,11 @@ def tls_proxy(listener: socket.socket, port: int, certificate: Certificate) -> I
         inside_reader, inside_writer = await asyncio.open_connection("127.0.0.1", port)
         await asyncio.gather(_pump(reader, inside_writer), _pump(inside_reader, writer))
 
-    loop.run_until_complete(asyncio.start_server(forward, sock=listener, ssl=context))
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    def serve() -> None:
+        loop.run_until_complete(asyncio.start_server(forward, sock=listener, ssl=context))
+        loop.run_forever()
+
+    thread = threading.Thread(target=serve, daemon=True)
     thread.start()
     yield
     loop.call_soon_threadsafe(loop.stop)

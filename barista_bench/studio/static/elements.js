@@ -77,7 +77,7 @@ export function form(properties, submit, ...children) {
   const problem = node("p", { class: "alert", role: "alert", hidden: true });
   const handIn = explained(() => {
     const incomplete = /** @type {HTMLInputElement[]} */ ([...element.elements]).filter(
-      (field) => !field.validity.valid,
+      (field) => !field.checkValidity(),
     );
     problem.textContent = incompleteText(incomplete);
     problem.hidden = !incomplete.length;

@@ -353,12 +353,10 @@ export class Annotation {
   }
 
   async undo() {
-    say("undoing ...");
     say(`undone: ${await this.steps.undo()}`);
   }
 
   async redo() {
-    say("doing again ...");
     say(`done again: ${await this.steps.redo()}`);
   }
 

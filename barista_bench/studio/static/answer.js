@@ -8,7 +8,7 @@ import { explained } from "./status.js";
 import { counted, words } from "./words.js";
 
 /** @import { View } from "./page.d.ts" */
-/** @import { NextQuestion, PeoplePlan, PersonState, Question } from "./shapes.d.ts" */
+/** @import { NextQuestion, PeoplePlan, PersonState, Question } from "./asking_shapes.d.ts" */
 /** @import { Field } from "./fields.js" */
 
 /** @typedef {Omit<Question, "benchmark" | "task">} PutQuestion */
@@ -22,8 +22,8 @@ const HOW = {
   text: "Write your answer.",
 };
 const ABOUT =
-  "You see the images that a model sees, what it is asked, and no reference. Your answers and the time each takes are " +
-  "kept as a run, which scores and reports like a model's. A larger number keeps what was drawn. You can stop and go " +
+  "You see the images that a model sees, what it is asked, and no reference. Your answers and the time each takes " +
+  "are kept as a run, which scores and reports like a model's. A larger number keeps what was drawn. You can stop and go " +
   "on at any time.";
 
 /**

@@ -84,7 +84,10 @@ function sectionElement(section) {
 const COMMENT = /^\s*#/;
 const ONLY_KEY = /:\s*$/;
 
-/** A line to be corrected; one that only opens a list stands as it is, and a comment above the section. @param {DraftLine} line */
+/**
+ * A line to be corrected; one that only opens a list stands as it is, and a comment above the section.
+ * @param {DraftLine} line
+ */
 function rowOf({ text, note, count, places }) {
   const isFixed = !note && (COMMENT.test(text) || ONLY_KEY.test(text));
   const look = isFixed ? { type: "hidden" } : { "aria-label": "line", spellcheck: false };

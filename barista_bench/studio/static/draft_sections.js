@@ -54,7 +54,10 @@ export function sectionsOf(lines) {
   return sections;
 }
 
-/** Heading of a section, and in a line what it is for: a comment of the file, where it has one. @param {Section} section */
+/**
+ * Heading of a section, and in a line what it is for: a comment of the file, where it has one.
+ * @param {Section} section
+ */
 export function titleOf({ key, lines }) {
   const [title, about] = TITLES[key] ?? [words(key), ""];
   const comments = lines.map(({ text }) => /^\s*# ?(.*)/.exec(text)?.[1] ?? "").filter(Boolean);

@@ -111,7 +111,7 @@ export const countedList = (title, items, otherwise = "") => [
 
 const VERDICTS = { hit: "right", miss: "missing", wrong: "wrong" };
 
-/** What is right, missing and wrong in an answer. @param {import("./shapes.d.ts").Verdicts} rows */
+/** What is right, missing and wrong in an answer. @param {import("./asking_shapes.d.ts").Verdicts} rows */
 export const verdictList = (rows) =>
   node("ul", {}, ...rows.map(([verdict, row]) => node("li", {}, node("b", {}, `${VERDICTS[verdict]}: `), row)));
 

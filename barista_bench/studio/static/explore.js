@@ -12,7 +12,8 @@ import { tabPanels } from "./tab_panels.js";
 import { Timeline } from "./timeline.js";
 import { counted, words } from "./words.js";
 /** @import { Child, View } from "./page.d.ts" */
-/** @import { AskedQuestion, FrameGraph, GivenAnswer, Relation, Row } from "./shapes.d.ts" */
+/** @import { GivenAnswer } from "./asking_shapes.d.ts" */
+/** @import { AskedQuestion, FrameGraph, Relation, Row } from "./shapes.d.ts" */
 /** @import { GraphPlayer } from "./graph_player.js" */
 /** @import { Player } from "./player.js" */
 

@@ -2,7 +2,7 @@
 import { node } from "./elements.js";
 import { say } from "./status.js";
 import { counted } from "./words.js";
-/** @import { PersonState } from "./shapes.d.ts" */
+/** @import { PersonState } from "./asking_shapes.d.ts" */
 
 /**
  * Shows what comes next in `parts`, under `title`.

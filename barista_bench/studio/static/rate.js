@@ -4,7 +4,7 @@ import { present, radios } from "./next_of_many.js";
 import { ask, send, waitUntilDone } from "./server.js";
 import { counted, words } from "./words.js";
 /** @import { View } from "./page.d.ts" */
-/** @import { AnswerToRate, NextRating, PersonState } from "./shapes.d.ts" */
+/** @import { AnswerToRate, NextRating, PersonState } from "./asking_shapes.d.ts" */
 
 /** @returns {View} */
 export function rateView() {

@@ -1,7 +1,7 @@
 /** What a study's server answers. */
 
 import type { PutQuestion } from "./answer.js";
-import type { Verdicts } from "./shapes.d.ts";
+import type { Verdicts } from "./asking_shapes.d.ts";
 
 /** How far a participant is; `lost` questions could not be shown. */
 export interface StudyState {

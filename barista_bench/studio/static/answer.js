@@ -23,8 +23,8 @@ const HOW = {
 };
 const ABOUT =
   "You see the images that a model sees, what it is asked, and no reference. Your answers and the time each takes " +
-  "are kept as a run, which scores and reports like a model's. A larger number keeps what was drawn. You can stop and go " +
-  "on at any time.";
+  "are kept as a run, which scores and reports like a model's. A larger number keeps what was drawn. You can stop " +
+  "and go on at any time.";
 
 /**
  * @param {URLSearchParams} query

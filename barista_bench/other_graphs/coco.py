@@ -90,7 +90,7 @@ class _PictureFile:
         for where, image in rows.records(content.images, _Image, f"{place}: images"):
             found = rows.find(image.file_name)
             if found is None:
-                rows.lose(where, "its picture, or more than one, is below the source under that name")
+                rows.lose(where, "not exactly one picture below the source is named so")
                 continue
             video, name = rows.picture(found)
             size = (image.width, image.height) if image.width and image.height else None
@@ -140,7 +140,7 @@ def add_video_rows(rows: Rows, export: str | None) -> None:
                 continue
             found = rows.find(tracks.video_id)
             if found is None:
-                rows.lose(f"{place}: {tracks.video_id}", "no video, or several, below the source is named so")
+                rows.lose(f"{place}: {tracks.video_id}", "not exactly one video below the source is named so")
                 continue
             video = rows.video(found)
             for reason, count in tracks.left_out.items():

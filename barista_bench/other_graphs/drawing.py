@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import io
+import math
 import zlib
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
@@ -19,7 +20,7 @@ from PIL import Image
 from pycocotools import mask as coco_mask
 
 from barista_bench.other_graphs.rows import Box, Shape
-from barista_bench.scene_graph.masks import encode_mask, mask_boxes, parse_segmentations
+from barista_bench.scene_graph.masks import encode_mask, parse_segmentations
 from barista_bench.scene_graph.shapes import Rle, mask_of_box, mask_of_polygons
 
 Unit: TypeAlias = Literal["pixels", "fractions", "percent"]
@@ -47,7 +48,7 @@ def box_shape(box: Sequence[float], layout: Layout = "xywh", unit: Unit = "pixel
         if not (c > 0 and d > 0):
             return f"a box {[a, b, c, d]} has no area"
         if degrees:
-            return _box_around(_turned(mask_of_box, (a, b, c, d), degrees, height, width), height, width)
+            a, b, c, d = _box_around_turned(a, b, c, d, degrees)
         left, top, right, bottom = max(a, 0.0), max(b, 0.0), min(a + c, float(width)), min(b + d, float(height))
         if not (right > left and bottom > top):
             return f"a box {[a, b, c, d]} is not on the {width}x{height} frame"
@@ -56,21 +57,11 @@ def box_shape(box: Sequence[float], layout: Layout = "xywh", unit: Unit = "pixel
     return draw
 
 
-def _turned(draw: Callable[..., Rle | str], box: Box, degrees: float, height: int, width: int) -> Rle | str:
-    """A box turned about its left top corner, as it is about its centre after the centre was turned."""
-    left, top, across, down = box
-    turn = np.radians(degrees)
-    x = left + np.cos(turn) * across / 2 - np.sin(turn) * down / 2
-    y = top + np.sin(turn) * across / 2 + np.cos(turn) * down / 2
-    corners = (float(x - across / 2), float(y - down / 2), float(x + across / 2), float(y + down / 2))
-    return draw(corners, height, width, degrees=degrees)
-
-
-def _box_around(mask: Rle | str, height: int, width: int) -> Box | str:
-    if isinstance(mask, str):
-        return mask
-    left, top, across, down = mask_boxes([mask.counts], height, width)[0].tolist()
-    return (left, top, across, down) if across and down else "a box is not on the frame"
+def _box_around_turned(left: float, top: float, width: float, height: float, degrees: float) -> Box:
+    cosine, sine = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+    across, down = [0, width * cosine, -height * sine], [0, width * sine, height * cosine]
+    across, down = [*across, across[1] + across[2]], [*down, down[1] + down[2]]
+    return left + min(across), top + min(down), max(across) - min(across), max(down) - min(down)
 
 
 def polygon_shape(

@@ -56,7 +56,7 @@ def add_rows(rows: Rows, export: str | None) -> None:
         for where, sample, record in _with_records(rows, raws, _Sample, place):
             found = rows.find(sample.filepath)
             if found is None:
-                rows.lose(where, "its media, or more than one of that name, is below the source")
+                rows.lose(where, "not exactly one video or picture below the source is named so")
             elif rows.is_video(found):
                 videos[_oid(record)] = rows.video(found)
                 _add_labels(rows, videos[_oid(record)], record, None, where)

@@ -52,7 +52,9 @@ class Timeline:
         """The frame at a moment, or why there is none."""
         count = self._facts.frame_count
         if isinstance(moment, int):
-            return moment if 0 <= moment < count else f"frame {moment} is not among the video's {count}"
+            return (
+                moment if 0 <= moment < count else f"frame {moment}, counted from 0, is not among the video's {count}"
+            )
         if isinstance(moment, str):
             frame = self._names.get(moment, self._names.get(splitext(moment)[0]))
             return f"no picture of the video is named {moment!r}" if frame is None else frame
@@ -75,7 +77,8 @@ class Timeline:
                 return "it ends before it begins"
             start, end = (int(np.searchsorted(seconds, at - _TOLERANCE)) for at in (span.start, span.end))
             start = min(start, count - 1)
-            return start, max(end, start + 1), span.end > seconds[-1] + 1.5 / (self._facts.fps or 1)
+            is_cut = bool(span.end > seconds[-1] + 1.5 / (self._facts.fps or 1))
+            return start, max(end, start + 1), is_cut
         if isinstance(span.end, int):
             end = span.end + span.includes_end
         else:

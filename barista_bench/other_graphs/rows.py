@@ -222,9 +222,13 @@ class Rows:
 
     def video(self, path: str, video_id: str | None = None) -> VideoRows:
         """The rows of the video file, or of the folder of pictures, at a path below the source."""
-        name = path if path in self._folders else os.path.splitext(path)[0]
-        video_id = video_id or (name.replace("/", "_") if path != "." else self.source.resolve().name)
-        return self.videos.setdefault(video_id, VideoRows(path))
+        return self.videos.setdefault(video_id or self._id_of(path), VideoRows(path))
+
+    def _id_of(self, path: str) -> str:
+        """The name of a video, without its suffix, or of a folder; the whole path where others have that name too."""
+        whole = path if path in self._folders else os.path.splitext(path)[0]
+        name = PurePosixPath(whole).name or self.source.resolve().name
+        return name if len(self._media.get(name, ())) == 1 else whole.replace("/", "_")
 
     def is_video(self, path: str) -> bool:
         """Whether a path below the source is a video, or a folder of pictures, and not one picture."""

@@ -289,7 +289,7 @@ class TableReader:
             return self._rows.videos[name]
         if self._map.videos is None:
             path = self._rows.find(name)
-            return self._rows.video(path) if path else f"no video, or several, below the source for {name!r}"
+            return self._rows.video(path) if path else f"not exactly one video below the source is named {name!r}"
         if name_problem(name):
             return "the video's name is not usable as one"
         return self._rows.video(self._map.videos.replace(_VIDEO, name), name)

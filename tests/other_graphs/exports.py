@@ -10,6 +10,7 @@ import io
 import json
 import zlib
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -160,7 +161,7 @@ def brush(bits: np.ndarray) -> list[int]:
     text = f"{len(data):032b}{7:05b}" + "".join(f"{size - 1:04b}" for size in (3, 4, 8, 16))
     text += "0" + "10" + f"{7:08b}" + "".join(f"{word:08b}" for word in data[:8])
     edges = [8, *(np.flatnonzero(np.diff(data[8:].astype(int))) + 9).tolist(), len(data)]
-    for start, end in zip(edges[:-1], edges[1:], strict=True):
+    for start, end in pairwise(edges):
         text += "1" + "11" + f"{end - start - 1:016b}" + f"{data[start]:08b}"
     text += "0" * (-len(text) % 8)
     return [int(text[at : at + 8], 2) for at in range(0, len(text), 8)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -64,23 +63,15 @@ class _File(msgspec.Struct):
 def add_rows(rows: Rows, export: str | None) -> None:
     """Add the instances of all files. An annotation without a track is an object of its own."""
     for path in rows.files(*([export] if export else PATTERNS)):
-        try:
-            content = rows.decode(path, _File)
-        except DataError:
-            if export:
-                raise
-            rows.tally.left_out[f"files that are no COCO instances: {rows.place(path)}"] += 1
-            continue
-        _PictureFile(rows, path).add(content)
-    if not rows.videos:
-        raise DataError(f"{rows.source}: no COCO file of pictures that are below it. Remedy: put both into one folder")
+        if content := rows.content(path, _File):
+            _PictureFile(rows, rows.place(path)).add(content)
 
 
 class _PictureFile:
     """Reads one file of pictures."""
 
-    def __init__(self, rows: Rows, path: Path) -> None:
-        self._rows, self._place = rows, rows.place(path)
+    def __init__(self, rows: Rows, place: str) -> None:
+        self._rows, self._place = rows, place
         self._pictures: dict[_Id, tuple[VideoRows, str, tuple[int, int] | None]] = {}
 
     def add(self, content: _File) -> None:

@@ -52,7 +52,8 @@ def add_rows(rows: Rows, export: str | None) -> None:
     videos: dict[str, VideoRows] = {}
     for path in rows.files(export or "samples.json"):
         place = f"{rows.place(path)}: samples"
-        raws = rows.decode(path, _Samples).samples
+        content = rows.content(path, _Samples)
+        raws = content.samples if content else []
         for where, sample, record in _with_records(rows, raws, _Sample, place):
             found = rows.find(sample.filepath)
             if found is None:
@@ -67,7 +68,8 @@ def add_rows(rows: Rows, export: str | None) -> None:
     frames_path = rows.source / "frames.json"
     if not frames_path.is_file():
         return
-    raws = rows.decode(frames_path, _Frames).frames
+    content_of_frames = rows.content(frames_path, _Frames)
+    raws = content_of_frames.frames if content_of_frames else []
     for where, frame, record in _with_records(rows, raws, _Frame, "frames.json: frames"):
         holder = videos.get(_oid(record, "_sample_id"))
         if holder is None:

@@ -122,7 +122,8 @@ def import_graphs(
         report.videos += 1
         report.tally.update(tally)
     if not report.videos:
-        raise DataError(f"{source}: no video can be used: {next(iter(report.lost.values()), 'there is none')}")
+        reasons = [*report.lost.values(), *report.tally.lost, "there is none"]
+        raise DataError(f"{source}: no video can be used: {reasons[0]}")
     return report
 
 

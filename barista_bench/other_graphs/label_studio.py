@@ -59,7 +59,7 @@ def add_rows(rows: Rows, export: str | None) -> None:
     """Add all tasks; of several annotations of a task the ground truth, else the first that was not cancelled."""
     for path in rows.files(export or "*.json"):
         place = rows.place(path)
-        for where, task in rows.records(rows.decode(path, list[msgspec.Raw]), _Task, place + ": task"):
+        for where, task in rows.records(rows.content(path, list[msgspec.Raw]) or (), _Task, f"{place}: task"):
             found = next((found for text in task.data.values() if (found := _find(rows, text))), None)
             if found is None:
                 rows.lose(where, "no video or picture below the source is the one that its data name")

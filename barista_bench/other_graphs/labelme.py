@@ -9,7 +9,6 @@ from functools import partial
 
 import msgspec
 
-from barista_bench.errors import DataError
 from barista_bench.other_graphs.drawing import bitmap_shape, box_shape, joined_shape, png_of_base64, polygon_shape
 from barista_bench.other_graphs.rows import AttributeRow, ObjectRow, Rows, Shape
 from barista_bench.scene_graph.shapes import mask_of_ellipse
@@ -36,13 +35,8 @@ class _File(msgspec.Struct):
 def add_rows(rows: Rows, export: str | None) -> None:
     """Add all files. Shapes of one label and group are one object; a shape without a group is an object of its own."""
     for path in rows.files(export or "**/*.json"):
-        place = rows.place(path)
-        try:
-            content = rows.decode(path, _File)
-        except DataError as error:
-            rows.lose(f"{place}: file", str(error.args[0]).partition(": ")[2].partition(". Remedy")[0], "objects")
-            continue
-        _add_file(rows, place, content)
+        if content := rows.content(path, _File):
+            _add_file(rows, rows.place(path), content)
 
 
 def _add_file(rows: Rows, place: str, content: _File) -> None:

@@ -166,7 +166,7 @@ class _RowGraph:
     def _drawn(self, row: ObjectRow, frame: int) -> Rle | Box | str:
         """The mask or box of a row, or why it cannot be taken."""
         category = tidy_name(row.category)
-        if problem := _name_problem("category", category):
+        if problem := _name_problem("id", row.key) or _name_problem("category", category):
             return problem
         known = self._writer.objects.get(self._ids.get(row.key, ""))
         if known is not None and known != category:
@@ -229,7 +229,7 @@ class _RowGraph:
         spans = _name_problem("name", name) or self._spans(row.span)
         if isinstance(spans, str):
             return spans
-        self._writer.add_segment(row.layer, name, *spans[0])
+        self._writer.add_segment("activities" if row.layer == "activities" else "process_steps", name, *spans[0])
         return None
 
     def _state_coverage(self, annotated: Sequence[int]) -> None:

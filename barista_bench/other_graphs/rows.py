@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Literal, NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
@@ -82,10 +82,10 @@ class RelationRow(NamedTuple):
 
 
 class SegmentRow(NamedTuple):
-    """An activity or a process step."""
+    """An activity or a process step; the layer is `activities` or `process_steps`."""
 
     place: str
-    layer: Literal["activities", "process_steps"]
+    layer: str
     name: str
     span: Span
 
@@ -152,13 +152,22 @@ class Rows:
         self.sha256.update(data)
         return data
 
-    def decode(self, path: Path, kind: type[T]) -> T:
-        """A JSON file. Raises DataError where it is none, or of another layout."""
-        data = self.read(path)
+    def content(self, path: Path, kind: type[T]) -> T | None:
+        """A JSON file; None where it is lost, since it is damaged, or left out, since it is another kind of file."""
+        data = replace_non_finite(self.read(path))
         try:
-            return msgspec.json.decode(replace_non_finite(data), type=kind)
+            return msgspec.json.decode(data, type=kind)
         except MALFORMED as error:
-            raise DataError(f"{path}: {error}. Remedy: export it again, as JSON") from error
+            reason = str(error)
+        try:
+            has_none = not set(getattr(kind, "__struct_fields__", ())) & msgspec.json.decode(data, type=dict).keys()
+        except MALFORMED:
+            has_none = False
+        if has_none:
+            self.tally.left_out[f"files of another layout: {self.place(path)}"] += 1
+        else:
+            self.lose(f"{self.place(path)}: file", reason)
+        return None
 
     def files(self, *patterns: str) -> list[Path]:
         """The files below the source that a pattern fits. Raises DataError where there is none."""

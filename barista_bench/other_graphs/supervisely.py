@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 
-from barista_bench.errors import DataError
 from barista_bench.other_graphs.drawing import bitmap_shape, box_shape, png_bits, polygon_shape, unpacked
 from barista_bench.other_graphs.rows import AttributeRow, Moment, ObjectRow, Rows, SegmentRow, Shape, Span, VideoRows
 
@@ -77,10 +76,8 @@ def add_rows(rows: Rows, export: str | None) -> None:
     """Add all files of annotations."""
     for path in rows.files(export or "**/ann/*.json"):
         place = rows.place(path)
-        try:
-            content = rows.decode(path, _File)
-        except DataError as error:
-            rows.lose(f"{place}: file", str(error.args[0]).partition(": ")[2].partition(". Remedy")[0], "objects")
+        content = rows.content(path, _File)
+        if content is None:
             continue
         folder, name = PurePosixPath(place).parent.parent, PurePosixPath(place).stem
         kind = "img" if content.frames is None else "video"
@@ -100,9 +97,9 @@ def _add_picture(rows: Rows, place: str, content: _File, video: VideoRows, momen
     size = content.size.width, content.size.height
     for where, item in rows.records(content.objects, _Object, f"{place}: objects", lambda _: (video, moment)):
         key = f"{place} {item.name or where}"
-        _add_shape(rows, video, where, key, item.class_title, moment, item.geometry_type, item, size)
-        video.tally.guessed["identities: each object of a picture is an object of its own"] += 1
-        for tag in item.tags:
+        is_taken = _add_shape(rows, video, where, key, item.class_title, moment, item.geometry_type, item, size)
+        video.tally.guessed["identities: each object of a picture is an object of its own"] += is_taken
+        for tag in item.tags if is_taken else ():
             _add_tag(video, where, key, tag, None)
 
 
@@ -145,12 +142,13 @@ def _add_shape(
     kind: str,
     geometry: _Geometry | _Object,
     size: tuple[int, int],
-) -> None:
+) -> bool:
     shape = _shape(kind, geometry)
     if shape is None:
         video.tally.left_out[f"shapes without an area: {kind[:50]}"] += 1
     else:
         rows.add_object(video, ObjectRow(where, key, title, moment, shape, size))
+    return shape is not None
 
 
 def _shape(kind: str, geometry: _Geometry | _Object) -> Shape | None:

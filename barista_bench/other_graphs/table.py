@@ -13,7 +13,8 @@ from barista_bench.other_graphs import coco, fiftyone, label_studio, labelme, su
 from barista_bench.other_graphs.row_graph import graph_of_rows
 from barista_bench.other_graphs.rows import Rows
 from barista_bench.other_graphs.source import GraphSource, ImportedVideo, ImportTally, OpenedSource
-from barista_bench.other_graphs.table_map import TableReader, load_map
+from barista_bench.other_graphs.table_map import load_map
+from barista_bench.other_graphs.table_rows import TableReader
 from barista_bench.scene_graph.domain import Domain
 from barista_bench.scene_graph.terms import Terms
 

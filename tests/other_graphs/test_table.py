@@ -41,7 +41,7 @@ MAP: dict[str, Any] = {
         "end": "to",
         "frames": "from_1",
     },
-    "attributes": {"file": "more.json", "list": "facts.colors", "object": "thing.id", "value": "color"},
+    "attributes": {"file": "more.json", "list": "colors", "object": "thing", "value": "color"},
     "activities": {
         "file": "more.json",
         "list": "actions",
@@ -57,7 +57,7 @@ BOXES += [f"clip_1,{frame},c,Coffee  cup,50,30,20,20" for frame in (11, 12, 13)]
 BOXES += [f"clip_1,{frame},h,left hand,44,40,10,16" for frame in (11, 12, 13)]
 HOLDS = {"clip": "clip_1", "who": "h", "does": "holding", "what": "c", "from": 11, "to": 12}
 MORE = {
-    "facts": {"colors": [{"thing": {"id": "c"}, "color": "white"}]},
+    "colors": [{"thing": "c", "color": "white"}],
     "actions": [{"clip": "clip_1.mp4", "name": "Take cup", "from": 0.3333, "to": 1.0}],
 }
 
@@ -307,7 +307,10 @@ def test_a_map_that_cannot_be_read_is_told_why(content: dict[str, Any], message:
     ("content", "message"),
     [
         (with_table("objects", file="nowhere.csv"), "nowhere.csv"),
-        (with_table("objects", category="class"), "no column 'class'. Remedy: name for `category` one of clip, frame"),
+        (
+            with_table("objects", category="class"),
+            "no column 'class'. Remedy: name for `category` in the map one of clip, frame",
+        ),
         (with_table("activities", list="acts"), "no list at 'acts'"),
         (with_table("objects", file="../boxes.csv"), "is refused because of '..'"),
     ],

@@ -94,7 +94,7 @@ def import_graph(
         str,
         typer.Option("--from", help="Whose layout: pvsg, visor, table (see --map), or a reader of another package."),
     ],
-    map_: Annotated[
+    map: Annotated[
         str | None,
         typer.Option(
             "--map",
@@ -116,7 +116,7 @@ def import_graph(
 
     with exit_on_error():
         report = import_graphs(
-            from_, source, out, domain=domain, videos=split_names(videos), mapping=map_, progress=progress
+            from_, source, out, domain=domain, videos=split_names(videos), map=map, progress=progress
         )
     for line in report.lines():
         print_result(line)

@@ -73,7 +73,7 @@ def import_graphs(
     *,
     domain: Path | None = None,
     videos: Sequence[str] = (),
-    mapping: str | None = None,
+    map: str | None = None,
     progress: bool = False,
 ) -> ImportReport:
     """Write the videos of a dataset as graphs in the release layout, with `terms.yaml` beside them.
@@ -87,7 +87,7 @@ def import_graphs(
         out: new, or of an earlier call with the same arguments.
         domain: file whose words predicates become; coffee making where it is None.
         videos: ids; all of them if empty.
-        mapping: for the reader `table`, the name of a tool or the path of a map.
+        map: for the reader `table`, the name of a tool or the path of a map.
 
     Raises:
         ConfigError: no reader of that name, no such video, or `out` holds something else.
@@ -98,10 +98,12 @@ def import_graphs(
         raise DataError(f"{source}: no such folder. Remedy: name the dataset's folder")
     refuse_inside(out, source)
     loaded_domain = load_domain(domain)
-    if mapping is not None and reader.open_mapped is None:
+    if map is None:
+        dataset = reader.open(source, loaded_domain)
+    elif reader.open_mapped:
+        dataset = reader.open_mapped(source, loaded_domain, map)
+    else:
         raise ConfigError(f"--map: {name} has a layout of its own. Remedy: leave --map out, or give --from table")
-    open_mapped = reader.open_mapped if mapping is not None else None
-    dataset = open_mapped(source, loaded_domain, str(mapping)) if open_mapped else reader.open(source, loaded_domain)
     if unknown := sorted(set(videos).difference(dataset.video_ids)):
         raise ConfigError(f"videos: {source} has no {unknown[0]!r}. Remedy: choose among its {len(dataset.video_ids)}")
     _prepare_root(out, dataset.terms or reader.terms)

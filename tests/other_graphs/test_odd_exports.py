@@ -114,7 +114,7 @@ def test_what_is_wrong_costs_itself(tool: str, change: Change, reason: str, tmp_
     content = json.loads(path.read_text())
     change(content)
     path.write_text(json.dumps(content))
-    report = import_graphs("table", tmp_path / "export", tmp_path / "graphs", mapping=tool.removesuffix("_pictures"))
+    report = import_graphs("table", tmp_path / "export", tmp_path / "graphs", map=tool.removesuffix("_pictures"))
     lost = +report.tally.lost
     assert lost
     assert any(reason in label and label.startswith(FILES[tool]) for label in lost), lost
@@ -139,7 +139,7 @@ def test_what_a_graph_has_no_place_for_is_left_out(tool: str, change: Change, le
     content = json.loads(path.read_text())
     change(content)
     path.write_text(json.dumps(content))
-    report = import_graphs("table", tmp_path / "export", tmp_path / "graphs", mapping=tool.removesuffix("_pictures"))
+    report = import_graphs("table", tmp_path / "export", tmp_path / "graphs", map=tool.removesuffix("_pictures"))
     assert report.is_whole
     assert [label for label in report.tally.left_out if label.startswith(left_out)]
 
@@ -165,7 +165,7 @@ def test_a_box_in_percent_that_leaves_the_picture_is_cut_at_its_edge(tmp_path: P
     value = {"x": 90, "y": 50, "width": 20, "height": 25, "rotation": 0, "rectanglelabels": ["cup"]}
     content[0]["annotations"][0]["result"].append({"id": "z", "type": "rectanglelabels", "value": value})
     path.write_text(json.dumps(content))
-    assert import_graphs("table", tmp_path / "export", tmp_path / "graphs", mapping="label_studio").is_whole
+    assert import_graphs("table", tmp_path / "export", tmp_path / "graphs", map="label_studio").is_whole
     (graph,) = SceneGraph(tmp_path / "graphs")
     (box,) = (item.bbox for item in graph.instances(0) if item.object.category == "cup")
     assert box == pytest.approx((86.4, 32, 9.6, 16))
@@ -190,9 +190,17 @@ def test_questions_come_out_of_an_export(
     tool: str, benchmark: str, config: str, sampling: tuple[str, ...], tmp_path: Path
 ) -> None:
     EXPORTS[tool](tmp_path / "export")
-    import_graphs("table", tmp_path / "export", tmp_path / "graphs", mapping=tool.removesuffix("_pictures"))
+    import_graphs("table", tmp_path / "export", tmp_path / "graphs", map=tool.removesuffix("_pictures"))
     arguments = ["build", "--benchmark", benchmark, "--source", str(tmp_path / "graphs"), "--configs", config]
     arguments += ["--dry-run", "--no-progress", *(part for one in sampling for part in ("--sampling", one))]
     done = CliRunner().invoke(cli.app, arguments)
     assert done.exit_code == 0, done.output
     assert f"{config}: train" in done.output
+
+
+def test_a_coco_file_given_as_a_release_is_told_of_the_import(tmp_path: Path) -> None:
+    EXPORTS["coco"](tmp_path / "export")
+    (tmp_path / "release" / "clip").mkdir(parents=True)
+    file = tmp_path / "release" / "clip" / "coco_annotation.json"
+    (tmp_path / "export" / FILES["coco"]).rename(file)
+    assert "barista-bench import-graph --from table --map coco" in str(validate(tmp_path / "release").problems[0])

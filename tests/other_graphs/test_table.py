@@ -78,7 +78,7 @@ def write_map(path: Path, content: dict[str, Any] = MAP) -> str:
 
 def imported(tmp_path: Path, content: dict[str, Any] = MAP) -> tuple[VideoGraph, ImportReport]:
     out = tmp_path / "graphs"
-    report = import_graphs("table", tmp_path / "source", out, mapping=write_map(tmp_path / "map.yaml", content))
+    report = import_graphs("table", tmp_path / "source", out, map=write_map(tmp_path / "map.yaml", content))
     assert not validate(out).problems
     (graph,) = SceneGraph(out)
     return graph, report
@@ -172,7 +172,7 @@ def test_a_relation_finds_its_pictures_by_the_annotations_of_a_coco_file(tmp_pat
 def test_pictures_of_several_sizes_are_videos_of_one_frame(tmp_path: Path) -> None:
     exports.coco(tmp_path / "source")
     write_pictures(tmp_path / "source" / "images" / "clip", 1, (WIDTH // 2, HEIGHT // 2))
-    report = import_graphs("table", tmp_path / "source", tmp_path / "graphs", mapping="coco")
+    report = import_graphs("table", tmp_path / "source", tmp_path / "graphs", map="coco")
     assert (report.videos, report.lost) == (3, {})
     reason = "annotations/instances.json: it was drawn on NxN px, frames are NxN"
     assert report.tally.lost[reason] == 2, "the file says another size than the picture has"
@@ -191,7 +191,7 @@ def test_frames_of_a_folder_are_named_by_their_pictures_and_timed_by_the_rate(tm
     assert graph.boxes(2)
     assert [(row.name, row.start, row.end) for row in graph.steps()] == [("Brew", 5, 9)]
     path = write_map(tmp_path / "map.yaml", {"objects": objects, "process_steps": steps})
-    report = import_graphs("table", source, tmp_path / "again", mapping=path)
+    report = import_graphs("table", source, tmp_path / "again", map=path)
     assert [reason for reason in report.tally.lost if "give `fps` in the map" in reason]
 
 
@@ -299,7 +299,7 @@ def test_questions_come_out_of_imported_tables(tmp_path: Path) -> None:
 def test_a_map_that_cannot_be_read_is_told_why(content: dict[str, Any], message: str, tmp_path: Path) -> None:
     source = write_source(tmp_path / "source")
     with pytest.raises(ConfigError) as raised:
-        import_graphs("table", source, tmp_path / "graphs", mapping=write_map(tmp_path / "map.yaml", content))
+        import_graphs("table", source, tmp_path / "graphs", map=write_map(tmp_path / "map.yaml", content))
     assert message in str(raised.value)
 
 
@@ -318,7 +318,7 @@ def test_a_map_that_cannot_be_read_is_told_why(content: dict[str, Any], message:
 def test_a_table_that_is_not_there_ends_the_import(content: dict[str, Any], message: str, tmp_path: Path) -> None:
     source = write_source(tmp_path / "source")
     with pytest.raises(DataError) as raised:
-        import_graphs("table", source, tmp_path / "graphs", mapping=write_map(tmp_path / "map.yaml", content))
+        import_graphs("table", source, tmp_path / "graphs", map=write_map(tmp_path / "map.yaml", content))
     assert message in str(raised.value)
 
 
@@ -327,17 +327,17 @@ def test_the_reader_needs_a_map_and_the_others_take_none(tmp_path: Path) -> None
     with pytest.raises(ConfigError, match="add --map coco"):
         import_graphs("table", source, tmp_path / "graphs")
     with pytest.raises(ConfigError, match="leave --map out"):
-        import_graphs("pvsg", source, tmp_path / "graphs", mapping="coco")
+        import_graphs("pvsg", source, tmp_path / "graphs", map="coco")
     with pytest.raises(ConfigError, match="no file cocoo"):
-        import_graphs("table", source, tmp_path / "graphs", mapping="cocoo")
+        import_graphs("table", source, tmp_path / "graphs", map="cocoo")
 
 
 def test_a_second_import_passes_over_videos_and_another_map_is_told_from_the_first(tmp_path: Path) -> None:
     source, out = write_source(tmp_path / "source"), tmp_path / "graphs"
-    first = import_graphs("table", source, out, mapping=write_map(tmp_path / "map.yaml"))
-    assert import_graphs("table", source, out, mapping=write_map(tmp_path / "map.yaml")).resumed == first.videos
+    first = import_graphs("table", source, out, map=write_map(tmp_path / "map.yaml"))
+    assert import_graphs("table", source, out, map=write_map(tmp_path / "map.yaml")).resumed == first.videos
     with pytest.raises(DataError, match="was imported from other annotations"):
-        import_graphs("table", source, out, mapping=write_map(tmp_path / "map.yaml", {"objects": MAP["objects"]}))
+        import_graphs("table", source, out, map=write_map(tmp_path / "map.yaml", {"objects": MAP["objects"]}))
 
 
 def test_terms_of_the_map_go_along(tmp_path: Path) -> None:

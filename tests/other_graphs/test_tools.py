@@ -19,7 +19,7 @@ COLORS = {"coco", "label_studio", "labelme", "supervisely", "supervisely_picture
 def imported(tool: str, tmp_path: Path) -> tuple[VideoGraph, ImportReport]:
     EXPORTS[tool](tmp_path / "export")
     out = tmp_path / "graphs"
-    report = import_graphs("table", tmp_path / "export", out, mapping=tool.removesuffix("_pictures"))
+    report = import_graphs("table", tmp_path / "export", out, map=tool.removesuffix("_pictures"))
     assert not validate(out).problems
     (graph,) = SceneGraph(out)
     return graph, report

@@ -120,7 +120,7 @@ def bitmap_shape(read: Callable[[], Bits], left: int, top: int) -> Shape:
 def unpacked(text: str) -> bytes:
     """Base64 of zlib of bytes. Raises ValueError or zlib.error for what is none, or too large."""
     stream = zlib.decompressobj()
-    content = stream.decompress(_decoded(text), 8 * _MOST_PIXELS)
+    content = stream.decompress(_decoded(text), _MOST_PIXELS)
     if stream.unconsumed_tail:
         raise ValueError("too large")
     return content

@@ -1,4 +1,4 @@
-"""docs/other_graphs.md: the example of tables runs as it is written, and the page names every key of a map."""
+"""docs/other_graphs.md: its commands run as they stand, on a stand-in of the dataset."""
 
 from __future__ import annotations
 
@@ -11,35 +11,27 @@ import pytest
 from typer.testing import CliRunner
 
 from barista_bench.cli import commands as cli
-from barista_bench.other_graphs.table_map import TableMap
-from barista_bench.scene_graph import SceneGraph
-from tests.releases import write_video
+from barista_bench.scene_graph.release import ReleaseCoverage
 
 PAGE = (Path(__file__).parents[2] / "docs" / "other_graphs.md").read_text(encoding="utf-8")
-SECTION = PAGE.partition("### Tables of your own")[2].partition("## Incomplete graphs")[0]
-FILES = dict(re.findall(r"^`([\w.]+)`:\n\n```\w+\n(.*?)```", SECTION, re.DOTALL | re.MULTILINE))
-COMMANDS = re.findall(r"^    barista-bench (.*)$", SECTION, re.MULTILINE)
 
 
-def test_the_example_of_tables_runs_as_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.full
+def test_the_commands_of_the_page_run(pvsg: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("annotations").mkdir()
-    write_video(Path("annotations") / "v1.mp4")
-    for name, content in FILES.items():
-        Path("map.yaml" if name == "map.yaml" else f"annotations/{name}").write_text(content)
-    assert set(FILES) == {"boxes.csv", "facts.json", "map.yaml"}
-    for command in COMMANDS:
-        done = CliRunner().invoke(cli.app, shlex.split(command))
-        assert done.exit_code == 0, done.output
-    (graph,) = SceneGraph("graphs")
-    assert [(row.source.category, row.value, row.start, row.end) for row in graph.relations()] == [
-        ("left hand", "holds", 10, 12)
-    ]
-    assert [(row.name, row.start, row.end) for row in graph.activities()] == [("Take cup", 10, 30)]
-    assert len(COMMANDS) == 3
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
+    (tmp_path / "PVSG").symlink_to(pvsg)
+    part = PAGE.partition("## Annotations of other tools")[0]  # test_tables_page.py runs the rest
+    commands = re.findall(r"^ {4}barista-bench (.*)$", part, re.MULTILINE)
+    assert len(commands) == 5
+    for command in commands:
+        done = CliRunner().invoke(cli.app, [*shlex.split(command), "--no-progress"])
+        assert done.exit_code == 0, (command, done.output)
+    assert "license: other" in (tmp_path / "grounding" / "README.md").read_text()
 
 
-def test_the_page_names_every_key_of_a_map_and_every_tool() -> None:
-    keys = {name for record in msgspec.json.schema(TableMap)["$defs"].values() for name in record["properties"]}
-    tools = msgspec.json.schema(TableMap)["$defs"]["TableMap"]["properties"]["tool"]["anyOf"][0]["enum"]
-    assert not [key for key in [*keys, *tools] if f"`{key}`" not in PAGE]
+def test_the_coverage_that_the_page_shows_can_be_read() -> None:
+    (shown,) = re.findall(r"```json\n\"coverage\": (.*?)```", PAGE, re.DOTALL)
+    coverage = msgspec.json.decode(shown, type=ReleaseCoverage)
+    assert coverage.frames
+    assert msgspec.json.decode(shown).keys() == set(coverage.__struct_fields__)

@@ -50,14 +50,36 @@ def test_a_gap_is_told_with_the_next_model_and_how_sure_it_is() -> None:
     assert last.gap is None
 
 
-def test_models_without_a_task_come_after_those_with_all_and_have_no_mean() -> None:
+def test_models_without_a_task_come_after_those_with_all_and_have_no_mean_rank() -> None:
     everywhere = [answering("whole", "apple"), answering("whole", "apple", task=Seed())]
     partial = answering("partial", "apple, pear")
     everywhere[1] = replace(everywhere[1], folder=everywhere[1].folder / "seed")
     (board,) = report(*everywhere, partial).boards
-    assert [column.name for column in board.table.columns][:2] == ["model", "mean over tasks"]
-    assert [[cell.text for cell in row[:2]] for row in board.table.rows] == [["whole", "0.667"], ["partial", "–"]]
+    assert [column.name for column in board.table.columns][:2] == ["model", "mean rank"]
+    assert [[cell.text for cell in row[:2]] for row in board.table.rows] == [["whole", "1.50"], ["partial", "–"]]
     assert board.table.rows[1][1].notes == ("1 of 2 tasks",)
+
+
+def ranged(name: str, answer: str, low: float, high: float, task: Fruit) -> ScoredRun:
+    """A run with an interval of its primary figure."""
+    run = answering(name, answer, task=task)
+    figures = {
+        name: figure.model_copy(update={"low": low, "high": high}) for name, figure in run.results.figures.items()
+    }
+    return replace(run, folder=run.folder / task.name, results=run.results.model_copy(update={"figures": figures}))
+
+
+def test_models_stand_by_the_mean_of_ranks_that_overlapping_intervals_share_never_by_a_mean_of_figures() -> None:
+    runs = []
+    for task in (Fruit(), Seed()):
+        runs += [ranged("good", "apple, pear", 0.8, 1.0, task), ranged("close", "apple", 0.5, 0.9, task)]
+        runs += [ranged("far", "kiwi", 0.0, 0.4, task), ranged("chance", "kiwi", 0.0, 0.1, task)]
+    (board,) = report(*reversed(runs)).boards
+    assert [[cell.text for cell in row[:2]] for row in board.table.rows] == [
+        *(["good", "1.00"], ["close", "1.00"], ["far", "3.00"]),
+        ["chance", "–"],
+    ]
+    assert board.table.rows[-1][1].notes == (), "a baseline lacks no task"
 
 
 def test_coverage_is_told_only_where_it_is_incomplete() -> None:

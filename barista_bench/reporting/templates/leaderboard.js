@@ -12,7 +12,9 @@ const MARKS =
   "units, Holm); " +
   "△: likely, for p is below 0.05 only before Holm's correction; ≈: the two cannot be told apart; too few videos: " +
   "of 5 units or fewer no p can be below 0.05.";
-const MEANS = "The tasks' figures measure different things: their mean gives a rough order.";
+const RANKS =
+  "Mean over tasks of a model's rank: 1, and one more for each model whose interval lies wholly above its own. " +
+  "Baselines, people and incomplete runs have no rank.";
 
 /**
  * Rows by the figure of a column, those without one last; as they stand for none.
@@ -72,11 +74,11 @@ export function leaderboard({ tasks, board: { table, unranked } }) {
     if (!at) return text("th", column.name, { scope: "col" });
     const task = at < offset ? null : index.tasks[tasks[at - offset]];
     const sort = () => {
-      [sorting, isRising] = [at, sorting === at && !isRising];
+      [sorting, isRising] = [at, sorting === at ? !isRising : at < offset];
       paint();
     };
     const look = { type: "button", class: "sort", title: "sort by this column", click: sort };
-    const explanation = task ? task.metric : MEANS;
+    const explanation = task ? task.metric : RANKS;
     return node(
       "th",
       { scope: "col", class: "number" },

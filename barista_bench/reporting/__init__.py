@@ -55,7 +55,7 @@ def write_report(
 ) -> tuple[Path, Path]:
     """Write `<out>/report.html`, and `<out>/report.md`, which is short and leads into the page.
 
-    Equal runs give equal bytes: no time and no path stands in a report.
+    Equal runs give equal bytes: the only dates in a report are those of its runs, and no path stands in it.
 
     Args:
         runs: as `score` returns them; those over the same examples are compared side by side.
@@ -111,18 +111,27 @@ def _fitting_details(report: Report, max_samples: int, max_bytes: int) -> Detail
 
 
 def _markdown_page(report: Report, page: str) -> str:
-    """The report as Markdown, short enough to read in a repository: leaderboards and findings, with links into `page`.
+    """The report as Markdown, short enough to read in a repository: leaderboards and questions, with links into `page`.
 
     What does not fit is counted, and stands in the page.
     """
-    lines = [f"# {markdown(report.title)}", "", f"All figures, and samples with their pictures: [{page}]({page}).", ""]
+    lines = [
+        f"# {markdown(report.title)}",
+        "",
+        markdown(report.provenance.line),
+        "",
+        f"All figures, and samples with their pictures: [{page}]({page}).",
+        "",
+    ]
     for board in report.boards:
         table = board.table
         lines += [f"## {markdown(board.title)}", "", *to_markdown(table, MAX_ROWS), "", markdown(table.note), ""]
-        sections = [section for section in report.sections if section.benchmark == board.benchmark]
+        questions = report.questions(board)
+        lines += ["### What a reader asks", "", *to_markdown(questions), "", markdown(questions.note), ""]
         lines += [
-            f"- [{markdown(section.standing.name)}]({page}#{quote(section.address)}): {markdown(section.finding)}"
-            for section in sections
+            f"- [{markdown(section.standing.name)}]({page}#{quote(section.address)}): {markdown(section.about)}"
+            for section in report.sections
+            if section.benchmark == board.benchmark
         ]
         titles = [markdown(t.title) for part in report.papers if part.benchmark == board.benchmark for t in part.tables]
         lines += (

@@ -1,4 +1,4 @@
-"""Which model, how good, how sure: a leaderboard a benchmark, and one computed line a task. Names no benchmark."""
+"""Which model, how good, how sure: a leaderboard a benchmark. Names no benchmark."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from pathlib import Path
 
 from barista_bench.core.example import Status
 from barista_bench.core.ranking import mean_rank, ranks
-from barista_bench.files.text_out import decimal
-from barista_bench.reporting.analyses import REFERENCE, Analyses, tier
-from barista_bench.reporting.breakdowns import KeyGroups
-from barista_bench.reporting.tables import figure_cell, p_text, shortened, ties
+from barista_bench.reporting.analyses import Analyses, tier
+from barista_bench.reporting.tables import figure_cell, ties
 from barista_bench.runs.score.results import Results
 from barista_bench.runs.score.scoring import ScoredRun
-from barista_bench.stats import BaselineGap, Comparison
-from barista_bench.tables import Cell, GapToNext, Row, Table, interval, number, number_columns, text_columns, words
+from barista_bench.stats import Comparison
+from barista_bench.tables import Cell, GapToNext, Row, Table, number, number_columns, text_columns, words
 
 MEAN_RANK = "mean rank"
 
@@ -147,66 +145,3 @@ def _missing_samples(results: Results) -> Iterator[str]:
     for status in (Status.INFRA_ERROR, Status.TASK_ERROR):
         if errors := coverage.statuses.get(str(status), 0):
             yield f"{number(errors)} {words(status)}"
-
-
-def finding(standing: TaskStanding, analyses: Analyses, breakdown: KeyGroups | None) -> str:
-    """One line about the best model of a task: how sure its lead is, what it gets wrong, and where it is weakest by the
-    breakdown that separates models most."""
-    label, run = next(iter(standing.runs.items()))
-    figure = run.results.primary_figure
-    if run.results.model.name == REFERENCE:
-        return "No model was asked."
-    if figure is None:
-        return f"{label} has no scored sample."
-    task = run.task.benchmark, run.task.name
-    task_gaps = [gap for gap in analyses.gaps if (gap.comparison.benchmark, gap.comparison.task) == task]
-    gaps = [gap for gap in task_gaps if gap.model == label]
-    parts = [_lead_sentence(label, figure.mean, analyses.comparisons.get(run.folder)), *_baselines_sentence(gaps)]
-    failures = analyses.failures.get(run.folder, ())
-    if total := sum(row.count for row in failures):
-        commonest = max(failures, key=lambda row: row.count)
-        parts.append(f"Failures: {number(commonest.count)} of {number(total)} {words(commonest.kind)}.")
-    return " ".join([*parts, *_weakest_group(label, breakdown)])
-
-
-def _lead_sentence(label: str, mean: float, ahead: Comparison | None) -> str:
-    if ahead is None:
-        return f"{label} has {number(mean)}."
-    if not ahead.difference:
-        return f"{label} is level with {ahead.second}, at {number(mean)}."
-    lead = f"{number(ahead.difference)} more"
-    if ahead.low is not None and ahead.high is not None:
-        lead += f" {interval(ahead.low, ahead.high)}"
-    gap = f"({number(mean)}, {lead}, p {p_text(ahead.p_adjusted)} on {number(ahead.units)} resampling units)"
-    leads = {"sure": "leads", "likely": "is likely ahead of"}.get(ahead.certainty, "is ahead of")
-    doubts = {"unclear": ", which may be chance", "too few": ": too few videos to tell"}.get(ahead.certainty, "")
-    return f"{label} {leads} {ahead.second} {gap}{doubts}."
-
-
-def _baselines_sentence(gaps: Sequence[BaselineGap]) -> Iterator[str]:
-    same, unclear, few = "the same with", "not reliably better than", "not to be told (too few videos) from"
-    names = "above", "below", "likely above", "likely below", unclear, few, same
-    sides: dict[str, list[str]] = {name: [] for name in names}
-    for gap in gaps:
-        difference, certainty = gap.comparison.difference, gap.comparison.certainty
-        side = "above" if difference > 0 else "below"
-        relation = {"sure": side, "likely": f"likely {side}", "none": same, "too few": few}.get(certainty, unclear)
-        amount = f" ({decimal(difference, sign=True)})" if relation != same else ""
-        sides[relation].append(f"{words(gap.kind)}{amount}")
-    if phrases := [f"{side} {', '.join(kinds)}" for side, kinds in sides.items() if kinds]:
-        yield f"It is {'; '.join(phrases)}."
-
-
-def _weakest_group(label: str, breakdown: KeyGroups | None) -> Iterator[str]:
-    groups = {
-        value: of_value[label]
-        for value, of_value in (breakdown.values.items() if breakdown else ())
-        if label in of_value and of_value[label].examples > 1
-    }
-    if breakdown is None or len(groups) < 2:
-        return
-    low, high = (choose(groups, key=lambda value: groups[value].figure.mean) for choose in (min, max))
-    means = [number(groups[value].figure.mean) for value in (low, high)]
-    if means[0] != means[1]:
-        worst, best = (shortened(value) or "none" for value in (low, high))
-        yield f"Weakest by {words(breakdown.key)}: {means[0]} for {worst}, against {means[1]} for {best}."

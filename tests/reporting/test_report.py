@@ -344,7 +344,7 @@ def test_markdown_is_short_and_leads_into_the_page(runs: list[ScoredRun], tmp_pa
     lines = text.splitlines()
     assert len(lines) < 200
     assert "more lines: see report.html]" in lines[-1]
-    assert "- [task 7](report.html#garden_task_7): model" in text
+    assert "- [task 7](report.html#garden_task_7): two pictures" in text
 
 
 def named(name: str) -> Fruit:

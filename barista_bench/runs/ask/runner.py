@@ -157,6 +157,7 @@ def claimed_run(
         box_format=box_format,
         generation=asdict(config.generation),
         runs=config.runs,
+        name=config.name,
         data=data_location(opened.folder, opened.data, config.root, config.limit),
         versions={**package_versions(), **(versions or {})},
         prices=prices_of(config, config.model).model_dump(),

@@ -75,7 +75,7 @@ _RESULTS_NAME = re.compile(rf"results(\.[0-9a-f]{{{_DIGITS}}})?\.json")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ScoredRun:
-    """All that a report needs of one run folder."""
+    """All that a report needs of one run folder. `name` is what `run --name` calls the model; empty for none."""
 
     folder: Path
     task: Task
@@ -83,6 +83,7 @@ class ScoredRun:
     samples: tuple[ScoredSample, ...]
     results: Results
     counted: Counted
+    name: str = ""
 
     def __repr__(self) -> str:
         return f"<ScoredRun {self.folder}: {summary_line(self.results)}>"
@@ -165,7 +166,7 @@ def _scored_run(folder: str | Path, data: Place, root: Place, options: TaskOptio
             f"{folder}: {results.primary} is not defined for these {results.coverage.scored} samples: too few can be "
             "compared. Remedy: run more examples (without a limit, or with a larger one)"
         )
-    return ScoredRun(run.folder, run.task, run.examples, samples, results, counted)
+    return ScoredRun(run.folder, run.task, run.examples, samples, results, counted, run.description.name)
 
 
 def score_tasks(

@@ -237,7 +237,7 @@ def _around_pictures(
     """The details of a sample before and after its pictures, as JSON without the braces."""
     sample = samples[number]
     related = sorted({other for frame in sample.frames for other in by_frame[frame]} - {number})[:MAX_RELATED]
-    names = ("captions", "boxes", "prompt", "reference", "metadata", "evidence")
+    names = ("captions", "boxes", "question", "prompt", "reference", "metadata", "evidence")
     before = {name: getattr(sample, name) for name in names}
     after = {
         "models": [page_value(model.answers) for model in sample.models],

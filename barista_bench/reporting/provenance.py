@@ -37,7 +37,7 @@ def _parts(tasks: Sequence[TaskStanding], runs: Sequence[ScoredRun]) -> Iterator
     videos = {frame.video_id for run in firsts for example in run.examples.examples for frame in example.frames}
     answered = sum(run.results.coverage.scored for run in runs)
     yield f"{_counted(len(videos), 'video')}, {_counted(examples, 'example')}, {_counted(answered, 'answer')}"
-    yield f"{_frames(firsts)} an example"
+    yield _frames(firsts)
     results = [run.results for run in runs]
     protocol = _one_of({each.protocol for each in results}, "protocols")
     yield f"{protocol}{' protocol' if protocol in ('release', 'paper') else ''}"
@@ -80,7 +80,7 @@ def decoding(results: Results) -> str:
 def _frames(runs: Iterable[ScoredRun]) -> str:
     counts = [len(set(example.frames)) for run in runs for example in run.examples.examples] or [0]
     low, high = min(counts), max(counts)
-    return _counted(high, "frame") if low == high else f"{low} to {high} frames"
+    return _counted(high, "frame") if low == high else f"{low}–{high} frames"
 
 
 def _dates(runs: Iterable[ScoredRun]) -> str:

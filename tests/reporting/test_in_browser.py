@@ -26,7 +26,7 @@ BAD = f"org/{HOSTILE}"
 def written(tmp_path_factory: pytest.TempPathFactory) -> str:
     examples = MadeExamples(10, broken=frozenset({2}))
     runs = [
-        made_run(examples, name=BAD, answer=f"{HOSTILE}, apple"),
+        replace(made_run(examples, name=BAD, answer=f"{HOSTILE}, apple"), name=BAD),
         made_run(examples, name="good", statuses=[Status.OK], answer="apple, pear", folder="b"),
         made_run(examples, name="chance", statuses=[Status.OK], answer="plum", folder="c"),
         made_run(examples, name="cut", statuses=[Status.OK], left_out=4, folder="d"),
@@ -186,8 +186,18 @@ def test_the_gallery_is_ordered_by_score_and_by_disagreement(page: Page) -> None
     expect(first).to_contain_text("1.00")
     visit(page, f"{TASK}?order=apart", "#count")
     expect(page.locator(".tile:first-child .chip").first).to_be_visible()
-    scores = [float(chip[1:]) for chip in texts(page, ".tile:first-child .chip") if not chip.endswith("–")]
+    chips = texts(page, ".tile:first-child .chip")
+    assert [chip.partition(" ")[0] for chip in chips] == ["A", "B", "C", "D"], "as the legend names the models"
+    scores = [float(chip.partition(" ")[2][1:]) for chip in chips if not chip.endswith("–")]
     assert max(scores) - min(scores) == 1.0
+
+
+def test_a_tile_has_the_question_and_the_wrong_answer_beside_the_true_one(page: Page) -> None:
+    visit(page, f"{TASK}?model=chance", ".tile .line")
+    first = page.locator(".tile").first
+    expect(first.locator(".question")).to_contain_text("Which?")
+    assert texts(page, ".tile:first-child .line") == ["chance: wrong plum", "true apple; pear"]
+    expect(first.locator(".chip")).to_contain_text("chance")
 
 
 def test_search_reads_ids_and_answers(page: Page) -> None:
@@ -389,7 +399,7 @@ def test_of_five_thousand_samples_few_tiles_are_made_and_all_can_be_reached(
         page.locator(".tile").first.wait_for()
         assert page.locator(".tile").count() < 80
         page.evaluate("document.querySelector('.scroller').scrollTop = 1e9")
-        expect(page.locator(".tile", has_text="fruit:video:4999")).to_be_visible()
+        expect(page.locator(".tile", has_text="video_4999")).to_be_visible()
         page.locator("#by-text").fill("video_4321 ")
         page.keyboard.press("Enter")
         expect(page.locator("#count")).to_have_text("1 of 5000")

@@ -138,6 +138,8 @@ export interface Filter {
 export interface Details {
   captions: string[];
   boxes: DrawnBox[];
+  /** The line of the prompt that asks. */
+  question: string;
   prompt: string;
   reference: string;
   metadata: NameAndValue[];

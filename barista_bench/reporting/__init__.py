@@ -22,7 +22,7 @@ from barista_bench.reporting.pages import Details
 from barista_bench.reporting.pictures import Album, album
 from barista_bench.reporting.view import Report, build_report, distinct_names, report_samples
 from barista_bench.runs.score.scoring import ScoredRun
-from barista_bench.tables import to_csv, to_latex, to_markdown
+from barista_bench.tables import Table, latex_index, to_csv, to_latex, to_markdown
 
 __all__ = ["MAX_BYTES", "write_report"]
 
@@ -64,7 +64,8 @@ def write_report(
         compare: whether to make the paired comparisons, which take longest.
         max_bytes: the page leaves out pictures, then answers, then samples to stay below this size.
         studio: whether samples lead to their moment of the video, in the studio that serves the page.
-        tables: whether to write every table as CSV and as LaTeX, too, into `<out>/report_tables`.
+        tables: whether to write every table as CSV and as LaTeX, too, into `<out>/report_tables`, where `index.tex` is
+            a document of all of them.
         figures: whether to draw the figures of papers as SVG and PDF, each with its numbers, into
             `<out>/report_figures`; needs the extra `viz`.
 
@@ -91,14 +92,23 @@ def write_report(
         if tables:
             (folder / TABLE_FOLDER).mkdir()
             names = distinct_names(f"{heading} {table.title}" for heading, table in report.tables)
-            for name, (_, table) in zip(names, report.tables, strict=True):
+            for name, (heading, table) in zip(names, report.tables, strict=True):
                 (folder / TABLE_FOLDER / f"{name}.csv").write_bytes(to_csv(table).encode())
-                (folder / TABLE_FOLDER / f"{name}.tex").write_bytes(to_latex(table).encode())
+                (folder / TABLE_FOLDER / f"{name}.tex").write_bytes(
+                    _bytes(to_latex(table, table_caption(heading, table)))
+                )
+            (folder / TABLE_FOLDER / "index.tex").write_bytes(latex_index(names).encode())
         if figures:
             (folder / FIGURE_FOLDER).mkdir()
             for name, table in report_figures(report).items():
                 write_figure(table, folder / FIGURE_FOLDER, name)
     return Path(out) / PAGE, Path(out) / TEXT
+
+
+def table_caption(heading: str, table: Table) -> str:
+    """What a table shows, by itself: its section, title and note."""
+    title = f"{heading}: {table.title}" if heading else table.title
+    return f"{title}. {table.note}".strip()
 
 
 def _fitting_details(report: Report, max_samples: int, max_bytes: int) -> Details:

@@ -193,7 +193,7 @@ def agreement_line(row: AnswerAgreement) -> str:
 
 @app.command(rich_help_panel=PUBLISH)
 def submit(
-    runs: Annotated[list[Path], typer.Argument(help="Scored run folders of one model, one a task.")],
+    runs: Annotated[list[Path], typer.Argument(help="Run folders of one model, one a task.")],
     model_repo: Annotated[str, typer.Option(help="Repository of the model on the Hub: org/model.")],
     dataset_repo: Annotated[str, typer.Option(help="Repository of the benchmark's dataset on the Hub.")],
     out: Annotated[Path, typer.Option(help="Folder for the files; nothing else may lie in it.")] = Path("submission"),

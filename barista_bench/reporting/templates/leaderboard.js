@@ -10,13 +10,13 @@ import { rowOf, scrollArea } from "./tables.js";
 
 const UNRANKED = "Not ranked (people, baselines, models that were trained on these videos): the thin lines in the bars";
 const SUMMARY =
-  "Each task's primary figure with its 95% interval. ▲ ahead of the model with the next lower figure, △ likely ahead, " +
-  "≈ cannot be told apart.";
+  "Each task's primary figure with its 95% interval. ▲ ahead of the model with the next lower figure, △ likely " +
+  "ahead, ≈ cannot be told apart.";
 const MARKS =
   "▲: ahead of the model with the next lower figure by more than chance (p below 0.05, permutation of resampling " +
   "units, Holm); " +
-  "△: likely, for p is below 0.05 only before Holm's correction; ≈: the two cannot be told apart; too few videos: " +
-  "of 5 units or fewer no p can be below 0.05.";
+  "△: likely, for p is below 0.05 only before Holm's correction; ≈: the two cannot be told apart; too few " +
+  "videos: of 5 units or fewer no p can be below 0.05.";
 const RANKS =
   "Mean over tasks of a model's rank: 1, and one more for each model whose interval lies wholly above its own. " +
   "Baselines, people and incomplete runs have no rank.";

@@ -9,7 +9,7 @@ import { counted, short, words } from "./words.js";
 
 /** @import { Answer, Details, TaskBlock, TaskEntry, Verdict } from "./shapes.d.ts" */
 
-const TILE = { width: 300, height: 322 };
+const TILE = { width: 300, height: 338 };
 const MOST_CHIPS = 8;
 const MOST_LETTERS = 160;
 

@@ -48,14 +48,15 @@ class EgocotWords(DomainRecord, frozen=True):
         """The name of an action or a step, with articles.
 
         >>> words = EgocotWords(verbs={"pick": "pick up"})
-        >>> words.phrase("Pick cup"), words.phrase("Clean up"), words.phrase("Add ingredient to bowl")
-        ('pick up the cup', 'clean up', 'add the ingredient to the bowl')
+        >>> words.phrase("Pick cup"), words.phrase("Pick up cup"), words.phrase("Add ingredient to bowl")
+        ('pick up the cup', 'pick up the cup', 'add the ingredient to the bowl')
         """
         verb, *words_after = name.lower().split()
-        text = [self.verbs.get(verb, verb)]
+        phrase = self.verbs.get(verb, verb)
+        text = [verb if words_after and phrase == f"{verb} {words_after[0]}" else phrase]
         for before, word in pairwise([verb, *words_after]):
-            begins_name = len(text) == 1 or before in _PREPOSITIONS
-            text += ["the", word] if begins_name and word not in (*_PREPOSITIONS, *_NO_NAMES) else [word]
+            begins_name = len(text) == 1 or before in (*_PREPOSITIONS, *_PARTICLES)
+            text += ["the", word] if begins_name and word not in (*_PREPOSITIONS, *_PARTICLES, *_ARTICLES) else [word]
         return " ".join(text)
 
 
@@ -84,7 +85,8 @@ class Moment(NamedTuple):
 
 
 _PREPOSITIONS = ("to", "into", "in", "on", "onto", "from", "with", "of")
-_NO_NAMES = ("up", "down", "off", "out", "away", "the", "a", "an")
+_PARTICLES = ("up", "down", "off", "out", "away")
+_ARTICLES = ("the", "a", "an")
 
 
 class ShownScene:

@@ -78,6 +78,8 @@ class Questions:
         for action in scene.actions:
             verb, _, noun = scene.action_in_words(action.name).lower().partition(" ")
             doing = self.words.doing.get(verb, "")
+            first, _, rest = noun.partition(" ")
+            noun = rest if doing.endswith(f" {first}") else noun  # "Pick up cup"
             texts[action.name] = f"The person is {doing} the {noun}." if doing else ""
         for action in scene.actions:
             if halfway := clip_halfway(scene, (action.start + action.end) // 2):

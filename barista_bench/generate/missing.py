@@ -68,7 +68,8 @@ class UndecidedCandidates:
         if len(works) != 1 or "" in works:
             return
         annotation = candidate.video_id, works.pop()
-        self.frames[annotation] |= set(candidate.frames or candidate.span)
+        first, stop = candidate.span
+        self.frames[annotation] |= set(candidate.frames or (first, stop - 1))
         self.events[annotation].add((family, candidate.subtask, *candidate.event_key))
 
     def merge(self, other: UndecidedCandidates) -> None:

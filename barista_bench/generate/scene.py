@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache, wraps
 from itertools import groupby, pairwise
+from math import ceil
 from operator import attrgetter, itemgetter
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -94,6 +95,12 @@ class Scene:
     def frames_in(self, seconds: float) -> int:
         """Seconds in whole frames, at least one."""
         return max(1, round(seconds * self.fps))
+
+    def frames_of_action(self, shown_fps: float) -> int:
+        """The fewest frames of a clip that shows an action: it is shown at `shown_fps`, and has no more pictures."""
+        lengths = self.domain.lengths
+        pictures = ceil(lengths.action_frames * max(1.0, self.fps / shown_fps))
+        return max(pictures, self.frames_in(lengths.action_min))
 
     @cached_property
     def margin(self) -> int:

@@ -10,9 +10,8 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 from barista_bench.scene_graph import SceneObject, VideoGraph
 from barista_bench.scene_graph.domain import Domain, Side
+from barista_bench.scene_graph.graph_words import KIND
 
-KIND = "type"
-"""Attribute type that says what kind of thing an object is."""
 COLOUR = "color"
 OF = " of the "
 """Stands before what a thing belongs to."""

@@ -9,7 +9,7 @@ Frames count from 0; spans are [start, end).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import ClassVar, TypeAlias
 
@@ -365,10 +365,11 @@ def goes_on(scene: Scene, value: str, object_id: str, start: int, end: int) -> b
     return any(row.verb in verbs and scene.domain.same_noun(row.noun, noun) for row in rows)
 
 
-def moments_of(scene: Scene, start: int, end: int) -> range:
-    """Frames of [start, end), four a second; the same ones of a video whichever span they are in."""
-    step = scene.frames_in(0.25)
-    return range(-(-max(0, start) // step) * step, min(end, scene.frame_count), step)
+def moments_of(scene: Scene, start: int, end: int) -> Sequence[int]:
+    """Frames of [start, end), four a second; the same ones of a video whichever span they are in. Of a span too short
+    for that, the one halfway."""
+    step, first, stop = scene.frames_in(0.25), max(0, start), min(end, scene.frame_count)
+    return range(-(-first // step) * step, stop, step) or [(first + stop) // 2][: stop - first]
 
 
 def excludes_action(scene: Scene, action: str, recorded: str, frame: int) -> bool:

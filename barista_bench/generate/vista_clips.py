@@ -42,6 +42,8 @@ PATHS_TRIED = 20_000
 """Clips that are tried, at the most, to find a set's sequences: in a long video there is no end."""
 SEQUENCES_TRIED = 500
 """Sequences out of which a set's are chosen, at the most."""
+LEAST_STATE_S = 0.5
+"""Seconds of a clip that shows a state, at the least."""
 
 
 _PARTICLES = ("", "up", "down", "on", "off", "in", "out", "away", "back", "over")
@@ -99,8 +101,9 @@ class ActionClip(NamedTuple):
 class Sequences:
     """Sequences that one video's actions can be joined to."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: Scene, fps: float) -> None:
         self.scene = scene
+        self.fewest_frames = scene.frames_of_action(fps)
         self.clips: list[ActionClip] = []
         self.refusals: list[str] = []
         """The reason for each action that cannot be shown."""
@@ -111,8 +114,8 @@ class Sequences:
         for action in self.scene.actions:
             clip = ActionClip(action.name, max(action.start, end), action.end)
             seconds = (clip.end - clip.start) / self.scene.fps
-            if seconds < lengths.action_min:
-                reason = f"it lasts less than {lengths.action_min:g} s"
+            if clip.end - clip.start < self.fewest_frames:
+                reason = f"it has less than {self.fewest_frames} frames of its own"
             elif seconds > lengths.action_max:
                 reason = f"it lasts more than {lengths.action_max:g} s"
             elif HandsAtWork(clip.start, clip.end).truth(self.scene) is not True:
@@ -286,7 +289,7 @@ def _state_candidates(scene: Scene, words: VistaWords) -> Iterator[QuestionCandi
         first, stop = span.start + scene.margin, span.end - scene.margin
         for start in range(first, stop, length):
             end = min(start + length, stop)
-            if end - start < scene.frames_in(scene.domain.lengths.action_min):
+            if end - start < scene.frames_in(LEAST_STATE_S):
                 continue
             sayings: list[Saying] = [
                 ({"thing": kind, "state": values[value]}, Changes(item, "state", value, value, start, end))

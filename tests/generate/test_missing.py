@@ -11,8 +11,9 @@ from barista_bench.generate.egocot_statements import InStep
 from barista_bench.generate.generator import generate, missing_lines, read_missing
 from barista_bench.generate.missing import MissingAnnotation, UndecidedCandidates, _deciding_work, _further_work
 from barista_bench.generate.statements import Does, HasValue, Located, Statement, TouchedDuring, Touches, Unique
+from barista_bench.generate.tog_bench_statements import Fills, Handled
 from barista_bench.scene_graph.domain import load_domain
-from tests.generate.graphs import table
+from tests.generate.graphs import candidate_of, table
 
 THINGS = {"left": "left hand", "right": "right hand", "cup": "coffee cup", "jar": "jar", "lid": "lid", "pot": "pitcher"}
 
@@ -36,6 +37,16 @@ def test_drawing_the_masks_that_are_asked_for_lets_the_questions_be_asked(tmp_pa
     assert best.items == sum(best.subtasks.values())
     assert many > few
     assert best.work not in [row.work for row in none]
+
+
+def test_only_frames_that_the_video_has_are_named(tmp_path: Path) -> None:
+    scene = table(tmp_path, {"pot": "pitcher"}, frames=90)
+    waiting = UndecidedCandidates()
+    candidate = candidate_of(
+        Choice("The pitcher", Fills("pot", ("pitcher",))), span=(0, 90), frames=(), given=(Handled("pot"),)
+    )
+    waiting.add("tog_bench", candidate, scene, 0, Handled.unmet)
+    assert [row.frames for row in waiting.most_useful()] == [(0, 89)]
 
 
 def test_generate_says_so_and_which_words_the_domain_lacks(small_release: Path, tmp_path: Path) -> None:

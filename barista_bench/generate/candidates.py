@@ -135,7 +135,8 @@ def decide(candidate: QuestionCandidate, scene: Scene, distractors_needed: int) 
         other; or why it cannot be asked.
     """
     nouns = [scene.things[name].noun for name in candidate.objects if name in scene.things]
-    if any(map(scene.domain.is_divisible, nouns)):
+    is_of_touch = all(choice.statement.is_of_touch for choice in (*candidate.right, *candidate.distractors))
+    if not is_of_touch and any(map(scene.domain.is_divisible, nouns)):
         return DIVISIBLE
     for statement in candidate.given:
         if statement.truth(scene) is not True:

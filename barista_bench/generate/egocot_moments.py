@@ -6,7 +6,7 @@ Frames count from 0; spans are [start, end).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from operator import attrgetter
@@ -17,6 +17,7 @@ import msgspec
 from barista_bench.benchmarks.egocot.cot import Cot
 from barista_bench.benchmarks.egocot.items import clock
 from barista_bench.generate.candidates import Choice, QuestionCandidate
+from barista_bench.generate.descriptions import Basis, is_told_apart, named
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import HandUse, NamedObject, ValueSpan, verb_of
 from barista_bench.generate.statements import AllOf, AnyOf, OnlyDuring, Seen, Statement, Touches, Unique
@@ -149,14 +150,20 @@ class ShownScene:
         others = [group[0] for group in dimension if span.value not in group and (not listed or {*group} & {*listed})]
         return [span._replace(value=v) for v in others if not by_value[v] or span.thing.category in by_value[v]]
 
-    def visible_things(self, things: Sequence[NamedObject], *frames: int) -> list[NamedObject]:
-        """Things, not stuff, that are well to be seen on all frames, by a name that fits nothing else there."""
+    def visible_things(
+        self, things: Sequence[NamedObject], *frames: int, barred: Collection[Basis] = ()
+    ) -> list[NamedObject]:
+        """Things, not stuff, that are well to be seen on all frames, by what fits nothing else there.
+
+        Args:
+            barred: what must not tell them apart.
+        """
         return [
-            thing
+            called
             for thing in things
             if not self.scene.domain.is_divisible(thing.noun)
             and all(self.scene.is_visible(thing.id, frame) for frame in frames)
-            and self.scene.is_unique(thing, frames)
+            and is_told_apart(self.scene, called := named(self.scene, thing, frames, barred), frames)
         ]
 
     def uses_at(self, *frames: int) -> list[HandUse]:
@@ -205,6 +212,7 @@ class ShownScene:
         answer: str = "",
         event: str = "",
         given: Sequence[Statement] = (),
+        is_named: bool = True,
     ) -> QuestionCandidate:
         """A candidate about things that must be well to be seen, by names of their own, on all of the frames.
 
@@ -212,9 +220,15 @@ class ShownScene:
             wording: subtask, and behind a space which wording of it, with what fills its `slots`.
             choices: may hold the right one.
             event: as `QuestionCandidate` has it.
+            is_named: whether the texts name the things.
         """
         distinct_frames = tuple(dict.fromkeys(frames))
         seen_things = (Seen(thing.id, frame) for thing in things for frame in distinct_frames)
+        names = (Unique(thing.id, distinct_frames, thing.description) for thing in things if is_named)
+        if not event and any(thing.description for thing in things):  # one fact, whatever things are called
+            event = " ".join([right.text, *(thing.id for thing in things)])
+            for thing in things:
+                event = event.replace(thing.name, thing.plain_name or thing.name)
         return QuestionCandidate(
             subtask=wording.partition(" ")[0],
             video_id=self.scene.video_id,
@@ -223,7 +237,7 @@ class ShownScene:
             slots=dict(slots),
             right=(right,),
             distractors=tuple(choice for choice in choices if choice.text != right.text),
-            given=(*seen_things, *(Unique(thing.id, distinct_frames) for thing in things), *given),
+            given=(*seen_things, *names, *given),
             span=(0, self.scene.frame_count),
             frames=distinct_frames,
             objects=tuple(thing.id for thing in things),

@@ -11,6 +11,7 @@ from msgspec import field
 
 from barista_bench.benchmarks.handyvqa.release import HALF_WINDOW_S
 from barista_bench.generate.candidates import Choice, QuestionCandidate
+from barista_bench.generate.descriptions import TOUCHES, WHOLE_VIDEO, Basis, is_told_apart, named
 from barista_bench.generate.handyvqa_statements import (
     ClearlyNamed,
     ClipWindow,
@@ -40,6 +41,8 @@ OTHER_ACTIONS = 8
 """Contacts of other times that wrong answers are made of, at one moment."""
 LONGEST_SEQUENCE = 3
 """Values in a row that an answer names at the most."""
+IN_TOUCH: tuple[Basis, ...] = (*sorted(TOUCHES), *sorted(WHOLE_VIDEO))
+"""What must not tell things apart in a clip whose question is about touches."""
 MASKED = 3
 """Annotated frames of a clip whose answer is masks."""
 
@@ -154,7 +157,7 @@ class Questions:
 
     def _hands_choice(self, left: HandAction | None, right: HandAction | None, clip: ClipWindow, frame: int) -> Choice:
         contacts = self.scene.domain.contacts
-        words = [f"{contacts[row[0]].doing} the {self._name(row[1])}" if row else "free" for row in (left, right)]
+        words = [f"{contacts[row[0]].doing} the {self._name(row[1], clip)}" if row else "free" for row in (left, right)]
         text = f"The left hand is {words[0]}, and the right hand is {words[1]}."
         text = f"Both hands are {words[0]}." if left is not None and left == right else text
         return Choice(text, HandsDo(left, right, frame, clip.shown))
@@ -178,7 +181,7 @@ class Questions:
                 yield self._mask_candidate("rvos_parts", *arguments, [use], slots=slots)
 
     def _part_choice(self, part: str, side: Side, clip: ClipWindow, frame: int) -> Choice:
-        name = self._name(part)
+        name = self._name(part, clip)
         owners = [thing.name for thing in self.scene.things.values() if thing.id in self.scene.owners[part]]
         says_whole = " " in name or not owners  # a rinse button says whose it is, a knob does not
         text = f"The {name}." if says_whole else f"The {name} of the {owners[0]}."
@@ -204,7 +207,7 @@ class Questions:
             yield self._mask_candidate("rvos_objects", *arguments, uses)
 
     def _object_choice(self, item: str, clip: ClipWindow) -> Choice:
-        return Choice(self._name(item), TouchedInClip(item, clip.start, clip.stop, clip.shown))
+        return Choice(self._name(item, clip), TouchedInClip(item, clip.start, clip.stop, clip.shown))
 
     def _touched_with(self, item: str, clip: ClipWindow) -> Iterator[str]:
         """A thing, its parts and wholes, and what is in, on or at it in a clip: a touch of one may be said of both."""
@@ -258,7 +261,9 @@ class Questions:
                 sequence = recorded if recorded and len(recorded) <= LONGEST_SEQUENCE else (spans_of_thing[0].value,)
                 sequences = dict.fromkeys((sequence, *_other_sequences(words, sequence[0], usual_values)))
                 right, *distractors = (self._sequence_choice(thing, values, clip) for values in sequences)
-                given, slots = self._clearly_named((thing.id,), clip), {"name": thing.name}
+                barred: Sequence[Basis] = (*WHOLE_VIDEO, "action")
+                given = self._clearly_named((thing.id,), clip, barred)
+                slots = {"name": self._name(thing.id, clip, barred)}
                 candidate = self._candidate("state", clip, right, distractors, given, (thing.id,), slots=slots)
                 changes = [span.start for span in spans_of_thing if clip.start < span.start < clip.stop]
                 yield msgspec.structs.replace(candidate, event=f"{thing.id} {sequence} {changes}")
@@ -277,11 +282,12 @@ class Questions:
         used_things = {use.thing for use in scene.uses}
         for centre, thing in self._moves():
             clip = clip_around(scene, centre)
-            places = [placing for placing in self._places(thing) if self._is_clear(placing[1], clip)]
+            barred: Sequence[Basis] = (*WHOLE_VIDEO, *TOUCHES, "place")
+            places = [placing for placing in self._places(thing) if self._is_clear(placing[1], clip, barred)]
             for end, frame in (("start", clip.shown[0]), ("end", clip.shown[-1])) if places else ():
                 choices = [
                     Choice(
-                        f"{scene.domain.places[predicate].words.capitalize()} the {self._name(other)}.",
+                        f"{scene.domain.places[predicate].words.capitalize()} the {self._name(other, clip, barred)}.",
                         Placed(thing.id, predicate, other, frame),
                     )
                     for predicate, other in places
@@ -295,9 +301,10 @@ class Questions:
                 choices += [] if in_both else hands
                 right = next((choice for choice in choices if choice.statement.truth(scene)), choices[-1])
                 distractors = [choice for choice in choices if choice is not right]
-                given = (*self._clearly_named((thing.id,), clip), Seen(thing.id, frame))
+                given = (*self._clearly_named((thing.id,), clip, barred), Seen(thing.id, frame))
                 arguments = clip, right, distractors, given, (thing.id,)
-                yield self._candidate(f"location {end}", *arguments, slots={"name": thing.name})
+                name = self._name(thing.id, clip, barred)
+                yield self._candidate(f"location {end}", *arguments, slots={"name": name})
 
     def _moves(self) -> list[tuple[int, NamedObject]]:
         """Centres of clips with a touch or a passing place of a thing halfway or at an end, or a change halfway."""
@@ -322,14 +329,19 @@ class Questions:
 
     # What all have in common
 
-    def _name(self, object_id: str) -> str:
-        return self.scene.things[object_id].name
+    def _named(self, object_id: str, clip: ClipWindow, barred: Sequence[Basis]) -> NamedObject:
+        return named(self.scene, self.scene.things[object_id], clip.shown, barred)
 
-    def _is_clear(self, object_id: str, clip: ClipWindow) -> bool:
-        return self.scene.is_unique(self.scene.things[object_id], clip.shown)
+    def _name(self, object_id: str, clip: ClipWindow, barred: Sequence[Basis] = IN_TOUCH) -> str:
+        return self._named(object_id, clip, barred).name
 
-    def _clearly_named(self, ids: Iterable[str], clip: ClipWindow) -> tuple[Statement, ...]:
-        return tuple(ClearlyNamed(object_id, clip.shown) for object_id in ids)
+    def _is_clear(self, object_id: str, clip: ClipWindow, barred: Sequence[Basis] = IN_TOUCH) -> bool:
+        return is_told_apart(self.scene, self._named(object_id, clip, barred), clip.shown)
+
+    def _clearly_named(
+        self, ids: Iterable[str], clip: ClipWindow, barred: Sequence[Basis] = IN_TOUCH
+    ) -> tuple[Statement, ...]:
+        return tuple(ClearlyNamed(item, clip.shown, self._named(item, clip, barred).description) for item in ids)
 
     def _candidate(
         self,

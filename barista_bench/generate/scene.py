@@ -197,6 +197,13 @@ class Scene:
         Where things of its category may be in view that are not annotated, it does not."""
         if not all(self.coverage.covers_category(thing.category, frame, frame + 1) for frame in frames):
             return False
+        namesakes = self.namesakes(thing.id)
+        return not any(object_id in self.boxes(frame) for frame in frames for object_id in namesakes)
+
+    @cached_by_scene
+    def namesakes(self, object_id: str) -> tuple[str, ...]:
+        """Ids of other objects that a thing's name could mean."""
+        thing = self.things[object_id]
         ids = [item.id for item in self.video.objects if item.id not in self.things and item.category == thing.name]
         for other in self.things.values():
             # Who says "lid" can mean the lid of the jar; who says "jar" cannot.
@@ -204,7 +211,7 @@ class Scene:
             could_be = name == thing.name or name.endswith(f" {thing.name}") or other.category.lower() == thing.name
             if could_be and other.id != thing.id:
                 ids.append(other.id)
-        return not any(object_id in self.boxes(frame) for frame in frames for object_id in ids)
+        return tuple(ids)
 
     @cached_property
     def wholes(self) -> dict[str, frozenset[str]]:

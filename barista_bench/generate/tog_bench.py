@@ -24,6 +24,7 @@ from barista_bench.benchmarks.tog_bench.release import (
 )
 from barista_bench.core.boxes import xywh_to_xyxy
 from barista_bench.generate.candidates import Choice, Item, QuestionCandidate, by_video
+from barista_bench.generate.descriptions import named
 from barista_bench.generate.family import Family, family_words, place_video
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import NamedObject
@@ -37,6 +38,7 @@ from barista_bench.generate.tog_bench_statements import (
     NotParts,
     Trackable,
     Unmistakable,
+    named_frames,
     serves,
     visible_spans,
     whole_seconds,
@@ -140,7 +142,11 @@ class ToGBenchFamily(Family):
     def _candidate(
         self, scene: Scene, template: str, things: Sequence[NamedObject], takes: Slots, evidence: Sequence[Statement]
     ) -> QuestionCandidate:
-        explicit = {letter: thing for letter, thing in zip(LETTERS, things, strict=False) if letter in template}
+        explicit = {
+            letter: named(scene, thing, named_frames(scene))
+            for letter, thing in zip(LETTERS, things, strict=False)
+            if letter in template
+        }
         text = template
         for letter, thing in explicit.items():
             text = text.replace(letter, thing.name)
@@ -161,7 +167,7 @@ class ToGBenchFamily(Family):
             given=(
                 *evidence,
                 NotParts(ids),
-                *(Unmistakable(thing.id) for thing in explicit.values()),
+                *(Unmistakable(thing.id, thing.description) for thing in explicit.values()),
                 *(Handled(thing.id) for thing in handled_things),
                 *(Trackable(object_id) for object_id in ids),
             ),

@@ -11,9 +11,10 @@ from itertools import chain, islice, pairwise, product, zip_longest
 from typing import NamedTuple, TypeAlias
 
 from barista_bench.generate.candidates import Choice, QuestionCandidate
+from barista_bench.generate.nearby import moments_of
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import NamedObject, noun_of, verb_of
-from barista_bench.generate.statements import Changes, Located, Seen, Statement, moments_of
+from barista_bench.generate.statements import Changes, Located, Seen, Statement
 from barista_bench.generate.vista_statements import (
     AloneInView,
     AsLeft,

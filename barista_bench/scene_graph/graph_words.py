@@ -214,6 +214,42 @@ def spoken(verb: str) -> str:
     return SPOKEN.get(verb, verb)
 
 
+_IRREGULAR = {
+    "bring": "brought",
+    "break": "broken",
+    "cut": "cut",
+    "get": "got",
+    "grind": "ground",
+    "hold": "held",
+    "lay": "laid",
+    "put": "put",
+    "set": "set",
+    "shake": "shaken",
+    "take": "taken",
+    "tear": "torn",
+    "throw": "thrown",
+}
+"""Past participles that are not made by rule."""
+
+
+def past_participle(verb: str) -> str:
+    """What a thing is when somebody has done this to it.
+
+    >>> [past_participle(verb) for verb in ("pour", "place", "stir", "carry", "pick up", "cut", "turn")]
+    ['poured', 'placed', 'stirred', 'carried', 'picked up', 'cut', 'turned']
+    """
+    head, _, tail = verb.partition(" ")
+    if head in _IRREGULAR:
+        done = _IRREGULAR[head]
+    elif head.endswith("e"):
+        done = f"{head}d"
+    elif re.search(r"[^aeiou]y$", head):
+        done = f"{head[:-1]}ied"
+    else:
+        done = f"{participle(head).removesuffix('ing')}ed"
+    return f"{done} {tail}".strip()
+
+
 def third_person(verb: str) -> str:
     """A verb, or a phrase that begins with one, said of a person.
 

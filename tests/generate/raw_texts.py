@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from tests.generate.raw_descriptions import plain
 from tests.generate.raw_video import DOMAIN, SIDES, RawVideo, Row
 from tests.generate.raw_words import Said, function_of, same_noun
 
@@ -47,7 +48,7 @@ def reads(video: RawVideo, said: Said, text: str, question: str) -> bool:
 
 def is_named(video: RawVideo, words: str, item: str) -> bool:
     """Whether words are a name of an object; with a whole, that it is a part of or belongs to that."""
-    head, _, owner = words.lower().removeprefix("the ").partition(" of the ")
+    head, _, owner = plain(words.lower().removeprefix("the ")).partition(" of the ")
     wholes = [whole for part, whole in video.places if part == item]
     return head in video.labels(item) and (not owner or any(owner in video.labels(whole) for whole in wholes))
 
@@ -102,7 +103,9 @@ def is_interval(video: RawVideo, text: str, start: int, last: int) -> bool:
 
 def mentions(video: RawVideo, question: str, item: str) -> bool:
     """Whether a question has a name of an object in it."""
-    return any(re.search(rf"\bthe {re.escape(label)}\b", question, re.IGNORECASE) for label in video.labels(item))
+    place = "(?:leftmost |middle |rightmost )?"
+    labels = map(re.escape, video.labels(item))
+    return any(re.search(rf"\bthe {place}{label}\b", question, re.IGNORECASE) for label in labels)
 
 
 def is_then(video: RawVideo, question: str, frame: int) -> bool:

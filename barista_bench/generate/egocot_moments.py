@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import groupby, pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from barista_bench.benchmarks.egocot.cot import Cot
 from barista_bench.benchmarks.egocot.items import clock
 from barista_bench.generate.candidates import Choice, QuestionCandidate
 from barista_bench.generate.descriptions import Basis, is_told_apart, named
+from barista_bench.generate.egocot_statements import quarter_of
 from barista_bench.generate.scene import Scene
 from barista_bench.generate.spans import HandUse, NamedObject, ValueSpan, verb_of
 from barista_bench.generate.statements import AllOf, AnyOf, OnlyDuring, Seen, Statement, Touches, Unique
@@ -186,6 +187,11 @@ class ShownScene:
                 first_seen[use] = frame
         return first_seen
 
+    def stay_of(self, object_id: str, frame: int) -> int:
+        """The number of the stretch of moments shown, up to a frame, for which an object has been in one quarter."""
+        quarters = [quarter_of(self.scene, object_id, shown) for shown in self.frames if shown <= frame]
+        return len(list(groupby(quarter for quarter in quarters if quarter is not None)))
+
     def moments_around(self, frame: int) -> tuple[int, int] | None:
         """The last moment shown before a frame, and the first from it on; None where there is no moment before."""
         return next(((start, end) for start, end in pairwise(self.frames) if start < frame <= end), None)
@@ -211,6 +217,7 @@ class ShownScene:
         *,
         answer: str = "",
         event: str = "",
+        second: float | None = None,
         given: Sequence[Statement] = (),
         is_named: bool = True,
     ) -> QuestionCandidate:
@@ -219,7 +226,7 @@ class ShownScene:
         Args:
             wording: subtask, and behind a space which wording of it, with what fills its `slots`.
             choices: may hold the right one.
-            event: as `QuestionCandidate` has it.
+            event: as `QuestionCandidate` has it; `second` likewise.
             is_named: whether the texts name the things.
         """
         distinct_frames = tuple(dict.fromkeys(frames))
@@ -243,6 +250,7 @@ class ShownScene:
             objects=tuple(thing.id for thing in things),
             answer=answer,
             event=event,
+            second=second,
         )
 
 

@@ -62,7 +62,8 @@ def active_object(view: ShownScene) -> Iterator[QuestionCandidate]:
             choices = [Choice(f"The {t.name}.", moment.on_any(partial(Touches, use.side, t.id))) for t in things]
             slots = {**moment.slots, "side": use.side}
             arguments = f"AOG{moment.wording}", slots, right, choices, moment.frames, [thing]
-            yield view.candidate(*arguments, given=moment.given)
+            event, second = f"{use.side} {thing.id}", moment.frames[0] / view.scene.fps
+            yield view.candidate(*arguments, given=moment.given, event=event, second=second)
 
 
 def _whole_things(view: ShownScene, things: Sequence[NamedObject]) -> list[NamedObject]:
@@ -88,7 +89,32 @@ def hand_of_object(view: ShownScene) -> Iterator[QuestionCandidate]:
                 right = _touch_choice(moment.on_all, use.side, thing)
                 choices = [_touch_choice(moment.on_any, side, thing) for side, thing in product(SIDES, things)]
                 arguments = f"HOA{moment.wording}", moment.slots, right, choices, moment.frames, things
-                yield view.candidate(*arguments, given=moment.given)
+                event, second = f"{use.side} {thing.id}", moment.frames[0] / view.scene.fps
+                yield view.candidate(*arguments, given=moment.given, event=event, second=second)
+    for frame in view.frames:
+        yield from _hands_of_objects(view, frame)
+
+
+def _hands_of_objects(view: ShownScene, frame: int) -> Iterator[QuestionCandidate]:
+    """Which hand is on which of two objects, where both hands are on something."""
+    by_side = [[use.thing for use in view.uses_at(frame) if use.side == side] for side in SIDES]
+    for left, right in product(*by_side):
+        others = view.visible_things(view.used_things, frame, barred=TOUCHES) if left == right else [right]
+        for second_thing in others:
+            things = [named(view.scene, thing, [frame], TOUCHES) for thing in (left, second_thing)]
+            if left == second_thing or view.scene.is_part_of_other(left.id, second_thing.id):
+                continue
+            choices = [_both_hands_choice(frame, *pair) for pair in product(things, repeat=2)]
+            right_choice = choices[0] if left == right else choices[1]
+            arguments = "HOA", {"time": view.time(frame)}, right_choice, choices, [frame], things
+            event = f"left {left.id} right {right.id}"
+            yield view.candidate(*arguments, event=event, second=frame / view.scene.fps)
+
+
+def _both_hands_choice(frame: int, left: NamedObject, right: NamedObject) -> Choice:
+    text = f"both hands are touching the {left.name}" if left == right else ""
+    text = text or f"{touch_text('left', left)}, and {touch_text('right', right)}"
+    return Choice(sentence(text), AllOf((Touches("left", left.id, frame), Touches("right", right.id, frame))))
 
 
 def _touch_choice(combine: Callable[[Callable[[int], Statement]], Statement], side: Side, thing: NamedObject) -> Choice:
@@ -99,13 +125,14 @@ def state_in_use(view: ShownScene) -> Iterator[QuestionCandidate]:
     """MSP: the state of something that hands work with, and whether a hand is on it."""
     for frame in view.frames:
         for used_thing, side in product(view.used_things, SIDES):
-            thing = named(view.scene, used_thing, [frame], {"action", "hand"})
+            thing = named(view.scene, used_thing, [frame], TOUCHES)
             is_on = Touches(side, thing.id, frame).truth(view.scene) is True
             for current, other in _alternatives(view, thing, frame):
                 choice = partial(_state_choice, view, side, frame, current._replace(thing=thing))
                 slots = {"time": view.time(frame), "thing": thing.name, "side": side}
                 choices = [choice(value, touching) for value in (current.value, other) for touching in (True, False)]
-                yield view.candidate("MSP", slots, choice(current.value, is_on), choices, [frame], [thing])
+                arguments = "MSP", slots, choice(current.value, is_on), choices, [frame], [thing]
+                yield view.candidate(*arguments, second=frame / view.scene.fps)
 
 
 def _alternatives(view: ShownScene, thing: NamedObject, frame: int) -> Iterator[tuple[ValueSpan, str]]:
@@ -148,7 +175,8 @@ def place_before(view: ShownScene) -> Iterator[QuestionCandidate]:
                 slots = {"time": view.time(frame), "thing": thing.name}
                 right = quarter_choice(thing, frame, quarter)
                 choices = [quarter_choice(thing, frame, other) for other in QUARTERS]
-                yield view.candidate("LVR", slots, right, choices, [frame], [thing])
+                event = f"{thing.id} {view.stay_of(thing.id, frame)}"
+                yield view.candidate("LVR", slots, right, choices, [frame], [thing], event=event)
 
 
 def quarter_choice(thing: NamedObject, frame: int, quarter: tuple[Down, Across]) -> Choice:
@@ -287,7 +315,8 @@ def progress(view: ShownScene) -> Iterator[QuestionCandidate]:
     for frame in view.frames:
         for name in dict.fromkeys(step.name for step in view.scene.steps if step.start <= frame < step.end):
             right, *choices = (Choice(sentence(view.phrase(n)), InStep(n, frame)) for n in (name, *names))
-            yield view.candidate("PR step", {"time": view.time(frame)}, right, choices, [frame])
+            arguments = "PR step", {"time": view.time(frame)}, right, choices, [frame]
+            yield view.candidate(*arguments, second=frame / view.scene.fps)
     for first, second in pairwise(view.scene.steps):
         slots = {"first": view.phrase(first.name), "second": view.phrase(second.name)}
         for row, number in view.intervals(second.start):
@@ -295,8 +324,8 @@ def progress(view: ShownScene) -> Iterator[QuestionCandidate]:
                 Choice(view.interval_text(start, end), AllOf((InStep(first.name, start), InStep(second.name, end))))
                 for start, end in row
             ]
-            arguments = "PR passage", slots, choices[number], choices, row[number]
-            yield view.candidate(*arguments, answer=f"interval {number}", event=f"step from {second.start}")
+            passage = "PR passage", slots, choices[number], choices, row[number]
+            yield view.candidate(*passage, answer=f"interval {number}", event=f"step from {second.start}")
 
 
 def hands_over_time(view: ShownScene) -> Iterator[QuestionCandidate]:
@@ -316,7 +345,9 @@ def hands_over_time(view: ShownScene) -> Iterator[QuestionCandidate]:
             wording = "HGC one" if before.side == after.side else "HGC two"
             slots |= {} if before.side == after.side else {"other": after.side}
             right, answer = choice(first, last), "the same" if is_same else "another"
-            yield view.candidate(wording, slots, right, choices, [start, end], things, answer=answer)
+            event = f"{before.side} {first.id} {after.side} {last.id}"
+            arguments = wording, slots, right, choices, [start, end], things
+            yield view.candidate(*arguments, answer=answer, event=event, second=start / view.scene.fps)
 
 
 def _two_touches_choice(
@@ -339,7 +370,8 @@ def tracked_object(view: ShownScene) -> Iterator[QuestionCandidate]:
                     right, *choices = (quarter_choice(use.thing, frame, other) for other in (quarter, *QUARTERS))
                     given = [Touches(use.side, use.thing.id, role_frame)]
                     arguments = "GOT", slots, right, choices, [role_frame, frame], [use.thing]
-                    yield view.candidate(*arguments, given=given, is_named=False)
+                    event = f"{use.side} {use.thing.id} {view.stay_of(use.thing.id, frame)}"
+                    yield view.candidate(*arguments, given=given, is_named=False, event=event)
 
 
 QUESTIONS: Mapping[str, Callable[[ShownScene], Iterator[QuestionCandidate]]] = {

@@ -43,6 +43,8 @@ PATHS_TRIED = 20_000
 """Clips that are tried, at the most, to find a set's sequences: in a long video there is no end."""
 SEQUENCES_TRIED = 500
 """Sequences out of which a set's are chosen, at the most."""
+TOO_SHORT, TOO_LONG = "it has less than", "it lasts more than"
+"""What reasons for not showing an action begin with."""
 LEAST_STATE_S = 0.5
 """Seconds of a clip that shows a state, at the least."""
 
@@ -116,9 +118,9 @@ class Sequences:
             clip = ActionClip(action.name, max(action.start, end), action.end)
             seconds = (clip.end - clip.start) / self.scene.fps
             if clip.end - clip.start < self.fewest_frames:
-                reason = f"it has less than {self.fewest_frames} frames of its own"
+                reason = f"{TOO_SHORT} {self.fewest_frames} frames of its own"
             elif seconds > lengths.action_max:
-                reason = f"it lasts more than {lengths.action_max:g} s"
+                reason = f"{TOO_LONG} {lengths.action_max:g} s"
             elif HandsAtWork(clip.start, clip.end).truth(self.scene) is not True:
                 reason = HandsAtWork.unmet
             else:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 from tests.generate.raw_video import DOMAIN, SIDES, RawVideo, Row
@@ -48,7 +49,7 @@ def _any_fits(video: RawVideo, match: re.Match[str], rivals: list[str], frame: i
         middles = [_middle(video, i, frame) for i in sorted([*rivals, item], key=lambda i: _middle(video, i, frame))]
         at = middles.index(_middle(video, item, frame))
         place = {"on the left": 0, "leftmost": 0, "middle": 1}.get(side, len(middles) - 1)
-        return at != place or any(b - a < 0.1 * video.width for a, b in zip(middles, middles[1:], strict=False))
+        return at != place or any(b - a < 0.1 * video.width for a, b in pairwise(middles))
     return any(_fits(video, match.groupdict(), rival, frame) for rival in rivals)
 
 

@@ -155,6 +155,13 @@ def all_of(video: RawVideo, said: Said, text: str, question: str) -> bool:
     kinds = [part["says"] for part in parts]
     if kinds == ["Touches", "Touches"] and len(times(question)) == 2:
         return touches_in_turn(video, parts, text, question)
+    two = re.fullmatch(f"the {HAND.replace('(.+)', '(.+?)')}, and the right hand is touching (?P<other>.+)", text, re.I)
+    both = re.fullmatch("both hands are touching (?P<name>.+)", text, re.IGNORECASE)
+    if kinds == ["Touches", "Touches"] and (match := two or both):
+        names = [match["name"], (two or match)["other"] if two else match["name"]]
+        said_names = all(is_named(video, name, part["object"]) for name, part in zip(names, parts, strict=True))
+        is_when = all(is_then(video, question, part["frame"]) for part in parts)
+        return said_names and is_when and [part["side"] for part in parts] == ["left", "right"]
     if set(kinds) == {"Touches"}:
         return all(touches(video, part, text, question) and is_then(video, question, part["frame"]) for part in parts)
     if kinds == ["InStep", "InStep"]:

@@ -29,6 +29,7 @@ BESIDE = 0.1
 APPEARANCE = 8
 """A thing that comes into view later does so after this fraction of the video, at the least."""
 ORDINALS = ("first", "second", "third")
+BY_TOUCH = "that the person touches"
 GRIP, TOUCH = "hold", "touch"
 """Verbs of contacts that say nothing of what is done."""
 
@@ -187,7 +188,7 @@ def _by_touch(case: _Case) -> Iterator[Description]:
     is_known = scene.coverage.covers_layer("relations") and len(order) <= len(ORDINALS)
     if is_clear and is_known and case.thing.id in order:
         which = f" {ORDINALS[order.index(case.thing.id)]}" if len(order) > 1 else ""
-        yield Description(f"{case.thing.name} that the person touches{which}", "touch order")
+        yield Description(f"{case.thing.name} {BY_TOUCH}{which}", "touch order")
 
 
 def _by_appearance(case: _Case) -> Iterator[Description]:

@@ -28,6 +28,24 @@ FEWEST = 2
 """Times that two verbs are said of one thing at once, or a noun and a category go together, to be proposed as alike."""
 
 
+_INSTRUCTIONS = (
+    ("Bring me the {a}.", 1),
+    ("Put the {a} away.", 1),
+    ("Check whether the {a} is clean.", 1),
+    ("Bring me the {a} and the {b}.", 2),
+    ("Put the {a}, the {b} and the {c} away.", 3),
+)
+"""Instructions that make sense of most things, with how many they take."""
+_PLACING = {
+    "on": "Put the {a} on the {b}.",
+    "in": "Put the {a} into the {b}.",
+    "inside": "Put the {a} into the {b}.",
+    "under": "Put the {a} under the {b}.",
+    "attached to": "Attach the {a} to the {b}.",
+}
+_STATES = {"open": "Open the {a}.", "close": "Close the {a}.", "closed": "Close the {a}."}
+
+
 class DraftLine(NamedTuple):
     """A line of the file; `word` is what it proposes something for."""
 
@@ -191,10 +209,10 @@ class _Draft:
         tog: Mapping[str, object] = {
             "scene": "Room",
             "handled": "(Only things that the person touches in the video count.)",
-            "explicit": [{"say": "Bring me the {a}.", "takes": [lower]}],
+            "explicit": [{"say": say, "takes": [lower] * count} for say, count in _INSTRUCTIONS],
             "implicit": [],
-            "places": {},
-            "states": {},
+            "places": {value: _PLACING[value] for value in places if value in _PLACING},
+            "states": {value: say for value, say in _STATES.items() if (state, value) in self.words.ranked("value")},
             "synonyms": {},
         }
         vista: Mapping[str, object] = {

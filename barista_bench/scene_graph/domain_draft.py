@@ -209,7 +209,7 @@ class _Draft:
         tog: Mapping[str, object] = {
             "scene": "Room",
             "handled": "(Only things that the person touches in the video count.)",
-            "explicit": [{"say": say, "takes": [lower] * count} for say, count in _INSTRUCTIONS],
+            "explicit": [{"say": say, "takes": [list(lower) for _ in range(count)]} for say, count in _INSTRUCTIONS],
             "implicit": [],
             "places": {value: _PLACING[value] for value in places if value in _PLACING},
             "states": {value: say for value, say in _STATES.items() if (state, value) in self.words.ranked("value")},

@@ -30,10 +30,10 @@ FEWEST = 2
 
 _INSTRUCTIONS = (
     ("Bring me the {a}.", 1),
-    ("Put the {a} away.", 1),
+    ("Put away the {a}.", 1),
     ("Check whether the {a} is clean.", 1),
     ("Bring me the {a} and the {b}.", 2),
-    ("Put the {a}, the {b} and the {c} away.", 3),
+    ("Put away the {a}, the {b} and the {c}.", 3),
 )
 """Instructions that make sense of most things, with how many they take."""
 _PLACING = {

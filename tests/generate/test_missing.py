@@ -71,7 +71,10 @@ def test_generate_says_so_and_which_words_the_domain_lacks(small_release: Path, 
     [
         (Touches("left", "cup", 30), "record any touch of the left hand that is missing"),
         (TouchedDuring("cup", 10, 60), "record any touch of the hands that is missing"),
-        (Unique("cup", (30,)), "tell the coffee cup from others of its name, by color or type"),
+        (
+            Unique("cup", (30,)),
+            "tell the coffee cup from others of its name, by the hand or place that it is in, color or type",
+        ),
         (HasValue("cup", "state", "empty", 30), "say in what state the coffee cup is"),
         (InStep("Brew", 30), "say which step of the work is under way"),
         (Located("cup", "on", "jar", 30), "say where the coffee cup is"),

@@ -19,7 +19,9 @@ _SHOWN_REASONS = 3
 @app.command(rich_help_panel=MAKE)
 def generate(
     source: Annotated[Path, typer.Option(help="Scene graphs in the release layout: one folder a video.")],
-    out: Annotated[Path, typer.Option(help="New folder: a release of each family, and what each item rests on.")],
+    out: Annotated[
+        Path | None, typer.Option(help="New folder: a release of each family, and what each item rests on.")
+    ] = None,
     families: Annotated[
         str, typer.Option(help="Benchmarks whose questions to ask, with commas between.")
     ] = "vista,handyvqa,tog_bench,egocot",
@@ -44,6 +46,9 @@ def generate(
     strict: Annotated[
         bool, typer.Option(help="Fail, and write nothing, where one of the families finds nothing to ask.")
     ] = False,
+    dry_run: Annotated[
+        bool, typer.Option(help="Only say how much each family will give, and what would let it give more.")
+    ] = False,
     num_proc: Annotated[int, typer.Option(help="Processes.")] = 1,
     cluster: Cluster = None,
     progress: Progress = True,
@@ -52,9 +57,27 @@ def generate(
 
     Then `build --benchmark NAME --source OUT/NAME`, as for the benchmark's own release.
     """
+    from barista_bench.errors import ConfigError
+    from barista_bench.generate.forecast import forecast
     from barista_bench.generate.generator import generate as make, missing_lines, read_missing
 
     with exit_on_error():
+        if dry_run:
+            expected = forecast(
+                source,
+                split_names(families),
+                per_subtask=per_subtask,
+                seed=seed,
+                domain=domain,
+                ceiling=ceiling,
+                difficulty=difficulty,
+                num_proc=num_proc,
+                progress=progress,
+            )
+            echo(*expected.lines())
+            return
+        if out is None:
+            raise ConfigError("out: is not given. Remedy: name a new folder with --out, or give --dry-run")
         reports = make(
             source,
             out,

@@ -78,13 +78,14 @@ class AttributeWords(DomainRecord, frozen=True):
 class Lengths(DomainRecord, frozen=True):
     """Seconds: a hole in an annotation that is not an event; what must be so around a moment that is asked about, and
     how far that is at the least from where a value comes by degrees; a clip of HanDyVQA; the shortest and longest clip
-    of one ViSTa action."""
+    of one ViSTa action, of which `action_frames` pictures are shown at the least, too."""
 
     gap: float = 0.5
     margin: float = 0.1
     gradual: float = 1.0
     clip: float = 5.0
-    action_min: float = 0.5
+    action_min: float = 0.0
+    action_frames: int = 3
     action_max: float = 4.0
 
 

@@ -243,9 +243,9 @@ def participant(browser: Browser, data: Path) -> None:
     """Practice in a study, with the right answer."""
     with tempfile.TemporaryDirectory() as folder, socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        address = "{}:{}".format(*free.getsockname())
+        port = free.getsockname()[1]
         free.close()
-        study = Study(1, address, False, (str(data),), ("grounding",), 20, 20)
+        study = Study(1, port, "", (str(data),), ("grounding",), 20, 20)
         links = invite(Path(folder), study, ["anna"])
         with study_server(Path(folder)) as server:
             thread = threading.Thread(target=server.run)

@@ -44,6 +44,7 @@ def report(
     """Write a self-contained HTML page, and Markdown that leads into it. Runs are read, never written."""
     from barista_bench.files.owned_folders import REPORT, check_target
     from barista_bench.reporting import write_report
+    from barista_bench.stats import run_labels
 
     with exit_on_error():
         check_target(out, REPORT)
@@ -52,8 +53,9 @@ def report(
         html, markdown = write_report(
             scored, out, samples=samples, compare=compare, max_bytes=size, tables=tables, figures=figures
         )
+        labels = run_labels(scored)
         for run in scored:
-            echo(summary_line(run.results))
+            echo(summary_line(run.results, labels[run.folder]))
         echo(f"wrote {html} and {markdown}")
 
 
@@ -191,7 +193,7 @@ def agreement_line(row: AnswerAgreement) -> str:
 
 @app.command(rich_help_panel=PUBLISH)
 def submit(
-    runs: Annotated[list[Path], typer.Argument(help="Scored run folders of one model, one a task.")],
+    runs: Annotated[list[Path], typer.Argument(help="Run folders of one model, one a task.")],
     model_repo: Annotated[str, typer.Option(help="Repository of the model on the Hub: org/model.")],
     dataset_repo: Annotated[str, typer.Option(help="Repository of the benchmark's dataset on the Hub.")],
     out: Annotated[Path, typer.Option(help="Folder for the files; nothing else may lie in it.")] = Path("submission"),

@@ -106,6 +106,7 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
     from barista_bench.runs.ask.opening import open_tasks
     from barista_bench.runs.ask.runner import run_config
     from barista_bench.runs.score.scoring import score_tasks
+    from barista_bench.stats import run_labels
 
     with exit_on_error():
         config = resolve_flags(RunConfig, flags)
@@ -118,8 +119,9 @@ def evaluate(**flags: Any) -> None:  # noqa: ANN401  (what the flags hold; `reso
         except BudgetError as spent:  # what was answered is scored, as incomplete
             budget_error = spent
         runs, unscored = score_tasks(opened_tasks, config.root)
+        labels = run_labels(runs)
         for scored in runs:
-            print_result(summary_line(scored.results))
+            print_result(summary_line(scored.results, labels[scored.folder]))
         for name, error in unscored.items():
             warn(f"not scored: {name}: {error}")
         if runs:

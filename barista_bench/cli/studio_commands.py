@@ -16,8 +16,6 @@ from barista_bench.cli.app import LOOK, app, exit_on_error, split_names
 from barista_bench.cli.output import echo, print_result
 from barista_bench.errors import ConfigError
 
-_STUDY_ADDRESS = "127.0.0.1:8800"
-
 
 @app.command(rich_help_panel=LOOK)
 def studio(
@@ -45,15 +43,6 @@ def studio(
     out: Annotated[Path, typer.Option(help="Folder for people's answers and ratings.")] = Path("people"),
     port: Annotated[int, typer.Option(help="Port on this machine. 0 takes a free one.")] = 0,
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
-    share_on: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HOST:PORT",
-            help="Serve a study, and nothing else, beyond this machine, at the address that its links have.",
-        ),
-    ] = None,
-    tls_cert: Annotated[Path | None, typer.Option(help="PEM file of the certificate of that address.")] = None,
-    tls_key: Annotated[Path | None, typer.Option(help="PEM file of the certificate's key.")] = None,
 ) -> None:
     """Look at graphs and runs, annotate and review, answer the questions yourself; run the other commands by button: a
     page on this machine alone. Or serve a study."""
@@ -68,8 +57,8 @@ def studio(
         if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # which `nohup` sets
             # An exception out of a handler could end a request in the place of the server.
             signal.signal(signal.SIGHUP, lambda number, frame: signal.raise_signal(signal.SIGTERM))
-        if share_on or tls_cert or tls_key or any(map(is_study, paths or ())):
-            _serve_study(paths or [], bool(folder or by or compare or port), share_on, tls_cert, tls_key)
+        if paths and any(map(is_study, paths)):
+            _serve_study(paths, has_other_options=bool(folder or by or compare or port))
             return
         if not paths:
             folder = folder or Path()
@@ -92,10 +81,12 @@ def invite(
         int | None, typer.Option(min=0, help="How many of them are the same for everybody; all by default.")
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the study, which is made or goes on.")] = Path("study"),
-    share_on: Annotated[
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port on this machine where it is served.")] = 8800,
+    public_url: Annotated[
         str | None,
         typer.Option(
-            metavar="HOST:PORT", help="Where `studio` will share it, and the links lead. By default this machine alone."
+            metavar="https://HOST",
+            help="Where links lead: the address of a reverse proxy that adds TLS. By default the port itself.",
         ),
     ] = None,
 ) -> None:
@@ -103,12 +94,12 @@ def invite(
     link."""
     with exit_on_error():
         from barista_bench.studio.inviting import invite as invite_people
-        from barista_bench.studio.study import Study
+        from barista_bench.studio.study import Study, public_origin
 
         study = Study(
             version=1,
-            address=share_on or _STUDY_ADDRESS,
-            shared=share_on is not None,
+            port=port,
+            public_url=public_origin(public_url) if public_url else "",
             data=tuple(str(folder.resolve()) for folder in data),
             tasks=split_names(task),
             items=items,
@@ -116,26 +107,22 @@ def invite(
         )
         for name, link in invite_people(out, study, split_names(participants)).items():
             print_result(f"{name}  {link}")
-        files = f" --share-on {share_on} --tls-cert FILE --tls-key FILE" if share_on else ""
-        echo(f"links are shown once; serve them with: barista-bench studio {shlex.quote(str(out))}{files}")
+        echo(f"links are shown once; serve the study with: barista-bench studio {shlex.quote(str(out))}")
 
 
-def _serve_study(
-    paths: list[Path], has_other_options: bool, share_on: str | None, tls_cert: Path | None, tls_key: Path | None
-) -> None:
+def _serve_study(paths: list[Path], *, has_other_options: bool) -> None:
     from barista_bench.studio.sharing import study_server
-    from barista_bench.studio.study import is_study, read_study
 
-    if has_other_options or len(paths) != 1 or not is_study(paths[0]):
+    if has_other_options or len(paths) != 1:
         remedy = (
-            "name the folder of one study, which `invite` makes, and no other path, --folder, --by, --compare or --port"
+            "name the folder of one study, and no other path, --folder, --by, --compare or --port (`invite` takes it)"
         )
-        raise ConfigError(f"nothing but a study is shared, and it is served alone. Remedy: {remedy}")
-    address = read_study(paths[0]).address
-    if share_on not in (None, address):
-        raise ConfigError(f"--share-on {share_on}: the links of {paths[0]} lead to {address}. Remedy: invite again")
-    with study_server(paths[0], tls_cert if share_on else None, tls_key if share_on else None) as server:
-        print_result(f"{len(server.study.participants)} people can answer at {server.study.origin}, by their links")
+        raise ConfigError(f"a study is served by itself, at the port that `invite` wrote down. Remedy: {remedy}")
+    with study_server(paths[0]) as server:
+        study = server.study
+        print_result(f"{len(study.participants)} people can answer at {study.origin}, by their links")
+        if study.public_url:
+            echo(f"the reverse proxy of {study.public_url} forwards to 127.0.0.1:{study.port}")
         server.run()
 
 

@@ -101,10 +101,11 @@ def read_row(
     dataset: str | Path | None = None,
     adapter: str | None = None,
 ) -> SubmissionRow:
-    """A scored run folder as a row, which is written nowhere.
+    """A run folder as a row, scored anew; nothing is written there.
 
     Args:
-        folder: with `run.json`, the log and `results.json`, which must say what the log says, to the last digit.
+        folder: with `run.json`, the log, and where it has been scored `results.json`, which must say what the log says,
+            to the last digit.
         judge: name of the judge whose figures count, where a run has several.
         data: where the dataset that was run lies now, if it has moved.
         root: where the videos of a linked set lie now, if they have moved.
@@ -116,11 +117,12 @@ def read_row(
         DataError, ConfigError: a file is missing or broken, or any of log, figures, settings and dataset disagree.
     """
     path = folder / RESULTS_FILE
-    stored = read_results(path)
+    stored = read_results(path) if path.exists() else None
     run = read_scored(folder, data=data if dataset is None else dataset, root=root, options={})
     check_answers(run, published=dataset)
-    refuse_difference(stored, run.results, path)
-    refuse_other_scores(folder / SCORES_FILE, score_lines(run.samples))
+    if stored is not None:
+        refuse_difference(stored, run.results, path)
+        refuse_other_scores(folder / SCORES_FILE, score_lines(run.samples))
     if adapter is not None:
         check_adapter(run, adapter)
     judged = None

@@ -112,7 +112,7 @@ def make_submission(
     """Make a model's results anew from its runs, and check that they may be published together.
 
     Args:
-        folders: scored run folders; their results must be what their logs give. Nothing is written there.
+        folders: run folders; results that lie in them must be what their logs give. Nothing is written there.
         target: fields of `SubmissionTarget`.
         judge, data, root, dataset, adapter: see `read_row`.
         allow_incomplete: take runs with samples or verdicts missing, and runs under a limit; the notes say so.

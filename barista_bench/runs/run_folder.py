@@ -144,7 +144,8 @@ class ImportedFolder(_Part):
 
 
 class RunDescription(_Part):
-    """`run.json`. `barista_bench` is the version that wrote it; `imported` says of what runs it was made."""
+    """`run.json`. `barista_bench` is the version that wrote it; `imported` says of what runs it was made; `name` is
+    what people call the model, no part of its identity."""
 
     barista_bench: Line
     identity: RunIdentity
@@ -153,6 +154,7 @@ class RunDescription(_Part):
     prompts: _Prompts
     protocol: Literal["release", "paper"]
     versions: dict[Line, Line]
+    name: Line = ""
     options: dict[str, _Json] = {}
     prices: Prices = Prices()
     training_videos: Annotated[list[Sha256], Field(validate_default=True)] = []

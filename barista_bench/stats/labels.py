@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import TypeAlias
 
+from barista_bench.core.model_names import ABLATIONS
+from barista_bench.files.text_out import shared_name
 from barista_bench.runs.score.comparability import Comparability
+from barista_bench.runs.score.results import ModelInfo
 from barista_bench.runs.score.scoring import ScoredRun
 
 Labels: TypeAlias = Mapping[Path, str]
@@ -66,11 +70,13 @@ def differing_circumstances(runs: Sequence[ScoredRun]) -> list[str]:
 
 
 def run_labels(runs: Sequence[ScoredRun]) -> dict[Path, str]:
-    """A label for each run folder: the model's, and behind it the start's folder where it was run twice.
+    """A label for each run folder: what the model is called, and behind it the start's folder where it was run twice.
 
-    A model that answered the same examples in two runs (with other settings, say) has two labels, and each of them
-    stands for all tasks of one start: `runs/cold/grounding` and `runs/cold/relations` are both `name (cold)`.
+    A model is called as `run --name` says, else by the short form of its own name (`short_name`), unless two models
+    share that form. One that answered the same examples in two runs (with other settings, say) has two labels, and each
+    of them stands for all tasks of one start: `runs/cold/grounding` and `runs/cold/relations` are both `name (cold)`.
     """
+    names = _names(runs)
     groups: dict[tuple[str, ...], list[ScoredRun]] = defaultdict(list)
     for run in runs:
         dataset = run.results.dataset
@@ -79,10 +85,10 @@ def run_labels(runs: Sequence[ScoredRun]) -> dict[Path, str]:
         groups[dataset.benchmark, dataset.task, version, *examples].append(run)
     repeated_names = set[str]()
     for group in groups.values():
-        names = [run.results.model.label for run in group]
-        repeated_names.update(name for name in names if names.count(name) > 1)
+        in_group = [names[run.folder] for run in group]
+        repeated_names.update(name for name in in_group if in_group.count(name) > 1)
     labels = {
-        run.folder: f"{name} ({_start_name(run)})" if (name := run.results.model.label) in repeated_names else name
+        run.folder: f"{name} ({_start_name(run)})" if (name := names[run.folder]) in repeated_names else name
         for run in runs
     }
     for group in groups.values():
@@ -93,6 +99,38 @@ def run_labels(runs: Sequence[ScoredRun]) -> dict[Path, str]:
             if len(set(folders)) > 1:
                 labels.update({folder: f"{label} ({number})" for number, folder in enumerate(folders, start=1)})
     return labels
+
+
+def short_name(model: ModelInfo) -> str:
+    """What people call a model: of a local path the last folder, of recorded answers the model that gave them.
+
+    >>> from types import SimpleNamespace
+    >>> names = ("/ckpt/llava", "text_only:predictions:kitchen", "predictions:/home/me/answers.jsonl", "served:org/a")
+    >>> [short_name(SimpleNamespace(name=name, label=name)) for name in names]
+    ['llava', 'text_only:kitchen', 'answers.jsonl', 'served:org/a']
+    """
+    return shared_name(model.name).replace(_RECORDED, "") + model.label.removeprefix(model.name)
+
+
+_RECORDED = "predictions:"
+
+
+def _names(runs: Sequence[ScoredRun]) -> dict[Path, str]:
+    """By run folder, the given or the short name of its model; its own name where two models would share one."""
+    names = {run.folder: _given_name(run) or short_name(run.results.model) for run in runs}
+    models_by_name: dict[str, set[str]] = defaultdict(set)
+    for run in runs:
+        models_by_name[names[run.folder]].add(run.results.model.label)
+    for run in runs:
+        if not run.name and len(models_by_name[names[run.folder]]) > 1:
+            names[run.folder] = run.results.model.label
+    return names
+
+
+def _given_name(run: ScoredRun) -> str:
+    """The name that the run was started with; of a model that is shown less it says so in front."""
+    shown_less = takewhile(lambda part: part in ABLATIONS, run.results.model.name.split(":"))
+    return ":".join([*shown_less, run.name]) if run.name else ""
 
 
 def _start_name(run: ScoredRun) -> str:

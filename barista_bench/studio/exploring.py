@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
@@ -15,12 +15,16 @@ from barista_bench.benchmarks import get_task
 from barista_bench.benchmarks.lexical import content_words
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.core.prompt import TextPart
+from barista_bench.core.task import Example
 from barista_bench.data.trace import explained_reference, trace
 from barista_bench.errors import DataError
 from barista_bench.reporting import write_report
 from barista_bench.scene_graph.video_graph import HAND_RELATION, HANDS, Ranges, Segment, VideoGraph
+from barista_bench.studio.footage import frame_seconds
+from barista_bench.studio.given_answers import GivenAnswers
 from barista_bench.studio.rating import runs_to_rate
-from barista_bench.studio.workspace import BackgroundWork, Json, View, Workspace, whole_number
+from barista_bench.studio.told import told_to_people
+from barista_bench.studio.workspace import GRAPH, BackgroundWork, Json, View, Workspace, whole_number
 
 MAX_ROWS, MAX_NEAREST = 500, 5
 """The most rows, matching and nearest, of one video's answer to a search."""
@@ -31,13 +35,34 @@ class Exploring(View):
     """A release, and the examples that were made of it."""
 
     def __init__(self, workspace: Workspace) -> None:
+        self._workspace, self._given = workspace, GivenAnswers(workspace)
         self.reads = {
             "/api/studio": lambda query: overview(workspace),
             "/api/video": lambda query: tables(workspace.graph(query["video"])),
             "/api/frame": lambda query: graph_on_frame(workspace.graph(query["video"]), whole_number(query, "frame")),
-            "/api/search": lambda query: search(workspace.graph(query["video"]), query["text"]),
-            "/api/moment": lambda query: questions_about(workspace, query["video"], whole_number(query, "frame")),
+            "/api/search": lambda query: self._search(query["video"], query["text"]),
+            "/api/moment": lambda query: self._questions_about(query["video"], whole_number(query, "frame")),
         }
+
+    def _search(self, video_id: str, text: str) -> Json:
+        """What `search` finds, with the seconds at which its ranges begin and end, where there is a video."""
+        found = search(self._workspace.graph(video_id), text)
+        frames = {frame for row in found["rows"] + found["nearest"] for span in row["ranges"] for frame in span}
+        return {**found, "seconds": self._seconds_of(video_id, frames) if frames else {}}
+
+    def _seconds_of(self, video_id: str, frames: Iterable[int]) -> dict[int, float]:
+        """The times of frames; of the frame behind the last one, that of the last."""
+        try:
+            seconds = frame_seconds(self._workspace.video_path(GRAPH, video_id))
+        except DataError:
+            return {}
+        return {frame: seconds[min(frame, len(seconds) - 1)] for frame in frames}
+
+    def _questions_about(self, video_id: str, frame: int) -> Json:
+        """The questions of the open datasets about a frame, each with the answers of the open runs."""
+        examples = trace(self._workspace.examples(), video_id, frame).here
+        asked = [{**_asked(traced.example), "answers": self._given.to(traced.example)} for traced in examples]
+        return {"asked": asked}
 
 
 def overview(workspace: Workspace) -> Json:
@@ -164,22 +189,16 @@ def search(graph: VideoGraph, text: str) -> Json:
     return {"rows": rows[:MAX_ROWS], "more": max(0, len(rows) - MAX_ROWS), "nearest": nearest[:MAX_NEAREST]}
 
 
-def questions_about(workspace: Workspace, video_id: str, number: int) -> Json:
-    """Questions of the open datasets about a frame."""
-    questions = []
-    for example in (traced.example for traced in trace(workspace.examples(), video_id, number).here):
-        prompt = get_task(example.benchmark, example.task).prompt(example, DEFAULT_BOX_FORMAT)
-        questions.append(
-            {
-                "task": example.task,
-                "id": example.example_id,
-                "label": example.label,
-                "question": "\n".join(part.text for part in prompt.parts if isinstance(part, TextPart)),
-                "frames": [reference.frame_index for reference in example.frames],
-                "reference": [row.text for row in explained_reference(example)],
-            }
-        )
-    return {"asked": questions}
+def _asked(example: Example) -> Json:
+    prompt = get_task(example.benchmark, example.task).prompt(example, DEFAULT_BOX_FORMAT)
+    return {
+        "task": example.task,
+        "id": example.example_id,
+        "label": example.label,
+        "question": told_to_people("\n".join(part.text for part in prompt.parts if isinstance(part, TextPart))),
+        "frames": [reference.frame_index for reference in example.frames],
+        "reference": [row.text for row in explained_reference(example)],
+    }
 
 
 class Inspecting(View):

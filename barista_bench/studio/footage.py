@@ -134,7 +134,7 @@ class Footage(View):
             "height": facts.height,
             "frames": facts.frame_count,
             "fps": facts.fps,
-            "seconds": [round(second, 6) for second in _times(facts.seconds, facts.fps).tolist()],
+            "seconds": frame_seconds(path),
             "version": _version(stamp),
             "has_small": _has_small(path),
             "copy": copy.progress,
@@ -216,6 +216,12 @@ def _stream(container: OutputContainer, frames: FrameReader, max_height: int, cr
     stream.pix_fmt, stream.options = "yuv420p", {**_CODEC, "crf": str(crf)}
     stream.codec_context.time_base = stream.time_base = Fraction(1, _TICKS)
     return stream
+
+
+def frame_seconds(path: Path) -> list[float]:
+    """The time of each frame of a video, in seconds. Raises DataError where it cannot be read."""
+    facts = video_facts(path)
+    return [round(second, 6) for second in _times(facts.seconds, facts.fps).tolist()]
 
 
 def _times(seconds: NDArray[np.float64], fps: float) -> NDArray[np.float64]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
@@ -18,50 +17,10 @@ from barista_bench.studio.posters import seconds_of
 from barista_bench.studio.workspace import GRAPH, OPENABLE, PROJECT, FoundFolder, Json, View, Workspace, find_folders
 
 _MOST_REVIEWED = 2**20
-MASK_SECONDS = 5.6
-DOUBT_SECONDS = 1.35 + 0.28 + 1.1
-"""To look at a frame, and a key or a click."""
-_OBJECTS = 5
-"""On a keyframe, as long as none of the video is annotated."""
-_FEWEST = 20
-"""Masks below which the seconds of a project say little."""
 
 
 class _Reviewed(msgspec.Struct):
     verdict: str = ""
-
-
-class Pace(NamedTuple):
-    """Seconds a mask takes, over `masks` of the project's decisions; 0 masks: by the model."""
-
-    mask_seconds: float
-    masks: int
-
-    @classmethod
-    def of(cls, cards: Iterable[Json]) -> Pace:
-        """The pace over the videos whose decisions say how long they took."""
-        timed = [(card["logged_seconds"], card["masks"]) for card in cards if card.get("logged_seconds")]
-        masks = sum(count for _, count in timed)
-        return cls(sum(seconds for seconds, _ in timed) / masks, masks) if masks >= _FEWEST else cls(MASK_SECONDS, 0)
-
-
-def time_left(card: Json, pace: Pace, length: float | None) -> Json | None:
-    """Seconds that what is next on a video will take a person: an estimate, and the masks that the pace rests on.
-
-    Where decisions say how long they took (`seconds`), masks take what they took in this project. The studio does not
-    count the seconds of people at work; without such a record the keystroke-level model's figures stand in
-    (tests/studio/test_real_clip_in_browser.py: 123 s for 22 masks on the five keyframes of a real clip, contacts and
-    statements among it). None where a person has nothing to do.
-    """
-    if card["next"] == "contacts" and length:
-        return {"seconds": length, "masks": 0, "of": "length"}  # it is watched once
-    if card["next"] == "keyframes":
-        on_each = card["masks"] / card["annotated"] if card["annotated"] else _OBJECTS
-        masks = (card["asked"] - card["done"]) * on_each
-        return {"seconds": masks * pace.mask_seconds, "masks": pace.masks, "of": "masks"}
-    if card["next"] == "doubtful":
-        return {"seconds": card["doubtful"] * DOUBT_SECONDS, "masks": 0, "of": "frames"}
-    return None
 
 
 class Home(View):
@@ -94,18 +53,13 @@ class Home(View):
             return
         from barista_bench.studio import video_progress  # needs what annotating is installed with
 
-        lengths = {}
         for video_id, source in sorted(project.file.videos.items()):
             folder = project.folder / video_id
             stamp, cached = video_progress.stamp_of(folder, person), self._cards.get(video_id)
             if cached is None or cached[0] != stamp:
                 cached = self._cards[video_id] = stamp, video_progress.progress_of(folder, person)
-            lengths[video_id] = source.frames / source.fps if source.fps else None
-        cards = {video_id: self._cards[video_id][1] for video_id in lengths}
-        pace = Pace.of(cards.values())
-        for video_id, card in cards.items():
-            left = time_left(card, pace, lengths[video_id])
-            yield {"kind": PROJECT, "id": video_id, "seconds": lengths[video_id], "left": left, **card}
+            seconds = source.frames / source.fps if source.fps else None
+            yield {"kind": PROJECT, "id": video_id, "seconds": seconds, **cached[1]}
 
     def _folders(self) -> Iterator[Json]:
         """The folders that are open, with counts of the nouns named; the first of them is always shown."""
@@ -119,8 +73,10 @@ class Home(View):
             release = workspace.release
             yield _folder("release", release.root, {"video": len(release.video_ids), "problem": len(release.problems)})
         for path in workspace.datasets:
-            rows = [sum(config["rows"].values()) for config in read_manifest(path).get("configs", [])]
-            yield _folder("dataset", path, {"set": len(rows), "example": sum(rows)})
+            # The other configs are tables of the graph, whose rows ask nothing.
+            sets = [config for config in read_manifest(path).get("configs", []) if config.get("content_hash")]
+            questions = sum(sum(config["rows"].values()) for config in sets)
+            yield _folder("dataset", path, {"set": len(sets), "question": questions})
         if runs := workspace.runs:
             models = {read_run(run).identity.model.name for run in runs}
             scored = sum((run / RESULTS_FILE).is_file() for run in runs)

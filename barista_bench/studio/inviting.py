@@ -23,7 +23,6 @@ from barista_bench.runs.log.inputs import asks_in_steps
 from barista_bench.studio.people import draw, draw_order, tasks_to_ask
 from barista_bench.studio.study import (
     STUDY_FILE,
-    Address,
     Participant,
     QuestionKind,
     Study,
@@ -61,7 +60,6 @@ def invite(folder: Path, study: Study, names: Sequence[str]) -> dict[str, str]:
         check_person(name, "--participants")
     if len({name.casefold() for name in names}) < len(names) or not names:
         raise ConfigError("--participants: a name is missing, or stands there twice. Remedy: name each person once")
-    Address.read(study.address)
     check_place(folder)
     folder.mkdir(parents=True, exist_ok=True)
     tokens = {name: secrets.token_urlsafe(_TOKEN_BYTES) for name in names}
@@ -69,7 +67,7 @@ def invite(folder: Path, study: Study, names: Sequence[str]) -> dict[str, str]:
         earlier_study = read_study(folder) if is_study(folder) else study
         if msgspec.structs.replace(earlier_study, participants=()) != study:
             remedy = "give the same data and options, or another --out"
-            raise ConfigError(f"{folder}: is a study of other questions, or at another address. Remedy: {remedy}")
+            raise ConfigError(f"{folder}: is a study of other questions, or its links lead elsewhere. Remedy: {remedy}")
         questions_of = {person.name: person.questions for person in earlier_study.participants}
         people = list(dict.fromkeys([*questions_of, *names]))
         if len({name.casefold() for name in people}) < len(people) or len(people) > MOST_PEOPLE:

@@ -18,7 +18,6 @@ import msgspec
 
 from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
 from barista_bench.core.guarding import guarded
-from barista_bench.core.task import ParseError
 from barista_bench.errors import DataError, TaskError
 from barista_bench.files.owned_folders import RUN, check_place
 from barista_bench.runs.log.inputs import asked_inputs, digest
@@ -32,6 +31,7 @@ from barista_bench.studio.people import (
     form_of,
     human_name,
     question_json,
+    verdicts,
 )
 from barista_bench.studio.study import (
     ANSWERS_FILE,
@@ -258,7 +258,7 @@ def _attention_fields(planned: StudyQuestion) -> Json:
     choice = ATTENTION_CHOICES[planned.expected]
     text = f"This question has no picture: it is there to see that questions are read. Choose the answer “{choice}”."
     form = {"form": "choice", "choices": ATTENTION_CHOICES, "schema": None, "scale": DEFAULT_BOX_FORMAT.scale}
-    return {"system": "", "parts": [text], "images": [], **form}
+    return {"system": "", "parts": [text], "prompt": "", "images": [], **form}
 
 
 def feedback(question: DrawnQuestion, text: str | None) -> Json:
@@ -267,13 +267,7 @@ def feedback(question: DrawnQuestion, text: str | None) -> Json:
     Raises TaskError where the task raised.
     """
     task, example = question.task, question.example
-    prediction = None
-    if text is not None:
-        with guarded(task, "parse", example):
-            parsed = task.parse(text, example.inputs, DEFAULT_BOX_FORMAT)
-        prediction = None if isinstance(parsed, ParseError) else parsed
-    with guarded(task, "explain", example):
-        rows = [(row.verdict, row.text) for row in task.explain(example, prediction).rows]
+    rows = verdicts(task, example, text, DEFAULT_BOX_FORMAT)
     with guarded(task, "overlays", example):
         boxes = [overlay for overlay in task.overlays(example, None) if overlay.kind == "reference"]
     form, right_answer = form_of(task, example), ""

@@ -10,14 +10,14 @@ import base64
 import json
 import logging
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 
-from barista_bench.core.boxes import DEFAULT_BOX_FORMAT
+from barista_bench.core.boxes import DEFAULT_BOX_FORMAT, BoxFormat
 from barista_bench.core.example import MAX_TEXT, Status, content_seed, write_scores
 from barista_bench.core.guarding import guarded, unit_of
 from barista_bench.core.model_names import HUMAN
@@ -37,7 +37,8 @@ from barista_bench.runs.log.inputs import AskedInput, asked_inputs, digest, samp
 from barista_bench.runs.log.log_reader import finished_samples
 from barista_bench.runs.log.sample_log import SampleRecord, sample_digest
 from barista_bench.studio.footage import jpeg
-from barista_bench.studio.workspace import Json, View, Workspace, sent_as
+from barista_bench.studio.told import told_to_people
+from barista_bench.studio.workspace import Json, View, Workspace, sent_as, whole_number
 
 log = logging.getLogger(__name__)
 
@@ -151,10 +152,28 @@ class Answering(View):
         self._tasks: list[AskedTask] = []
         self._draws: dict[int, list[DrawnQuestion]] = {}
         self._unreadable: dict[str, str] = {}
+        self.reads = {"/api/people/plan": lambda query: self.plan(whole_number(query, "number"))}
         self.writes = {
             "/api/people/next": lambda body: self.next(sent_as(NextQuestion, body).number),
             "/api/people/answer": lambda body: self.answer(sent_as(PersonAnswer, body)),
         }
+
+    def plan(self, number: int) -> Json:
+        """How many questions of each task a draw has, and how many of them are answered. Raises as `next`."""
+        with self._lock:
+            questions = self._questions_of(number)
+            finished = self._finished_samples()
+            tasks = [
+                {
+                    "benchmark": asked.opened.task.benchmark,
+                    "task": asked.opened.task.name,
+                    "about": asked.opened.task.row_note,
+                    "questions": sum(question.asked_task is asked for question in questions),
+                    "answered": sum(q.asked_task is asked and q.digest in finished for q in questions),
+                }
+                for asked in self._tasks
+            ]
+            return {"tasks": tasks, "kept": str(self._workspace.out / self._workspace.person)}
 
     def next(self, number: int) -> Json:
         """The next open question, and how far the draw is.
@@ -163,7 +182,7 @@ class Answering(View):
         """
         with self._lock:
             questions = self._questions_of(number)
-            finished = frozenset[bytes]().union(*(finished_samples(task.opened.folder) for task in self._tasks))
+            finished = self._finished_samples()
             open_questions = [q for q in questions if q.digest not in finished and q.token not in self._unreadable]
             for question in open_questions:
                 try:
@@ -190,6 +209,9 @@ class Answering(View):
                 raise DataError("this question is not of your draw. Remedy: load the page again")
             self._runs.log(question, answer_text(question.task, question.example, sent.answer), sent.seconds)
         return self.next(sent.number)
+
+    def _finished_samples(self) -> frozenset[bytes]:
+        return frozenset[bytes]().union(*(finished_samples(task.opened.folder) for task in self._tasks))
 
     def _questions_of(self, number: int) -> list[DrawnQuestion]:
         """All questions of the draw, in the person's own order over all tasks."""
@@ -270,7 +292,7 @@ def form_of(task: Task, example: Example) -> AnswerForm:
 
 
 def question_json(question: DrawnQuestion) -> Json:
-    """A question as the page gets it: the prompt of a model, its images, and what an answer is made of.
+    """A question as the page gets it: a model's prompt, what a person is told of it, its images, and the answer's form.
 
     Raises:
         DataError: its images cannot be read.
@@ -280,15 +302,24 @@ def question_json(question: DrawnQuestion) -> Json:
     if isinstance(prompt, TaskError):
         raise prompt
     images = question.asked_task.opened.examples[question.position].images(task) if prompt.image_count else ()
+    form, choices = form_of(task, example), dict(task.choices(example))
+
+    def told(text: str) -> str:
+        if form == "text":  # it is read as the prompt says how to write it
+            return text
+        return told_to_people(_without_choices(text, choices) if form == "choice" else text)
+
+    parts = [told(part.text) if isinstance(part, TextPart) else part.index for part in prompt.parts]
     return {
         "question": question.token,
         "benchmark": task.benchmark,
         "task": task.name,
-        "system": prompt.system,
-        "parts": [part.text if isinstance(part, TextPart) else part.index for part in prompt.parts],
+        "system": told(prompt.system),
+        "parts": [part for part in parts if part != ""],
         "images": [f"data:image/jpeg;base64,{base64.b64encode(jpeg(image)).decode()}" for image in images],
-        "form": form_of(task, example),
-        "choices": dict(task.choices(example)),
+        "prompt": prompt.as_text(),
+        "form": form,
+        "choices": choices,
         "schema": task.answer_schema(example),
         "scale": DEFAULT_BOX_FORMAT.scale,
     }
@@ -312,3 +343,20 @@ def answer_text(task: Task, example: Example, answer: object) -> str:
     if problem:
         raise DataError(f"this answer cannot be read: {problem}. Remedy: answer in the form that the question asks for")
     return text
+
+
+def verdicts(task: Task, example: Example, text: str | None, box_format: BoxFormat) -> list[tuple[str, str]]:
+    """What is right, wrong and missing in an answer, in the task's words. Raises TaskError where the task raised."""
+    prediction = None
+    if text is not None:
+        with guarded(task, "parse", example):
+            parsed = task.parse(text, example.inputs, box_format)
+        prediction = None if isinstance(parsed, ParseError) else parsed
+    with guarded(task, "explain", example):
+        return [(row.verdict, row.text) for row in task.explain(example, prediction).rows]
+
+
+def _without_choices(text: str, choices: Mapping[str, str]) -> str:
+    """A text without the lines that list the choices, which are buttons on the page."""
+    listed = {f"{label}{mark} {choice}" for label, choice in choices.items() for mark in (".", ":", ")")}
+    return "\n".join(line for line in text.split("\n") if line.strip() not in listed)

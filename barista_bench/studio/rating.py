@@ -23,7 +23,7 @@ from barista_bench.judging.human import Rating, read_ratings
 from barista_bench.judging.rubric import TOP_SCORE, Rubric, load_rubric
 from barista_bench.runs.run_folder import read_run
 from barista_bench.runs.score.scoring import ScoredRun, read_scored
-from barista_bench.studio.workspace import Json, View, Workspace, sent_as
+from barista_bench.studio.workspace import BackgroundWork, Json, View, Workspace, sent_as
 
 log = logging.getLogger(__name__)
 _PLACEHOLDER = re.compile(r"\{\w+\}")
@@ -61,8 +61,22 @@ class RatingAnswers(View):
         self._lock = threading.Lock()
         self._answers: list[AnswerToRate] | None = None
         self._problems: list[str] = []
-        self.reads = {"/api/rating": lambda query: self._next_answer()}
+        self._starting = threading.Lock()
+        self._reading: BackgroundWork | None = None
+        self._read_count = self._run_count = 0
+        self.reads = {
+            "/api/rating": lambda query: self._next_answer(),
+            "/api/rating/progress": lambda query: self._progress(),
+        }
         self.writes = {"/api/rating/scores": lambda body: self._rate(sent_as(SentRating, body))}
+
+    def _progress(self) -> Json:
+        """How many of the runs are read and scored; the first call starts it."""
+        with self._starting:
+            if self._reading is None:
+                self._run_count = len(runs_to_rate(self._workspace))
+                self._reading = BackgroundWork(lambda work: self._answers_to_rate(), self._lock)
+        return {"scored": self._read_count, "runs": self._run_count, **self._reading.progress}
 
     def _next_answer(self) -> Json:
         """The next answer as a judge sees it, without its author or the ratings of others.
@@ -136,6 +150,7 @@ class RatingAnswers(View):
             except BaristaError as error:
                 log.warning("%s: not rated: %s", folder, error)
                 self._problems.append(str(error))
+            self._read_count += 1
 
 
 def _rubric(folder: Path) -> Rubric | None:

@@ -185,7 +185,7 @@ def studio_server(workspace: Workspace, port: int = 0, program: object = None) -
     """
     if not 0 <= port <= _LAST_PORT:
         raise ConfigError(f"--port {port}: is no port. Remedy: give 0 to {_LAST_PORT}, or leave --port out")
-    with bound_socket(HOST, port, "leave --port out") as listener:
+    with bound_socket(port, "leave --port out") as listener:
         server = Server(workspace, listener, program)
         try:
             yield server

@@ -1,45 +1,34 @@
 """The server of a study: each participant's questions, and nothing else that this machine holds.
 
-It has no route to a project, a release, a run or a file. Beyond this machine it answers by TLS alone, by the one name
-that the links have. Whoever asks is bounded three times: requests of a participant, requests of strangers at an
-address, and connections that are open at once, of an address and of all.
+It has no route to a project, a release, a run or a file, and listens on a port of this machine. A reverse proxy in
+front of it adds TLS and bounds who asks too much; the server then answers only requests that name the proxy's host.
 """
 
 from __future__ import annotations
 
-import asyncio
-import ipaddress
 import logging
-import resource
 import socket
-import ssl
-import time
-from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import uvicorn
-from anyio import CapacityLimiter, Lock, fail_after, to_thread
-from filelock import FileLock, Timeout
+from anyio import fail_after, to_thread
 from starlette.applications import Starlette
-from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
-from barista_bench.errors import BaristaError, ConfigError, DataError
+from barista_bench.errors import BaristaError, DataError
 from barista_bench.files.text_out import one_line, system_problem
 from barista_bench.reporting.html import page_style
 from barista_bench.studio.pages import STATIC
 from barista_bench.studio.participants import ParticipantSessions, RefusedAnswer, SentAnswer
-from barista_bench.studio.study import Address
-from barista_bench.studio.web import HANDLERS, HOST, UVICORN, Guard, body_of, bound_socket, json_response
-from barista_bench.studio.workspace import Json, sent_as
+from barista_bench.studio.web import HANDLERS, UVICORN, Guard, body_of, bound_socket, json_response
+from barista_bench.studio.workspace import sent_as
 
 log = logging.getLogger(__name__)
 
@@ -47,20 +36,6 @@ MAX_ANSWER = 2**20
 """Bytes of an answer: masks drawn by hand are a few KB."""
 ANSWER_WAIT = 30
 """Seconds that an answer may take to arrive."""
-REQUEST_WAIT = 10
-"""Seconds after which a connection that asks nothing, or not to the end, is closed; twice as many after a request."""
-PARTICIPANT_LIMIT, ADDRESS_LIMIT = (2.0, 120), (20.0, 1200)
-"""Requests a second in the long run, and at once: of a participant, and of all strangers at an address."""
-MOST_CONNECTIONS, MOST_OF_ADDRESS = 1024, 768
-"""Connections that are open at once. A browser opens six, and a class that shares an address opens a link at once."""
-_FILES, _OWN_FILES = 4096, 128
-"""Files that may be open: a burst of connections is accepted before it is counted. Of these, those that are not
-connections: datasets, answers that are being written."""
-_MOST_REMEMBERED = 10_000
-_THREADS = 8
-_IPV6_NETWORK = 64
-"""Bits of an IPv6 address that its owner does not choose."""
-_SECURITY_SECONDS = 30 * 24 * 3600
 _TROUBLE = "This cannot be done now. Please try again later, or tell whoever sent you the link."
 _WELCOME = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={home}">'
@@ -70,46 +45,16 @@ _WELCOME = (
 """A page, and no redirect: the browser then sends the cookie also where the link was opened from another site."""
 
 
-class RateLimit:
-    """Token buckets: each key may do `burst` at once, and `rate` a second in the long run."""
-
-    def __init__(self, rate: float, burst: int) -> None:
-        self._rate, self._burst = rate, burst
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
-
-    def count_use(self, key: str, now: float) -> float:
-        """Count one use; seconds until the next is free, 0 where this one is."""
-        allowance, last_use = self._buckets.pop(key, (float(self._burst), now))
-        allowance = min(self._burst, allowance + (now - last_use) * self._rate)
-        is_free = allowance >= 1
-        self._buckets[key] = (allowance - is_free, now)
-        while len(self._buckets) > _MOST_REMEMBERED:
-            self._buckets.popitem(last=False)
-        return 0.0 if is_free else (1 - allowance) / self._rate
-
-
-def network_of(host: str) -> str:
-    """Whose address it is: all that one owner of IPv6 addresses can choose from are one."""
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return host
-    if address.version == 4:
-        return str(address)
-    return str(address.ipv4_mapped or ipaddress.ip_network((address, _IPV6_NETWORK), strict=False))
-
-
 class ParticipantGuard(Guard):
     """Lets in who has a token of the study, from its own page or by the link."""
 
     stranger_text = "This link is not valid here, or has been replaced. Please ask whoever sent it for a new one."
 
     def __init__(self, app: ASGIApp, *, sessions: ParticipantSessions) -> None:
-        self._sessions, self._is_shared = sessions, sessions.study.shared
-        port = Address.read(sessions.study.address).port
-        cookie = "__Host-study" if self._is_shared else f"study-{port}"
-        super().__init__(app, origins=[sessions.study.origin], cookie=cookie)
-        self._participant_limit, self._address_limit = RateLimit(*PARTICIPANT_LIMIT), RateLimit(*ADDRESS_LIMIT)
+        study = sessions.study
+        self._sessions, self._is_public = sessions, bool(study.public_url)
+        cookie = "__Host-study" if self._is_public else f"study-{study.port}"
+        super().__init__(app, origins=[study.origin], cookie=cookie)
 
     def visitor(self, token: str) -> str | None:
         return self._sessions.name_of(token)
@@ -117,12 +62,12 @@ class ParticipantGuard(Guard):
     def welcome(self, token: str) -> Response:
         home = self.home(token)
         page = HTMLResponse(_WELCOME.format(home=home))
-        page.set_cookie(self._cookie, token, path=home, secure=self._is_shared, httponly=True, samesite="strict")
+        page.set_cookie(self._cookie, token, path=home, secure=self._is_public, httponly=True, samesite="strict")
         return page
 
     def home(self, token: str) -> str:
-        """Beyond this machine there is TLS, and a cookie of this host's name alone has no path."""
-        return "/" if self._is_shared else super().home(token)
+        """A cookie whose name begins with `__Host-` is of this host only, and has no path."""
+        return "/" if self._is_public else super().home(token)
 
     def may_come_from_elsewhere(self, request: Request) -> bool:
         """A link may be in a letter or on a page; nothing but a window that goes there may follow it."""
@@ -130,72 +75,12 @@ class ParticipantGuard(Guard):
         goes_there = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
         return request.method == "GET" and request.url.path == "/" and goes_there
 
-    def excess_response(self, request: Request, visitor: str | None) -> Response | None:
-        now = time.monotonic()
-        if visitor is not None:
-            seconds = self._participant_limit.count_use(visitor, now)
-        else:
-            seconds = self._address_limit.count_use(network_of(request.client.host if request.client else ""), now)
-        if not seconds:
-            return None
-        return Response("Too many requests. Please wait a moment.", 429, {"Retry-After": str(int(seconds) + 1)})
-
-    def add_headers(self, headers: MutableHeaders) -> None:
-        if self._is_shared:
-            headers["Strict-Transport-Security"] = f"max-age={_SECURITY_SECONDS}"
-
-
-class BoundedConnection(H11Protocol):
-    """A connection that is closed where nothing is asked by it; an address may have so many at once."""
-
-    open: Counter[str]
-    most: int
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        peer = transport.get_extra_info("peername")
-        self._network = network_of(peer[0]) if peer else ""
-        self.open[self._network] += 1
-        super().connection_made(transport)
-        self._last_cycle: RequestResponseCycle | None = None
-        self._deadline = self.loop.call_later(REQUEST_WAIT, self._end_silent)
-        if self.open[self._network] > MOST_OF_ADDRESS or self.open.total() > self.most:
-            transport.abort()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._deadline.cancel()
-        self.open[self._network] -= 1
-        if not self.open[self._network]:
-            del self.open[self._network]
-        super().connection_lost(exc)
-
-    def _end_silent(self) -> None:
-        cycle: RequestResponseCycle | None = self.cycle  # None before the first request is whole
-        if cycle is self._last_cycle and (cycle is None or cycle.response_complete):
-            self.transport.close()
-        else:
-            self._last_cycle = cycle
-            self._deadline = self.loop.call_later(REQUEST_WAIT, self._end_silent)
-
-
-def _most_connections() -> int:
-    """`MOST_CONNECTIONS`, or fewer where this process may not open as many files; it is allowed 1024 or 256 at first.
-
-    Without a file that is left to open no answer can be written.
-    """
-    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    files = _FILES if most == resource.RLIM_INFINITY else min(_FILES, most)
-    if allowed != resource.RLIM_INFINITY and allowed < files:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (files, most))
-    return min(MOST_CONNECTIONS, files - _OWN_FILES)
-
 
 class _Routes:
-    """What a participant may ask for. One person's requests wait for each other, and take no thread meanwhile."""
+    """What a participant may ask for."""
 
     def __init__(self, sessions: ParticipantSessions) -> None:
         self._sessions = sessions
-        self._turns: dict[str, Lock] = {}
-        self._threads: CapacityLimiter | None = None
 
     def routes(self) -> list[Route | Mount]:
         return [
@@ -206,8 +91,8 @@ class _Routes:
             Mount("/static", StaticFiles(directory=STATIC)),
         ]
 
-    async def _state(self, request: Request) -> Response:
-        return await self._in_turn(request.scope["visitor"], None)
+    def _state(self, request: Request) -> Response:
+        return json_response(self._sessions.session_of(request.scope["visitor"]).state())
 
     async def _answer(self, request: Request) -> Response:
         try:
@@ -217,20 +102,14 @@ class _Routes:
             return json_response({"error": "the answer took too long to arrive"}, 408)
         if body is None:
             return json_response({"error": f"more than {MAX_ANSWER // 2**20} MiB were sent"}, 413)
+        return await to_thread.run_sync(self._kept_answer, request.scope["visitor"], body)
+
+    def _kept_answer(self, name: str, body: bytes) -> Response:
         try:
             sent = sent_as(SentAnswer, body)
-        except DataError as error:  # of the body alone
+        except DataError as error:  # of the body only
             raise RefusedAnswer(str(error)) from error
-        return await self._in_turn(request.scope["visitor"], sent)
-
-    async def _in_turn(self, name: str, sent: SentAnswer | None) -> Response:
-        def reply() -> Json:
-            session = self._sessions.session_of(name)
-            return session.state() if sent is None else session.answer(sent)
-
-        self._threads = self._threads or CapacityLimiter(_THREADS)
-        async with self._turns.setdefault(name, Lock()):
-            return json_response(await to_thread.run_sync(reply, limiter=self._threads))
+        return json_response(self._sessions.session_of(name).answer(sent))
 
 
 def _refusal(request: Request, error: Exception) -> Response:
@@ -248,57 +127,27 @@ _HANDLERS = {**HANDLERS, RefusedAnswer: _refusal, BaristaError: _failure, OSErro
 
 
 @contextmanager
-def study_server(folder: Path, tls_cert: Path | None = None, tls_key: Path | None = None) -> Iterator[SharedServer]:
-    """The server of a study at the address that its links have, which answers once `run` is called.
-
-    Args:
-        tls_cert, tls_key: PEM files of the certificate and its key, of a study that is shared beyond this machine.
+def study_server(folder: Path) -> Iterator[StudyServer]:
+    """The server of a study at its port of this machine, which answers once `run` is called.
 
     Raises:
-        ConfigError: it is served already, its address cannot be had, or there is no certificate of it.
+        ConfigError: the port cannot be had: the study is served already, or something else is.
         DataError: the study or its datasets cannot be read.
     """
     sessions = ParticipantSessions(folder)
-    study = sessions.study
-    if study.shared and not (tls_cert and tls_key):
-        remedy = "give --tls-cert and --tls-key"
-        raise ConfigError(f"{folder}: its links lead to {study.origin}, which is beyond this machine. Remedy: {remedy}")
-    if not study.shared and (tls_cert or tls_key):
-        remedy = "leave --tls-cert and --tls-key out, or invite with --share-on"
-        raise ConfigError(f"{folder}: its links lead to {study.origin}, on this machine alone. Remedy: {remedy}")
-    address = Address.read(study.address)
-    lock = FileLock(folder / ".served.lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout as error:
-        raise ConfigError(f"{folder}: is served already. Remedy: end the other server") from error
-    try:
-        with bound_socket(
-            address.name if study.shared else HOST, address.port, "end what uses it, or invite again at another address"
-        ) as listener:
-            yield SharedServer(sessions, listener, tls_cert, tls_key)
-    finally:
-        lock.release()
+    remedy = "end what uses it, or invite again with another --port and --out"
+    with bound_socket(sessions.study.port, remedy) as listener:
+        yield StudyServer(sessions, listener)
 
 
-class SharedServer:
+class StudyServer:
     """A study's server."""
 
-    def __init__(
-        self, sessions: ParticipantSessions, listener: socket.socket, certificate: Path | None, key: Path | None
-    ) -> None:
+    def __init__(self, sessions: ParticipantSessions, listener: socket.socket) -> None:
         guard = Middleware(ParticipantGuard, sessions=sessions)
         app = Starlette(routes=_Routes(sessions).routes(), middleware=[guard], exception_handlers=_HANDLERS)
         self.study, self._listener = sessions.study, listener
-        protocol = type("Connection", (BoundedConnection,), {"open": Counter[str](), "most": _most_connections()})
-        config = uvicorn.Config(app, http=protocol, ws="none", ssl_certfile=certificate, ssl_keyfile=key, **UVICORN)
-        try:
-            config.load()
-        except (ssl.SSLError, OSError) as error:
-            problem = getattr(error, "strerror", None) or str(error)
-            remedy = "give PEM files of a certificate and its key"
-            raise ConfigError(f"{certificate}, {key}: cannot be used ({problem}). Remedy: {remedy}") from error
-        self._server = uvicorn.Server(config)
+        self._server = uvicorn.Server(uvicorn.Config(app, ws="none", **UVICORN))
 
     def run(self) -> None:
         """Answer until `stop`, or until the process is told to end."""

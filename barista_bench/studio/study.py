@@ -10,12 +10,11 @@ A token is in its link and nowhere else; whoever reads the folder cannot answer 
 from __future__ import annotations
 
 import hashlib
-import ipaddress
 import logging
 import os
 import re
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -23,6 +22,7 @@ from barista_bench.errors import ConfigError, DataError
 from barista_bench.files.reading import read_bounded
 from barista_bench.files.writing import name_full_disk
 from barista_bench.runs.log.sample_log import is_whole, last_start, seal, whole_lines
+from barista_bench.studio.web import HOST
 
 log = logging.getLogger(__name__)
 
@@ -31,34 +31,18 @@ MAX_STUDY = 256 * 2**20
 """Bytes of the file: about 100 a question and person."""
 QuestionKind = Literal["practice", "item", "repeat", "attention"]
 """`item` counts; `repeat` is an item put again, `attention` says itself which answer to give."""
-_ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?):([0-9]{1,5})")
+_ORIGIN = re.compile(r"https://[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?")
+_REMOVED = frozenset({"address", "shared"})
+"""Fields of studies whose server spoke TLS itself."""
 
 
-class Address(NamedTuple):
-    """The address at which a server is reached. `name` is a host's, or an IP address; IPv6 without brackets."""
-
-    name: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"[{self.name}]:{self.port}" if ":" in self.name else f"{self.name}:{self.port}"
-
-    @classmethod
-    def read(cls, text: str) -> Address:
-        """Raises ConfigError for what is no `HOST:PORT`, and for an address that stands for all of a machine's."""
-        match = _ADDRESS.fullmatch(text)
-        name, port = (match[1].strip("[]").lower(), int(match[2])) if match else ("", 0)
-        if not 0 < port < 2**16:
-            raise ConfigError(f"{text!r} is no address. Remedy: give HOST:PORT, such as lab.example.org:8443")
-        try:
-            stands_for_all = ipaddress.ip_address(name).is_unspecified
-        except ValueError:
-            stands_for_all = False
-        if stands_for_all:
-            raise ConfigError(
-                f"{text} stands for all addresses of a machine. Remedy: name the one that people will open"
-            )
-        return cls(name, port)
+def public_origin(url: str) -> str:
+    """The origin of the address that people open, as browsers write it. Raises ConfigError for any other address."""
+    origin = url.lower().removesuffix("/")
+    if not _ORIGIN.fullmatch(origin):
+        remedy = "give the address of the reverse proxy, such as https://study.example.org"
+        raise ConfigError(f"--public-url {url}: is not https:// and a host. Remedy: {remedy}")
+    return origin.removesuffix(":443")
 
 
 class StudyQuestion(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -79,20 +63,20 @@ class Participant(msgspec.Struct, frozen=True):
     questions: tuple[StudyQuestion, ...]
 
 
-class Study(msgspec.Struct, frozen=True):
+class Study(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is asked, and whom.
 
     Args:
-        address: where the links lead.
-        shared: whether that is beyond this machine, by TLS.
+        port: on this machine, where the study is served.
+        public_url: the origin of the reverse proxy that participants open; empty: they open the port itself.
         data: datasets made by `build`.
         tasks: names, or `all`.
         items: questions a task and person that count; `overlap` of them are the same for everybody.
     """
 
     version: Literal[1]
-    address: str
-    shared: bool
+    port: Annotated[int, msgspec.Meta(ge=1, le=65535)]
+    public_url: str
     data: tuple[str, ...]
     tasks: tuple[str, ...]
     items: Annotated[int, msgspec.Meta(ge=1)]
@@ -101,9 +85,8 @@ class Study(msgspec.Struct, frozen=True):
 
     @property
     def origin(self) -> str:
-        """The address as a browser names it."""
-        scheme, usual_port = ("https", ":443") if self.shared else ("http", ":80")
-        return f"{scheme}://{self.address.removesuffix(usual_port)}"
+        """Where the links lead: scheme, host and port as a browser writes them."""
+        return self.public_url or f"http://{HOST}:{self.port}".removesuffix(":80")
 
 
 class LoggedAnswer(msgspec.Struct, frozen=True):
@@ -145,8 +128,15 @@ def read_study(folder: Path) -> Study:
     path = folder / STUDY_FILE
     if not path.is_file():
         raise DataError(f"{folder}: is no study. Remedy: make one with `barista-bench invite`")
+    content = read_bounded(path, MAX_STUDY, remedy="invite fewer people at once")
     try:
-        return _decode_study(read_bounded(path, MAX_STUDY, remedy="invite fewer people at once"))
+        if removed := _REMOVED & msgspec.json.decode(content, type=dict[str, msgspec.Raw]).keys():
+            raise DataError(
+                f"{path}: has {' and '.join(sorted(removed))}, which studies no longer have: a reverse proxy adds TLS. "
+                'Remedy: put "port": 8800, "public_url": "https://HOST" in their place ("" without a proxy), or invite '
+                "again with another --out"
+            )
+        return _decode_study(content)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: is no study ({error}). Remedy: invite again, with another --out") from error
 

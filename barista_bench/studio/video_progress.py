@@ -39,7 +39,6 @@ class _Keyframe(msgspec.Struct):
 class _Accepted(msgspec.Struct):
     objects: dict[str, str] = {}
     keyframes: list[_Keyframe] = []
-    seconds: float = 0.0
 
 
 class _Layers(msgspec.Struct):
@@ -123,7 +122,6 @@ def _read_progress(folder: Path, person: str) -> Json:
         "done": len(asked_frames & complete_frames) if asked_frames else len(complete_frames),
         "masks": sum(len(keyframe.masks) for keyframe in accepted.keyframes),
         "annotated": sum(bool(keyframe.masks) for keyframe in accepted.keyframes),
-        "logged_seconds": accepted.seconds,
         "objects": len(accepted.objects),
         "doubtful": doubtful,
         "layers": layers.layers.count,

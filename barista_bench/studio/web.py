@@ -78,7 +78,6 @@ class Guard:
                 headers["Referrer-Policy"] = "no-referrer"
                 headers["Cross-Origin-Resource-Policy"] = "same-origin"
                 headers.setdefault("Cache-Control", "no-store")
-                self.add_headers(headers)
             await send(message)
 
         await (self._refusal(Request(scope)) or self.app)(scope, receive, send_guarded)
@@ -86,9 +85,6 @@ class Guard:
     def home(self, token: str) -> str:
         """The path that the pages of whoever has this token lie below."""
         return home_of(token)
-
-    def add_headers(self, headers: MutableHeaders) -> None:
-        """Add the headers that this server alone sends."""
 
     def visitor(self, token: str) -> str | None:
         """Who has this token; None for a stranger."""
@@ -102,18 +98,12 @@ class Guard:
         """Whether another page may lead here."""
         return False
 
-    def excess_response(self, request: Request, visitor: str | None) -> Response | None:
-        """The response to whoever asks too much."""
-        return None
-
     def _refusal(self, request: Request) -> Response | None:
         """The response in place of the page: to a first visit with the token, or to a stranger."""
         headers = request.headers
         expected = self._origins.get(headers.get("host", ""))
         link_token, cookie_token = request.query_params.get("token", ""), _cookie(headers, self._cookie)
         link_visitor, visitor = self.visitor(link_token), self.visitor(cookie_token)
-        if too_many := self.excess_response(request, visitor or link_visitor):
-            return too_many
         if expected is None:
             return Response("Another host's name leads here: refused.", 403)
         origin = headers.get("origin")
@@ -197,18 +187,13 @@ HANDLERS: dict[Any, Callable[[Request, Exception], Response]] = {
 
 
 @contextmanager
-def bound_socket(name: str, port: int, remedy: str) -> Iterator[socket.socket]:
-    """A socket that listens at one address of this machine. Raises ConfigError where it cannot be had."""
-    try:
-        family, kind, _, _, address = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, kind)
-    except OSError as error:
-        raise ConfigError(f"{name}: is no address of this machine ({error.strerror}). Remedy: name one") from error
-    with listener:
+def bound_socket(port: int, remedy: str) -> Iterator[socket.socket]:
+    """A socket that listens at a port of this machine; 0 takes a free one. Raises ConfigError for one that is taken."""
+    with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            listener.bind(address)
+            listener.bind((HOST, port))
             listener.listen(64)
         except OSError as error:
-            raise ConfigError(f"port {port} of {name} cannot be used ({error.strerror}). Remedy: {remedy}") from error
+            raise ConfigError(f"port {port} of {HOST} cannot be used ({error.strerror}). Remedy: {remedy}") from error
         yield listener

@@ -37,7 +37,7 @@ class Fruit(Bare):
     """Name the fruit: target and answer are sets of words."""
 
     benchmark, name, upstream_name, version, primary, sample_score = "garden", "fruit", "fruit", 3, "micro_f1", "f1"
-    primary_note = "F1 of words over all samples."
+    primary_note, row_note = "F1 of words over all samples.", "two pictures, and the fruit in them"
 
     def prompt(self, example: Example, box_format: BoxFormat) -> Prompt:
         return Prompt("Name the fruit.", (ImagePart(0), ImagePart(1), TextPart(f"Which? {example.inputs['hint']}")))

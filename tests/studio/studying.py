@@ -2,8 +2,6 @@
 
 import json
 import socket
-import ssl
-import subprocess
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,8 +12,7 @@ from barista_bench.studio.inviting import invite
 from barista_bench.studio.sharing import study_server
 from barista_bench.studio.study import Study
 from tests.studio.serving import Visitor
-
-Tls = tuple[Path, Path]
+from tests.studio.tls_proxy import Certificate
 
 
 def free_port() -> int:
@@ -31,21 +28,18 @@ def invited(
     tasks: Sequence[str] = ("all",),
     items: int = 4,
     overlap: int = 4,
-    address: str | None = None,
-    shared: bool = False,
+    public_url: str = "",
 ) -> dict[str, str]:
-    """Links of a study, which is made, or goes on at its address."""
+    """Links of a study, which is made, or goes on at its port."""
     known = folder / "study.json"
-    host = "localhost" if shared else "127.0.0.1"
-    address = address or (json.loads(known.read_text())["address"] if known.exists() else f"{host}:{free_port()}")
-    study = Study(1, address, shared, (str(data),), tuple(tasks), items, overlap)
-    return invite(folder, study, names)
+    port = json.loads(known.read_text())["port"] if known.exists() else free_port()
+    return invite(folder, Study(1, port, public_url, (str(data),), tuple(tasks), items, overlap), names)
 
 
 @contextmanager
-def study_at(folder: Path, tls: Tls | None = None) -> Iterator[None]:
+def study_at(folder: Path) -> Iterator[None]:
     """The study's server, running."""
-    with study_server(folder, *(tls or ())) as server:
+    with study_server(folder) as server:
         thread = threading.Thread(target=server.run, daemon=True)
         thread.start()
         yield
@@ -53,21 +47,12 @@ def study_at(folder: Path, tls: Tls | None = None) -> Iterator[None]:
         thread.join(10)
 
 
-def made_certificate(folder: Path) -> Tls:
-    """A certificate of localhost that its own key has signed, and the key."""
-    certificate, key = folder / "cert.pem", folder / "key.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    command += ["-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
-    subprocess.run([*command, "-out", certificate, "-keyout", key], check=True, capture_output=True)
-    return certificate, key
-
-
 class Participant(Visitor):
     """Whoever has a link."""
 
-    def __init__(self, link: str, tls: Tls | None = None) -> None:
-        super().__init__(link, ssl.create_default_context(cafile=tls[0]) if tls else None)
-        if tls:
+    def __init__(self, link: str, certificate: Certificate | None = None) -> None:
+        super().__init__(link, certificate.trusting() if certificate else None)
+        if certificate:
             self.cookie, self.home = f"__Host-study={self.token}", "/"
         else:
             self.cookie = f"study-{self.host.rpartition(':')[2]}={self.token}"

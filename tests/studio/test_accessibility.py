@@ -58,7 +58,7 @@ def test_home_make_and_a_conflict_in_the_dark_have_no_serious_fault(
     with studio_at(workspace) as address, chromium.new_context(color_scheme="dark") as context:
         page = context.new_page()
         page.goto(address)
-        expect(page.get_by_text("by the keystroke-level model")).to_be_visible()
+        expect(page.get_by_text("annotate 16 keyframes")).to_be_visible()
         assert serious_faults(page, axe) == []
         page.get_by_role("link", name="Make", exact=True).click()
         expect(page.get_by_role("button", name="run", exact=True).locator("visible=true")).to_be_visible()

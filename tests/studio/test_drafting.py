@@ -128,6 +128,25 @@ def test_a_person_finishes_a_draft_beside_its_pictures(
 
 
 @pytest.mark.full
+def test_lines_stand_in_sections_that_say_what_they_are_for(small_kitchen: Path, out: Path, visited: Visited) -> None:
+    text = draft(survey(SceneGraph(small_kitchen)), small_kitchen.resolve().name)
+    with visited(small_kitchen) as watched:
+        page = watched.page
+        page.get_by_role("link", name="Words").click()
+        hands = page.get_by_role("region", name="What hands do")
+        expect(hands).to_contain_text("Relations of hands to things")
+        expect(hands.locator('input.draft-line[value^="  holds:"]')).to_be_visible()
+        expect(page.get_by_role("region", name="EgoCoT-Bench").locator("li.proposed").first).to_be_visible()
+        comments = [line.removeprefix("# ") for line in text.splitlines() if line.startswith("# ")]
+        for comment in comments:
+            expect(page.locator("section .note", has_text=comment)).to_be_visible()
+        assert page.locator("input[value^='#']:visible").count() == 0
+        press(page, "keep")
+        expect(page.locator("#status")).to_contain_text("kept in")
+    assert (out / "domain.yaml").read_text() == text
+
+
+@pytest.mark.full
 def test_what_the_file_may_not_say_is_told_beside_it(small_release: Path, out: Path, visited: Visited) -> None:
     with visited(small_release) as watched:
         page = watched.page

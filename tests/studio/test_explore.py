@@ -2,16 +2,20 @@
 
 import json
 import random
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from barista_bench.api import evaluate, load_results
 from barista_bench.studio import footage
 from tests.releases import document, write_release
 from tests.reporting.browser import Watched
 from tests.studio.annotating_page import Visited
+from tests.studio.serving import visiting
 from tests.video_samples import BITS, BLOCK, WIDTH, render
 
 pytestmark = pytest.mark.full
@@ -114,6 +118,45 @@ def test_a_search_leads_to_every_moment_and_marks_its_objects(explored: Watched)
     expect(moments.first).to_contain_text("right hand holds coffee cup")
     moments.first.get_by_role("button").click()
     expect(page.locator(".thing[aria-pressed=true]").first).to_be_visible()
+
+
+def test_the_search_of_all_videos_shows_pictures_and_seconds(visited: Visited, small_kitchen: Path) -> None:
+    with visited(small_kitchen) as watched:
+        page = watched.page
+        page.goto(page.url.partition("#")[0] + "#/search?text=left+hand+holds")
+        found = page.locator("main .moments li")
+        expect(found.first).to_contain_text(re.compile(r", \d+\.\d\d to \d+\.\d\d s, frames \d+ to \d+"))
+        expect(found.first.locator("img")).to_have_js_property("complete", True)
+        assert found.first.locator("img").evaluate("image => image.naturalWidth") > 0
+        assert not watched.console
+
+
+def test_without_a_video_the_search_names_frames(tmp_path: Path, out: Path) -> None:
+    write_release(tmp_path, "clip", document(), video=False)
+    with visiting(tmp_path, out=out) as anna:
+        text = anna.json("/api/video?video=clip")["rows"][0]["text"]
+        result = anna.json(f"/api/search?video=clip&text={quote(text)}")
+    assert (bool(result["rows"]), result["seconds"]) == (True, {})
+
+
+def test_a_models_answer_stands_beside_the_reference(
+    asked_data: Path, small_kitchen: Path, tmp_path: Path, visited: Visited
+) -> None:
+    runs = tmp_path / "runs"
+    for model in ("oracle", "chance"):
+        evaluate(asked_data, model, task="activity", runs=2, limit=3, out=runs / model)
+    run = load_results(runs).samples
+    example = run["example_id"][0]
+    with visited(asked_data, small_kitchen, runs) as watched:
+        page = watched.page
+        page.goto(page.url.partition("#")[0] + f"#/example/{quote(example, safe='')}")
+        asked = page.locator("details[open]", has_text="Truth")
+        for model in ("oracle", "chance"):
+            answer = asked.locator(".side-by-side > div", has_text=model)
+            texts = run[(run["example_id"] == example) & (run["model"] == model)]["text"].tolist()
+            expect(answer).to_contain_text(texts[0])
+            expect(answer).to_contain_text("the first of 2")
+            expect(answer.locator("li").first).to_contain_text(re.compile("right|wrong|missing"))
 
 
 def test_a_search_without_a_match_says_so(explored: Watched) -> None:

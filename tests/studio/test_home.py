@@ -11,8 +11,8 @@ from playwright.sync_api import expect
 
 from barista_bench.annotate.project import Project
 from barista_bench.annotate.records import AcceptedFile, ReviewFile, write_record
+from barista_bench.data.folder import build
 from barista_bench.studio import posters
-from barista_bench.studio.home import MASK_SECONDS
 from tests.annotate.projects import VIDEO, annotated, propagated
 from tests.studio.annotating_page import Visited
 from tests.studio.serving import Visitor, visiting
@@ -65,6 +65,18 @@ def test_what_is_open_is_counted(project: Project, small_release: Path, out: Pat
     assert folders == {"project": {"video": 1, "lost video": 0}, "release": {"video": 6, "problem": 0}}
 
 
+def test_of_a_dataset_the_questions_are_counted_and_no_rows_of_the_graphs_tables(
+    small_release: Path, tmp_path: Path, out: Path
+) -> None:
+    configs, sampling = ["relations", "graph_frames"], {"frame_step": 20}
+    dataset = build(small_release, tmp_path / "data", configs=configs, sampling=sampling, cache=False).folder
+    with visiting(dataset, out=out) as anna:
+        (folder,) = anna.json("/api/home")["folders"]
+    questions = (dataset / "frozen" / "relations.jsonl").read_text().splitlines()
+    assert (dataset / "graph_frames").is_dir()
+    assert folder["counts"] == {"set": 1, "question": len(questions)}
+
+
 def test_a_poster_is_small_and_kept_until_the_video_is_another(
     project: Project, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,23 +122,20 @@ def test_cards_are_found_filtered_and_sorted_and_the_way_back_leads_to_the_same(
         assert not [text for text in watched.console if "404" not in text]  # the release has no videos to show
 
 
-def test_a_card_says_how_long_what_is_next_takes_and_what_that_rests_on(
-    small_kitchen: Path, project: Project, out: Path
+@pytest.mark.full
+def test_a_card_counts_the_masks_and_doubtful_frames_that_are_left(
+    small_kitchen: Path, project: Project, visited: Visited
 ) -> None:
+    annotated(small_kitchen, project)
     video = project.video(VIDEO)
-    with visiting(project.folder, out=out) as anna:
-        first = card(anna)
-        annotated(small_kitchen, project)
-        accepted = video.accepted()
-        drawn, masks = card(anna), sum(len(keyframe.masks) for keyframe in accepted.keyframes)
-        kept = accepted.keyframes[: len(accepted.keyframes) // 2]
-        half = msgspec.structs.replace(accepted, keyframes=kept, seconds=300.0)
-        write_record(video.file(AcceptedFile), half)
-        timed = card(anna)
-    assert first["left"] == {"seconds": first["asked"] * 5 * MASK_SECONDS, "masks": 0, "of": "masks"}
-    assert drawn["left"] is None, "stages run by themselves"
-    assert masks > 40
-    assert timed["left"]["masks"] == sum(len(keyframe.masks) for keyframe in kept)
-    on_each = timed["masks"] / len(kept)
-    left = (timed["asked"] - timed["done"]) * on_each * 300 / timed["masks"]
-    assert timed["left"]["seconds"] == pytest.approx(left)
+    propagated(video)
+    accepted = video.accepted()
+    kept = accepted.keyframes[: len(accepted.keyframes) // 2]
+    write_record(video.file(AcceptedFile), msgspec.structs.replace(accepted, keyframes=kept))
+    per_keyframe = sum(len(keyframe.masks) for keyframe in kept) / len(kept)
+    masks = round((len(accepted.keyframes) - len(kept)) * per_keyframe)
+    doubtful = len(video.read(ReviewFile).frames)
+    assert masks > 1
+    with visited(project.folder) as watched:
+        to_go = f"about {masks} masks, {doubtful} doubtful frame{'s' * (doubtful != 1)} to go"
+        expect(watched.page.locator("article")).to_contain_text(to_go)

@@ -125,8 +125,7 @@ def answered_by_page(asked: dict[str, Any], references: dict[str, Any]) -> objec
     """A true answer, in the form in which the page hands it in."""
     task, examples = references[asked["task"]]
     texts = {task.prompt(example, BoxFormat()).as_text(): example for example in examples}
-    text = "".join(part if isinstance(part, str) else f"<image {part}>\n" for part in asked["parts"])
-    example = texts[f"[system]\n{asked['system']}\n[user]\n{text}"]
+    example = texts[asked["prompt"]]
     reference = task.reference_answer(example, BoxFormat())
     if asked["form"] == "choice":
         return str(example.target["choice_id"])

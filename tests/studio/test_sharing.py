@@ -1,13 +1,9 @@
-"""What a study's server keeps from strangers, from participants, and from whoever asks too much."""
+"""What a study's server keeps from strangers and from participants, on this machine and behind a proxy with TLS."""
 
 import json
-import resource
 import shutil
 import socket
-import ssl
-import time
 from collections.abc import Iterator
-from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
@@ -18,18 +14,18 @@ from barista_bench.cli import commands as cli
 from barista_bench.errors import ConfigError
 from barista_bench.studio import sharing as module
 from barista_bench.studio.server import StudioApp
-from barista_bench.studio.sharing import MAX_ANSWER, RateLimit, network_of, study_server
-from barista_bench.studio.study import AnswerLog
+from barista_bench.studio.sharing import MAX_ANSWER, study_server
+from barista_bench.studio.study import AnswerLog, read_study
 from barista_bench.studio.workspace import open_workspace
-from tests.studio.serving import until
-from tests.studio.studying import Participant, Tls, answer_body, answer_to, invited, made_certificate, study_at
+from tests.studio.studying import Participant, answer_body, answer_to, invited, study_at
+from tests.studio.tls_proxy import Certificate, tls_proxy
 
 OWN = ("/", "/api/study", "/static/study.js", "/static/study.html", "/report.css")
 
 
 @pytest.fixture(scope="module")
-def tls(tmp_path_factory: pytest.TempPathFactory) -> Tls:
-    return made_certificate(tmp_path_factory.mktemp("tls"))
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
+    return Certificate(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.fixture
@@ -37,13 +33,25 @@ def study(tmp_path: Path) -> Path:
     return tmp_path / "study"
 
 
-@pytest.fixture(params=["loopback", "shared"])
-def people(request: pytest.FixtureRequest, study: Path, asked_data: Path, tls: Tls) -> Iterator[list[Participant]]:
-    """Anna and Ben, by loopback and by TLS."""
-    is_shared = request.param == "shared"
-    links = invited(study, asked_data, "anna", "ben", tasks=["activity"], items=3, overlap=0, shared=is_shared)
-    with study_at(study, tls if is_shared else None):
-        yield [Participant(links[name], tls if is_shared else None) for name in ("anna", "ben")]
+@pytest.fixture
+def public(study: Path, asked_data: Path, certificate: Certificate) -> Iterator[list[Participant]]:
+    """Anna and Ben, who reach the study by a proxy that adds TLS."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"https://localhost:{listener.getsockname()[1]}"
+        links = invited(study, asked_data, "anna", "ben", tasks=["activity"], items=3, overlap=0, public_url=url)
+        with study_at(study), tls_proxy(listener, read_study(study).port, certificate):
+            yield [Participant(links[name], certificate) for name in ("anna", "ben")]
+
+
+@pytest.fixture(params=["loopback", "proxy"])
+def people(request: pytest.FixtureRequest, study: Path, asked_data: Path) -> Iterator[list[Participant]]:
+    """Anna and Ben, at the port itself and by a proxy."""
+    if request.param == "proxy":
+        yield request.getfixturevalue("public")
+        return
+    links = invited(study, asked_data, "anna", "ben", tasks=["activity"], items=3, overlap=0)
+    with study_at(study):
+        yield [Participant(links[name]) for name in ("anna", "ben")]
 
 
 @pytest.mark.full
@@ -219,222 +227,60 @@ def test_an_answer_of_more_than_a_mebibyte_is_refused_while_it_arrives(people: l
     assert anna.answer("/api/study")[0] == 200
 
 
-def test_who_asks_too_much_waits_and_others_do_not(
-    study: Path, asked_data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "PARTICIPANT_LIMIT", (0.01, 20))
-    links = invited(study, asked_data, "anna", "ben", tasks=["activity"])
-    with study_at(study):
-        anna, ben = (Participant(links[name]) for name in ("anna", "ben"))
-        answers = [anna.answer("/api/study", X_Forwarded_For=f"192.0.2.{number}") for number in range(30)]
-        assert [status for status, _, _ in answers] == [200] * 20 + [429] * 10
-        assert all(int(headers["retry-after"]) >= 1 for _, _, headers in answers[20:])
-        assert anna.answer(f"/?token={anna.token}", Cookie="")[0] == 429
-        assert ben.answer("/api/study")[0] == 200
-
-
-def test_strangers_of_one_address_wait_too(study: Path, asked_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ADDRESS_LIMIT", (0.01, 30))
-    links = invited(study, asked_data, "anna", tasks=["activity"])
-    with study_at(study):
-        anna = Participant(links["anna"])
-        statuses = [anna.answer("/", Cookie=f"studio-1={n}")[0] for n in range(40)]
-        assert statuses == [403] * 30 + [429] * 10
-        assert anna.answer("/api/study")[0] == 200  # a class shares an address
-
-
-def test_a_bucket_fills_with_time_and_strangers_do_not_fill_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    limit = RateLimit(2.0, 3)
-    assert [limit.count_use("a", 0.0) for _ in range(4)] == [0, 0, 0, 0.5]
-    assert limit.count_use("b", 0.0) == 0
-    assert limit.count_use("a", 0.5) == 0
-    assert limit.count_use("a", 0.5) > 0
-    monkeypatch.setattr(module, "_MOST_REMEMBERED", 10)
-    for number in range(100):
-        limit.count_use(str(number), 1.0)
-    assert len(limit._buckets) == 10
-
-
-@pytest.mark.parametrize(
-    ("host", "network"),
-    [
-        ("192.0.2.7", "192.0.2.7"),
-        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
-        ("::ffff:192.0.2.7", "192.0.2.7"),
-        ("testclient", "testclient"),
-    ],
-)
-def test_addresses_that_one_owner_can_choose_from_are_one(host: str, network: str) -> None:
-    assert network_of(host) == network
-
-
 def connected(participant: Participant) -> socket.socket:
     host, port = participant.host.rsplit(":", 1)
     return socket.create_connection((host, int(port)), timeout=60)
 
 
 @pytest.mark.full
-def test_connections_that_ask_nothing_or_never_end_are_closed(
+def test_an_answer_that_does_not_arrive_is_not_waited_for(
     study: Path, asked_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "REQUEST_WAIT", 1.5)
-    monkeypatch.setattr(module, "ANSWER_WAIT", 1.5)
+    monkeypatch.setattr(module, "ANSWER_WAIT", 0.5)
     links = invited(study, asked_data, "anna", tasks=["activity"])
     with study_at(study):
         anna = Participant(links["anna"])
-        asked = f"GET {anna.home}api/study HTTP/1.1\r\nHost: {anna.host}\r\nCookie: {anna.cookie}\r\n"
-        posted = asked.replace("GET ", "POST ").replace("/api/study", "/api/study/answer") + f"Origin: {anna.base}\r\n"
-        for begun in ("", "GET / HT", asked, f"{asked}\r\n{asked}"):
-            with connected(anna) as silent:
-                silent.sendall(begun.encode())
-                received = b"".join(iter(lambda: silent.recv(65536), b""))
-                assert received.count(b"HTTP/1.1 200") == begun.count("\r\n\r\n"), begun
+        asked = f"POST {anna.home}api/study/answer HTTP/1.1\r\nHost: {anna.host}\r\nCookie: {anna.cookie}\r\n"
         with connected(anna) as slow:
-            slow.sendall(f"{posted}Content-Length: 1000\r\n\r\n{{".encode())
+            slow.sendall(f"{asked}Origin: {anna.base}\r\nContent-Length: 1000\r\n\r\n{{".encode())
             assert slow.recv(65536).startswith(b"HTTP/1.1 408")
 
 
-@pytest.mark.full
-def test_a_connection_that_is_used_stays(study: Path, asked_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "REQUEST_WAIT", 6)
-    links = invited(study, asked_data, "anna", tasks=["activity"])
-    with study_at(study):
-        anna = Participant(links["anna"])
-        used = HTTPConnection(anna.host)
-        used.connect()
-        opened = used.sock
-        for _ in range(5):
-            used.request("GET", f"{anna.home}static/icon.svg", headers={"Cookie": anna.cookie})
-            with used.getresponse() as answer:
-                assert answer.read().startswith(b"<svg")
-            time.sleep(1.5)
-        assert used.sock is opened
-        used.close()
+def test_the_cookie_behind_a_proxy_is_of_this_host_only_and_never_sent_without_tls(public: list[Participant]) -> None:
+    anna, _ = public
+    _, _, headers = anna.answer(f"/?token={anna.token}", Cookie="")
+    name, *attributes = headers["set-cookie"].split("; ")
+    assert name == f"__Host-study={anna.token}"
+    assert {"Secure", "HttpOnly", "SameSite=strict", "Path=/"} == set(attributes)
 
 
-@pytest.mark.parametrize("limit", ["MOST_OF_ADDRESS", "MOST_CONNECTIONS"])
-@pytest.mark.full
-def test_so_many_connections_are_open_at_once(
-    study: Path, asked_data: Path, monkeypatch: pytest.MonkeyPatch, limit: str
-) -> None:
-    monkeypatch.setattr(module, limit, 5)
-    links = invited(study, asked_data, "anna", tasks=["activity"])
-    with study_at(study):
-        anna = Participant(links["anna"])
-        held = [connected(anna) for _ in range(5)]
-        for connection in held:  # the server has seen it once it answers
-            head = f"GET {anna.home}static/icon.svg HTTP/1.1\r\nHost: {anna.host}\r\nCookie: {anna.cookie}\r\n\r\n"
-            connection.sendall(head.encode())
-            assert connection.recv(1024).startswith(b"HTTP/1.1 200")
-        with connected(anna) as sixth:
-            try:
-                sixth.sendall(f"GET / HTTP/1.1\r\nHost: {anna.host}\r\n\r\n".encode())
-                received = sixth.recv(1024)
-            except ConnectionError:
-                received = b""
-        assert received == b""
-        for connection in held:
-            connection.close()
-        until(lambda: is_answered(anna))
+def test_a_study_behind_a_proxy_answers_no_request_that_goes_round_it(public: list[Participant], study: Path) -> None:
+    anna, _ = public
+    port = read_study(study).port
+    past = Participant(f"http://127.0.0.1:{port}/?token={anna.token}")
+    past.home, past.cookie = "/", anna.cookie
+    assert past.answer("/api/study")[0] == 403
+    assert past.answer("/api/study", Host=anna.host)[0] == 200  # as the proxy forwards it
+    assert past.answer("/api/study/answer", answer_body(anna.state(), "A"), Host=anna.host)[0] == 403  # foreign origin
 
 
-def is_answered(participant: Participant) -> bool:
-    try:
-        return participant.answer("/api/study")[0] == 200
-    except OSError:
-        return False
+def test_a_study_listens_on_this_machine_only(study: Path, asked_data: Path) -> None:
+    invited(study, asked_data, "anna", tasks=["activity"], public_url="https://study.example.org")
+    with study_server(study) as server:
+        assert server._listener.getsockname() == ("127.0.0.1", read_study(study).port)
 
 
-@pytest.mark.parametrize(("limits", "claimed", "most"), [((256, 2**20), 4096, 1024), ((256, 512), 512, 384)])
-def test_connections_leave_files_to_write_answers_in(
-    study: Path, asked_data: Path, monkeypatch: pytest.MonkeyPatch, limits: tuple[int, int], claimed: int, most: int
-) -> None:
-    said: list[tuple[int, tuple[int, int]]] = []
-    monkeypatch.setattr(resource, "getrlimit", lambda kind: limits)
-    monkeypatch.setattr(resource, "setrlimit", lambda kind, given: said.append((kind, given)))
-    monkeypatch.setattr(module, "BoundedConnection", type("Kept", (module.BoundedConnection,), {}))
-    invited(study, asked_data, "anna", tasks=["activity"])
-    with study_at(study):
-        (protocol,) = module.BoundedConnection.__subclasses__()
-    assert (said, protocol.most) == ([(resource.RLIMIT_NOFILE, (claimed, limits[1]))], most)
-
-
-def test_beyond_this_machine_there_is_tls_alone(study: Path, asked_data: Path, tls: Tls) -> None:
-    links = invited(study, asked_data, "anna", tasks=["activity"], shared=True)
-    assert links["anna"].startswith("https://localhost:")
-    with study_at(study, tls):
-        anna = Participant(links["anna"], tls)
-        _, _, headers = anna.answer(f"/?token={anna.token}", Cookie="")
-        name, *attributes = headers["set-cookie"].split("; ")
-        assert name == f"__Host-study={anna.token}"
-        assert {"Secure", "HttpOnly", "SameSite=strict", "Path=/"} == set(attributes)
-        assert headers["strict-transport-security"].startswith("max-age=")
-        with connected(anna) as plain:
-            plain.sendall(f"GET / HTTP/1.1\r\nHost: {anna.host}\r\nCookie: {anna.cookie}\r\n\r\n".encode())
-            assert b"200" not in plain.recv(1024)
-        old = ssl.create_default_context(cafile=tls[0])
-        old.minimum_version, old.maximum_version = ssl.TLSVersion.MINIMUM_SUPPORTED, ssl.TLSVersion.TLSv1_1
-        with connected(anna) as plain, pytest.raises((ssl.SSLError, OSError)):
-            old.wrap_socket(plain, server_hostname="localhost")
-
-
-def test_a_server_on_this_machine_alone_asks_for_no_tls_from_now_on(study: Path, asked_data: Path) -> None:
-    links = invited(study, asked_data, "anna", tasks=["activity"])
-    with study_at(study):
-        assert "strict-transport-security" not in Participant(links["anna"]).answer("/")[2]
-
-
-def test_without_a_certificate_nothing_is_shared(study: Path, asked_data: Path, tls: Tls, tmp_path: Path) -> None:
-    invited(study, asked_data, "anna", tasks=["activity"], shared=True)
-    certificate, key = tls
-    broken = tmp_path / "broken.pem"
-    broken.write_text("no certificate")
-    for given in (
-        (),
-        (certificate, None),
-        (None, key),
-        (tmp_path / "none.pem", key),
-        (broken, key),
-        (key, certificate),
-    ):
-        with pytest.raises(ConfigError, match="Remedy"), study_server(study, *given):
-            pass
-
-
-@pytest.mark.full
 def test_a_study_that_is_served_already_is_not_served_again(study: Path, asked_data: Path) -> None:
     invited(study, asked_data, "anna", tasks=["activity"])
-    with study_at(study), pytest.raises(ConfigError, match="is served already"), study_server(study):
+    with study_server(study), pytest.raises(ConfigError, match=r"port .* cannot be used.*Remedy"), study_server(study):
         pass
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        ["--share-on", "localhost:8443"],
-        ["--share-on", "localhost:8443", "--tls-cert", "c", "--tls-key", "k"],
-        ["--tls-cert", "c", "--tls-key", "k"],
-    ],
-)
-def test_the_command_shares_nothing_but_a_study(asked_data: Path, options: list[str]) -> None:
-    shown = CliRunner().invoke(cli.app, ["studio", str(asked_data), "--no-browser", *options])
-    assert (shown.exit_code, "nothing but a study is shared" in shown.output) == (1, True)
-
-
-def test_the_command_serves_a_study_alone_at_the_address_of_its_links(
-    study: Path, asked_data: Path, tmp_path: Path
-) -> None:
-    invited(study, asked_data, "anna", tasks=["activity"], shared=True)
-    for further in (
-        [str(asked_data)],
-        ["--folder", str(tmp_path)],
-        ["--share-on", "other:1"],
-        [],
-        ["--by", "anna"],
-        ["--port", "9"],
-    ):
-        shown = CliRunner().invoke(cli.app, ["studio", str(study), "--no-browser", *further])
-        assert (shown.exit_code, "Remedy" in shown.output) == (1, True), further
+def test_a_study_is_served_by_itself_and_at_its_own_port(study: Path, asked_data: Path, tmp_path: Path) -> None:
+    invited(study, asked_data, "anna", tasks=["activity"])
+    for more in ([str(asked_data)], ["--folder", str(tmp_path)], ["--by", "anna"], ["--port", "9"]):
+        shown = CliRunner().invoke(cli.app, ["studio", str(study), "--no-browser", *more])
+        assert (shown.exit_code, "Remedy" in shown.output) == (1, True), more
 
 
 def test_what_fails_here_is_told_to_the_owner_and_not_to_the_participant(

@@ -15,12 +15,12 @@ from barista_bench.api import evaluate, load_results
 from barista_bench.benchmarks import get_task
 from barista_bench.cli import commands as cli
 from barista_bench.data.frozen import read_frozen
-from barista_bench.errors import ConfigError
+from barista_bench.errors import ConfigError, DataError
 from barista_bench.reporting import write_report
 from barista_bench.runs.log.log_reader import LogReader
 from barista_bench.runs.score.scoring import score
 from barista_bench.studio.participants import ParticipantSessions
-from barista_bench.studio.study import Address, AnswerLog, StudyQuestion, read_study
+from barista_bench.studio.study import AnswerLog, StudyQuestion, public_origin, read_study
 from barista_bench.studio.study_figures import studies_of, study_figures
 from tests.studio.studying import Participant, answer_body, answer_to, invited, study_at
 
@@ -133,20 +133,37 @@ def test_more_questions_than_there_are_and_unknown_tasks_are_refused(study: Path
 
 
 @pytest.mark.parametrize(
-    ("text", "name", "port"),
-    [("lab.example.org:8443", "lab.example.org", 8443), ("[2001:db8::1]:443", "2001:db8::1", 443)],
+    ("url", "origin"),
+    [
+        ("https://study.example.org", "https://study.example.org"),
+        ("https://Study.Example.org:443/", "https://study.example.org"),
+        ("https://lab.example.org:8443", "https://lab.example.org:8443"),
+    ],
 )
-def test_an_address_is_a_host_and_a_port(text: str, name: str, port: int) -> None:
-    address = Address.read(text)
-    assert (address.name, address.port, str(address)) == (name, port, text)
+def test_the_address_that_people_open_is_written_as_browsers_do(url: str, origin: str) -> None:
+    assert public_origin(url) == origin
 
 
 @pytest.mark.parametrize(
-    "text", ["lab", "lab:0", "lab:99999", "0.0.0.0:8443", "[::]:8443", "https://lab:1", "a b:1", "lab:8443/x", ""]
+    "url", ["lab", "http://lab", "https://", "https://lab/x", "https://a b", "https://u@lab", "https://lab?x"]
 )
-def test_what_is_no_address_or_stands_for_all_is_refused(text: str) -> None:
+def test_an_address_without_tls_or_with_a_path_is_refused(url: str) -> None:
     with pytest.raises(ConfigError, match="Remedy"):
-        Address.read(text)
+        public_origin(url)
+
+
+def test_a_study_of_an_earlier_version_is_refused_and_goes_on_as_the_message_says(
+    study: Path, asked_data: Path
+) -> None:
+    invited(study, asked_data, "anna")
+    path = study / "study.json"
+    kept = json.loads(path.read_text())
+    old = {name: value for name, value in kept.items() if name not in ("port", "public_url")}
+    path.write_text(json.dumps({**old, "address": "lab.example.org:8443", "shared": True}))
+    with pytest.raises(DataError, match=r'has address and shared.*Remedy: put "port": 8800, "public_url"'):
+        read_study(study)
+    path.write_text(json.dumps({**old, "port": 8800, "public_url": "https://lab.example.org"}))
+    assert read_study(study).origin == "https://lab.example.org"
 
 
 @pytest.mark.full
@@ -321,7 +338,7 @@ def test_of_one_person_alone_agreement_says_how_far_they_are(study: Path, asked_
 
 def test_a_file_that_is_no_study_is_named(study: Path) -> None:
     study.mkdir()
-    for content in (b"{", b"[]", b'{"version": 2}', msgspec.json.encode({"version": 1, "address": 3})):
+    for content in (b"{", b"[]", b'{"version": 2}', msgspec.json.encode({"version": 1, "port": "x"})):
         (study / "study.json").write_bytes(content)
         with pytest.raises(Exception, match=r"study\.json: is no study.*Remedy"):
             read_study(study)
@@ -329,7 +346,7 @@ def test_a_file_that_is_no_study_is_named(study: Path) -> None:
 
 def test_invite_prints_a_link_a_person(study: Path, asked_data: Path) -> None:
     arguments = ["invite", str(asked_data), "--participants", "anna, ben", "--task", "activity", "--items", "3"]
-    shown = invoke(cli.app, [*arguments, "--out", str(study), "--share-on", "lab.example.org:8443"])
+    shown = invoke(cli.app, [*arguments, "--out", str(study), "--public-url", "https://lab.example.org:8443"])
     assert shown.exit_code == 0, shown.output
     links = [line for line in shown.output.splitlines() if "token=" in line]
     assert [re.sub(r"token=[\w-]{43}$", "", line) for line in links] == [

@@ -309,8 +309,11 @@ def tie_spread(results: Results) -> str:
     return f"{low} to {high} over random orders, {lower} to {upper} at the most"
 
 
-def summary_line(results: Results) -> str:
-    """One line: the primary figure, its spread, the coverage, what the order of the examples decides, odd answers."""
+def summary_line(results: Results, label: str = "") -> str:
+    """One line: the primary figure, its spread, the coverage, what the order of the examples decides, odd answers.
+
+    `label` is what the model is called beside others; by default its own name.
+    """
     figure, coverage = results.figures[results.primary], results.coverage
     std = f" ± {decimal(figure.std)}" if figure.std is not None else ""
     statuses = ", ".join(f"{name} {count}" for name, count in coverage.statuses.items() if count)
@@ -321,7 +324,7 @@ def summary_line(results: Results) -> str:
     spread = tie_spread(results)
     order = f"; all scores are equal, so that the order of the examples decides: {spread}" if spread else ""
     return (
-        f"{results.dataset.benchmark}/{results.dataset.task}, {results.model.label}: "
+        f"{results.dataset.benchmark}/{results.dataset.task}, {label or results.model.label}: "
         f"{results.primary} {decimal(figure.mean)}{std} over {len(figure.runs)} run(s), "
         f"{coverage.answered}/{coverage.expected} answered ({statuses}){dropped}{incomplete}, "
         f"wording {results.prompts.wording}{options}{order}{''.join(f'; {note}' for note in results.notes_in_words)}"

@@ -75,7 +75,7 @@ _RESULTS_NAME = re.compile(rf"results(\.[0-9a-f]{{{_DIGITS}}})?\.json")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ScoredRun:
-    """All that a report needs of one run folder."""
+    """All that a report needs of one run folder. `name` is what `run --name` calls the model; empty for none."""
 
     folder: Path
     task: Task
@@ -83,6 +83,7 @@ class ScoredRun:
     samples: tuple[ScoredSample, ...]
     results: Results
     counted: Counted
+    name: str = ""
 
     def __repr__(self) -> str:
         return f"<ScoredRun {self.folder}: {summary_line(self.results)}>"
@@ -165,7 +166,7 @@ def _scored_run(folder: str | Path, data: Place, root: Place, options: TaskOptio
             f"{folder}: {results.primary} is not defined for these {results.coverage.scored} samples: too few can be "
             "compared. Remedy: run more examples (without a limit, or with a larger one)"
         )
-    return ScoredRun(run.folder, run.task, run.examples, samples, results, counted)
+    return ScoredRun(run.folder, run.task, run.examples, samples, results, counted, run.description.name)
 
 
 def score_tasks(
@@ -295,11 +296,20 @@ def _timing(folder: Path, samples: Sequence[ScoredSample], prices: Prices) -> Ti
 
 def session_seconds(folder: Path) -> list[dict[str, float]]:
     """Seconds by stage of every start of a run. A damaged line costs its seconds, and is named."""
+    return [session.seconds for session in _sessions(folder)]
+
+
+def session_dates(folder: Path) -> list[str]:
+    """The days, as YYYY-MM-DD in UTC, on which starts of a run ended, in their order; without those that do not say."""
+    return sorted({session.ended[:10] for session in _sessions(folder) if session.ended})
+
+
+def _sessions(folder: Path) -> list[_SessionLine]:
     sessions = []
     for path in sorted(folder.glob(SESSIONS_FILES)):
         for number, line in enumerate(path.read_bytes().splitlines(), start=1):
             try:
-                sessions.append(msgspec.json.decode(line, type=_SessionLine).seconds)
+                sessions.append(msgspec.json.decode(line, type=_SessionLine))
             except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
                 log.warning("%s: line %d is not a session: its seconds are missing", path, number)
     return sessions
@@ -307,6 +317,7 @@ def session_seconds(folder: Path) -> list[dict[str, float]]:
 
 class _SessionLine(msgspec.Struct):
     seconds: dict[str, Annotated[float, msgspec.Meta(ge=0, le=1e9)]]
+    ended: Annotated[str, msgspec.Meta(pattern=r"^(\d{4}-\d\d-\d\dT[0-9:+]{1,20})?$")] = ""
 
 
 def score_lines(samples: Sequence[ScoredSample]) -> Iterator[str]:

@@ -282,7 +282,10 @@ export class AnnotateView {
   /** @returns {Keys} */
   keys() {
     const { work, player, side } = this;
-    const undo = () => work.undo();
+    const undo = () => {
+      say("undoing ...");
+      return work.undo();
+    };
     const redo = () => work.redo();
     /** @type {Keys} */
     const numbers = {};

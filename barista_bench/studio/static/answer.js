@@ -2,21 +2,29 @@
 import { form, node, svgNode } from "./elements.js";
 import { field } from "./fields.js";
 import { present, radios } from "./next_of_many.js";
-import { send } from "./server.js";
+import { ask, send } from "./server.js";
 import { Sheets } from "./sheets.js";
+import { explained } from "./status.js";
+import { counted, words } from "./words.js";
 
 /** @import { View } from "./page.d.ts" */
-/** @import { NextQuestion, PersonState, Question } from "./shapes.d.ts" */
+/** @import { NextQuestion, PeoplePlan, PersonState, Question } from "./asking_shapes.d.ts" */
 /** @import { Field } from "./fields.js" */
 
 /** @typedef {Omit<Question, "benchmark" | "task">} PutQuestion */
 
 const DEFAULT = 20;
 const LONGEST_CAPTION = 60;
+/** How the page takes an answer. @type {Record<Question["form"], string>} */
+const HOW = {
+  choice: "Choose one answer.",
+  fields: "Fill in the fields; boxes and outlines are drawn on the picture. Without an entry, nothing fits.",
+  text: "Write your answer.",
+};
 const ABOUT =
-  "You see what a model sees: its prompt and its images, and no reference. Your answers and the time each takes are " +
-  "kept as a run, which scores and reports like a model's. A larger number keeps what was drawn. You can stop and go " +
-  "on at any time.";
+  "You see the images that a model sees, what it is asked, and no reference. Your answers and the time each takes " +
+  "are kept as a run, which scores and reports like a model's. A larger number keeps what was drawn. You can stop " +
+  "and go on at any time.";
 
 /**
  * @param {URLSearchParams} query
@@ -37,13 +45,41 @@ function startView() {
     location.hash = `#/answer?number=${count.value}`;
   };
   const label = node("label", {}, "questions of each task ", count);
+  const plan = node("div", { role: "status" });
+  let turn = 0;
+  const showPlan = explained(async () => {
+    turn += 1;
+    const mine = turn;
+    if (!count.checkValidity()) return;
+    plan.replaceChildren("reading the datasets ... ");
+    const planned = await ask("/api/people/plan", { number: count.value });
+    if (mine === turn) plan.replaceChildren(...planTable(planned));
+  });
+  count.addEventListener("change", showPlan);
   const fields = form(
     { class: "inline" },
     start,
     label,
     node("button", { class: "primary", "data-icon": "play" }, "start"),
   );
-  return { elements: [node("h2", {}, "Answer as a model would"), node("p", {}, ABOUT), fields] };
+  const elements = [node("h2", {}, "Answer as a model would"), node("p", {}, ABOUT), fields, plan];
+  return { elements, onShown: showPlan };
+}
+
+/** @param {PeoplePlan} plan */
+function planTable({ tasks, kept }) {
+  const total = tasks.reduce((sum, { questions }) => sum + questions, 0);
+  const answered = tasks.reduce((sum, row) => sum + row.answered, 0);
+  const rows = tasks.map(({ benchmark, task, about, questions, answered }) => {
+    const cells = [`${benchmark}: ${words(task)}`, about, questions, answered];
+    return node("tr", {}, ...cells.map((cell) => node("td", {}, String(cell))));
+  });
+  const head = ["task", "a question and its answer", "questions", "answered"].map((title) => node("th", {}, title));
+  const sum = `${counted(total, "question")} of ${counted(tasks.length, "task")}, ${answered} answered, in `;
+  return [
+    node("p", {}, sum, node("code", {}, kept)),
+    node("table", {}, node("thead", {}, node("tr", {}, ...head)), node("tbody", {}, ...rows)),
+  ];
 }
 
 /**
@@ -89,7 +125,8 @@ export async function questionElement(question, handIn, further = () => []) {
     node("button", { class: "primary", "data-icon": "check" }, "answer"),
     ...further(seconds),
   );
-  const answers = form({ class: "inputs" }, () => handIn(answer.read(), seconds()), answer.element, controls);
+  const how = node("p", { class: "note" }, HOW[question.form]);
+  const answers = form({ class: "inputs" }, () => handIn(answer.read(), seconds()), how, answer.element, controls);
   const end = question.parts.findLastIndex((part) => typeof part === "number") + 1;
   await sheets.ready();
   drawNamedBoxes(question, sheets);
@@ -99,7 +136,7 @@ export async function questionElement(question, handIn, further = () => []) {
     "div",
     { class: pictures.length ? "columns" : "" },
     node("div", { class: question.images.length > 2 ? "asked many" : "asked" }, ...pictures),
-    node("div", {}, ...below, answers, instructions(question.system)),
+    node("div", {}, ...below, answers, ...instructions(question)),
   );
   const begin = () => {
     begun = performance.now();
@@ -130,11 +167,12 @@ function drawNamedBoxes({ parts, scale }, { sheets }) {
   }
 }
 
-/** @param {string} system */
-function instructions(system) {
-  if (!system) return "";
-  const summary = node("summary", {}, "What is asked for");
-  return node("details", { open: true }, summary, node("p", { class: "asked-text" }, system));
+/** What is asked for, and the prompt as a model gets it. @param {PutQuestion} question */
+function instructions({ system, prompt }) {
+  /** @param {string} title @param {string} text @param {boolean} open */
+  const details = (title, text, open) =>
+    text ? [node("details", { open }, node("summary", {}, title), node("p", { class: "asked-text" }, text))] : [];
+  return [...details("What is asked for", system, true), ...details("The prompt of a model", prompt, false)];
 }
 
 /**

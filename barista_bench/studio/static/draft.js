@@ -1,12 +1,14 @@
 // A domain file proposed from the graphs' words: each proposal with its count and pictures, to be finished by a person.
+import { sectionsOf, titleOf } from "./draft_sections.js";
 import { button, form, node } from "./elements.js";
-import { address } from "./graph_player.js";
-import { ask, below, send, waitUntilDone } from "./server.js";
+import { address, thumbnail } from "./graph_player.js";
+import { ask, send, waitUntilDone } from "./server.js";
 import { reasonOf, say } from "./status.js";
 import { counted } from "./words.js";
 
 /** @import { View } from "./page.d.ts" */
 /** @import { DraftLine } from "./draft_shapes.d.ts" */
+/** @import { Section } from "./draft_sections.js" */
 
 /** @returns {View} */
 export function draftView() {
@@ -30,7 +32,7 @@ export function draftView() {
  * @param {DraftLine[]} lines
  */
 function editorOf(path, lines) {
-  const rows = node("ol", { class: "draft" }, ...lines.map(rowOf));
+  const rows = node("div", { class: "draft" }, ...sectionsOf(lines).map(sectionElement));
   const problem = node("p", { class: "alert", role: "alert", hidden: true });
   const keep = async () => {
     problem.hidden = true;
@@ -48,7 +50,7 @@ function editorOf(path, lines) {
   };
   const how =
     "Behind each proposal stands how often it was found. Correct it, leave it out, or add a line below it; " +
-    "nobody but a person knows what else a word means.";
+    "only a person knows what else a word means.";
   const use = `barista-bench generate --domain ${path}`;
   return form(
     {},
@@ -65,12 +67,34 @@ function editorOf(path, lines) {
   );
 }
 
-/** @param {DraftLine} line */
+/** @param {Section} section */
+function sectionElement(section) {
+  const { title, about } = titleOf(section);
+  const proposals = section.lines.filter(({ note }) => note).length;
+  const count = proposals ? node("small", {}, ` ${counted(proposals, "proposal")}`) : null;
+  return node(
+    "section",
+    { "aria-label": title },
+    node("h3", {}, title, count),
+    about ? node("p", { class: "note" }, about) : null,
+    node("ol", {}, ...section.lines.map(rowOf)),
+  );
+}
+
+const COMMENT = /^\s*#/;
+const ONLY_KEY = /:\s*$/;
+
+/**
+ * A line to be corrected; one that only opens a list stands as it is, and a comment above the section.
+ * @param {DraftLine} line
+ */
 function rowOf({ text, note, count, places }) {
-  const field = node("input", { class: "draft-line", value: text, "aria-label": "line", spellcheck: false });
+  const isFixed = !note && (COMMENT.test(text) || ONLY_KEY.test(text));
+  const look = isFixed ? { type: "hidden" } : { "aria-label": "line", spellcheck: false };
+  const field = node("input", { class: "draft-line", value: text, ...look });
   if (note) field.dataset.note = note;
-  const row = node("li", { class: note ? "proposed" : "" }, field);
-  if (text.startsWith("#")) row.classList.add("comment");
+  const key = isFixed ? node("code", {}, text) : null;
+  const row = node("li", { class: note ? "proposed" : "", hidden: COMMENT.test(text) }, field, key);
   row.append(
     button("add below", () => row.after(rowOf({ text: `${indentOf(field.value)}`, note: "", count: 0, places: [] }))),
   );
@@ -95,12 +119,10 @@ function indentOf(text) {
 
 /** @param {DraftLine["places"][number]} place */
 function pictureOf({ video_id: video, frame, text, objects, boxes }) {
-  const src = below(`/media/graph/${encodeURIComponent(video)}/${frame}.jpg`);
-  const picture = node("img", { src, alt: text, title: text, loading: "lazy", width: 128 });
   return node(
     "a",
     { href: address(video, frame, { objects: objects.join(",") }), class: "place" },
-    picture,
+    thumbnail(video, frame, text),
     ...boxes.map(markOf),
   );
 }

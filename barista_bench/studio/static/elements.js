@@ -47,21 +47,52 @@ export const svgNode = (tag, properties = {}, ...children) =>
 export const button = (label, click, properties = {}) =>
   node("button", { type: "button", click: explained(click), ...properties }, label);
 
+/** What a field is called on the page. @param {HTMLInputElement} field */
+function fieldName(field) {
+  if (field.type === "radio") {
+    const group = field.closest("fieldset, [role=group]");
+    return group?.querySelector("legend")?.textContent ?? `one of the ${group?.getAttribute("aria-label")}`;
+  }
+  const own = [...(field.labels?.[0]?.childNodes ?? [])].find((child) => child.nodeType === Node.TEXT_NODE);
+  return field.getAttribute("aria-label") ?? own?.textContent?.trim() ?? field.name;
+}
+
+/** What is missing or wrong in fields. @param {HTMLInputElement[]} incomplete */
+function incompleteText(incomplete) {
+  const missing = incomplete.filter(({ validity }) => validity.valueMissing);
+  const wrong = incomplete.filter(({ validity }) => !validity.valueMissing);
+  const names = [...new Set(missing.map(fieldName))].join(", ");
+  return [names && `Missing: ${names}.`, ...wrong.map((field) => `${fieldName(field)}: ${field.validationMessage}`)]
+    .filter(Boolean)
+    .join(" ");
+}
+
 /**
- * A form whose fields `submit(form)` hands in, without leaving the page.
+ * A form whose fields `submit(form)` hands in, without leaving the page. What is missing in it is named below it.
  * @param {Properties} properties
  * @param {(element: HTMLFormElement) => unknown} submit
  * @param {(Child | Child[])[]} children
  */
 export function form(properties, submit, ...children) {
-  const handIn = explained(() => submit(element));
+  const problem = node("p", { class: "alert", role: "alert", hidden: true });
+  const handIn = explained(() => {
+    const incomplete = /** @type {HTMLInputElement[]} */ ([...element.elements]).filter(
+      (field) => !field.checkValidity(),
+    );
+    problem.textContent = incompleteText(incomplete);
+    problem.hidden = !incomplete.length;
+    if (problem.hidden) return submit(element);
+    element.append(problem);
+    incomplete[0].focus();
+    return undefined;
+  });
   /** @param {Event} event */
   const submitted = (event) => {
     event.preventDefault();
     return handIn();
   };
   /** @type {HTMLFormElement} */
-  const element = node("form", { ...properties, submit: submitted }, ...children);
+  const element = node("form", { ...properties, novalidate: true, submit: submitted }, ...children);
   return element;
 }
 
@@ -77,6 +108,12 @@ export const countedList = (title, items, otherwise = "") => [
     ? node("ul", { class: "facts-list" }, ...items.map((item) => node("li", {}, item)))
     : node("p", { class: "nothing" }, otherwise),
 ];
+
+const VERDICTS = { hit: "right", miss: "missing", wrong: "wrong" };
+
+/** What is right, missing and wrong in an answer. @param {import("./asking_shapes.d.ts").Verdicts} rows */
+export const verdictList = (rows) =>
+  node("ul", {}, ...rows.map(([verdict, row]) => node("li", {}, node("b", {}, `${VERDICTS[verdict]}: `), row)));
 
 /**
  * An empty canvas of a size in pixels, and its context.

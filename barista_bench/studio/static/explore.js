@@ -1,8 +1,8 @@
 // A video of a release: the graph of each frame, what holds when, what is asked about a moment.
 import { diagram } from "./diagram.js";
-import { button, countedList, form, node } from "./elements.js";
+import { button, countedList, form, node, verdictList } from "./elements.js";
 import { frameAt } from "./frame_source.js";
-import { address, graphPlayer } from "./graph_player.js";
+import { address, graphPlayer, spanText } from "./graph_player.js";
 import { colour } from "./masks.js";
 import { missingAnnotations } from "./missing.js";
 import { moments, NEAREST, searchField } from "./search.js";
@@ -12,6 +12,7 @@ import { tabPanels } from "./tab_panels.js";
 import { Timeline } from "./timeline.js";
 import { counted, words } from "./words.js";
 /** @import { Child, View } from "./page.d.ts" */
+/** @import { GivenAnswer } from "./asking_shapes.d.ts" */
 /** @import { AskedQuestion, FrameGraph, Relation, Row } from "./shapes.d.ts" */
 /** @import { GraphPlayer } from "./graph_player.js" */
 /** @import { Player } from "./player.js" */
@@ -85,14 +86,14 @@ function secondField(player) {
  * @param {HTMLElement} results
  */
 async function search(player, text, results) {
-  const { rows, more, nearest } = await ask("/api/search", { video: player.video, text });
+  const { rows, more, nearest, seconds } = await ask("/api/search", { video: player.video, text });
   /** @param {Row[]} some */
   const listOf = (some) =>
     node(
       "ul",
       { class: "moments" },
       ...moments(some, (start, end, objects) =>
-        button(spanOf(player.times, start, end), async () => {
+        button(spanText(seconds[start], seconds[end], start, end), async () => {
           await player.go(start);
           player.pick(objects);
         }),
@@ -108,16 +109,6 @@ async function search(player, text, results) {
     node("p", {}, node("a", { href: everywhere }, "search all videos")),
   );
   say(count);
-}
-
-/**
- * @param {number[]} times
- * @param {number} start
- * @param {number} end
- */
-function spanOf(times, start, end) {
-  const [first, last] = [times[start], times[Math.min(end, times.length - 1)]];
-  return `${first.toFixed(2)} to ${last.toFixed(2)} s, frames ${start} to ${end - 1}`;
 }
 
 /**
@@ -189,20 +180,41 @@ async function questions(player, example) {
   return countedList("Asked about this frame", items);
 }
 
+/** What a model answered. @param {GivenAnswer} answer */
+function answerOf({ model, status, text, is_json: isJson, rows, repetitions }) {
+  const notes = [repetitions > 1 ? `the first of ${repetitions}` : "", status === "ok" ? "" : words(status)];
+  const note = notes.filter(Boolean).join(", ");
+  return node(
+    "div",
+    {},
+    node("h4", {}, model),
+    note ? node("p", { class: "note" }, note) : null,
+    isJson ? null : node("p", { class: "asked-text" }, text),
+    rows.length ? verdictList(rows) : null,
+    isJson
+      ? node("details", {}, node("summary", {}, "as it was written"), node("p", { class: "asked-text" }, text))
+      : null,
+  );
+}
+
 /**
  * @param {Player} player
  * @param {AskedQuestion} question
  * @param {boolean} isExample
  */
-function questionOf(player, { task, id, label, question, frames, reference }, isExample) {
+function questionOf(player, { task, id, label, question, frames, reference, answers }, isExample) {
   const jumps = frames.map((frame) => button(`frame ${frame}`, () => player.go(frame)));
   return node(
     "details",
     { open: isExample },
     node("summary", {}, `${words(task)}: ${label}`),
     node("p", { class: "asked-text" }, question),
-    node("h4", {}, "Truth"),
-    node("ul", {}, ...reference.map((line) => node("li", {}, line))),
+    node(
+      "div",
+      { class: "side-by-side" },
+      node("div", {}, node("h4", {}, "Truth"), node("ul", {}, ...reference.map((line) => node("li", {}, line)))),
+      ...answers.map(answerOf),
+    ),
     node("p", { class: "note" }, ...jumps, ` ${id}`),
     isExample
       ? node(

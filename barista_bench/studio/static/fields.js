@@ -4,7 +4,8 @@ import { maskOf } from "./run_lengths.js";
 import { say } from "./status.js";
 import { words } from "./words.js";
 /** @import { Child } from "./page.d.ts" */
-/** @import { Mask, Schema } from "./shapes.d.ts" */
+/** @import { Schema } from "./asking_shapes.d.ts" */
+/** @import { Mask } from "./shapes.d.ts" */
 /** @import { Sheets } from "./sheets.js" */
 
 /** @typedef {{ element: HTMLElement | null, read: () => unknown }} Field */

@@ -3,7 +3,7 @@ import { node } from "./elements.js";
 import { address } from "./graph_player.js";
 import { openButton } from "./job_table.js";
 import { ask, below } from "./server.js";
-import { counted, minutes, roughly } from "./words.js";
+import { counted, minutes } from "./words.js";
 
 /** @import { View } from "./page.d.ts" */
 /** @import { Folder, Found, Opened, VideoCard } from "./home_shapes.d.ts" */
@@ -39,7 +39,6 @@ const SORTS = {
   "most doubtful first": (one, other) => (other.doubtful ?? 0) - (one.doubtful ?? 0),
 };
 
-const MODEL = "by the keystroke-level model"; // studio/home.py
 const AT_ONCE = 60; // cards that are made before one scrolls
 
 /** @type {Record<Folder["kind"], [title: string, link: string, icon: string]>} */
@@ -232,29 +231,27 @@ function cardOf(card, lengths) {
     node("h3", {}, node("a", { href: linkOf(card) }, id)),
     kind === "project" && !problem ? progressOf(card) : null,
     people,
-    node("p", { class: "following", title: problem }, NEXT[card.next](card), timeLeft(card)),
+    node("p", { class: "following", title: problem }, NEXT[card.next](card), workLeft(card)),
   );
   if (seconds === null && kind === "graph") lengths.observe(element);
   return element;
 }
 
-/** About how long what is next takes, and how that is known. @param {VideoCard} card */
-function timeLeft({ left }) {
-  if (!left) return null;
-  const basis = {
-    length: "to watch it once",
-    masks: left.masks ? `at the pace of this project's ${counted(left.masks, "timed mask")}` : MODEL,
-    frames: MODEL,
-  }[left.of];
-  return node("small", { "data-icon": "clock", title: basis }, `about ${roughly(left.seconds)}, ${basis}`);
+/** What a person still has to do; masks as many on each keyframe as on those annotated. @param {VideoCard} card */
+function workLeft({ asked = 0, done = 0, masks = 0, annotated = 0, doubtful = 0 }) {
+  const masksLeft = annotated ? Math.round(((asked - done) * masks) / annotated) : 0;
+  const counts = [
+    masksLeft && `about ${counted(masksLeft, "mask")}`,
+    doubtful && counted(doubtful, "doubtful frame"),
+  ].filter(Boolean);
+  return counts.length ? node("small", {}, `${counts.join(", ")} to go`) : null;
 }
 
 /** @param {VideoCard} card */
-function progressOf({ asked = 0, done = 0, contacts = 0, masks = 0, doubtful = 0, layers = 0 }) {
+function progressOf({ asked = 0, done = 0, contacts = 0, masks = 0, layers = 0 }) {
   const bar = asked ? node("progress", { max: asked, value: done, "aria-label": "keyframes annotated" }) : null;
   const keyframes = asked ? `${done} of ${counted(asked, "keyframe")}` : counted(done, "keyframe");
   const facts = [counted(contacts, "contact"), keyframes, counted(masks, "mask"), counted(layers, "statement")];
-  if (doubtful) facts.push(`${doubtful} doubtful`);
   return node("div", { class: "far" }, bar, node("p", {}, ...facts.map((fact) => node("span", {}, fact))));
 }
 

@@ -31,11 +31,11 @@ export interface VideoCard {
   asked?: number;
   done?: number;
   masks?: number;
+  /** Keyframes that have masks. */
+  annotated?: number;
   objects?: number;
   doubtful?: number;
   layers?: number;
-  /** How long what is next takes: as the video plays, by masks or by frames; `masks` says what the pace rests on. */
-  left?: { seconds: number; of: "length" | "masks" | "frames"; masks: number } | null;
 }
 
 export interface Folder {

@@ -113,6 +113,7 @@ async function show() {
     const view = await (Object.hasOwn(ROUTES, route) ? ROUTES[route] : ROUTES[""])(name, new URLSearchParams(query));
     if (mine !== turn) return;
     keys = view.keys ?? {};
+    part("keys").hidden = !Object.keys(keys).length;
     main.replaceChildren(...node("main", {}, view.elements).childNodes);
     say("");
     await view.onShown?.();
@@ -135,5 +136,6 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
   explained(act)();
 });
+part("keys").addEventListener("click", () => openPalette(keys));
 addEventListener("hashchange", show);
 show();

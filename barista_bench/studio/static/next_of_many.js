@@ -1,7 +1,8 @@
 // What is put to a person one after the other: questions to be answered, answers to be rated.
 import { node } from "./elements.js";
 import { say } from "./status.js";
-/** @import { PersonState } from "./shapes.d.ts" */
+import { counted } from "./words.js";
+/** @import { PersonState } from "./asking_shapes.d.ts" */
 
 /**
  * Shows what comes next in `parts`, under `title`.
@@ -13,7 +14,7 @@ import { say } from "./status.js";
 export function present(holder, title, { done, kept, problems }, ...parts) {
   const heading = node("h2", { tabindex: -1 }, title);
   const alerts = problems.map((problem) => node("p", { class: "alert" }, problem));
-  const count = node("p", { class: "note" }, `${done} answers, in `, node("code", {}, kept));
+  const count = node("p", { class: "note" }, `${counted(done, "answer")}, in `, node("code", {}, kept));
   holder.replaceChildren(heading, ...alerts, ...parts, count);
   heading.focus();
   say(title.toLowerCase());

@@ -1,15 +1,30 @@
 // Answers of models to be rated by the rubric of their judges, one after the other, blind.
 import { form, node } from "./elements.js";
 import { present, radios } from "./next_of_many.js";
-import { ask, send } from "./server.js";
-import { words } from "./words.js";
+import { ask, send, waitUntilDone } from "./server.js";
+import { counted, words } from "./words.js";
 /** @import { View } from "./page.d.ts" */
-/** @import { AnswerToRate, NextRating, PersonState } from "./shapes.d.ts" */
+/** @import { AnswerToRate, NextRating, PersonState } from "./asking_shapes.d.ts" */
 
 /** @returns {View} */
 export function rateView() {
-  const holder = node("div", {});
-  return { elements: [holder], onShown: async () => showNext(holder, await ask("/api/rating")) };
+  const words = new Text("scoring the runs ... ");
+  const bar = node("progress", { "aria-label": "runs scored" });
+  const state = node("p", {}, words, bar);
+  const holder = node("div", {}, node("h2", {}, "Rate"), state);
+  const onShown = async () => {
+    await waitUntilDone(
+      () => ask("/api/rating/progress"),
+      ({ scored, runs }) => {
+        words.textContent = `${scored} of ${counted(runs, "run")} scored ... `;
+        bar.max = runs;
+        bar.value = scored;
+      },
+      state,
+    );
+    showNext(holder, await ask("/api/rating"));
+  };
+  return { elements: [holder], onShown };
 }
 
 /**

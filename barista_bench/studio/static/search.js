@@ -1,6 +1,6 @@
 // Search for what is said of videos: the field, the moments found, and the search of a whole release.
 import { form, node } from "./elements.js";
-import { address } from "./graph_player.js";
+import { address, spanText, thumbnail } from "./graph_player.js";
 import { ask } from "./server.js";
 import { reasonOf, say } from "./status.js";
 import { counted } from "./words.js";
@@ -47,7 +47,12 @@ async function resultOf(video, text) {
   try {
     return await ask("/api/search", { video, text });
   } catch (error) {
-    return { rows: [{ layer: "object", text: reasonOf(error), objects: [], ranges: [[0, 1]] }], more: 0, nearest: [] };
+    return {
+      rows: [{ layer: "object", text: reasonOf(error), objects: [], ranges: [[0, 1]] }],
+      more: 0,
+      nearest: [],
+      seconds: {},
+    };
   }
 }
 
@@ -59,15 +64,15 @@ async function resultOf(video, text) {
  */
 export function searchView(videos, query) {
   const text = query.get("text") ?? "";
-  const list = node("ul", { class: "moments" });
+  const list = node("ul", { class: "moments pictured" });
   const bar = node("progress", { max: videos.length, value: 0, "aria-label": "videos searched", hidden: true });
   const heading = node("h3", {});
   const hunt = searchField(text, (wanted) => {
     if (wanted !== text) location.hash = `#/search?${new URLSearchParams({ text: wanted })}`;
   });
-  /** @param {string} video */
+  /** @param {string} video @param {SearchResult} result */
   const linkInto =
-    (video) =>
+    (video, { seconds }) =>
     /**
      * @param {number} start
      * @param {number} end
@@ -75,7 +80,8 @@ export function searchView(videos, query) {
      */
     (start, end, objects) => {
       const href = address(video, start, { objects: objects.join(",") });
-      return node("a", { href }, `${video}, frames ${start} to ${end - 1}`);
+      const when = spanText(seconds[start], seconds[end], start, end);
+      return node("a", { href }, thumbnail(video, start, ""), node("span", {}, `${video}, ${when}`));
     };
   const look = async () => {
     bar.hidden = false;
@@ -84,8 +90,8 @@ export function searchView(videos, query) {
     for (const [number, video] of videos.entries()) {
       const result = await resultOf(video, text);
       if (!list.isConnected) return;
-      list.append(...moments(result.rows, linkInto(video)));
-      nearest = [...nearest, ...moments(result.nearest, linkInto(video))].slice(0, MOST_NEAREST);
+      list.append(...moments(result.rows, linkInto(video, result)));
+      nearest = [...nearest, ...moments(result.nearest, linkInto(video, result))].slice(0, MOST_NEAREST);
       bar.value = number + 1;
       say(`${counted(list.children.length, "moment")} in ${number + 1} of ${counted(videos.length, "video")}`);
     }

@@ -1,3 +1,4 @@
+import type { AskingReads, AskingWrites, GivenAnswer } from "./asking_shapes.d.ts";
 import type { DraftReads, DraftWrites } from "./draft_shapes.d.ts";
 import type { Folder, Found, Job, Opened, Progress, VideoCard, Workshop } from "./home_shapes.d.ts";
 
@@ -116,6 +117,8 @@ export interface SearchResult {
   more: number;
   /** Where no row has all words: those with most of them. */
   nearest: Row[];
+  /** When ranges begin and end, by frame; empty where there is no video. */
+  seconds: Record<string, number>;
 }
 
 export interface AskedQuestion {
@@ -125,6 +128,8 @@ export interface AskedQuestion {
   question: string;
   frames: number[];
   reference: string[];
+  /** Of the open runs: the first answer of each, of `repetitions`. */
+  answers: GivenAnswer[];
 }
 
 // Projects
@@ -284,63 +289,10 @@ export interface ReviewItem {
 
 export type Verdict = "accept" | "revise" | "reject";
 
-// Questions to people
-
-/** How far a person is, and where the answers are kept. */
-export interface PersonState {
-  done: number;
-  total: number;
-  kept: string;
-  problems: string[];
-}
-
-export interface Question {
-  /** Names it on the page, and says nothing of it. */
-  question: string;
-  benchmark: string;
-  task: string;
-  system: string;
-  /** The prompt's texts, and the numbers of its images. */
-  parts: (string | number)[];
-  images: string[];
-  form: "choice" | "fields" | "text";
-  choices: Record<string, string>;
-  schema: Schema | null;
-  scale: number;
-}
-
-/** What of JSON Schema the answers of tasks are described by. */
-export interface Schema {
-  type?: "string" | "integer" | "number" | "array" | "object";
-  const?: unknown;
-  enum?: unknown[];
-  anyOf?: Schema[];
-  properties?: Record<string, Schema>;
-  items?: Schema;
-  minItems?: number;
-  maxItems?: number;
-  minimum?: number;
-  maximum?: number;
-}
-
-export interface AnswerToRate {
-  answer: string;
-  introduction: string;
-  asked: string;
-  reference: string;
-  text: string;
-  criteria: { name: string; text: string; scale: string }[];
-  top: number;
-}
-
-/** Without a question or an answer where none is left. */
-export type NextQuestion = PersonState & (Question | { question?: undefined });
-export type NextRating = PersonState & (AnswerToRate | { answer?: undefined });
-
 // Requests
 
 /** What the server answers to a GET of each path. */
-export interface Reads extends DraftReads {
+export interface Reads extends AskingReads, DraftReads {
   "/api/studio": Opened;
   "/api/home": { cards: VideoCard[]; folders: Folder[]; closed: Found[]; reports: string[] };
   "/api/length": { seconds: number | null };
@@ -360,11 +312,10 @@ export interface Reads extends DraftReads {
   "/api/project/progress": Progress;
   "/api/agreement": Agreement;
   "/api/review": { items: ReviewItem[] };
-  "/api/rating": NextRating;
 }
 
 /** What each path takes by POST, and answers. */
-export interface Writes extends DraftWrites {
+export interface Writes extends AskingWrites, DraftWrites {
   "/api/jobs/start": { sent: { step: string; values: Record<string, string> }; answer: { job: number } };
   "/api/jobs/cancel": { sent: { job: number }; answer: unknown };
   "/api/open": { sent: { path: string }; answer: unknown };
@@ -390,10 +341,4 @@ export interface Writes extends DraftWrites {
     };
     answer: Partial<ReviewItem>;
   };
-  "/api/people/next": { sent: { number: number }; answer: NextQuestion };
-  "/api/people/answer": {
-    sent: { number: number; question: string; answer: unknown; seconds: number };
-    answer: NextQuestion;
-  };
-  "/api/rating/scores": { sent: { answer: string; scores: Record<string, number> }; answer: NextRating };
 }

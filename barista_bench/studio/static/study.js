@@ -1,6 +1,6 @@
 // A participant's way through a study: what is asked, practice with the right answers, what counts, thanks.
 import { questionElement } from "./answer.js";
-import { button, node, svgNode } from "./elements.js";
+import { button, node, svgNode, verdictList } from "./elements.js";
 import { ask, send } from "./server.js";
 import { part, reasonOf, say } from "./status.js";
 import { counted, words } from "./words.js";
@@ -10,12 +10,10 @@ import { counted, words } from "./words.js";
 /** @import { Block, Feedback, StudyNext, StudyQuestion } from "./study_shapes.d.ts" */
 
 const ABOUT =
-  "Thank you for taking part. You see what a computer model sees: its instructions and its pictures. Your answers, " +
+  "Thank you for taking part. You see the pictures that a computer model sees, and what it is asked. Your answers, " +
   "their order and the seconds that each takes are kept under the name that you were invited by. You can stop at any " +
   "time: open your link again, and go on where you were.";
 const CHECKS = "Some questions come twice, and a few only see whether questions are read.";
-const FORM = "Where it says how to write an answer, the page does so for you: choose, draw or type what you see.";
-const VERDICTS = { hit: "right", miss: "missing in your answer", wrong: "wrong in your answer" };
 
 /** What the person was told of last: a task's practice, or its questions that count. */
 let introduced = "";
@@ -78,7 +76,7 @@ function showStage(state) {
  * @param {string} system
  */
 function partsOf(block, practice, system) {
-  const texts = [node("h3", {}, "What is asked for"), node("p", {}, FORM), node("p", { class: "asked-text" }, system)];
+  const texts = [node("h3", {}, "What is asked for"), node("p", { class: "asked-text" }, system)];
   const first = `${counted(block.practice, "question")} to practise: they do not count, and the right answer follows.`;
   const then = `${counted(block.counted, "question")} that count, without the right answers. ${CHECKS}`;
   return [
@@ -125,10 +123,9 @@ function showFeedback(answers, sheets, { right, text, rows, boxes }, next) {
   const choice = right.length ? [node("p", {}, `Right: ${right.join(", ")}`)] : [];
   const example = text ? [node("p", {}, "A right answer:"), node("p", { class: "asked-text" }, text)] : [];
   const marked = boxes.length ? [node("p", {}, "What is right is outlined in blue on the picture.")] : [];
-  const verdicts = rows.map(([verdict, row]) => node("li", {}, node("b", {}, `${VERDICTS[verdict]}: `), row));
   const onwards = button("next", () => show(next), { class: "primary" });
   const panel = node("section", { class: "feedback" }, node("h3", {}, "The right answer"), ...choice, ...example);
-  panel.append(...marked, node("ul", {}, ...verdicts), node("p", { class: "controls" }, onwards));
+  panel.append(...marked, verdictList(rows), node("p", { class: "controls" }, onwards));
   answers.after(panel);
   onwards.focus();
   say("practice: the right answer is shown");

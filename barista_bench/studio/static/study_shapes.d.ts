@@ -1,6 +1,7 @@
 /** What a study's server answers. */
 
 import type { PutQuestion } from "./answer.js";
+import type { Verdicts } from "./asking_shapes.d.ts";
 
 /** How far a participant is; `lost` questions could not be shown. */
 export interface StudyState {
@@ -27,7 +28,7 @@ export interface Block {
 export interface Feedback {
   right: string[];
   text: string;
-  rows: ["hit" | "miss" | "wrong", string][];
+  rows: Verdicts;
   boxes: { image: number; box: [number, number, number, number]; label: string }[];
 }
 

@@ -18,10 +18,3 @@ export function minutes(seconds) {
   const parts = [Math.floor(whole / 60) % 60, whole % 60].map((part) => String(part).padStart(2, "0"));
   return whole < 3600 ? parts.join(":").replace(/^0/, "") : `${Math.floor(whole / 3600)}:${parts.join(":")}`;
 }
-
-/** To a minute, or a quarter of an hour where it is long. @param {number} seconds */
-export function roughly(seconds) {
-  const whole = Math.max(1, Math.round(seconds / 60));
-  if (whole < 60) return `${whole} min`;
-  return `${(Math.round(whole / 15) / 4).toLocaleString("en")} h`;
-}

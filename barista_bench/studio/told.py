@@ -1,0 +1,45 @@
+"""What a person is told of a prompt: its words, without those that say how a model writes its answer down.
+
+The page has fields for what a model writes as JSON. The whole prompt stands behind it, for whoever wants to see it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+_AS_JSON = re.compile(r" as (?:a|one) JSON (?:array|list|object)\b")
+"""At the end of what is asked for."""
+_SENTENCE = re.compile(r"(?<=[.:!?])\s+")
+_FORMAT = re.compile(r"\bJSON\b|^You may reason\b")
+_OF_BOXES = re.compile(r"^(?:- )?A box is ")
+_VALUE = ("[[", "[{", '["', "{")
+"""Beginnings of lines of an answer that is given as an example."""
+
+
+def told_to_people(text: str) -> str:
+    """A text of a prompt without what it says of JSON, of boxes in numbers, and of examples of such answers.
+
+    >>> told_to_people("Name all things. Answer with a JSON array.")
+    'Name all things.'
+    >>> told_to_people("List all relations as a JSON array.")
+    'List all relations.'
+    """
+    paragraphs = ("\n".join(_lines_for_people(paragraph)) for paragraph in text.split("\n\n"))
+    return "\n\n".join(filter(None, paragraphs))
+
+
+def _lines_for_people(paragraph: str) -> Iterator[str]:
+    """The lines up to the one that begins to speak of the format; what leads to an example goes with it."""
+    lines = _AS_JSON.sub("", paragraph).split("\n")
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        if line.startswith(_VALUE):
+            return
+        sentences = _SENTENCE.split(line)
+        of_format = [at for at, sentence in enumerate(sentences) if _FORMAT.search(sentence)]
+        if of_format:
+            if of_format[0]:
+                yield " ".join(sentences[: of_format[0]])
+            return
+        if not _OF_BOXES.match(line) and not following.startswith(_VALUE):
+            yield line

@@ -1,0 +1,24 @@
+"""What a person is told of a prompt that is written for models."""
+
+import pytest
+
+from barista_bench.studio.told import told_to_people
+
+
+@pytest.mark.parametrize(
+    ("prompt", "told"),
+    [
+        ("Name all.\n\nAnswer with a JSON array and nothing after it. If nothing holds, answer [].", "Name all."),
+        ("List all relations between them as a JSON array.", "List all relations between them."),
+        ('Find all.\n\nAnswer with a JSON object:\n{"bboxes": []}\nIf none fits, answer {}.', "Find all."),
+        ('Report all.\n\nThe left hand holds a cup:\n[{"hand_type": "left"}]', "Report all."),
+        ("Draw boxes.\n\nA box is [left, top, right, bottom].\n\nBe exact.", "Draw boxes.\n\nBe exact."),
+        ("Mark each cup. Answer with one JSON object: {}", "Mark each cup."),
+        ("You may reason in a sentence. Then close with one JSON list:\n[[1, 2]]", ""),
+        ("Which one?\nA: a cup\nB: a lid", "Which one?\nA: a cup\nB: a lid"),
+        ("Which object does the box [1, 2, 3, 4] surround?", "Which object does the box [1, 2, 3, 4] surround?"),
+        ('Find this: "a [red] {cup}"', 'Find this: "a [red] {cup}"'),
+    ],
+)
+def test_people_are_told_what_is_asked_and_not_how_a_model_writes_it_down(prompt: str, told: str) -> None:
+    assert told_to_people(prompt) == told

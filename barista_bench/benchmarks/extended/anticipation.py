@@ -181,9 +181,9 @@ def _fps(video: VideoGraph) -> float:
 
 
 def _frames_before(video: VideoGraph, start: int, horizon: int, sampling: AnticipationSampling) -> range | None:
-    """The frames that may be shown: `sampling.seconds` up to the moment, or all before it; None for too few.
+    """Return the shown frames: `sampling.seconds` before the moment, or all before it; None for too few.
 
-    The moment is the last frame that lies `horizon` seconds or more before the frame `start`; it is not shown.
+    The moment is the last frame that lies at least `horizon` seconds before the frame `start`; it is not shown.
     """
     moment = math.floor(start - horizon * _fps(video))
     first = 0 if sampling.seconds is None else moment - round(sampling.seconds * _fps(video))
